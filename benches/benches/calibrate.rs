@@ -1,5 +1,6 @@
-//! Calibration from correspondences on one core of the host, including model and quality: two synthetic cameras 30°
-//! apart with a little distortion. This is host work, so the GPU's record does not contain it.
+//! Calibration of two synthetic cameras, 30° apart and with a little distortion, from correspondences, some of which
+//! are wrong. It includes the choice of the model and the quality figures. It runs on one core of the host, so the
+//! record of GPU measurements does not contain it.
 
 use std::time::Duration;
 

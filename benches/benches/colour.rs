@@ -1,11 +1,10 @@
-//! Colour sums over an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures, a copy, and the
-//! original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with
-//! `colour_analysis.ptx`.
+//! Colour sums over an overlap of 700×1900 pixels, in a panorama of 5700×1900 from two 3840×2160 pictures. The bench
+//! compares our kernel with a copy, and with the original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) if
+//! `PANOWEAVE_REFERENCE_PTX` names a folder with `colour_analysis.ptx`. It then measures our kernel on overlaps of
+//! other sizes, with pictures from 720p to 8K.
 //!
-//! Then overlaps of other sizes, with pictures from 720p to 8K.
-//!
-//! Each camera maps one source pixel to one panorama pixel, so [`Overlap::bytes`] returns the bytes that must move. A
-//! copy of half as many bytes moves the same amount.
+//! One panorama pixel is one source pixel, so [`Overlap::bytes`] returns the number of bytes that must move. The copy
+//! reads half of this number and writes the other half.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -25,13 +24,13 @@ fn warp() -> Warp {
     overlapping_warp(|_| [0.5; 2])
 }
 
-/// The signature of the CUDA C++ kernel; the PTX provides its body. It adds nine sums over the whole panorama to
-/// `sums`. `band` is the centre and width as fractions of the panorama's width.
+/// Declares the CUDA C++ kernel, whose body is in the PTX. It adds nine sums over a band of the panorama's columns to
+/// `sums`. `band` is the centre and the width of the band, as fractions of the panorama's width.
 ///
 /// # Safety
 /// Blocks must be 32 by 32 and cover the panorama. The planes must have its size, and `sums` nine elements.
 #[kernel(launch_bounds(1024))]
-#[expect(unused_variables, reason = "what it does with them is in the PTX")]
+#[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
 unsafe fn colour_analysis(
     left: View<Rgba8>,
     right: View<Rgba8>,
@@ -84,7 +83,7 @@ fn benches(criterion: &mut Criterion) {
         let frames: Vec<[_; 2]> = (0..SETS as u32)
             .map(|set| [0, 1].map(|i| frame(&stream, format, 2 * set + i)))
             .collect();
-        // The overlap's pixels must not stay in a cache either.
+        // Use several overlaps, because the list of an overlap's pixels must not stay in a cache, either.
         let overlaps: Vec<_> = (0..SETS)
             .map(|_| Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap"))
             .collect();
@@ -96,7 +95,7 @@ fn benches(criterion: &mut Criterion) {
         let copy = bench_copy(&mut group, &stream, bytes);
         let rust = bench(&mut group, "rust", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
-            // SAFETY: all launches are on one stream.
+            // SAFETY: all work that uses the frames, the overlap and the sums is on this stream.
             unsafe { overlaps[set].submit(&stream, left, right, &mut summing) }.expect("the sums");
         });
         if let (Some(rust), Some(copy)) = (rust, copy) {
@@ -120,7 +119,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Checks the original analysis: its weights must add up to those of the band, and its luma must match its colours.
+/// Checks the sums of the original: the weights must add up to those of the band, and the luma must match the colours.
 fn check(sums: &[f32]) {
     let width = f64::from(OVERLAP[1] - OVERLAP[0]);
     let share = |x: f64| 1.0 - (x - 0.5 * (width - 1.0)).abs() / (0.5 * width);
@@ -133,7 +132,7 @@ fn check(sums: &[f32]) {
     }
 }
 
-/// Benches the sums at other sizes.
+/// Benches our kernel at other sizes.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("colour, by size") else { return };
     let stream = device.stream().expect("a stream");
@@ -155,7 +154,7 @@ fn sizes(criterion: &mut Criterion) {
         bench(&mut group, "rust", &stream, |set| {
             let (overlap, frames) = &sets[set];
             let [left, right] = frames.each_ref().map(DeviceFrame::view);
-            // SAFETY: all launches are on one stream.
+            // SAFETY: all work that uses the frames, the overlap and the sums is on this stream.
             unsafe { overlap.submit(&stream, left, right, &mut summing) }.expect("the sums");
         });
         group.finish();

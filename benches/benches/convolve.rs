@@ -1,8 +1,9 @@
-//! Separable convolution of 3840×2160 f32 with 7, 15 and 31 taps along each axis: in one launch and in two, a copy of
-//! the picture, and the original design in CUDA C++ (`benches/cuda/convolve.cu`) if `PANOWEAVE_REFERENCE_PTX` names a
-//! folder with `convolve.ptx`. Then both gradients of a picture, and one launch at sizes from 720p to 8K.
+//! Separable convolution of a 3840×2160 picture of f32 with 7, 15 and 31 taps along each axis. The bench compares our
+//! kernels, in one launch and in two, with a copy of the picture, and with the original design in CUDA C++
+//! (`benches/cuda/convolve.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with `convolve.ptx`. It then measures both
+//! gradients of a picture, and one launch at sizes from 720p to 8K.
 //!
-//! A copy moves as many bytes as one launch must. Tile sizes and results per thread are constants in
+//! The copy moves as many bytes as one launch must. Tile sizes and results per thread are constants in
 //! `shared-types/src/convolve.rs`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -19,24 +20,25 @@ const SIZE: UVec2 = uvec2(3840, 2160);
 const BLOCK: [u32; 2] = [32, 8];
 
 constant! {
-    /// The original's taps, from the last filter that was set.
+    /// The taps that the CUDA C++ kernels use. The host sets them before it launches the kernels.
     static original_taps: [f32; 64];
 }
 
-/// The signature of the CUDA C++ kernel for the pass along rows; the PTX provides its body.
+/// Declares the CUDA C++ kernel for the pass along rows, whose body is in the PTX.
 ///
 /// # Safety
-/// Blocks must be [`BLOCK`] and cover the picture. Shared memory must hold their rows with the halo.
+/// Blocks must have the shape [`BLOCK`] and cover the picture. The dynamic shared memory must be large enough for the
+/// rows of a block, including the halo.
 #[kernel(launch_bounds(256))]
-#[expect(unused_variables, reason = "what it does with them is in the PTX")]
+#[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
 unsafe fn original_rows(input: View<f32>, width: u32, out: ViewMut<f32>) {}
 
-/// The counterpart of [`original_rows`] for the pass along columns.
+/// Declares the CUDA C++ kernel for the pass along columns, like [`original_rows`].
 ///
 /// # Safety
 /// The preconditions of [`original_rows`] apply, with columns instead of rows.
 #[kernel(launch_bounds(256))]
-#[expect(unused_variables, reason = "what it does with them is in the PTX")]
+#[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
 unsafe fn original_columns(input: View<f32>, width: u32, out: ViewMut<f32>) {}
 
 /// Launches both passes of the original.
@@ -52,7 +54,7 @@ fn original(
     let config = LaunchConfig::cover(SIZE.x, SIZE.y, BLOCK);
     let along_rows = config.with_dynamic_shared(4 * rows * (columns + halo));
     let along_columns = config.with_dynamic_shared(4 * columns * (rows + halo));
-    // SAFETY: the blocks are [`BLOCK`] and cover the picture; the shared memory includes the halo.
+    // SAFETY: The blocks have the shape `BLOCK` and cover the picture. The shared memory has space for the halo.
     unsafe {
         let kernel = OriginalRows { input: input.view(), width, out: between.view_mut() };
         stream.launch_unchecked(&along_rows, &kernel).expect("the pass along rows");
@@ -95,7 +97,7 @@ fn benches(criterion: &mut Criterion) {
     let bytes = 2 * 4 * u64::from(SIZE.element_product());
 
     for width in [7, 15, 31] {
-        // The largest σ for these taps.
+        // Choose the largest σ whose Gaussian has this number of taps.
         let taps = Taps::gaussian(width as f32 / 6.2).expect("a Gaussian");
         assert_eq!(taps.width(), width);
         let filter = SeparableFilter::new(&stream, &taps, &taps).expect("a filter");

@@ -1,8 +1,10 @@
-//! The stitch on the CPU, as a scale for the others: this library's CPU backend, which runs the GPU's kernels for
-//! tests, next to OpenCV's `remap` and `blendLinear` (`benches/opencv/remap.py`), which are optimised for CPUs.
+//! The stitch on the CPU, to compare the GPU times with. The bench measures this library's CPU backend, which runs the
+//! GPU kernels for tests, and OpenCV's `remap` and `blendLinear` (`benches/opencv/remap.py`), which are optimised for
+//! CPUs.
 //!
-//! OpenCV comes from the Python that `PANOWEAVE_PYTHON` names, or from `python3`; if it is missing, a line reports
-//! that. The bench compares its panorama with ours before timing it, so that both do the same work.
+//! OpenCV runs in the Python interpreter that `PANOWEAVE_PYTHON` names, or in `python3`. If OpenCV is missing, the
+//! bench prints a line and skips it. Before timing OpenCV, the bench checks that its panorama is similar to ours, so
+//! that both do the same work.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -19,7 +21,8 @@ use panoweave_benches::{
     Group, SIZES, SOURCE, bench_by_clock, bench_peer_by_clock, home_geometry_for, noise,
 };
 
-/// The minimum PSNR between both panoramas; OpenCV rounds coordinates to 1/32 pixel.
+/// The minimum PSNR in dB between OpenCV's panorama and ours. They differ because OpenCV rounds coordinates to 1/32
+/// pixel.
 const LEAST_DB: f64 = 35.0;
 
 fn benches(criterion: &mut Criterion) {
@@ -48,7 +51,7 @@ fn benches(criterion: &mut Criterion) {
                 stitch(&stream, &left, &right, &warp, &options, &mut out).expect("a stitch");
                 stream.synchronize().expect("the stitch");
             };
-            // Leave out set-up on the first use of a warp.
+            // The first use of a warp sets things up, so it is not measured.
             once();
             bench_by_clock(&mut group, label, |many| {
                 let start = Instant::now();
@@ -75,7 +78,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Returns the PSNR of R, G and B; alpha is 255 in both.
+/// Returns the PSNR in dB of red, green and blue. Alpha is 255 in both panoramas.
 fn psnr(ours: &[u8], theirs: &[u8]) -> f64 {
     assert_eq!(ours.len(), theirs.len(), "panoramas of one size");
     let colours = ours.chunks_exact(4).zip(theirs.chunks_exact(4));
@@ -92,15 +95,15 @@ struct OpenCv {
     python: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// The version and the number of threads.
+    /// OpenCV's version and its number of threads.
     what: String,
 }
 
 impl OpenCv {
-    /// Starts OpenCV. If it is missing, prints a line and returns `None`.
+    /// Starts a Python process with OpenCV. If OpenCV is missing, prints a line and returns `None`.
     fn start(folder: &Path, panorama: UVec2, source: UVec2) -> Option<Self> {
         let python = std::env::var_os("PANOWEAVE_PYTHON").unwrap_or_else(|| "python3".into());
-        // Embedded as text, so that the bundle contains it.
+        // The script is embedded as text, so that the bundled bench does not need the file.
         let script = include_str!("../opencv/remap.py");
         let sizes = [panorama.x, panorama.y, source.x, source.y].map(|side| side.to_string());
         let mut command = Command::new(&python);
@@ -133,7 +136,7 @@ impl OpenCv {
         format!("linear/opencv {version}, {threads} threads")
     }
 
-    /// Returns the time of `many` panoramas.
+    /// Stitches `many` panoramas. Returns the time that this took.
     fn run(&mut self, many: u64) -> Duration {
         let seconds = self.ask(&format!("run {many}"));
         Duration::from_secs_f64(seconds.parse().expect("OpenCV's time"))
@@ -158,7 +161,7 @@ impl OpenCv {
 
 impl Drop for OpenCv {
     fn drop(&mut self) {
-        // Both fail only if the process has ended.
+        // Both calls fail only if the process has already ended.
         let _ = self.python.kill();
         let _ = self.python.wait();
     }

@@ -1,8 +1,8 @@
-//! The live stitcher with two 4K cameras in NV12 and a panorama in NV12: time per pair, compared with the copies over
-//! the bus alone, and with its own three steps in sequence.
+//! The live stitcher with two 4K cameras and a panorama, all in NV12. The bench measures the stitcher's time per pair,
+//! the copies over the bus alone (`copies`), and upload, stitch and download in sequence (`serial`).
 //!
-//! Frames are filled in place once and never again, so the bench does not measure host memory. If the stitcher's time
-//! is near `copies`, upload, stitch and download overlap; `serial` is their time without overlap.
+//! Frames are written to page-locked memory only once, so the bench does not measure writes by the host. If upload,
+//! stitch and download overlap well, the stitcher's time is near that of `copies`.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ fn warp(device: &Device) -> DeviceWarp {
     warp.expect("the warp")
 }
 
-/// Returns a pair of filled frames.
+/// Takes two free frame buffers, whose content does not matter, from the stitcher.
 fn filled(stitcher: &Stitcher) -> Option<[FrameBuffer; 2]> {
     let buffer = |camera| stitcher.buffer(camera).expect("a running stitcher");
     Some([buffer(Side::Left)?, buffer(Side::Right)?])
@@ -53,12 +53,13 @@ fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
         let reader = scope.spawn(move || panoramas.count());
         let submit = |pairs: u64| {
             for i in 0..pairs {
-                let [left, right] = filled(&stitcher).expect("pace is to wait");
+                let [left, right] =
+                    filled(&stitcher).expect("free buffers, because the pace is `Wait`");
                 let time = Duration::from_millis(i);
                 stitcher.submit_filled(left, right, time).expect("a running stitcher");
             }
         };
-        // Warm up until buffers are reused.
+        // Warm up until every buffer has been used once.
         submit(2 * slots as u64);
         let start = Instant::now();
         submit(pairs);
@@ -115,7 +116,7 @@ fn bench(criterion: &mut Criterion) {
     for (slots, colour) in [(3, false), (4, false), (4, true), (8, true)] {
         let name = format!("{slots} slots{}", if colour { ", colour" } else { "" });
         bench_by_clock(&mut group, &name, |pairs| {
-            // Enough pairs that those in flight at the start do not matter.
+            // Enough pairs that the pairs in flight at the start do not matter.
             let many = pairs.max(400);
             live(&device, slots, colour, many).mul_f64(pairs as f64 / many as f64)
         });

@@ -1,10 +1,11 @@
-//! Resampling of 256 and 8192 batches from 500 times to 250, with 32 values each, in bf16, f32 and f16: our kernels, a
-//! copy, and the original design, in Rust and in CUDA C++ (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX`
-//! names a folder with `resample.ptx`).
+//! Resampling of 256 and 8192 batches from 500 to 250 times each, with 32 values per time, in bf16, f32 and f16. The
+//! bench compares our kernels with a copy, and with the original design, in Rust and in CUDA C++
+//! (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`). It then measures
+//! bf16 in 32 to 2048 batches.
 //!
-//! Even targets need every source row, so all bytes must move once. Targets at arbitrary positions, in random or
-//! ascending order, need about 63 % of the rows. A copy of half of the needed bytes moves the same amount. A set of
-//! 8192 batches is larger than any cache, so all launches use the same one. Then bf16 in 32 to 2048 batches.
+//! Evenly placed targets need every source row, so all bytes must move once. Targets at arbitrary positions, in random
+//! or ascending order, need about 63 % of the rows. The copy reads half of the needed bytes and writes the other half.
+//! The data of 8192 batches is larger than any cache, so all launches use the same set.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -16,24 +17,26 @@ use panoweave_bench_report::record::Size;
 use panoweave_benches::{Group, SETS, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
-/// Times per batch.
+/// Source times per batch.
 const SOURCES: u32 = 500;
-/// Targets per batch.
+/// Target times per batch.
 const TARGETS: u32 = 250;
-/// Values per row.
+/// Values per source time.
 const WIDTH: u32 = 32;
-/// Persistent blocks per multiprocessor, which fill its threads.
+/// Persistent blocks per multiprocessor: as many as its 2048 threads allow.
 const RESIDENT: u32 = 2048 / BLOCK_THREADS;
 
-/// Declares the signature of a CUDA C++ kernel; the PTX provides its body.
+/// Declares a CUDA C++ kernel, whose body is in the PTX.
 macro_rules! original {
     ($name:ident, $value:ty) => {
-        /// Keeps times in shared memory, with a thread per target. Does not detect faults.
+        /// Resamples with a thread per target, and the source times of a batch in shared memory. Does not detect
+        /// faults.
         ///
         /// # Safety
-        /// Sizes must match like those of a [`Resampling`], and shared memory must hold the times of a batch.
+        /// The sizes must match each other as in a [`Resampling`]. The dynamic shared memory must be large enough for
+        /// the source times of a batch.
         #[kernel(launch_bounds(256))]
-        #[expect(unused_variables, reason = "what it does with them is in the PTX")]
+        #[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
         unsafe fn $name(
             times: View<f32>,
             values: View<$value>,
@@ -57,7 +60,7 @@ macro_rules! launch {
             let (times, values, targets) = (times.view(), values.view(), targets.view());
             let (out, fault) = (out.view_mut(), fault.view_mut());
             let kernel = $kernel { times, values, targets, out, fault };
-            // SAFETY: the sizes match, and the launch has shared memory for the times.
+            // SAFETY: The sizes match, and the shared memory of `config` is large enough for the source times.
             unsafe { stream.launch_unchecked(config, &kernel) }.expect("a resampling");
         }
     };
@@ -69,10 +72,10 @@ fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
     Image::with_pitch(stream.device(), WIDTH, rows, pitch).expect("memory for values")
 }
 
-/// The positions of a batch's targets among its times.
+/// The positions of a batch's targets relative to its source times.
 #[derive(Clone, Copy)]
 enum Targets {
-    /// One target between every second time and the next one.
+    /// One target between every second source time and the next one.
     Even,
     /// Arbitrary positions in any order.
     Random,
@@ -101,7 +104,7 @@ struct Set<V: Sampled<Time = f32>> {
 }
 
 impl<V: Sampled<Time = f32>> Set<V> {
-    /// Creates uneven times, targets between them, and noise as values.
+    /// Creates uneven source times, targets placed by `placed`, and noise as values.
     fn new(stream: &Stream, batches: u32, placed: Targets, seed: u32) -> Self {
         let mut state = seed.wrapping_mul(2_654_435_761) | 1;
         let mut noise = || {
@@ -172,7 +175,7 @@ fn check<V: Number>(name: &str, found: &[V], expected: &[V]) {
     assert!(wrong == 0, "{wrong} values of {name} differ");
 }
 
-/// The devices: one for our kernels, and one for CUDA C++ if it is available.
+/// Criterion, the device for our kernels, and the device for the CUDA C++ kernels if they are available.
 struct Bench<'a> {
     criterion: &'a mut Criterion,
     device: &'a Device,

@@ -1,15 +1,16 @@
-//! The number of live camera pairs at once that each GPU of a machine sustains. Each pair has its own stitcher, with
-//! NV12 in and out at 30 frames per second. The bench measures the first GPU alone, then all at once, then the others
-//! alone.
+//! The number of live camera pairs that each GPU of a machine sustains at once. Each pair has its own stitcher, with
+//! NV12 input and output at 30 frames per second. The bench measures the first GPU alone, then all GPUs at once, then
+//! each other GPU alone.
 //!
-//! The number of pairs doubles and is then bisected until latency breaks: a pair is dropped, or the 99th percentile
-//! exceeds two frame intervals. The bottleneck follows from shares of all time: bus time of the copies alone, GPU time
-//! of the stitches alone, and processor time of the process. If none of them is near 1, the bottleneck is unknown.
+//! It doubles the number of pairs until the GPU cannot keep pace, and then bisects. A GPU cannot keep pace if a pair
+//! of frames is dropped, or if the 99th percentile of the latency exceeds two frame intervals. The bottleneck is the
+//! resource that is busy nearly all the time: the bus (copies, measured alone), the GPU (stitches, measured alone) or
+//! the processor (measured during the run). If there is none, the bottleneck is unknown.
 //!
 //! This is a search without repetitions, so it does not use criterion. It ends after `PANOWEAVE_SCALE_SECONDS`, 75 by
-//! default, and reports what it did not measure. With `PANOWEAVE_SCALE_FEED=copied`, frames are copied into
-//! page-locked memory as [`Stitcher::push`] does; by default, the cameras' drivers write them there. Without
-//! `--bench`, it is a brief trial.
+//! default, and prints which sizes it did not measure. By default, it acts like a camera driver that writes frames
+//! into page-locked memory. With `PANOWEAVE_SCALE_FEED=copied`, frames are copied there as [`Stitcher::push`] does.
+//! Without `--bench`, the search ends after 5 s.
 //!
 //! [`Stitcher::push`]: panoweave::live::Stitcher::push
 
@@ -36,38 +37,41 @@ const ROWS: [u32; 2] = [2160, 1080];
 /// The maximum 99th percentile of the latency in frame intervals.
 const INTERVALS: f64 = 2.0;
 
-/// The search ends when the gap between failure and success is at most the success divided by this.
+/// The search ends when the smallest failure exceeds the largest success `n` by at most `n / PART`.
 const PART: u32 = 16;
 
-/// A resource is the bottleneck if its share is at least this.
+/// A resource is a bottleneck if it is busy for at least this fraction of the time.
 const FULL: f64 = 0.9;
 
-/// The search goes up to this multiple of the computed capacity of bus and GPU.
+/// The search tries numbers up to this multiple of the number of pairs that bus and GPU could sustain by computation.
 const BEYOND: f64 = 1.25;
 
-/// The part of the host's free memory that may be page-locked, and of a GPU's that may be allocated.
+/// The fraction of the host's free memory that may be page-locked.
 const LOCKED: f64 = 0.6;
+/// The fraction of a GPU's free memory that may be allocated.
 const TAKEN: f64 = 0.9;
 
 /// The maximum number of threads that create stitchers for one GPU. Each of them computes a whole warp.
 const MAKERS: usize = 16;
 
-/// The watch times for a number of pairs, and for one far below the capacity of bus and GPU.
+/// The watch times for numbers of pairs near the capacity of bus and GPU.
 const WATCH: Watch =
     Watch { warm_up: Duration::from_millis(400), measure: Duration::from_millis(2500) };
+/// The watch times for numbers of pairs far below the capacity of bus and GPU.
 const BRIEFLY: Watch = Watch { measure: Duration::from_millis(1000), ..WATCH };
 
-/// Settings from the environment.
+/// The settings of the search.
 struct Plan {
+    /// The time at which the search must have ended.
     end: Instant,
     /// The maximum 99th percentile of the latency.
     most: Duration,
     feed: Feed,
-    /// Host threads per GPU.
+    /// The number of host threads per GPU.
     cores: usize,
 }
 
-/// The bus time and GPU time of one pair.
+/// The time that one pair of frames takes on the bus and on the GPU.
 #[derive(Clone, Copy)]
 struct Taken {
     copies: Duration,
@@ -75,7 +79,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Measures copies on all these GPUs at once, and stitches on the first one.
+    /// Measures copies on the GPUs of all crowds at once, and stitches on the first GPU.
     fn measure(crowds: &[Crowd<'_>], pair: &Pair) -> Result<Self, LiveError> {
         let formats = pair.formats();
         let mut copies = crowds
@@ -83,7 +87,7 @@ impl Taken {
             .map(|crowd| Copies::new(crowd.device(), formats))
             .collect::<Result<Vec<_>, DeviceError>>()?;
         let pairs = (2_000_000_000 / pair.bytes()[0]).max(50);
-        // The first round wakes up the bus.
+        // The first round is a warm-up, because an idle bus is slower.
         let mut longest = Duration::ZERO;
         for pairs in [pairs / 10, pairs] {
             longest = thread::scope(|scope| {
@@ -111,26 +115,26 @@ impl Taken {
         Ok(time(&stream, SETS, 200, &mut launch).div_f64(200.0))
     }
 
-    /// Returns the shares of all time that `pairs` pairs take on bus and GPU.
+    /// Returns the fractions of the elapsed time for which `pairs` pairs keep the bus and the GPU busy.
     fn shares(&self, pairs: u32) -> [f64; 2] {
         let part = |time: Duration| f64::from(pairs) * FPS * time.as_secs_f64();
         [part(self.copies), part(self.stitch)]
     }
 
-    /// Returns the number of pairs above which keeping pace is impossible.
+    /// Returns the largest number of pairs to try: [`BEYOND`] times as many as bus and GPU could sustain.
     fn most(&self) -> u32 {
         let [bus, gpu] = self.shares(1);
         (BEYOND / bus.max(gpu)).ceil() as u32 + 1
     }
 }
 
-/// Returns the number of stitchers per GPU that fit into memory, including the existing ones.
+/// Returns the number of stitchers per GPU that fit into memory, including those that exist already.
 fn room(crowds: &[Crowd<'_>], pair: &Pair) -> u32 {
     let [on_device, locked] = pair.memory();
     let free = |crowd: &Crowd<'_>| {
         let _context = enter(crowd.device());
         let (mut free, mut total) = (0, 0);
-        // SAFETY: the call writes the results, and the context is current.
+        // SAFETY: The call writes `free` and `total`. `enter` has made the context current.
         let result = unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) };
         result.to_result().expect("the GPU's memory");
         crowd.len() as u32 + (TAKEN * free as f64 / on_device as f64) as u32
@@ -172,14 +176,14 @@ impl Plan {
         Self { end, most: Duration::from_secs_f64(INTERVALS / FPS), feed, cores }
     }
 
-    /// Creates `n` stitchers on each GPU and watches them; returns `None` if time has run out.
+    /// Creates stitchers until each GPU has `n`, and watches them. Returns `None` if time has run out.
     fn run(
         &self,
         crowds: &mut [Crowd<'_>],
         n: u32,
         how: Watch,
     ) -> Result<Option<Outcome>, LiveError> {
-        // Do not start a watch that cannot end in time.
+        // A watch must end in time, so creating stitchers must end before.
         let end = self.end.checked_sub(how.warm_up + how.measure);
         let Some(end) = end.filter(|end| Instant::now() < *end) else { return Ok(None) };
         let makers = self.cores.min(MAKERS);
@@ -197,8 +201,8 @@ impl Plan {
         watch(crowds, n as usize, self.cores, how).map(Some)
     }
 
-    /// Watches `n` pairs on each GPU. If `n` is `far` below the capacity of bus and GPU, the first watch is brief, and
-    /// only a failure is watched again, because a single delay of the machine is no limit.
+    /// Watches `n` pairs on each GPU. If `n` is far below the capacity of bus and GPU (`far`), watches them only
+    /// briefly. If that fails, watches them for the full time, because a single delay of the machine is not a limit.
     fn judge(
         &self,
         crowds: &mut [Crowd<'_>],
@@ -214,7 +218,7 @@ impl Plan {
         self.run(crowds, n, WATCH)
     }
 
-    /// Searches for the largest number of pairs on each of these GPUs at once, starting at `from`.
+    /// Searches for the largest number of pairs per GPU that all given GPUs sustain at once, starting at `from`.
     fn search(&self, crowds: &mut [Crowd<'_>], pair: &Pair, taken: Taken, from: u32) -> Seen {
         let (by_memory, by_time) = (room(crowds, pair), taken.most());
         let gpus = crowds.len();
@@ -223,11 +227,11 @@ impl Plan {
             let outcome = match self.judge(crowds, n, n < by_time / 4) {
                 Ok(Some(outcome)) => outcome,
                 Ok(None) => {
-                    stopped = Some(format!("time ran out before {n} were tried"));
+                    stopped = Some(format!("time ran out before {n} pairs were tried"));
                     return None;
                 }
                 Err(e) => {
-                    stopped = Some(format!("{n} cannot be tried: {e}"));
+                    stopped = Some(format!("{n} pairs cannot be tried: {e}"));
                     return None;
                 }
             };
@@ -242,9 +246,11 @@ impl Plan {
             Some(holds)
         });
         let known = if by_memory < by_time {
-            format!("there is memory for at most {by_memory}")
+            format!("there is memory for at most {by_memory} pairs")
         } else {
-            format!("at most {by_time} were tried: bus or GPU cannot do more")
+            format!(
+                "more than {by_time} pairs were not tried: they exceed the capacity of bus or GPU"
+            )
         };
         let limit = match (broke, stopped) {
             (Some(broke), Some(stopped)) => format!("{broke}; {stopped}"),
@@ -262,14 +268,14 @@ fn each(gpus: usize) -> &'static str {
     if gpus == 1 { "" } else { " per GPU" }
 }
 
-/// Returns the names and shares of bus, GPU and processor.
+/// Returns the names of bus, GPU and processor, and the fraction of the time for which each was busy.
 fn shares(outcome: &Outcome, taken: Taken) -> [(&'static str, Option<f64>); 3] {
     let [bus, gpu] = taken.shares(outcome.pairs);
     let processor = outcome.cores.map(|cores| cores / available() as f64);
     [("copies over the bus", Some(bus)), ("GPU time", Some(gpu)), ("processor", processor)]
 }
 
-/// Returns the bottleneck, as far as it is known.
+/// Returns the resources that are bottlenecks. If there is none, returns `unknown` and the fractions of all resources.
 fn cause(outcome: &Outcome, taken: Taken) -> String {
     let known = shares(outcome, taken).into_iter();
     let known: Vec<_> = known.filter_map(|(name, share)| Some((name, share?))).collect();
@@ -294,7 +300,8 @@ fn line(outcome: &Outcome, taken: Taken) -> String {
     format!("p50 {p50:.2} ms, p99 {p99:.2} ms, {rate:.0}/s{}", shares.concat())
 }
 
-/// Searches on the given GPUs, prints and records the result, and returns the number of pairs per GPU that kept pace.
+/// Searches on the GPUs of `crowds`, and prints and records the result. Returns the number of pairs per GPU that kept
+/// pace.
 fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32 {
     let on = match &*crowds {
         [one] => one.device().place().to_string(),
@@ -375,7 +382,8 @@ fn main() {
         .collect();
     let mut from = 1;
     for (pair, crowds, held) in &mut sizes {
-        // Start at the result for larger frames: as many pairs with smaller frames are no more work.
+        // Start at the result for the larger frames, because a GPU sustains at least as many pairs with smaller
+        // frames.
         *held = measure(&plan, &mut crowds[..1], pair, from);
         from = (*held).max(1);
         if crowds.len() > 1 {

@@ -1,7 +1,8 @@
-//! A seam through an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures: the whole search on a
-//! pair of frames (differences, costs and path), and the weights of a frame while the seam fades. A copy of half of
-//! the bytes that must move runs next to each and moves the same amount. Latency bounds the path, because each of its
-//! rows depends on the one before.
+//! A seam through an overlap of 700×1900 pixels, in a panorama of 5700×1900 from two 3840×2160 pictures. The bench
+//! measures the search for a seam on a pair of frames (differences, costs and path), and the computation of the
+//! weights while one seam fades into the next. It compares each with a copy that reads half of the bytes that must
+//! move, and writes the other half. Latency is the bottleneck of the path, because each of its rows depends on the row
+//! before.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
@@ -12,7 +13,7 @@ use panoweave_benches::{
     Group, OVERLAP, SETS, SOURCE, bench, bench_copy, frame, gpu, overlapping_warp,
 };
 
-/// Returns a warp that fades from edge to edge of the overlap.
+/// Returns a warp whose weights fade linearly across the whole overlap.
 fn warp() -> Warp {
     let [first, end] = OVERLAP;
     overlapping_warp(|x| [(end - x) / (end - first), (x - first + 1.0) / (end - first)])
@@ -36,7 +37,7 @@ fn benches(criterion: &mut Criterion) {
         let copy = bench_copy(&mut group, &stream, bytes);
         let look = bench(&mut group, "look", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
-            // SAFETY: all work is on this stream.
+            // SAFETY: all work that uses the seam is on this stream.
             unsafe { seam.submit(&stream, &warp, left, right, Colours::IDENTITY) }.expect("a look");
         });
         if let (Some(look), Some(copy)) = (look, copy) {
@@ -58,7 +59,7 @@ fn benches(criterion: &mut Criterion) {
     let mut outs: Vec<_> =
         (0..SETS).map(|_| Seam::copy(&stream, &warp).expect("a copy of the warp")).collect();
     let size = seam.grid().max - seam.grid().min;
-    // Six planes in, two out.
+    // The kernel reads six planes of f32 and writes two.
     let bytes = 32 * u64::from(size.x) * u64::from(size.y);
     let mut group = Group::new(criterion, &device, "seam", "weights", size.to_array(), bytes);
     let copy = bench_copy(&mut group, &stream, bytes);

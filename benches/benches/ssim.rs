@@ -1,8 +1,9 @@
-//! SSIM and PSNR of two 3840×2160 pictures: the fused kernels, a copy, and the original design in two passes, in Rust
-//! and in CUDA C++ (`benches/cuda/ssim.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `ssim.ptx`).
+//! SSIM and PSNR of two 3840×2160 pictures. The bench compares our fused kernels with a copy, and with the original
+//! design in two passes, in Rust and in CUDA C++ (`benches/cuda/ssim.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder
+//! with `ssim.ptx`). It then measures the fused kernels on 10-bit and colour pictures, and at sizes from 720p to 8K.
 //!
-//! Then 10-bit and colour pictures, and the fused kernels at sizes from 720p to 8K. The copy moves as many bytes as
-//! both pictures have. Arithmetic is the bottleneck: about 120 instructions per pixel.
+//! The copy moves as many bytes as both pictures have. Arithmetic is the bottleneck of the fused kernels: about 120
+//! instructions per pixel.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{UVec2, uvec2};
@@ -37,7 +38,7 @@ fn pair<T: bytemuck::Pod>(
     })
 }
 
-/// The five planes between the passes.
+/// The original design in two passes: the five planes between the passes, and the sums.
 struct TwoPass {
     planes: [Image<f32>; 5],
     sums: Buffer<u64>,
@@ -70,7 +71,7 @@ impl TwoPass {
     }
 }
 
-/// Submits a pair, and takes results from the comparer while it is full.
+/// Submits a pair. While the comparer is full, takes its results.
 fn submit(comparer: &mut Comparer, stream: &Stream, pair: Compared<'_>) {
     while let Err(SsimError::Full) = comparer.submit(stream, pair, None) {
         while comparer.take().expect("a result").is_some() {}

@@ -1,8 +1,9 @@
-//! The stitch at home size: every lookup, gamma and pair of formats, a copy of the pictures and the panorama, and the
+//! The stitch of two 3840×2160 pictures to a panorama of 5700×1900, with every lookup, gamma method and pair of
+//! formats. The bench compares it with a copy of as many bytes as the pictures and the panorama have, and with the
 //! original loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with
-//! `stitch_planes.ptx`.
+//! `stitch_planes.ptx`. It then measures the default lookup at sizes from 720p to 8K.
 //!
-//! Variants with planes also read 24 bytes of planes per pixel.
+//! Variants with planes also read 24 bytes of planes per pixel, which the copy does not include.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -31,15 +32,15 @@ fn options(power: Option<Power>) -> StitchOptions {
     }
 }
 
-/// Declares the signature of a CUDA C++ kernel; the PTX provides its body.
+/// Declares a CUDA C++ kernel, whose body is in the PTX.
 macro_rules! original {
     ($name:ident) => {
-        /// Stitches RGBA to RGBA like the Rust kernel with this name, with one view per plane.
+        /// Stitches RGBA to RGBA like the Rust kernel with the same name, but takes each plane as a separate argument.
         ///
         /// # Safety
         /// The planes must have the panorama's size.
         #[kernel(launch_bounds(256, 4))]
-        #[expect(unused_variables, reason = "what it does with them is in the PTX")]
+        #[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
         unsafe fn $name(
             left: View<Rgba8>,
             right: View<Rgba8>,
@@ -135,7 +136,8 @@ fn benches(criterion: &mut Criterion) {
         let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes);
         let copy = bench_copy(&mut group, &stream, bytes);
         let fast = Some(Power::Fast);
-        // A label is `manner/implementation`: the original is compared with all variants of the same manner.
+        // A label is the gamma method, `/` and the lookup. The report compares the original with all variants that
+        // have the same gamma method.
         for (label, power, lookup) in [
             ("fast/mesh", fast, Lookup::Mesh),
             ("linear/mesh", None, Lookup::Mesh),
@@ -162,7 +164,7 @@ fn benches(criterion: &mut Criterion) {
             if let (Some(rust), Some(copy)) = (rust, copy) {
                 println!("{pair}, {label}: {rust:.1} µs, {:.2} times a copy", rust / copy);
             }
-            // The C++ only handles RGBA without a table.
+            // The C++ kernels read and write RGBA with planes, and have no gamma table.
             let Some(stream) = &reference else { continue };
             if pair != "rgba" || power == Some(Power::Table) || lookup != Lookup::Planes {
                 continue;
@@ -178,7 +180,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Benches the default at other sizes: pictures from 720p to 8K with matching panoramas.
+/// Benches the default lookup at other sizes: pictures from 720p to 8K, and panoramas that are scaled like them.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("stitch, by size") else { return };
     let stream = device.stream().expect("a stream");

@@ -1,10 +1,11 @@
-//! The virtual camera: a view of 1920×1080 pixels from two frames of 3840×2160, across the overlap, within one camera,
-//! and from a panorama; in every pair of formats, through textures and with loads.
+//! The virtual camera: a view of 1920×1080 pixels from two frames of 3840×2160. The bench measures views across the
+//! overlap, within one camera, and from a panorama, in every pair of formats, with frames read through textures and by
+//! plain loads. It then measures views of other sizes.
 //!
-//! The alternative is a stitch over planes, with a planar warp of the view's size that has to be rebuilt for every
-//! frame of a moving view. Next to both runs a copy of as many bytes as the view and the visible parts of the frames
-//! have; areas that both cameras see count twice. With the home rig these are 25.4 MB, of which 17.1 MB belong to the
-//! frames; an H100's counters measure 17.2 MB of reads. Then views of other sizes.
+//! The alternative is a stitch with a planar warp of the view's size, which must be rendered again for every frame of
+//! a moving view. Both are compared with a copy of as many bytes as the view and the visible parts of the frames have.
+//! Areas that both cameras see count twice. With the home rig, these are 25.4 MB, of which 17.1 MB belong to the
+//! frames. The counters of an H100 measure 17.2 MB of reads.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{DMat3, DVec2, DVec3, UVec2, dvec2, dvec3, uvec2};
@@ -20,22 +21,22 @@ use shared_types::stitch::Colour;
 
 const SIZE: UVec2 = uvec2(1920, 1080);
 
-/// Our variant: through the lenses of both cameras.
+/// The name of our main variant, which renders the view through the lenses of both cameras.
 const LENSES: &str = "lenses";
 
-/// Both cameras, which meet in the middle third; 2.1 source pixels of both together per pixel of the view.
+/// A view of both cameras, which overlap in its middle third. A pixel of the view covers 2.1 source pixels in total.
 const ACROSS: ViewPose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
-/// The width of one camera's field of view; 3.9 source pixels of both together per pixel of the view.
+/// A view as wide as one camera's field of view. A pixel of the view covers 3.9 source pixels in total.
 const WIDE: ViewPose = ViewPose { fov: 60.0, ..ACROSS };
 
-/// Only the left camera.
+/// A view of the left camera only.
 const WITHIN: ViewPose = ViewPose { pan: -32.0, ..ACROSS };
 
-/// Returns the number of source pixels that a view shows: the sum of the source area of each view pixel, which `area`
-/// returns for a ray. The area is at most four pixels, because a sample reads no more.
+/// Returns the number of source pixels that a view reads. `area` returns, for the ray of a view pixel, how many source
+/// pixels it covers. At most four of them count, because a bilinear sample reads no more.
 fn shown(size: UVec2, view: &ViewPose, area: impl Fn(DVec3) -> f64) -> f64 {
-    /// The spacing of the evaluated pixels along both axes of the view.
+    /// Evaluates every eighth pixel along both axes of the view.
     const STEP: u32 = 8;
     let own = f64::from(size.x) / 2.0 / (view.fov.to_radians() / 2.0).tan();
     let along = |length: u32| (0..length).step_by(STEP as usize);
@@ -46,8 +47,8 @@ fn shown(size: UVec2, view: &ViewPose, area: impl Fn(DVec3) -> f64) -> f64 {
     each.sum::<f64>() * f64::from(STEP * STEP)
 }
 
-/// Returns the source pixels of both cameras of a rig; areas that both see count twice. All views and cameras here
-/// rotate only by pan and yaw. Ignores the cameras' small distortion.
+/// Returns the number of source pixels that a view reads from the cameras of a rig. Areas that both cameras see count
+/// twice. The view must have only pan, and the cameras only yaw. Ignores the small distortion of the lenses.
 fn shown_of_cameras(rig: &Rig, size: UVec2, view: &ViewPose) -> f64 {
     let of = |camera: &RigCamera| {
         let mount = camera.mount().expect("a camera with a lens");
@@ -65,12 +66,13 @@ fn shown_of_cameras(rig: &Rig, size: UVec2, view: &ViewPose) -> f64 {
     rig.cameras.iter().map(of).sum()
 }
 
-/// Returns the source pixels of a cylindrical panorama that covers the view, from its pixels per radian.
+/// Returns the number of pixels that a view reads from a cylindrical panorama with `scale` pixels per radian, which
+/// must cover the view.
 fn shown_of_cylinder(scale: f64, size: UVec2, view: &ViewPose) -> f64 {
     shown(size, view, |DVec3 { x, z, .. }| scale * scale * z / x.hypot(z).powi(3))
 }
 
-/// Creates a frame whose row alignment rules out textures, so that kernels read it with loads.
+/// Copies a frame to an image whose rows are not aligned for textures, so that kernels read it by loads.
 fn unaligned(stream: &Stream, frame: &DeviceFrame) -> Image<Rgba8> {
     let mut bytes = vec![0; frame.format().bytes()];
     frame.download(stream, &mut bytes).expect("a frame");
@@ -81,7 +83,7 @@ fn unaligned(stream: &Stream, frame: &DeviceFrame) -> Image<Rgba8> {
     image
 }
 
-/// Returns the bytes that a view must move: its own pixels, and `shown` pixels of its source.
+/// Returns the number of bytes that a view must move: its own pixels, and `shown` pixels of its source.
 fn bytes(size: UVec2, shown: f64, [input, output]: [PixelFormat; 2]) -> u64 {
     let of = |pixels: f64, format| match format {
         PixelFormat::Rgba8 => 4.0 * pixels,

@@ -1,6 +1,5 @@
-//! Rig to warp at home size: the cost of a changed rig, including the allocation of the planes.
-//!
-//! Timed by the host's clock, because allocation takes host time.
+//! Rendering a warp of 5700×1900 from the home rig, including the allocation of its planes: the time that a change of
+//! the rig costs. The host's clock measures it, because allocation takes host time.
 
 use std::time::Instant;
 

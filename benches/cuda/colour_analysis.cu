@@ -1,11 +1,11 @@
 // The original system's colour analysis in CUDA C++: the reference for the colour sums.
 //
 // Blocks of 32 by 32 cover the whole panorama, with one thread per pixel. A thread reads all six planes
-// and samples both cameras bilinearly where both contribute. Nine sums go through a shared array, whose
+// and samples both cameras bilinearly where both contribute. Nine sums are reduced in a shared array, whose
 // 33rd column avoids bank conflicts: one thread per row adds up the row, one thread adds up the rows, and
-// the block's sums go to memory atomically. The original had a barrier inside `if (tx == 0)`, which is
-// undefined; here it is outside. White and black pixels are not rejected. The kernel adds to `sums`, so
-// set them to 0 first.
+// then adds the block's sums to `sums` atomically. The original had a barrier inside `if (tx == 0)`, which
+// is undefined behaviour; here it is outside. White and black pixels count like all others. The caller must
+// set `sums` to 0 first.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -ptx colour_analysis.cu
 // Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.
@@ -22,7 +22,7 @@ template <typename T> struct View {
     }
 };
 
-// Centre and width of the band, as fractions of the panorama's width.
+// The band of columns that is analysed: its centre and width, as fractions of the panorama's width.
 struct Band { float centre, width; };
 
 __device__ float3 levels(uchar4 p) { return make_float3(p.x, p.y, p.z); }

@@ -1,12 +1,12 @@
 // The original system's separable convolution in CUDA C++: the reference for the fused kernels.
 //
-// Two launches with one thread per pixel. Each block of 32 by 8 stages its pixels with the halo of the
-// pass in dynamic shared memory, whose size the host computes for each pass. A loop reads the taps, at
-// most 64, from constant memory. Pixels outside the picture are 0.
+// Two launches, along rows and along columns, with one thread per pixel. Each block of 32 by 8 copies its
+// pixels and the halo of the pass to dynamic shared memory. The host computes its size for each pass. A
+// loop reads the taps, at most 64, from constant memory. Pixels outside the picture are 0.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -rdc=true -ptx convolve.cu
 // Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.
-// Without -rdc=true, newer compilers make the taps internal, so that the host cannot set them.
+// Without -rdc=true, newer compilers do not export the taps' symbol, so the host could not set them.
 
 #include <cstdint>
 

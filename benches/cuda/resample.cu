@@ -1,9 +1,10 @@
 // The original system's resampling in CUDA C++: the reference for the resampling kernels.
 //
-// Persistent blocks process one batch after another. A block stages the times of a batch in shared memory. Each
-// thread then takes a target, finds its position by bisection, and fills its row, one number at a time. The
-// original staged at most 512 times and ignored the rest; here the host allocates enough dynamic shared memory for
-// all times. Like the original, the kernel does not detect faults: `faults` only makes the arguments match ours.
+// Persistent blocks process one batch after another. A block stages the times of a batch in shared memory. Each thread
+// then takes a target, finds its position by bisection, and writes its output row, one number at a time. The original
+// staged at most 512 times and ignored further ones; here the host allocates enough dynamic shared memory for all
+// times. Like the original, the kernel does not detect faults. It has the argument `faults` only to have the same
+// signature as our kernel.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -rdc=true -ptx resample.cu
 // Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.
@@ -58,7 +59,7 @@ template <typename F> __device__ __forceinline__ void resample(
         __syncthreads();
         for (uint32_t target = threadIdx.x; target < targets_width; target += blockDim.x) {
             float time = __ldg(AT(const float, targets, target, batch));
-            // The number of times that are not after the target.
+            // `low` becomes the number of times that are not after the target.
             uint32_t low = 0, high = times_width;
             while (low < high) {
                 uint32_t middle = low + (high - low) / 2;

@@ -1,8 +1,8 @@
 """Makes the same panorama with OpenCV for the bench `cpu`: remaps each picture, then blends by weights.
 
 Usage: remap.py FOLDER WIDTH HEIGHT SOURCE_WIDTH SOURCE_HEIGHT. FOLDER has left.rgba and right.rgba, and the six raw
-planes of a warp. Prints `ready VERSION THREADS`, then answers lines on stdin: to `run N` with the seconds that N
-panoramas took, to `save` with `saved` after it has written the last one to panorama.rgba.
+planes of a warp. The script prints `ready VERSION THREADS`, and then answers commands on stdin. `run N` stitches N
+panoramas and prints the seconds that they took. `save` writes the last panorama to panorama.rgba and prints `saved`.
 """
 
 import sys

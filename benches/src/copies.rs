@@ -1,4 +1,4 @@
-//! Measures the bus to a GPU: only the copies of frame pairs and their panoramas, as a stitcher submits them.
+//! Measures the bus to a GPU: copies frame pairs and panoramas like a stitcher, but does not stitch.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use panoweave::frame::FrameFormat;
 
 use crate::SETS;
 
-/// Uploads of pairs on one stream and downloads of panoramas on another, from and to page-locked memory.
+/// Two streams, and memory to copy between: pairs of frames to a GPU on the first stream, and panoramas back to
+/// page-locked memory on the second.
 pub struct Copies {
     stream: [sys::CUstream; 2],
     device: [u64; 3],
@@ -17,7 +18,8 @@ pub struct Copies {
     context: Context,
 }
 
-// SAFETY: the handles belong to the driver; any thread whose context is current may use them.
+// SAFETY: the driver owns the objects behind the handles. Any thread may use them while the context is current, and
+// every method makes it current first.
 unsafe impl Send for Copies {}
 
 fn check(result: sys::CUresult) {
@@ -27,7 +29,7 @@ fn check(result: sys::CUresult) {
 /// Returns the context of a GPU and makes it current on this thread.
 ///
 /// # Panics
-/// Panics if the device is no GPU, or the driver fails.
+/// Panics if the device is not a GPU, or the driver fails.
 #[must_use]
 pub fn enter(device: &Device) -> Context {
     let ordinal = device.cuda_info().expect("a GPU").ordinal;
@@ -38,7 +40,7 @@ pub fn enter(device: &Device) -> Context {
 }
 
 fn set_current(context: &Context) {
-    // SAFETY: the caller holds the device, which keeps the context alive.
+    // SAFETY: `context` keeps the GPU's primary context alive.
     check(unsafe { sys::cuCtxSetCurrent(context.as_raw()) });
 }
 
@@ -46,10 +48,10 @@ impl Copies {
     /// Allocates memory for a left frame, a right frame and a panorama.
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if there is no page-locked memory.
+    /// Returns [`DeviceError`] if page-locked memory cannot be allocated.
     ///
     /// # Panics
-    /// Panics if the device is no GPU, or the driver fails.
+    /// Panics if the device is not a GPU, or the driver fails.
     pub fn new(device: &Device, formats: [FrameFormat; 3]) -> Result<Self, DeviceError> {
         let pinned = |format: FrameFormat| Pinned::new(device, format.bytes());
         let [left, right, out] = formats;
@@ -62,13 +64,13 @@ impl Copies {
             check(unsafe { sys::cuStreamCreateWithPriority(stream, 1, 0) });
         }
         for (address, format) in copies.device.iter_mut().zip(formats) {
-            // SAFETY: the call writes the address.
+            // SAFETY: the call writes the address, and the device's context is current.
             check(unsafe { sys::cuMemAlloc_v2(address, format.bytes()) });
         }
         Ok(copies)
     }
 
-    /// Returns the wall time of copying `pairs` pairs and their panoramas.
+    /// Copies `pairs` pairs to the device and as many panoramas back. Returns the wall time.
     ///
     /// # Panics
     /// Panics if the driver fails.
@@ -77,8 +79,8 @@ impl Copies {
         let start = Instant::now();
         for i in 0..pairs {
             let [left, right, out] = &mut self.host[i as usize % SETS];
-            // SAFETY: device and host memory have the same size, and both live until the streams are done, which the
-            // code below waits for.
+            // SAFETY: Device and host memory of each copy have the same size. Both live until the copies are done,
+            // because the loop below waits for the streams.
             unsafe {
                 for (host, device) in [left, right].into_iter().zip(self.device) {
                     let (host, bytes) = (host.as_ptr().cast(), host.len());
@@ -89,7 +91,7 @@ impl Copies {
             }
         }
         for stream in self.stream {
-            // SAFETY: the stream is alive.
+            // SAFETY: the stream is alive, because only `drop` destroys it.
             check(unsafe { sys::cuStreamSynchronize(stream) });
         }
         start.elapsed()

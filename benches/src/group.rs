@@ -13,11 +13,11 @@ use crate::{SETS, record};
 /// Samples per variant.
 const SAMPLES: usize = 20;
 
-/// The minimum time of a sample's launches, so that the round trip to the device, a few µs, is negligible. Criterion
-/// derives the number of launches from the warm-up, where one slow first launch would reduce it to one.
+/// The minimum time of a sample's launches. It makes the round trip to the device, a few µs, negligible. Criterion
+/// chooses the number of launches by the time of the warm-up, so one slow first launch could reduce it to one.
 const SAMPLE: Duration = Duration::from_millis(5);
 
-/// The minimum number of bytes that a rotation over the buffers moves: more than the cache of any GPU holds.
+/// The minimum number of bytes that one rotation over all buffer sets moves. It exceeds the cache of any GPU.
 const ROUND: u64 = 192 << 20;
 
 /// Variants of the same work.
@@ -29,8 +29,8 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Creates a group for the work `of` of the system `system`. `bytes` are the bytes that must move, each counted
-    /// once.
+    /// Creates a group for the operation `of` of the system `system`, such as `7 taps` of `convolve`. `bytes` is the
+    /// number of bytes that must move, each counted once.
     pub fn new(
         criterion: &'a mut Criterion,
         device: &Device,
@@ -50,8 +50,8 @@ impl<'a> Group<'a> {
         Self { criterion: group, device: device.clone(), work, sets: SETS }
     }
 
-    /// Configures a measurement at one of several sizes: shorter, and over as many buffers as it takes to exceed the
-    /// cache.
+    /// Shortens the measurement, for work that is measured at several sizes. Chooses the number of buffer sets so that
+    /// together they exceed the cache of any GPU.
     #[must_use]
     pub fn briefly(mut self) -> Self {
         self.criterion
@@ -66,7 +66,7 @@ impl<'a> Group<'a> {
         self.criterion.sample_size(samples);
     }
 
-    /// Returns the number of buffer sets that launches rotate over. Launches get indices below it.
+    /// Returns the number of buffer sets over which launches rotate. Each launch gets the index of a set.
     #[must_use]
     pub fn sets(&self) -> usize {
         self.sets
@@ -91,7 +91,8 @@ impl<'a> Group<'a> {
         self.criterion.bench_function(variant, |bencher| {
             bencher.iter_custom(|many| {
                 let whole = run(many);
-                // Criterion's warm-up doubles the repetitions each time, beyond those of a sample.
+                // Criterion's warm-up doubles the repetitions with each call, beyond those of a sample. So the first
+                // call with fewer repetitions begins the samples.
                 if many < before {
                     times.clear();
                 }
@@ -101,7 +102,7 @@ impl<'a> Group<'a> {
             });
         });
         times.sort_by(f64::total_cmp);
-        // `cargo test` runs each bench only once, which is no measurement.
+        // `cargo test` runs each bench only once, which is not a measurement.
         let [min_us, .., max_us] = times[..] else { return None };
         let median_us = f64::midpoint(times[(times.len() - 1) / 2], times[times.len() / 2]);
         let work = Work { bytes, ..self.work.clone() };
@@ -111,7 +112,7 @@ impl<'a> Group<'a> {
         Some(median_us)
     }
 
-    /// Measures launches like [`measure`](Self::measure), with events before and after them.
+    /// Measures launches like [`measure`](Self::measure), timed by events before and after them.
     fn measure_launches(
         &mut self,
         variant: &str,
@@ -124,7 +125,7 @@ impl<'a> Group<'a> {
         let mut least = None;
         self.measure(variant, role, Timer::Events, bytes, |launches| {
             let least = *least.get_or_insert_with(|| {
-                // Leave out set-up of the first launches, such as a mesh.
+                // The first launches set things up, such as a mesh, so they are not measured.
                 time(stream, sets, sets as u64, &mut launch);
                 let mut many = 1;
                 while many < 1 << 16 && time(stream, sets, many, &mut launch) < SAMPLE {
@@ -174,8 +175,8 @@ pub fn bench(
     group.measure_launches(name, Role::Ours, group.work.bytes, stream, launch)
 }
 
-/// Benches the original design. The report compares it with variants of the same manner, such as `fast` for
-/// `fast/c++`, or with all variants if its name has no `/`.
+/// Benches the original design. The report compares it with the variants whose names have the same part before the
+/// last `/`, such as `fast/mesh` for `fast/c++`. If `name` has no `/`, the report compares it with all variants.
 ///
 /// # Panics
 /// Panics as [`bench()`] does.
@@ -188,13 +189,13 @@ pub fn bench_original(
     group.measure_launches(name, Role::Original, group.work.bytes, stream, launch)
 }
 
-/// Benches a copy of `bytes / 2` bytes, which reads and writes `bytes` in total. This is the lower bound for work that
-/// moves as much, if its launches are long enough that the pause between two copies is negligible.
+/// Benches a copy of `bytes / 2` bytes, which reads and writes `bytes` in total. Its time is the lower bound for work
+/// that moves as many bytes, unless the work is so short that the pause between two copies matters.
 ///
 /// # Panics
 /// Panics as [`bench()`] does.
 pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<f64> {
-    // One row: in rows of 16 KiB, the driver's copy of 66 MB takes 42.6 µs on an H100; in one row, 25.8 µs.
+    // As one row, the driver copies 66 MB in 25.8 µs on an H100; in rows of 16 KiB, it takes 42.6 µs.
     let row = bytes.div_ceil(2) as u32;
     let image = || Image::<u8>::new(stream.device(), row, 1).expect("memory to copy");
     let mut sets: Vec<_> = (0..group.sets).map(|_| (image(), image())).collect();
@@ -216,7 +217,7 @@ pub fn bench_by_clock(
     group.measure(name, Role::Ours, Timer::Clock, group.work.bytes, run)
 }
 
-/// Benches another library, like [`bench_by_clock`].
+/// Benches an implementation by another library, like [`bench_by_clock`].
 ///
 /// # Panics
 /// Panics as [`bench()`] does.
@@ -228,7 +229,8 @@ pub fn bench_peer_by_clock(
     group.measure(name, Role::Peer, Timer::Clock, group.work.bytes, run)
 }
 
-/// Benches only copies, like [`bench_by_clock`]. They are the lower bound for work that copies as much.
+/// Benches copies without further work, like [`bench_by_clock`]. Their time is the lower bound for work that copies as
+/// many bytes.
 ///
 /// # Panics
 /// Panics as [`bench()`] does.

@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-/// Clock ticks per second in `/proc`, on every supported architecture.
+/// Clock ticks per second in `/proc`. It is 100 on every supported architecture.
 const TICKS: u64 = 100;
 
-/// Returns the bytes of free memory: the smaller of the machine's and those of this process's control group (version
-/// 2, as seen inside a container). Returns `None` if neither is known.
+/// Returns the number of bytes of free memory: of the machine, or of this process's control group if that has less
+/// (version 2, as seen inside a container). Returns `None` if neither is known.
 #[must_use]
 pub fn free_memory() -> Option<u64> {
     let read = |file: &str| fs::read_to_string(file).ok();
@@ -31,15 +31,15 @@ fn left(most: &str, now: &str) -> Option<u64> {
     Some(most?.saturating_sub(now?))
 }
 
-/// Returns the processor time of all threads of this process.
+/// Returns the processor time that all threads of this process have used.
 #[must_use]
 pub fn processor_time() -> Option<Duration> {
     ticks(&fs::read_to_string("/proc/self/stat").ok()?)
         .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS))
 }
 
-/// Returns the sum of user and system ticks: fields 14 and 15 of a line whose second field, a name, may contain
-/// spaces.
+/// Returns the sum of user and system ticks from the text of `/proc/self/stat`. They are its fields 14 and 15. The
+/// second field is a name in parentheses, which may contain spaces.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());

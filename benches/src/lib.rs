@@ -1,8 +1,8 @@
-//! Shared by the benches: the home rig, a warp with a straight overlap, frames to rotate over, timing with device
-//! events ([`Group`]), and the record of measurements, which `panoweave-bench-report` turns into a page.
+//! Code that the benches share: the home rig, a warp with a straight overlap, noisy frames, timing with device events
+//! ([`Group`]), and the record of measurements, which `panoweave-bench-report` turns into a page.
 //!
-//! For live stitching there are also the bus alone ([`copies`]), many stitchers at once ([`crowd`]), the host's
-//! resources ([`host`]), and a search for the largest sustainable number ([`search`]).
+//! The benches of live stitching also measure the bus alone ([`copies`]), many stitchers at once ([`crowd`]) and the
+//! host's resources ([`host`]), and search for the largest number of pairs that a machine sustains ([`search`]).
 
 pub mod copies;
 pub mod crowd;
@@ -34,15 +34,15 @@ pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
 /// Returns the geometry of [`HOME_RIG`].
 ///
 /// # Errors
-/// Returns [`RigError`] if the text above is not a valid rig.
+/// Returns [`RigError`] if [`HOME_RIG`] is not a valid rig.
 pub fn home_geometry() -> Result<Geometry, RigError> {
     home_geometry_for(SOURCE.y)
 }
 
-/// Returns the geometry of the home rig scaled to cameras with `rows` rows; the panorama scales with them.
+/// Returns the geometry of the home rig, with cameras and panorama scaled so that the cameras have `rows` rows.
 ///
 /// # Errors
-/// Returns [`RigError`] if the text above is not a valid rig.
+/// Returns [`RigError`] if [`HOME_RIG`] is not a valid rig.
 pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
     let mut rig = Rig::parse(HOME_RIG, "rigs/home.toml")?;
     let scaled = |length: u32| scaled(length, rows);
@@ -52,7 +52,7 @@ pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
         camera.size = camera.size.map(scaled);
         if let Some(mount) = camera.mount_mut() {
             let CameraMatrix { fx, fy, cx, cy } = &mut mount.matrix;
-            // Pixel centres are at integers.
+            // Pixel centres have integer coordinates, so the picture's edge is at -0.5.
             (*cx, *cy) = ((*cx + 0.5) * by - 0.5, (*cy + 0.5) * by - 0.5);
             (*fx, *fy) = (*fx * by, *fy * by);
         }
@@ -63,11 +63,11 @@ pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
 /// The colour encoding of live cameras in NV12.
 pub const NV12: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
 
-/// Bench sizes of pictures besides 3840×2160: 720p, 1080p, 1440p, 8K.
+/// The picture sizes of the benches besides 3840×2160: 720p, 1080p, 1440p and 8K.
 pub const SIZES: [UVec2; 4] =
     [uvec2(1280, 720), uvec2(1920, 1080), uvec2(2560, 1440), uvec2(7680, 4320)];
 
-/// Scales a length that belongs to pictures with the rows of [`SOURCE`] to pictures with `rows` rows.
+/// Scales a length in pixels from pictures of the size [`SOURCE`] to pictures with `rows` rows.
 #[must_use]
 pub fn scaled(length: u32, rows: u32) -> u32 {
     (f64::from(length) * f64::from(rows) / f64::from(SOURCE.y)).round() as u32
@@ -75,14 +75,14 @@ pub fn scaled(length: u32, rows: u32) -> u32 {
 
 /// The size of [`overlapping_warp`]'s panorama.
 pub const PANORAMA: UVec2 = uvec2(5700, 1900);
-/// The size of its pictures.
+/// The size of the pictures that [`overlapping_warp`] expects.
 pub const SOURCE: UVec2 = uvec2(3840, 2160);
-/// The first column of its overlap, and the column after its last.
+/// The first column of the overlap in [`overlapping_warp`], and the column after the last one.
 pub const OVERLAP: [f32; 2] = [2500.0, 3200.0];
 
-/// Creates a warp whose cameras map one source pixel to one panorama pixel at fractional positions, and overlap in
-/// [`OVERLAP`]. There, `weights` returns the weights of the left and the right camera in a column; outside, only one
-/// camera sees and has weight 1.
+/// Creates a warp whose cameras overlap in the columns [`OVERLAP`]. One panorama pixel is one source pixel, at a
+/// fractional position. In the overlap, `weights` returns the weights of the left and the right camera for a column.
+/// Outside, only one camera sees the panorama, with weight 1.
 ///
 /// # Panics
 /// Panics if a weight is not between 0 and 1.
@@ -91,7 +91,7 @@ pub fn overlapping_warp(weights: impl Fn(f32) -> [f32; 2]) -> Warp {
     overlapping_warp_for(SOURCE.y, weights)
 }
 
-/// Creates the same warp for pictures with `rows` rows; all lengths scale with them.
+/// Creates the warp of [`overlapping_warp`], scaled to pictures with `rows` rows.
 ///
 /// # Panics
 /// Panics if a weight is not between 0 and 1.
@@ -109,7 +109,7 @@ pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> War
         _ if x < end => weights(x),
         _ => [0.0, 1.0],
     };
-    // The left camera's last column lies at the end of the overlap, the right camera's first column at its start.
+    // The left camera's picture ends at the end of the overlap, and the right camera's begins at its start.
     let planes = [
         plane(&|x, _| x - end + source.x as f32 - 0.75),
         plane(&|_, y| y + above),
@@ -121,11 +121,11 @@ pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> War
     Warp::new(panorama, [source; 2], planes).expect("a warp")
 }
 
-/// Frame sets to rotate over at home size, so that no data stays in a cache between launches.
+/// The number of buffer sets over which launches rotate at full size. No data stays in a cache between launches.
 pub const SETS: usize = 5;
 
-/// Returns the first GPU. If there is none, prints that the bench is skipped and returns `None`; CPU times say nothing
-/// about a GPU.
+/// Returns the first GPU. If there is none, prints that the bench is skipped and returns `None`, because times on the
+/// CPU backend say nothing about a GPU.
 ///
 /// # Panics
 /// Panics if there is a GPU that does not work.
@@ -149,7 +149,7 @@ pub fn gpu(bench: &str) -> Option<Device> {
 pub fn gpus(bench: &str) -> Vec<Device> {
     let Some(first) = gpu(bench) else { return Vec::new() };
     let count = Device::cuda_devices().map_or(1, |all| all.len() as u32);
-    // In parallel, because the driver takes seconds to compile the kernels for each GPU.
+    // Open the GPUs in parallel, because the driver takes seconds to compile the kernels for each.
     let others: Vec<_> = std::thread::scope(|scope| {
         let open = |ordinal| scope.spawn(move || Device::cuda(ordinal));
         let opening: Vec<_> = (1..count).map(open).collect();
@@ -161,8 +161,8 @@ pub fn gpus(bench: &str) -> Vec<Device> {
     std::iter::once(first).chain(usable).collect()
 }
 
-/// Returns the first GPU with kernels compiled from CUDA C++: those of `{name}.ptx` in the folder that the environment
-/// variable `PANOWEAVE_REFERENCE_PTX` names. If there are none, prints a line and returns `None`.
+/// Returns the first GPU with the CUDA C++ kernels of `{name}.ptx` loaded. The environment variable
+/// `PANOWEAVE_REFERENCE_PTX` names the folder of the file. If there is no file, prints a line and returns `None`.
 ///
 /// # Panics
 /// Panics if the kernels cannot be loaded.
@@ -187,8 +187,8 @@ pub fn reference(name: &str) -> Option<Device> {
     )
 }
 
-/// Returns the bytes of a tight frame with noise on a gradient. A constant frame would stay in caches, and white noise
-/// does not occur behind a lens.
+/// Returns the bytes of a frame without row padding that contains noise on a gradient. A constant frame would stay in
+/// caches, and cameras do not produce white noise.
 #[must_use]
 pub fn noise(format: FrameFormat, seed: u32) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
@@ -237,11 +237,11 @@ mod tests {
             let geometry = home_geometry_for(size.y).expect("the home rig");
             let (canvas, by) = (geometry.canvas, f64::from(size.y) / f64::from(SOURCE.y));
             assert_eq!((canvas.size.to_array(), geometry.cameras[0].size), (panorama, size));
-            // Sizes are rounded to whole rows.
+            // Sizes are rounded to whole pixels, so the scales are not exact.
             let scales = [canvas.scale / home.canvas.scale / by, canvas.scale / canvas.scale.x];
             let worst = scales.iter().map(|scale| (scale - 1.0).abs().max_element());
             assert!(worst.fold(0.0, f64::max) < 1e-3, "{size}: {scales:?}");
-            // Positions scale with the picture.
+            // Relative to the picture's size, centre and focal length stay the same.
             for (found, home) in geometry.cameras.iter().zip(&home.cameras) {
                 let shares = |camera: &Camera| {
                     let size = camera.size.as_dvec2();

@@ -1,9 +1,9 @@
-//! Describes the machine of a bench: the GPU, its driver, its current clocks and Jetson's power mode; or the
-//! processor.
+//! Describes the machine of a bench: the processor, or the GPU with its driver, its current clocks and, on Jetson, the
+//! power mode.
 //!
-//! The driver's attributes give the maximum clocks. `nvidia-smi` gives the current ones. On Jetson, where it does not
-//! report them, they come from the kernel: the GPU's clock from `devfreq`, the memory's (EMC) from debug files of the
-//! power processor, which only root may read. Unknown values are missing from the record. Nothing here changes a
+//! The driver's attributes give the maximum clocks, and `nvidia-smi` the current clocks. On Jetson, where `nvidia-smi`
+//! does not report clocks, the Linux kernel does: the GPU's clock in `devfreq`, and the memory's (EMC) in debug files
+//! of the power processor, which only root may read. Unknown values are `None` in the record. The module changes no
 //! setting.
 
 use std::fs;
@@ -21,7 +21,7 @@ pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
         let value = Gpu::get_device(gpu.ordinal).and_then(|gpu| gpu.get_attribute(which));
         value.ok().and_then(|value| u32::try_from(value).ok())
     };
-    // In kHz; some drivers report 0 for memory on the same chip.
+    // The driver reports kHz. Some drivers report 0 for a GPU that shares the memory of the processor.
     let mhz = |which| attribute(which).map(|khz| khz / 1000).filter(|mhz| *mhz > 0);
     let place =
         [Attribute::PciDomainId, Attribute::PciBusId, Attribute::PciDeviceId].map(attribute);
@@ -56,7 +56,7 @@ pub(crate) fn processor() -> Run {
     Run { threads: threads.and_then(|threads| u32::try_from(threads.get()).ok()), ..on(name) }
 }
 
-/// Describes what GPUs and processors have in common.
+/// Fills the fields of a run that GPUs and processors have in common.
 fn on(device: String) -> Run {
     Run {
         device,
@@ -67,7 +67,7 @@ fn on(device: String) -> Run {
     }
 }
 
-/// Returns the processor's name, or the board's name for Arm processors, which have none.
+/// Returns the processor's name. For Arm processors, whose name Linux does not report, returns the board's name.
 fn processor_name(root: &Path) -> Option<String> {
     let named = read(root, "proc/cpuinfo").and_then(|text| {
         let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -77,7 +77,7 @@ fn processor_name(root: &Path) -> Option<String> {
     named.or_else(board)
 }
 
-/// Values from `nvidia-smi`; on Jetson, many of them are `[N/A]`.
+/// The values from `nvidia-smi`. On Jetson, `nvidia-smi` prints `[N/A]` for many of them.
 #[derive(Debug, Default, PartialEq)]
 struct Smi {
     driver: Option<String>,
@@ -135,7 +135,7 @@ fn driver(root: &Path) -> Option<String> {
     jetson.or_else(|| read(root, "sys/module/nvidia/version"))
 }
 
-/// Returns the clock of Orin's GPU, whose name in the device tree begins with its address.
+/// Returns the GPU's clock on Orin. The GPU's name in `devfreq` begins with its address, 17000000.
 fn jetson_gpu_mhz(root: &Path) -> Option<u32> {
     let devices = fs::read_dir(root.join("sys/class/devfreq")).ok()?;
     devices.flatten().find_map(|device| {
@@ -145,7 +145,7 @@ fn jetson_gpu_mhz(root: &Path) -> Option<u32> {
     })
 }
 
-/// Returns the clock of Jetson's memory, from `bpmp` up to Orin and from `bwmgr` on later ones.
+/// Returns the clock of Jetson's memory: from `bpmp` up to Orin, from `bwmgr` on later boards.
 fn jetson_memory_mhz(root: &Path) -> Option<u32> {
     read_mhz(root, "sys/kernel/debug/bpmp/debug/clk/emc/rate")
         .or_else(|| read_mhz(root, "sys/class/devfreq/bwmgr/cur_freq"))
@@ -157,7 +157,7 @@ fn power_mode(root: &Path) -> Option<String> {
     named.or_else(|| read(root, "var/lib/nvpmodel/status"))
 }
 
-/// Parses the output of `nvpmodel -q`: a line `NV Power Mode: MAXN`, and one with the number.
+/// Parses the output of `nvpmodel -q`: a line such as `NV Power Mode: MAXN`, and a line with the mode's number.
 fn mode(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim);
     let name = lines.find_map(|line| line.strip_prefix("NV Power Mode:"))?.trim();

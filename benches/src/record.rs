@@ -1,5 +1,5 @@
 //! Records measurements for `panoweave-bench-report`. Appends them to the file that the environment variable
-//! `PANOWEAVE_BENCH_RECORD` names, or discards them without it.
+//! `PANOWEAVE_BENCH_RECORD` names. If the variable is not set, discards them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,11 +13,11 @@ use crate::machine;
 
 const VARIABLE: &str = "PANOWEAVE_BENCH_RECORD";
 
-/// The file, after this process has written its machine to it.
+/// The open record, once this process has written the description of its machine to it.
 static OPEN: Mutex<Option<File>> = Mutex::new(None);
 
-/// Appends a measurement on the device. The first call of a process also writes the machine, with its clocks right
-/// after that measurement.
+/// Appends a measurement on `device` to the record. The first call of a process also writes the description of the
+/// machine, with the clocks at that time, right after the measurement.
 ///
 /// # Panics
 /// Panics if the file cannot be written.

@@ -1,26 +1,25 @@
-//! Finds the largest number that works in few attempts: by doubling, then by bisection.
+//! Finds the largest number that works: by doubling, then by bisection, because attempts are expensive.
 //!
-//! Attempts are expensive. They are a function argument, so that tests of the search need none of the real work.
+//! The attempt is a function argument, so that tests can search without measuring anything.
 
 /// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The largest number that worked; 0 if none did.
+    /// The largest number that worked; 0 if no number did.
     pub held: u32,
-    /// The smallest larger number that failed; `None` if none did.
+    /// The smallest number that failed; `None` if no number did.
     pub broke: Option<u32>,
 }
 
 impl Found {
-    /// Returns whether the gap between success and failure is small enough: 1, or a `part`-th of the success.
+    /// Returns whether `broke` exceeds `held` by at most `held / part`, or by 1.
     fn is_near(self, part: u32) -> bool {
         self.broke.is_some_and(|broke| broke - self.held <= (self.held / part).max(1))
     }
 }
 
-/// Finds the largest number up to `most` for which `holds` returns true. Starts at `from`, doubles until a number
-/// fails, then bisects until the smallest failure is at most a `part`-th above the largest success, or the next
-/// number.
+/// Finds the largest number up to `most` for which `holds` returns true. Starts at `from` and doubles the number until
+/// it fails. Then bisects until the smallest failure exceeds the largest success `n` by at most `n / part`, or by 1.
 ///
 /// Assumes that every number below a success also works. If `holds` returns `None`, the number cannot be tried, and
 /// the search ends with its current result.
@@ -65,7 +64,7 @@ mod tests {
         let (found, tried) = search(1, 1000, u32::MAX, 11);
         assert_eq!(tried, [1, 2, 4, 8, 16, 12, 10, 11]);
         assert_eq!(found, Found { held: 11, broke: Some(12) });
-        // 96 / 16 is 6.
+        // The gap of 4 between 100 and 104 is at most 100 / 16 = 6.
         let (found, tried) = search(1, 1000, 16, 100);
         assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 96, 112, 104, 100]);
         assert_eq!(found, Found { held: 100, broke: Some(104) });
@@ -94,7 +93,7 @@ mod tests {
     fn what_is_near_is_near_enough() {
         for limit in 0..2000 {
             let (Found { held, broke }, _) = search(1, 4000, 16, limit);
-            let broke = broke.expect("it breaks before 4000");
+            let broke = broke.expect("a failure up to 4000");
             assert!(held <= limit && limit < broke, "{limit}: {held} to {broke}");
             assert!(broke - held <= (held / 16).max(1), "{limit}: {held} to {broke}");
         }
@@ -106,7 +105,7 @@ mod tests {
             |last: u32, limit: u32| largest(1, 1000, 16, |n| (n <= last).then_some(n <= limit));
         assert_eq!(until(20, 1000), Found { held: 16, broke: None });
         assert_eq!(until(0, 1000), Found { held: 0, broke: None });
-        // 16 failed, and then time ran out.
+        // 16 fails, and the sixth number cannot be tried.
         let mut tries = 0;
         let found = largest(1, 1000, 16, |n| {
             tries += 1;

@@ -1,4 +1,4 @@
-//! The command line: options of the program itself, and dispatch to the subcommands.
+//! The command line: the global options, and dispatch to the subcommands.
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -11,24 +11,24 @@ use crate::output::interrupt::Interrupt;
 use crate::output::{log, report};
 use clap::{ArgAction, Parser, Subcommand};
 
-/// Heading of the options that every subcommand has.
+/// The heading, in the help, of the options that all subcommands have.
 const COMMON: &str = "Common options";
 
 const AFTER_HELP: &str = "\
 Exit codes:
-  0  done
-  1  a device failed, but others or another try may work
-  2  bad options, bad input, or the output cannot be written
+  0  success
+  1  a device failed; try again, or use another device
+  2  bad options, bad input, or an output that cannot be written
   3  no usable device
-  4  the GPU was lost; the process must be started again
-  5  a check failed: a rig has drifted, or a score is below --fail-below; results are printed as ever
-  130  stopped by Ctrl-C, SIGTERM or SIGHUP; a video is finished properly unless it came twice
+  4  the GPU was lost; restart the process
+  5  a check failed: a rig has drifted, or a score is below --fail-below; the results are still printed
+  130  Ctrl-C, SIGTERM or SIGHUP stopped the command; a video is complete unless a second signal came
 
-With --json an error too is a JSON object on stdout:
+With --json, an error is also printed to stdout, as a JSON object:
   {\"error\": {\"message\": \"...\", \"kind\": \"input\", \"exit_code\": 2}}
-Kinds: usage, input, output, device, no_device, device_lost, interrupted.
+Its kind is one of: usage, input, output, device, no_device, device_lost, interrupted.
 
-RUST_LOG=panoweave=debug chooses log lines by module; -v and -q by amount.";
+RUST_LOG=panoweave=debug selects log messages by module and level. It overrides -v and -q.";
 
 /// Stitches the pictures of two or more cameras into one panorama, on an NVIDIA GPU or the CPU.
 #[derive(Debug, Parser)]
@@ -39,10 +39,10 @@ struct Cli {
     /// Machine-readable output: prints the result, or the error, as JSON.
     #[arg(long, global = true, help_heading = COMMON)]
     json: bool,
-    /// Logs more; repeat for everything.
+    /// Logs more: -v adds debug messages, -vv also trace messages.
     #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
-    /// Logs only warnings; repeat for only errors.
+    /// Logs less: -q logs only warnings and errors, -qq only errors.
     #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count)]
     quiet: u8,
 }

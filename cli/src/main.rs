@@ -1,4 +1,5 @@
-//! The program `panoweave`: stitches pictures and videos, makes warp files, and reports on the machine.
+//! The program `panoweave`: calibrates cameras, stitches pictures and videos, makes warp files, measures quality, and
+//! reports on the machine.
 //!
 //! A subcommand reads options, calls the library `panoweave` and prints the result.
 

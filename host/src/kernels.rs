@@ -1,6 +1,6 @@
 //! panoweave's compiled kernels for each architecture, and the compiler's report on them.
 //!
-//! `cargo xtask kernels` writes the files; building this crate compiles nothing for a GPU.
+//! `cargo xtask kernels` writes the PTX and the report. Building this crate compiles nothing for a GPU.
 
 use crate::device::{Arch, PtxImage, PtxText};
 

@@ -1,4 +1,4 @@
-//! Locks whose protected state stays valid after a panic, so that a panic on one thread does not spread to others.
+//! Locks for state that stays valid after a panic, so that a panic on one thread does not spread to others.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -4,9 +4,9 @@
 //! [`min_eigenvalue`] sums the products of the gradients over a window around each pixel and returns the smaller
 //! eigenvalue of the resulting matrix (Shi and Tomasi 1994).
 //!
-//! The sums run along rows from the left, then over the rows from the top, several adjacent ones per thread. They do
-//! not use running sums, whose rounding errors grow from pixel to pixel. The order of additions is the same
-//! everywhere, so CPU and GPU agree to the bit.
+//! Each sum adds its elements along rows from the left, then the rows from the top; a thread computes several adjacent
+//! sums. A running sum would take fewer additions, but its rounding error grows from pixel to pixel. The order of
+//! additions is the same everywhere, so CPU and GPU agree to the bit.
 
 use crate::convolve::slide::{fits, slide, store_down};
 use crate::convolve::tile::SharedTile;
@@ -21,13 +21,13 @@ use shared_types::features::{
 
 const _: () = assert!(RUN <= 16 && ROWS.is_multiple_of(RUN) && COLUMNS.is_multiple_of(RUN));
 
-/// Writes the luma of each pixel, levels 0 to 255, by BT.709 of the stored R'G'B'; exactly the level if all three are
-/// equal.
+/// Writes the BT.709 luma of each pixel's R'G'B' levels, from 0 to 255. If all three levels are equal, the luma is
+/// exactly that level.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
     let at = thread::index_2d();
     if picture.contains(at.x, at.y) && out.contains(at.x, at.y) {
-        // SAFETY: inside both; each pixel has one thread.
+        // SAFETY: the pixel is inside both pictures and has one thread.
         unsafe {
             let Rgba8 { r, g, b, .. } = picture.load(at.x, at.y);
             let [r, g, b] = [r, g, b].map(f32::from);
@@ -44,8 +44,8 @@ fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
     0.5 * (xx + yy - root)
 }
 
-/// Writes the smaller eigenvalue of the gradients' products, summed over `window`×`window` pixels around each pixel; 0
-/// where the window leaves the picture.
+/// Sums the gradients' products over `window`×`window` pixels around each pixel and writes the smaller eigenvalue; 0
+/// where the window extends beyond the picture.
 #[inline(always)]
 fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut<f32>) {
     let (width, height) = (out.width(), out.height());
@@ -53,7 +53,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let memory = shared::dynamic_shared_mem::<f32>();
     let room = memory.len() >= eigenvalue_elements(window);
-    // Larger block indices would wrap around to other pixels.
+    // For larger block indices, `x0` or `y0` would wrap around to other pixels.
     let inside = thread::block_idx_x() < width.div_ceil(COLUMNS)
         && thread::block_idx_y() < height.div_ceil(ROWS);
     if !(block && room && inside && same(along_x) && same(along_y)) {
@@ -66,7 +66,8 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     };
     let (x0, y0) = (thread::block_idx_x() * COLUMNS, thread::block_idx_y() * ROWS);
     let origin = (x0.wrapping_sub(window / 2), y0.wrapping_sub(window / 2));
-    // SAFETY: no thread has returned yet; the tiles have room, as just checked, and do not overlap.
+    // SAFETY: all threads of the block reach this code. The tiles fit into shared memory, as just checked, and do not
+    // overlap.
     unsafe {
         staged(0).stage(along_x, origin, columns, rows);
         staged(1).stage(along_y, origin, columns, rows);
@@ -75,10 +76,10 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     let mut item = thread::rank();
     while item < rows * (COLUMNS / RUN) {
         let (first, row) = (item / rows * RUN, item % rows);
-        // SAFETY: the tiles have the halo; each element has one thread.
+        // SAFETY: the staged tiles contain the halo. Each element of the sums has one thread.
         unsafe {
             let (x, y) = (staged(0).from(first, row), staged(1).from(first, row));
-            // One product after the other: the sums of all three would not fit into registers.
+            // Sums one product after the other, because the sums of all three do not fit into registers.
             let xx = slide(window, |i| x.load(i), 0.0, |sum: f32, x, _| x.mul_add(x, sum));
             store_run(summed(0).from(first, row), xx);
             let xy = slide(
@@ -97,7 +98,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     let mut item = thread::rank();
     while item < COLUMNS * (ROWS / RUN) {
         let (x, first) = (item % COLUMNS, item / COLUMNS * RUN);
-        // SAFETY: the tiles have the halo.
+        // SAFETY: the tiles contain the halo and were written before the barrier.
         let [xx, xy, yy] = unsafe {
             [
                 sum_down(summed(0).from(x, first), window),
@@ -118,7 +119,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     }
 }
 
-/// Sums `window` rows for each result, starting at the first rows of `from`.
+/// Returns [`RUN`] adjacent sums along a column: sum `i` adds `window` rows, starting with row `i` of `from`.
 ///
 /// # Safety
 /// The rows must exist, and no thread may write them without a barrier in between.

@@ -1,11 +1,12 @@
 //! The GPU kernels, one module per system. The CPU runs each kernel as an ordinary function.
 //!
-//! Compiled twice: for `nvptx64-nvidia-cuda` by `cuda_builder` into PTX, and for the host, where a
-//! kernel is a function and a launch type (`stitch_planes` and `StitchPlanes`).
+//! The crate is compiled twice: for `nvptx64-nvidia-cuda` by `cuda_builder` into PTX, and for the host. On the host, a
+//! kernel is a function and a launch type (for example `find_nearest` and `FindNearest`).
 //!
 //! # Levels
 //!
-//! A module imports only modules of its own level and of the levels above it. `tests/tests/builds/levels.rs` checks it.
+//! A module imports only modules of its own level and of the levels above it in this list.
+//! `tests/tests/builds/levels.rs` checks this rule.
 //!
 //! 1. `unroll`: unrolled loops
 //! 2. `io`: input and output pictures

@@ -1,14 +1,14 @@
 //! Matching: finds distinctive points, describes their neighbourhood, and finds similar points of another picture.
 //!
 //! [`shrink`] makes the smoothed levels of a pyramid. [`find_peaks`] finds at most one point in each cell of a level,
-//! and [`orient`] sums the gradients around it by direction, so that matching works for rotated pictures. [`describe`]
-//! sums the gradients in a grid of fields that rotates with the point (Lowe 2004; lobes of a cubed cosine replace his
-//! histogram, so no angle is computed). [`pack`] normalises them, takes square roots (Arandjelović and Zisserman 2012)
-//! and converts to bytes. [`find_nearest`] compares each descriptor with all of the other picture, four bytes per
-//! instruction.
+//! and [`orient`] sums the gradients around the point by direction, so that matching works for rotated pictures.
+//! [`describe`] sums the gradients in a grid of fields that rotates with the point (Lowe 2004; lobes of a cubed cosine
+//! replace his histogram, so no angle is computed). [`pack`] normalises these sums, takes square roots (Arandjelović
+//! and Zisserman 2012) and converts to bytes. [`find_nearest`] compares each descriptor with all descriptors of the
+//! other picture, four bytes per instruction.
 //!
-//! No kernel has a barrier: each thread computes one or a few numbers from memory that earlier kernels wrote. Some
-//! samples are read twice, but the kernels are plain loops on the CPU.
+//! No kernel has a barrier: each thread computes one or a few numbers from memory that earlier kernels wrote. So some
+//! samples are computed twice, but on the CPU the kernels are plain loops.
 
 use cuda_std::prelude::*;
 use glam::{Vec2, vec2};
@@ -18,8 +18,8 @@ use shared_types::matching::{
 };
 
 /// Scales a picture to the size of `out`, whose pixels are evenly spaced over it. Each pixel is the mean of the pixels
-/// around it, weighted by `(1 − d²)²` along each axis, where `d` is 1 at [`REACH`] pixels of the smaller picture. The
-/// picture is extended by its edge.
+/// around it, weighted by `(1 − d²)²` along each axis, where `d` is the distance divided by [`REACH`] pixels of the
+/// smaller picture. Beyond the edge of the picture, its outermost pixels repeat.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
     let at = thread::index_2d();
@@ -36,7 +36,7 @@ pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
         let from = y.clamp(0, input.height() as i32 - 1) as u32;
         for x in across.first..=across.last {
             let weight = across.weight(x);
-            // SAFETY: clamped to the picture, which has a pixel.
+            // SAFETY: the position is clamped to the picture, which is not empty.
             let value = unsafe { input.load(x.clamp(0, input.width() as i32 - 1) as u32, from) };
             row = weight.mul_add(value, row);
             row_weights += weight;
@@ -45,11 +45,11 @@ pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
         sum = weight.mul_add(row, sum);
         weights = weight.mul_add(row_weights, weights);
     }
-    // SAFETY: `out` has this pixel, which belongs to this thread.
+    // SAFETY: `out` contains this pixel, which belongs to this thread.
     unsafe { out.store(at.x, at.y, sum / weights) };
 }
 
-/// The source pixels of a scaled pixel along one axis.
+/// The source pixels of a scaled pixel along one axis, and their weights.
 struct Window {
     first: i32,
     last: i32,
@@ -58,13 +58,13 @@ struct Window {
 }
 
 impl Window {
-    /// Returns the window of pixel `at` of `to` pixels, over `from` source pixels.
+    /// Returns the window of pixel `at` of a row or column that is scaled from `from` to `to` pixels.
     #[inline(always)]
     fn new(at: u32, from: u32, to: u32) -> Self {
         let step = from as f32 / to as f32;
         let middle = (at as f32 + 0.5).mul_add(step, -0.5);
         let reach = REACH * step.max(1.0);
-        // A pixel at distance 1 has weight 0.
+        // A pixel at distance `reach` has weight 0, so the window starts after it.
         let (first, last) = ((middle - reach).floor() as i32 + 1, (middle + reach).floor() as i32);
         Self { first, last, middle, per_reach: 1.0 / reach }
     }
@@ -76,7 +76,7 @@ impl Window {
     }
 }
 
-/// The four pixels around a position, clamped to the edge.
+/// The four pixels around a position, clamped to the edge, and the fractional part of the position.
 struct Corners {
     x: [u32; 2],
     y: [u32; 2],
@@ -85,7 +85,7 @@ struct Corners {
 
 impl Corners {
     /// # Safety
-    /// The caller must ensure that the picture has a pixel.
+    /// The caller must ensure that the picture is not empty.
     #[inline(always)]
     unsafe fn around(place: Vec2, view: &View<f32>) -> Self {
         let (last_x, last_y) = (view.width() - 1, view.height() - 1);
@@ -97,12 +97,12 @@ impl Corners {
     }
 
     /// # Safety
-    /// The caller must ensure that the view has the size that the corners were made for.
+    /// The caller must ensure that the corners were computed for a picture of `view`'s size.
     #[inline(always)]
     unsafe fn sample(&self, view: &View<f32>) -> f32 {
         let ([x0, x1], [y0, y1]) = (self.x, self.y);
         let lerp = |a: f32, b: f32, t: f32| (b - a).mul_add(t, a);
-        // SAFETY: clamped to the picture.
+        // SAFETY: the corners are inside the picture.
         unsafe {
             let top = lerp(view.load(x0, y0), view.load(x1, y0), self.part.x);
             let bottom = lerp(view.load(x0, y1), view.load(x1, y1), self.part.x);
@@ -111,11 +111,12 @@ impl Corners {
     }
 }
 
-/// Finds, in each cell of [`CELL`]×[`CELL`] pixels, the largest value that exceeds its eight neighbours; those above
-/// and to the left may be equal. Cells are ordered by rows.
+/// Finds, in each cell of [`CELL`]×[`CELL`] pixels, the largest value that exceeds its eight neighbours; the three
+/// above it and the one to its left may be equal. Writes one peak per cell, row by row, to `peaks` from element
+/// `first` on.
 ///
-/// The position is the maximum of the parabolas through the neighbours. Pixels closer than `border`, at least 1, to an
-/// edge are left out. The results are written to `peaks` from element `first` on.
+/// The position is refined to the maximum of the parabolas through the pixel and its neighbours along each axis.
+/// Pixels closer than `border`, at least 1, to an edge are left out.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Peak>) {
     let (width, height) = (values.width(), values.height());
@@ -132,7 +133,7 @@ pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Pe
     let mut best = Peak::default();
     for y in range(i / columns, height) {
         for x in range(i % columns, width) {
-            // SAFETY: the border leaves a neighbour on each side.
+            // SAFETY: the border is at least one pixel, so all neighbours are inside.
             let around = |dx: u32, dy: u32| unsafe { values.load(x + dx - 1, y + dy - 1) };
             let value = around(1, 1);
             if value <= best.value {
@@ -150,35 +151,35 @@ pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Pe
             }
         }
     }
-    // SAFETY: inside, as checked above; each cell has one thread.
+    // SAFETY: `to` is inside, as checked above. Each cell has one thread.
     unsafe { peaks.store(to, best) };
 }
 
-/// Returns `max(0, gradient · direction)³ / gradient²`: the gradient's length in a lobe around the direction that
-/// falls to half at 37°.
+/// Returns `max(0, gradient · direction)³ / gradient²`: the gradient's length, times the cubed cosine of its angle to
+/// the direction, which is 1/2 at 37°. `per_square` is 1 over the gradient's square.
 #[inline(always)]
 fn lobe(gradient: Vec2, direction: Vec2, per_square: f32) -> f32 {
     let along = gradient.x.mul_add(direction.x, gradient.y * direction.y).max(0.0);
     along * along * along * per_square
 }
 
-/// Returns 1 over the gradient's square, or 0 for a zero gradient.
+/// Returns 1 over the square of the gradient's length, or 0 for a zero gradient.
 #[inline(always)]
 fn per_square(gradient: Vec2) -> f32 {
     let square = gradient.x.mul_add(gradient.x, gradient.y * gradient.y);
     if square > 0.0 { 1.0 / square } else { 0.0 }
 }
 
-/// Returns `(1 − d²)²` within distance 1, where `square` is d².
+/// Returns `(1 − d²)²`, or 0 beyond distance 1; `square` is d².
 #[inline(always)]
 fn window(square: f32) -> f32 {
     let rest = (1.0 - square).max(0.0);
     rest * rest
 }
 
-/// Sums the gradients within [`ORIENTATION_RADIUS`] of `count` points from element `first` on, in the direction of
-/// each bin: element `bin` of point `p` is `p · BINS + bin`. `directions` has a unit vector for each bin. The
-/// gradients of the outermost [`EDGE`] pixels are ignored.
+/// Sums the gradients within [`ORIENTATION_RADIUS`] of each of `count` points, starting with point `first`, in the
+/// direction of each bin. Element `p · BINS + bin` of `out` receives the sum for point `p`. `directions` has a unit
+/// vector for each bin. The gradients of the outermost [`EDGE`] pixels are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn orient(
     along_x: View<f32>,
@@ -200,7 +201,7 @@ pub fn orient(
     if to >= out.len() || bin >= directions.len() {
         return;
     }
-    // SAFETY: inside, as just checked.
+    // SAFETY: both elements exist, as just checked.
     let (at, direction) = unsafe { (points.load(point), directions.load(bin)) };
     let (x, y) = (at.x.round_ties_even() as i32, at.y.round_ties_even() as i32);
     let range = |middle: i32, side: u32| {
@@ -215,20 +216,21 @@ pub fn orient(
             let distance = (dx * dx + dy * dy) as f32;
             let weight = window(distance / (ORIENTATION_RADIUS * ORIENTATION_RADIUS) as f32);
             let (column, row) = (column as u32, row as u32);
-            // SAFETY: inside the picture, by its edges.
+            // SAFETY: the ranges contain only pixels of the picture.
             let gradient = unsafe { vec2(along_x.load(column, row), along_y.load(column, row)) };
             sum = weight.mul_add(lobe(gradient, direction, per_square(gradient)), sum);
         }
     }
-    // SAFETY: inside, as checked above; each element has one thread.
+    // SAFETY: `to` is inside, as checked above. Each element has one thread.
     unsafe { out.store(to, sum) };
 }
 
-/// Sums the gradients around `count` poses from element `first` on, by field and direction: element `p · ALL_FIELDS +
-/// field`, fields along rows of the rotated grid.
+/// Sums the gradients around each of `count` poses, starting with pose `first`, by field and direction. Element
+/// `p · ALL_FIELDS + field` of `out` receives the sums for pose `p`. Fields are numbered along the rows of the rotated
+/// grid.
 ///
-/// A sample contributes to the four fields around it, by its distance from their centres, and less the farther it is
-/// from the pose. Samples that touch the outermost [`EDGE`] pixels are ignored.
+/// A sample contributes to the four fields around it. Its weight decreases with the distance from the centre of the
+/// field and with the distance from the pose. Samples that touch the outermost [`EDGE`] pixels are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn describe(
     along_x: View<f32>,
@@ -248,13 +250,13 @@ pub fn describe(
     if !same || i / ALL_FIELDS >= count || pose >= poses.len() || to >= out.len() {
         return;
     }
-    // SAFETY: inside, as just checked.
+    // SAFETY: the pose exists, as just checked.
     let Pose { at, along } = unsafe { poses.load(pose) };
     let (column, row) = (field % FIELDS, field / FIELDS);
     let (mut a, mut b, mut c, mut d) = (0.0, 0.0, 0.0, 0.0);
     let (mut e, mut f, mut g, mut h) = (0.0, 0.0, 0.0, 0.0);
     for j in 0..4 * SAMPLES * SAMPLES {
-        // Offset from the middle of the field, in fields: −1 to 1.
+        // The offset of the sample from the middle of the field, in fields: −1 to 1.
         let step = |j: u32| (j as f32 + 0.5 - SAMPLES as f32) / SAMPLES as f32;
         let (dx, dy) = (step(j % (2 * SAMPLES)), step(j / (2 * SAMPLES)));
         let from_middle =
@@ -271,7 +273,7 @@ pub fn describe(
         if !within(place.x, width) || !within(place.y, height) {
             continue;
         }
-        // SAFETY: there is a pixel, and both have one size.
+        // SAFETY: the pictures are not empty and have the same size, as checked above.
         let (x, y) = unsafe {
             let corners = Corners::around(place, &along_x);
             (corners.sample(&along_x), corners.sample(&along_y))
@@ -288,21 +290,22 @@ pub fn describe(
         g += in_lobe(0.0, -1.0);
         h += in_lobe(DIAGONAL, -DIAGONAL);
     }
-    // SAFETY: inside, as checked above; each element has one thread.
+    // SAFETY: `to` is inside, as checked above. Each element has one thread.
     unsafe { out.store(to, [a, b, c, d, e, f, g, h]) };
 }
 
 /// Normalises descriptors and converts them to bytes.
 ///
-/// Numbers of a descriptor of length 1 are clamped to `MOST`, so that an edge, or a part clipped at white, does not
-/// outweigh the rest. Then come the square roots of the shares of the sum; their vector has length 1.
+/// First, the numbers are clamped to 0.2 times the descriptor's length, so that an edge, or a part clipped at white,
+/// does not outweigh the rest. Then the kernel divides them by their sum and takes square roots, which form a vector
+/// of length 1. Finally, it multiplies them by [`Descriptor::LENGTH`].
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
     let i = thread::index_1d();
     if i >= fields.len() / ALL_FIELDS || i >= out.len() {
         return;
     }
-    // SAFETY: inside, as just checked.
+    // SAFETY: the descriptor has all its fields, as just checked.
     let field = |j: u32| unsafe { fields.load(i * ALL_FIELDS + j) };
     let mut squares = 0.0;
     for j in 0..ALL_FIELDS {
@@ -321,32 +324,33 @@ pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
         words
             .copy_from_slice(&[u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]);
     }
-    // SAFETY: inside, as checked above; each descriptor has one thread.
+    // SAFETY: element `i` exists, as checked above. Each descriptor has one thread.
     unsafe { out.store(i, Descriptor(words)) };
 }
 
-/// Lowe's 0.2; see [`pack`].
+/// The largest number in a descriptor of length 1 (Lowe 2004); see [`pack`].
 const MOST: f32 = 0.2;
 
-/// Finds for each descriptor the [`KEPT`] others with the largest product; of equal ones the first.
+/// Finds for each descriptor of `these` the [`KEPT`] descriptors of `others` with the largest dot products, in
+/// descending order. Of equal products, the one with the smallest index is first.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: SliceMut<Nearest>) {
     let i = thread::index_1d();
     if i >= these.len() || i >= out.len() {
         return;
     }
-    // SAFETY: inside, as just checked.
+    // SAFETY: the descriptor exists, as just checked.
     let Descriptor(this) = unsafe { these.load(i) };
     let mut best = Nearest::default();
     for other in 0..others.len() {
-        // SAFETY: inside.
+        // SAFETY: `other` is less than the length.
         let Descriptor(words) = unsafe { others.load(other) };
         let mut product = 0;
         for j in 0..Descriptor::WORDS {
             product = dp4a(this[j], words[j], product);
         }
         if product > best.product[KEPT - 1] {
-            // Inserted at the end and moved up.
+            // Inserts the match at the end and moves it up.
             best.product[KEPT - 1] = product;
             best.index[KEPT - 1] = other;
             for j in (1..KEPT).rev() {
@@ -357,6 +361,6 @@ pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: Sl
             }
         }
     }
-    // SAFETY: inside, as checked above; each element has one thread.
+    // SAFETY: element `i` exists, as checked above, and has one thread.
     unsafe { out.store(i, best) };
 }

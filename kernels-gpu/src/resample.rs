@@ -1,24 +1,25 @@
 //! Resampling of trajectories: interpolates values at some times to other times.
 //!
 //! Each batch has S ascending source times, as many rows of D values, and T target times. At a target t between
-//! adjacent source times t₀ ≤ t < t₁,
+//! adjacent source times t₀ ≤ t < t₁ with the rows a and b, the result is
 //!
 //! ```text
-//! out = a + w (b − a),   w = (t − t₀) / (t₁ − t₀),   0 where t₁ − t₀ < 1e-6
+//! out = a + w (b − a),   w = (t − t₀) / (t₁ − t₀),   but w = 0 if t₁ − t₀ < 1e-6
 //! ```
 //!
-//! Before the first and after the last time, the result is the first or last row. Interpolation is in f32, or in f64
-//! for f64, for any stored type.
+//! Before the first and after the last time, the result is the first or last row. Interpolation uses f64 for f64
+//! values, and f32 for all other types.
 //!
-//! The fast kernels divide a batch among blocks, more of them if there are few batches, and each thread moves 16
-//! bytes. A block stages the batch's times in shared memory. One thread per target, up to [`TARGETS`], finds its
-//! position by bisection; then all threads fill the rows, adjacent pieces side by side, two pieces at a time. Faults
-//! in the times are found on the way: the first one is an atomic minimum. Times and targets are prefetched while the
-//! previous kernel still runs. If there are few values, so are the rows that evenly spaced targets would need.
+//! The fast kernels divide a batch among blocks of up to [`TARGETS`] targets each. If there are few batches, blocks
+//! have fewer targets. A block stages the batch's times in shared memory. Each thread finds the position of one
+//! target by bisection. Then all threads write the rows: a piece has up to 16 bytes, adjacent threads write adjacent
+//! pieces, and a thread has two pieces in flight. The kernels check the times that they load; an atomic minimum
+//! selects the first fault. Times and targets are prefetched while the previous kernel still runs, and, if there are
+//! few values, so are the rows that evenly spaced targets would need.
 //!
-//! Cost: each needed row is read about once, through the caches; the kernel is bound by memory. The persistent kernel
-//! is the previous design, with one block per batch and one element at a time. The benchmarks compare the fast kernels
-//! with it.
+//! Cost: each needed row is read from memory about once, because caches serve the other reads; the kernel is bound by
+//! memory. The persistent kernels are the previous design, with one block per batch and one element at a time. The
+//! benchmarks compare the fast kernels with them.
 
 use cuda_std::prelude::*;
 use cuda_std::{GpuHalf, LINE_BYTES};
@@ -27,9 +28,9 @@ use shared_types::resample::{
     BLOCK_THREADS, F32x4, Half8, ResampleFault, SAME_TIME, TARGETS, Wide, fault_code,
 };
 
-/// A time type, which is also the type of interpolation.
+/// A number type of times. Interpolation uses the same type.
 trait Time: bytemuck::Pod + PartialOrd {
-    /// Returns the position of `self` between two times, from 0 to 1.
+    /// Returns the position of `self` between two times, from 0 to 1; 0 if they differ by less than [`SAME_TIME`].
     fn share(self, from: Self, to: Self) -> Self;
 
     /// Returns whether the number is finite.
@@ -37,7 +38,7 @@ trait Time: bytemuck::Pod + PartialOrd {
 
     const ZERO: Self;
 
-    /// Returns shared memory for the positions of a block's targets.
+    /// Allocates shared memory for a position per target of a block.
     fn shares() -> Shared<Self>;
 }
 
@@ -107,7 +108,7 @@ macro_rules! half {
 half!(bf16);
 half!(f16);
 
-/// Interpolates two 16-bit numbers at once; one instruction rounds both.
+/// Interpolates two 16-bit numbers at once. One instruction rounds both.
 #[inline(always)]
 fn lerp_pair<T: GpuHalf>([a, b]: [T; 2], [c, d]: [T; 2], share: f32) -> [T; 2] {
     T::narrow_pair(a.widen().lerp(c.widen(), share), b.widen().lerp(d.widen(), share))
@@ -143,17 +144,18 @@ where
 /// The source times of a batch.
 #[derive(Clone, Copy)]
 enum Times<T> {
+    /// In shared memory.
     Staged(Shared<T>),
-    /// More times than shared memory holds.
-    Far {
-        times: View<T>,
-        batch: u32,
-    },
+    /// In global memory, because shared memory is too small.
+    Far { times: View<T>, batch: u32 },
 }
 
 impl<T: Time> Times<T> {
+    /// Returns time `i`.
+    ///
     /// # Safety
-    /// The caller must ensure `i` is below the number of times, and that staged times are read after a barrier.
+    /// The caller must ensure that `i` is below the number of times, and that a barrier precedes the first read of
+    /// staged times.
     #[inline(always)]
     unsafe fn at(&self, i: u32) -> T {
         // SAFETY: guaranteed by the caller.
@@ -165,13 +167,14 @@ impl<T: Time> Times<T> {
         }
     }
 
-    /// Returns the last row not after a target, and the position between it and the next row; there are `count` times.
+    /// Returns the last row whose time is at most `target`, and the position of `target` between this row and the next
+    /// one, from 0 to 1. Before the first time, the row is 0. There are `count` times.
     ///
     /// # Safety
     /// The same as for [`at`](Self::at); `count` must be at least 1.
     #[inline(always)]
     unsafe fn find(&self, count: u32, target: T) -> (u32, T) {
-        // Counts the times that are not after the target.
+        // Counts the times that are at most `target`.
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -190,11 +193,12 @@ impl<T: Time> Times<T> {
     }
 }
 
-/// Stages a batch's times if there is room, and checks them if `judge` is set.
+/// Copies a batch's times into shared memory if they fit. If `judge` is set, also checks them and records the first
+/// fault.
 ///
 /// # Safety
-/// All threads of the block must call it with the same arguments. The batch must be one of `times`. A barrier must
-/// follow before the staged times are read, and must precede the next staging.
+/// All threads of the block must call it with the same arguments. The batch must be one of `times`, and `fault` must
+/// have an element. A barrier must follow before the staged times are read, and must precede the next staging.
 #[inline(always)]
 unsafe fn stage<T: Time>(
     times: View<T>,
@@ -206,7 +210,7 @@ unsafe fn stage<T: Time>(
     let staged = memory.len() >= times.width();
     let mut i = thread::rank();
     while i < times.width() {
-        // SAFETY: inside; each element has one thread.
+        // SAFETY: the time is inside `times`, and its element in shared memory has one thread.
         unsafe {
             let time = times.load(i, batch);
             if staged {
@@ -224,32 +228,35 @@ unsafe fn stage<T: Time>(
     if staged { Times::Staged(memory) } else { Times::Far { times, batch } }
 }
 
+/// Records the code of a fault. The smallest code remains.
+///
 /// # Safety
 /// The caller must ensure that `fault` has an element.
 #[inline(always)]
 unsafe fn tell(fault: SliceMut<u64>, code: u64) {
     use cuda_std::atomic::AtomicMinMax;
-    // SAFETY: guaranteed by the caller; all threads access it by atomics.
+    // SAFETY: the element exists, as guaranteed by the caller. All threads access it only with atomics.
     unsafe { u64::atomic_min(fault.atomic(0), code) };
 }
 
-/// Prefetches elements of a row from `first` on into the L2 cache, one line per thread. Lines beyond the number of
-/// threads are left out.
+/// Prefetches `count` elements of a row, from `first` on, into the L2 cache. Each thread prefetches one cache line;
+/// any further lines are left out.
 #[inline(always)]
 fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
     let each = (LINE_BYTES / size_of::<T>()) as u32;
     let at = thread::thread_idx_x() * each;
-    // The first element need not start a line: then there is one more.
+    // One more line is needed if the first element does not start a line.
     if count > 0 && at < count + each {
         view.prefetch(first + at.min(count - 1), row);
     }
 }
 
 /// Maximum bytes of values that are prefetched while the previous kernel runs (Hopper and later). That kernel needs
-/// memory and caches, too: 8 MB make a resampling 6 % faster on an H100, 16 MB make it 20 % slower.
+/// memory and caches, too: prefetching 8 MB makes a resampling 6 % faster on an H100, prefetching 16 MB makes it 20 %
+/// slower.
 const MOST_AHEAD: u64 = 12 << 20;
 
-/// The targets of a block: part of a batch, from `first` on.
+/// The targets of a block: `count` targets of a batch, from `first` on.
 #[derive(Clone, Copy, Default)]
 struct Part {
     batch: u32,
@@ -268,7 +275,8 @@ struct Batches<V: Value> {
 }
 
 impl<V: Value> Batches<V> {
-    /// Returns whether the sizes match: at least one time, as many rows of values, a row for each target.
+    /// Returns whether the sizes match: at least one time, a row of values for each time, and a row of results for
+    /// each target.
     #[inline(always)]
     fn is_sound(self) -> bool {
         let Self { times, values, targets, out, fault } = self;
@@ -284,11 +292,11 @@ impl<V: Value> Batches<V> {
             && thread::block_dim_x() == BLOCK_THREADS
     }
 
-    /// Returns the part of this block. `count` is 0 for blocks without work, for all of their threads.
+    /// Returns the targets of this block. `count` is uniform for the block, and 0 if the block has no work.
     #[inline(always)]
     fn part(self) -> Part {
         let Self { times, targets, .. } = self;
-        // The blocks of a batch are consecutive, and share its targets evenly.
+        // The blocks of a batch are consecutive and divide its targets evenly.
         let blocks = thread::grid_dim_x() / times.height().max(1);
         if !self.is_sound() || blocks == 0 {
             return Part::default();
@@ -302,16 +310,16 @@ impl<V: Value> Batches<V> {
         Part { batch, first, count: each.min(targets.width() - first) }
     }
 
-    /// Prefetches rows of values into the L2 cache. Each part of a batch fetches the fraction of the rows that
-    /// corresponds to its targets, as if they were evenly spaced. Only for few values without padding between rows,
-    /// and if there are not far fewer targets than times, which would skip most rows.
+    /// Prefetches rows of values into the L2 cache: those that the block's targets need if they are evenly spaced.
+    /// Does nothing if there are many values, long batches or padding between rows. Also does nothing if a batch has
+    /// less than a quarter as many targets as times, because then most rows are not needed.
     #[inline(always)]
     fn prefetch_values(self, batch: u32, first: u32, count: u32) {
         let Self { times, values, targets, .. } = self;
         let each = (LINE_BYTES / size_of::<V>()) as u32;
         let few = u64::from(values.height()) * u64::from(values.width())
             <= MOST_AHEAD / size_of::<V>() as u64;
-        // So that `target * times.width()` fits.
+        // With these limits, `target * times.width()` fits into 32 bits.
         let small = times.width() <= 1 << 16 && targets.width() <= 1 << 15;
         let dense = small && times.width() <= 4 * targets.width();
         if count == 0 || !few || !dense || !values.is_tight() {
@@ -331,7 +339,7 @@ impl<V: Value> Batches<V> {
         let Part { batch, first, count } = self.part();
         let Self { times, values, targets, out, fault } = self;
         let t = thread::thread_idx_x();
-        // Runs while the previous kernel still runs; memory that it may have written is read after it.
+        // Prefetches while the previous kernel still runs. Memory that it may have written is read after it.
         prefetch(times, batch, 0, times.width());
         prefetch(targets, batch, first, count);
         self.prefetch_values(batch, first, count);
@@ -341,11 +349,12 @@ impl<V: Value> Batches<V> {
         }
         let rows = shared_array![u32; TARGETS as usize];
         let shares = V::Time::shares();
-        // SAFETY: no thread has returned yet; the batch exists, and all threads reach both barriers.
+        // SAFETY: all threads of the block reach this call and both barriers, because `count` is uniform. The batch
+        // exists.
         let staged = unsafe { stage(times, batch, first == 0, fault) };
         thread::sync_threads();
         if t < count {
-            // SAFETY: inside; there is at least one time; each element has one thread.
+            // SAFETY: the target is inside its batch, and there is at least one time. Each element has one thread.
             unsafe {
                 let target = targets.load(first + t, batch);
                 if !target.is_time() {
@@ -358,7 +367,7 @@ impl<V: Value> Batches<V> {
         }
         thread::sync_threads();
         let width = values.width();
-        // A thread advances by a block of pieces at a time: by this many rows and columns.
+        // A thread advances by as many pieces as the block has threads: by this many rows and columns.
         let (down, along) = (BLOCK_THREADS / width, BLOCK_THREADS % width);
         let on = |(target, column): (u32, u32)| {
             let (target, column) = (target + down, column + along);
@@ -366,7 +375,7 @@ impl<V: Value> Batches<V> {
         };
         let (from, to) = (batch * times.width(), batch * targets.width() + first);
         let last = times.width() - 1;
-        // SAFETY: after the barrier; the row and the next one belong to the batch.
+        // SAFETY: the positions were written before the barrier. The row and the next one belong to the batch.
         let load = |(target, column): (u32, u32)| unsafe {
             let target = target.min(count - 1);
             let (row, share) = (rows.load(target), shares.load(target));
@@ -376,9 +385,9 @@ impl<V: Value> Batches<V> {
         let mut piece = (t / width, t % width);
         while piece.0 < count {
             let other = on(piece);
-            // Both are in flight before the first one is used.
+            // Both pieces are in flight before the first one is used.
             let ((a, b, share), (c, d, far)) = (load(piece), load(other));
-            // SAFETY: inside; each piece has one thread.
+            // SAFETY: the piece is inside `out` and has one thread.
             unsafe {
                 out.store(piece.1, to + piece.0, a.lerp(b, share));
                 if other.0 < count {
@@ -398,12 +407,14 @@ impl<V: Value> Batches<V> {
         let width = values.width();
         let mut batch = thread::block_idx_x();
         while batch < times.height() {
-            // SAFETY: no thread has returned yet; a barrier comes before and after.
+            // SAFETY: all threads of the block reach this call, and a barrier separates it from the reads before and
+            // after.
             let staged = unsafe { stage(times, batch, true, fault) };
             thread::sync_threads();
             let mut target = thread::thread_idx_x();
             while target < targets.width() {
-                // SAFETY: inside; there is at least one time; each row of the output has one thread.
+                // SAFETY: the target is inside its batch, and there is at least one time. Each row of the output has
+                // one thread.
                 unsafe {
                     let time = targets.load(target, batch);
                     if !time.is_time() {
@@ -433,10 +444,10 @@ macro_rules! resample {
     ($(#[$doc:meta])* $name:ident, $design:ident, $value:ty, $time:ty, $blocks:literal) => {
         $(#[$doc])*
         ///
-        /// A row of `times` and of `targets` is a batch; `values` and `out` have a row for each of their elements,
-        /// batch by batch. `fault` becomes the smallest [`fault_code`]. Nothing happens if sizes do not match, blocks
-        /// are not [`BLOCK_THREADS`], or, for the fast kernels, a batch has too few blocks for its targets. Invalid
-        /// times give wrong values of the same batch.
+        /// Each row of `times` and of `targets` is a batch. `values` has a row for each time, and `out` has a row for
+        /// each target, batch by batch. `fault` becomes the smallest [`fault_code`]. Nothing happens if sizes do not
+        /// match, blocks are not [`BLOCK_THREADS`], or, for the fast kernels, a batch has too few blocks for its
+        /// targets. If a time is invalid, results are wrong, but are still computed from values of the same batch.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(2), dims(1))]
         pub fn $name(
             times: View<$time>,
@@ -451,38 +462,38 @@ macro_rules! resample {
 }
 
 resample! {
-    /// One number at a time, in double precision.
+    /// Resamples `f64` values in double precision, one number at a time.
     resample_f64, fast, f64, f64, 6
 }
 resample! {
-    /// One number at a time.
+    /// Resamples `f32` values, one number at a time.
     resample_f32, fast, f32, f32, 6
 }
 resample! {
-    /// Four numbers at a time.
+    /// Resamples `f32` values, four numbers at a time.
     resample_f32x4, fast, F32x4, f32, 6
 }
 resample! {
-    /// One number at a time.
+    /// Resamples `bf16` values, one number at a time.
     resample_bf16, fast, bf16, f32, 6
 }
 resample! {
-    /// Eight numbers at a time.
+    /// Resamples `bf16` values, eight numbers at a time.
     resample_bf16x8, fast, Half8<bf16>, f32, 6
 }
 resample! {
-    /// One number at a time.
+    /// Resamples `f16` values, one number at a time.
     resample_f16, fast, f16, f32, 6
 }
 resample! {
-    /// Eight numbers at a time.
+    /// Resamples `f16` values, eight numbers at a time.
     resample_f16x8, fast, Half8<f16>, f32, 6
 }
 resample! {
-    /// The previous design with one block per batch, for comparison.
+    /// Resamples `f32` values with the previous design, one block per batch, for comparison.
     resample_persistent_f32, persistent, f32, f32, 4
 }
 resample! {
-    /// The previous design with one block per batch, for comparison.
+    /// Resamples `bf16` values with the previous design, one block per batch, for comparison.
     resample_persistent_bf16, persistent, bf16, f32, 4
 }

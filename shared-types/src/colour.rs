@@ -19,7 +19,8 @@ pub const PIXELS_PER_THREAD: u32 = 8;
 /// Rows of the overlap that a block covers.
 pub const BLOCK_ROWS: u32 = BLOCK[1] * PIXELS_PER_THREAD;
 
-/// Elements in which blocks accumulate a sum, one per thread of the block that finishes last.
+/// The number of elements in which blocks accumulate their sums. The block that finishes last reads one with each
+/// thread.
 pub const RUNNING_SUMS: u32 = BLOCK_THREADS;
 
 /// The fixed-point value of a weight of 1. Weights over the overlap are summed as integers.
@@ -33,13 +34,13 @@ pub const MIN_WEIGHT: f32 = 0.1;
 pub const SATURATED: f32 = 247.0;
 
 /// A pixel contributes only if the luma of both cameras is at least this. Below it, noise and black offset exceed the
-/// signal. The value is 8, less a margin for the rounding of a Y'CbCr luma of 8.
+/// signal. The value is 8, minus a margin for the rounding of a Y'CbCr luma of 8.
 pub const BLACK: f32 = 7.9995;
 
 /// BT.709 luma weights of red, green and blue.
 pub const LUMA: Vec3 = Vec3::new(0.2126, 0.7152, 0.0722);
 
-/// The source pixel of each camera for a pixel of the overlap: the nearest one, ties to even.
+/// The nearest source pixel of each camera for a pixel of the overlap. Ties round to even.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub struct OverlapPixel {
@@ -53,8 +54,8 @@ impl OverlapPixel {
     /// The largest column or row. The top bit is reserved for [`NONE`](Self::NONE).
     pub const MAX: u16 = 0x7fff;
 
-    /// Marks a pixel where a camera does not contribute. Without the marker bit it is a pixel that exists in every
-    /// picture, so kernels may load it before they test the bit.
+    /// The value for a pixel where one of the cameras does not contribute. Without the marker bit, it refers to the
+    /// first pixel of both pictures, so kernels may load that pixel before they test the bit.
     pub const NONE: Self = Self { left: [!Self::MAX, 0], right: [0; 2] };
 }
 
@@ -69,7 +70,7 @@ pub struct OverlapBox {
 }
 
 impl OverlapBox {
-    /// The empty box, from which a minimum and a maximum can start.
+    /// The empty box, the start value for a search of the minimum and the maximum.
     pub const EMPTY: Self = Self { min: UVec2::MAX, max: UVec2::ZERO };
 
     /// Returns whether the box contains no pixels.
@@ -89,15 +90,15 @@ impl OverlapBox {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SumParams {
-    /// Centre of the band, as a column of the overlap's box.
+    /// The column of the overlap's box with the largest weight. Weights fall to 0 on both sides of it.
     pub centre: f32,
-    /// The reciprocal of half the band's width in columns.
+    /// The reciprocal of the distance from `centre`, in columns, at which the weight is 0.
     pub per_column: f32,
-    /// Conversion of NV12 pictures.
+    /// The conversion from NV12 pictures.
     pub decode: YuvToRgb,
 }
 
-/// The nine sums over the overlap: each camera's levels (0 to 255), weighted by their position in the band, and the
+/// The nine sums over the overlap: four weighted sums of levels (0 to 255) for each camera, and the sum of the
 /// weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
@@ -106,17 +107,18 @@ pub struct ColourSums {
     pub left: [f32; 4],
     /// Red, green, blue and luma of the right camera.
     pub right: [f32; 4],
-    /// Sum of the weights.
+    /// The sum of the weights.
     pub weight: f32,
 }
 
-/// Levels in a gamma table, one per possible input.
+/// The number of entries in a gamma table for each channel, one per 8-bit level.
 pub const TABLE_LEVELS: u32 = 256;
 
-/// Elements in a gamma table: [`TABLE_LEVELS`] for each channel of each camera.
+/// The number of entries in a gamma table: [`TABLE_LEVELS`] for each channel of each camera.
 pub const TABLE_LEN: u32 = 2 * 3 * TABLE_LEVELS;
 
-/// An entry of the gamma table: the result (0 to 1) at its level, and the difference to the next level's result.
+/// An entry of the gamma table: the result (0 to 1) at its level, and the difference from it to the next level's
+/// result.
 pub type TableEntry = Vec2;
 
 /// Threads per block of the kernel that builds the table.

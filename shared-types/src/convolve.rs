@@ -9,22 +9,23 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Outputs per block along a filtered axis.
+/// Output pixels per block along a filtered axis.
 pub const TILE: u32 = 64;
 
-/// Adjacent outputs, in a row or a column, that a thread computes at a time. Divides [`TILE`].
+/// Adjacent output pixels, in a row or a column, that a thread computes at a time. Divides [`TILE`].
 pub const RUN: u32 = 16;
 
-/// The maximum number of rows or columns that a block filters side by side in one of two passes.
+/// The maximum number of rows per block in the pass along rows, and of columns per block in the pass along columns.
 pub const MAX_LINES: u32 = 64;
 
-/// The maximum number of taps. The window of a wider filter does not fit into any picture.
+/// The maximum number of taps: the largest odd number that fits into a picture, whose sides have at most 16,384
+/// pixels.
 pub const MAX_WIDTH: u32 = 16_383;
 
-/// Capacity for taps in constant memory.
+/// The number of elements in [`ConstantTaps::taps`].
 pub const CONSTANT_TAPS: u32 = 64;
 
-/// The taps of a filter that is narrow enough for constant memory, as one launch argument.
+/// The taps of a filter that is short enough for constant memory, passed as one launch argument.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ConstantTaps {
@@ -34,32 +35,33 @@ pub struct ConstantTaps {
     pub width: u32,
 }
 
-/// Returns the stride between rows of a staged tile with `columns` elements per row. It is odd, so that 32 rows lie in
-/// 32 banks.
+/// Returns the stride in elements between rows of a shared-memory tile with `columns` elements per row. The stride is
+/// odd, so the elements of a column in 32 adjacent rows are in 32 different banks.
 #[must_use]
 pub const fn pitch(columns: u32) -> u32 {
     columns | 1
 }
 
-/// Returns `outputs` plus the halo of a filter with `width` taps.
+/// Returns the number of input pixels for `outputs` adjacent output pixels of a filter with `width` taps.
 #[must_use]
 pub const fn with_halo(outputs: u32, width: u32) -> u32 {
     outputs + width / 2 * 2
 }
 
-/// Returns the shared-memory elements of the row pass over `lines` rows.
+/// Returns the number of shared-memory elements that the row pass needs for `width` taps and `lines` rows.
 #[must_use]
 pub const fn row_pass_elements(width: u32, lines: u32) -> u32 {
     lines * (pitch(with_halo(TILE, width)) + pitch(TILE))
 }
 
-/// Returns the shared-memory elements of the column pass over `lines` columns.
+/// Returns the number of shared-memory elements that the column pass needs for `width` taps and `lines` columns.
 #[must_use]
 pub const fn column_pass_elements(width: u32, lines: u32) -> u32 {
     pitch(lines) * with_halo(TILE, width)
 }
 
-/// Returns the shared-memory elements of both passes in one launch: `horizontal` taps, then `vertical` taps.
+/// Returns the number of shared-memory elements that both passes need in one launch, for filters of `horizontal` and
+/// `vertical` taps.
 #[must_use]
 pub const fn fused_elements(horizontal: u32, vertical: u32) -> u32 {
     row_pass_elements(horizontal, with_halo(TILE, vertical))

@@ -8,20 +8,20 @@ pub const BLOCK: [u32; 2] = crate::convolve::BLOCK;
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Columns of eigenvalues per block.
+/// Columns of eigenvalues that a block computes.
 pub const COLUMNS: u32 = 64;
 
-/// Rows of eigenvalues per block.
+/// Rows of eigenvalues that a block computes.
 pub const ROWS: u32 = 32;
 
 /// Adjacent eigenvalues, in a row or a column, that a thread computes at a time. Divides [`COLUMNS`] and [`ROWS`].
 pub const RUN: u32 = 8;
 
-/// The widest window over which gradients are summed, in pixels.
+/// The maximum side in pixels of the square window over which gradients are summed.
 pub const MAX_WINDOW: u32 = 31;
 
-/// Returns the shared-memory elements of the eigenvalue kernel for a square window with sides of `window` pixels: both
-/// gradients, and three row sums.
+/// Returns the number of shared-memory elements that the eigenvalue kernel needs for a window of `window`×`window`
+/// pixels: for both gradients with their halo, and for three row sums.
 #[must_use]
 pub const fn eigenvalue_elements(window: u32) -> u32 {
     let rows = with_halo(ROWS, window);

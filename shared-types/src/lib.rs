@@ -1,8 +1,8 @@
-//! Everything that crosses the boundary between host and kernels: plain `#[repr(C)]` data with the
-//! same layout on both sides, and the launch constants that both must agree on.
+//! Types and constants that the host and the kernels share: kernel arguments, `#[repr(C)]` data with the same layout
+//! on both sides, and launch constants.
 //!
-//! Each module belongs to one system and has the same name in `kernels-gpu` and `host`. This crate has no behaviour
-//! beyond constructors and accessors; formulas live in the kernels.
+//! The modules of one system, such as `seam`, have the same name here, in `kernels-gpu` and in `host`. Apart from
+//! constructors, conversions and accessors, this crate contains no code; the formulas per pixel are in the kernels.
 #![no_std]
 
 pub mod colour;

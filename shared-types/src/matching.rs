@@ -12,45 +12,46 @@ pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 /// The side of a cell in pixels. At most one point is found per cell.
 pub const CELL: u32 = 8;
 
-/// The reach of the smoothing filter for downscaling, in pixels of the smaller picture.
+/// The radius of the smoothing filter for downscaling, in pixels of the smaller picture.
 pub const REACH: f32 = 1.5;
 
-/// The border width in pixels where gradients depend on the picture's edge: smoothing spans 5 pixels, and gradients
-/// span 7.
+/// The width in pixels of the border where gradients depend on the picture's edge: the radii of the smoothing filter
+/// (5 taps) and of the gradient filter (7 taps).
 pub const EDGE: u32 = 5;
 
-/// Orientation bins for the gradients around a point.
+/// The number of orientation bins for the gradients around a point.
 pub const BINS: u32 = 32;
 
 /// The radius in pixels of the disc around a point that determines its orientation.
 pub const ORIENTATION_RADIUS: i32 = 8;
 
-/// Fields along each side of a descriptor.
+/// The number of fields along each side of a descriptor. A field is a square in which gradients are summed by
+/// direction.
 pub const FIELDS: u32 = 4;
 
-/// Fields in a descriptor, one per thread.
+/// The number of fields in a descriptor. Each thread computes one.
 pub const ALL_FIELDS: u32 = FIELDS * FIELDS;
 
-/// Samples along each side of a field.
+/// The number of samples along each side of a field.
 pub const SAMPLES: u32 = 4;
 
 /// The distance between samples in pixels.
 pub const SPACING: f32 = 1.5;
 
-/// Gradient directions per field.
+/// The number of gradient directions per field.
 pub const DIRECTIONS: usize = 8;
 
-/// Matches kept per point. The second match must be at a different position from the first, which is often found
-/// several times.
+/// The number of best matches kept per point. The ratio test compares the best match with one at a different position,
+/// and often several matches are at the position of the best.
 pub const KEPT: usize = 4;
 
-/// The strongest response of a picture within a cell.
+/// The largest local maximum in a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Peak {
-    /// The position, between pixels; pixel centres are at integers.
+    /// The position with subpixel precision; pixel centres are at integers.
     pub at: Vec2,
-    /// The strength of the response; 0 if the cell has none.
+    /// The value of the pixel at the maximum; 0 if the cell has no maximum.
     pub value: f32,
 }
 
@@ -60,14 +61,15 @@ pub struct Peak {
 pub struct Pose {
     /// The centre; pixel centres are at integers.
     pub at: Vec2,
-    /// Cosine and sine of the orientation, from the x axis towards the y axis.
+    /// Cosine and sine of the orientation, an angle from the x axis towards the y axis.
     pub along: Vec2,
 }
 
-/// The gradients of a field by direction.
+/// The sums of a field's gradients, one per direction.
 pub type Field = [f32; DIRECTIONS];
 
-/// The gradients around a point: the directions of all fields, in bytes, normalised to the same length for all points.
+/// The gradients around a point: one byte for each direction of each field. As a vector, all descriptors have about
+/// the length [`LENGTH`](Self::LENGTH).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Descriptor(pub [u32; Descriptor::WORDS]);
@@ -76,16 +78,16 @@ impl Descriptor {
     /// The number of 4-byte words.
     pub const WORDS: usize = ALL_FIELDS as usize * DIRECTIONS / 4;
 
-    /// The length as a vector, before its bytes are rounded.
+    /// The length of a descriptor as a vector, before its bytes are rounded.
     pub const LENGTH: f32 = 512.0;
 }
 
-/// The most similar points of another picture, best first.
+/// The points of another picture that are most similar to one point, best first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Nearest {
     /// Indices of the points.
     pub index: [u32; KEPT],
-    /// The product of both descriptors: at most the square of their length. 0 if there is no such point.
+    /// The dot products of the descriptors: at most about [`Descriptor::LENGTH`]². 0 if there are fewer such points.
     pub product: [u32; KEPT],
 }

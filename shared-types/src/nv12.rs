@@ -1,6 +1,6 @@
-//! NV12 as a kernel argument: two views, a luma plane and a chroma plane at half size.
+//! NV12 pictures as kernel arguments: a view of the luma plane, and a view of the chroma plane at half size.
 //!
-//! Chroma sample `(i, j)` lies at the centre of luma pixels `2i`, `2i + 1` of rows `2j`, `2j + 1`. If the width or
+//! Chroma sample `(i, j)` is at the centre of luma pixels `2i`, `2i + 1` of rows `2j`, `2j + 1`. If the width or
 //! height is odd, the last column or row of chroma covers fewer pixels. [`yuv`](crate::yuv) defines the colours that
 //! the values encode.
 
@@ -8,26 +8,26 @@ use cuda_std::{KernelArg, View, ViewMut};
 
 use crate::Chroma;
 
-/// Returns the columns or rows of chroma for `luma` columns or rows of luma.
+/// Returns the width or height of the chroma plane for a luma plane of width or height `luma`.
 #[must_use]
 pub const fn chroma_side(luma: u32) -> u32 {
     luma.div_ceil(2)
 }
 
-/// Defines the kernel argument and host handle of one mutability.
+/// Defines the kernel argument for an NV12 picture, read-only or writable, and a size check for its host handle.
 macro_rules! nv12 {
     ($(#[$doc:meta])* $nv12:ident, $view:ident, $device:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, KernelArg)]
         pub struct $nv12 {
-            /// Luma.
+            /// The luma plane.
             pub y: $view<u8>,
-            /// Chroma.
+            /// The chroma plane, at half size.
             pub uv: $view<Chroma>,
         }
 
         impl $nv12 {
-            /// Returns whether the size of the chroma plane matches the luma plane.
+            /// Returns whether the chroma plane has half the size of the luma plane, rounded up.
             #[inline(always)]
             #[must_use]
             pub fn is_whole(&self) -> bool {
@@ -38,7 +38,7 @@ macro_rules! nv12 {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl $device<'_> {
-            /// Returns whether the size of the chroma plane matches the luma plane.
+            /// Returns whether the chroma plane has half the size of the luma plane, rounded up.
             #[must_use]
             pub fn is_whole(&self) -> bool {
                 let (width, height) = self.y.size();

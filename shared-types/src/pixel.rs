@@ -29,7 +29,7 @@ impl Rgba8 {
     }
 }
 
-/// A chroma sample of NV12: blue difference, red difference.
+/// An NV12 chroma sample: blue difference (Cb), then red difference (Cr).
 ///
 /// Aligned so that a sample is one 16-bit load or store on the GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -48,12 +48,12 @@ mod texels {
 
     use super::{Chroma, Rgba8};
 
-    // SAFETY: `Rgba8` is four bytes.
+    // SAFETY: `Rgba8` consists of four `u8` channels and nothing else.
     unsafe impl Texel for Rgba8 {
         const CHANNEL: Channel = Channel::U8;
     }
 
-    // SAFETY: `Chroma` is two bytes.
+    // SAFETY: `Chroma` consists of two `u8` channels and nothing else.
     unsafe impl Texel for Chroma {
         const CHANNEL: Channel = Channel::U8;
     }

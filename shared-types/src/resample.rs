@@ -1,4 +1,4 @@
-//! Shared by the resampling kernels and the host: vectors of values, block shapes and faults in times.
+//! Shared by the resampling kernels and the host: vectors of values, block shapes and codes for invalid times.
 
 use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
@@ -6,16 +6,17 @@ use half::{bf16, f16};
 /// Threads per block.
 pub const BLOCK_THREADS: u32 = 256;
 
-/// The maximum number of targets per block, one per thread.
+/// The maximum number of target times per block. Each thread searches the position of one.
 pub const TARGETS: u32 = BLOCK_THREADS;
 
-/// The maximum size in bytes of times staged in shared memory. Larger arrays are searched in global memory.
+/// The maximum size in bytes of a batch's source times in shared memory. Longer batches are searched in global memory.
 pub const MAX_STAGED: u32 = 44 << 10;
 
-/// Source times closer than this count as equal; the value at the first one is used.
+/// The smallest difference between adjacent source times between which kernels interpolate. If the difference is
+/// smaller, they return the value at the first of the two times.
 pub const SAME_TIME: f32 = 1e-6;
 
-/// The code for valid times.
+/// The value instead of a fault code if all times are valid.
 pub const FINE: u64 = u64::MAX;
 
 /// A vector of 16 bytes that one instruction loads or stores.
@@ -23,9 +24,10 @@ pub const FINE: u64 = u64::MAX;
 #[repr(C, align(16))]
 pub struct Wide<T, const N: usize>(pub [T; N]);
 
-// SAFETY: the N numbers take 16 bytes in all, so that alignment adds no padding.
+// SAFETY: all zeros is a valid `[T; N]`, because `T` is `Pod`.
 unsafe impl<T: Pod, const N: usize> Zeroable for Wide<T, N> {}
-// SAFETY: as above; `Wide` is used only for the types below, whose size the assertion checks.
+// SAFETY: kernels and host use only `F32x4` and `Half8`. Their arrays take 16 bytes, so the alignment adds no padding;
+// the assertion checks their sizes.
 unsafe impl<T: Pod, const N: usize> Pod for Wide<T, N> {}
 
 const _: () = assert!(size_of::<F32x4>() == 16 && size_of::<Half8<bf16>>() == 16);
@@ -36,17 +38,17 @@ pub type F32x4 = Wide<f32, 4>;
 /// Eight half-precision numbers, `f16` or `bf16`.
 pub type Half8<T> = Wide<T, 8>;
 
-/// A fault in a time, in the order of the checks.
+/// The kind of an invalid time. In each batch, faults in source times are reported before faults in target times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResampleFault {
-    /// A source time precedes the one before it, or is not finite.
+    /// A source time is less than the previous one, or is not finite.
     Source,
     /// A target time is not finite.
     Target,
 }
 
-/// Returns the code of a fault. Codes sort by batch, kind and position within the batch, so the first fault has the
-/// smallest code.
+/// Returns the code of a fault at time `index` of a batch. Codes sort by batch, kind and index, so the first fault has
+/// the smallest code.
 #[must_use]
 pub const fn fault_code(batch: u32, fault: ResampleFault, index: u32) -> u64 {
     let kind = match fault {
@@ -56,7 +58,7 @@ pub const fn fault_code(batch: u32, fault: ResampleFault, index: u32) -> u64 {
     (batch as u64) << 32 | kind | (index & 0x7fff_ffff) as u64
 }
 
-/// Returns the batch, kind and position that a code stands for; `None` for [`FINE`].
+/// Returns the batch, kind and index that [`fault_code`] has encoded; `None` for [`FINE`].
 #[must_use]
 pub const fn fault_of(code: u64) -> Option<(u32, ResampleFault, u32)> {
     if code == FINE {
@@ -66,9 +68,9 @@ pub const fn fault_of(code: u64) -> Option<(u32, ResampleFault, u32)> {
     Some(((code >> 32) as u32, kind, code as u32 & 0x7fff_ffff))
 }
 
-/// A numeric type for values.
+/// A number type that can be resampled.
 pub trait Number: Pod + PartialEq + Send + Sync + core::fmt::Debug {
-    /// Converts from `f64`, exactly or to the nearest value.
+    /// Converts `value` exactly if possible, otherwise to the nearest number.
     fn from_f64(value: f64) -> Self;
 
     /// Converts to `f64` exactly.

@@ -1,6 +1,7 @@
 //! Shared by the seam kernels and the host: the grid of cells over the overlap, costs and weights.
 //!
-//! Costs are integers, [`PER_LEVEL`] units per level of 0 to 255, so that sums do not depend on their order.
+//! Costs are integers, so their sums do not depend on the order of additions. A difference of one level (of
+//! 0 to 255) costs [`PER_LEVEL`] units.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -15,62 +16,67 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The maximum number of positions where a seam can cross a row of cells, which is one more than the cells. Also the
-/// threads per block of the path search.
+/// The maximum number of positions at which a seam can cross a row of cells: one before each cell, and one after the
+/// last. Also the number of threads per block of the path search.
 pub const PLACES: u32 = 512;
 
-/// The maximum number of cells that a seam moves from one row of cells to the next.
+/// The maximum number of cells by which a seam moves sideways from one row of cells to the next.
 pub const STEP: u32 = 4;
 
 /// Cost units per level.
 pub const PER_LEVEL: u32 = 8;
 
-/// The difference in levels that is attributed to noise.
+/// The difference between both cameras, in levels, that is attributed to noise and costs nothing.
 pub const NOISE: f32 = 2.0;
 
-/// The difference in levels above which the cost stays the same.
+/// The largest difference in levels, after subtraction of [`NOISE`], that increases the cost.
 pub const LARGEST: f32 = 512.0;
 
-/// The cost of a cell where both cameras agree. It keeps the seam short.
+/// The cost of a cell in which both cameras agree. It keeps the seam short.
 pub const BASE: u32 = 4 * PER_LEVEL;
 
-/// The additional cost of a cell at the edge of a picture, where there is no room for feathering.
+/// The maximum additional cost of a cell near the edge of a picture, where there is no room for feathering. A cell at
+/// the edge has this cost.
 pub const MARGIN: u32 = 32 * PER_LEVEL;
 
-/// The maximum additional cost of a cell away from the middle of the overlap, reached at a picture's edge. Of equally
-/// good lines, one in the middle wins.
+/// The maximum additional cost of a cell for its distance from the middle of the overlap. A cell at the edge of a
+/// picture has this cost. Of paths that are otherwise equal, the search prefers the one in the middle.
 pub const ASIDE: u32 = PER_LEVEL;
 
-/// The additional cost of a cell that shows one camera next to a cell that only the other one sees. The picture's edge
-/// would be visible there.
+/// The additional cost where a cell shows one camera next to a cell that only the other camera sees. The picture's
+/// edge would be visible there.
 pub const BREACH: u32 = 64 * PER_LEVEL;
 
-/// The maximum cost of a row of cells, without moves to the side. Sums over 32,768 rows do not overflow.
+/// The maximum cost of a row of cells, excluding sideways moves. With it, a sum over 32,768 rows fits into 32 bits.
 pub const MOST: u32 = 1 << 16;
 
-/// A camera is clear of its picture's edge where its share times this is at least 1. The share is the smaller of two
-/// ratios: its weight to the sum of both weights, and its distance from its picture's edge to the sum of both
-/// distances. It is 0 at the edge and 1/2 in the middle of the overlap.
+/// The factor from a camera's share at a pixel to its freedom, which is at most 1. Where the freedom is 1, the
+/// edge of the camera's picture does not limit its weight.
+///
+/// The share is the smaller of two ratios: the camera's weight to the sum of both weights, and the distance to the
+/// edge of the camera's picture to the sum of the distances for both cameras. It is 0 at the edge and 1/2 in the
+/// middle of the overlap.
 pub const FREEDOM: f32 = 16.0;
 
-/// The cost per cell of distance between a path and the current one, up to [`BIAS_CELLS`].
+/// The additional cost per row of a path for each cell of distance from the current path, up to [`BIAS_CELLS`] cells.
 pub const BIAS: u32 = 2;
 
-/// The distance in cells from the current path above which the cost stays the same.
+/// The distance in cells from the current path above which [`BIAS`] adds no further cost.
 pub const BIAS_CELLS: u32 = 8;
 
-/// Flags of a cell; the bits above them hold its additional cost near a picture's edge.
+/// The flags of a cell, in the low bits of a `u32`. The bits from [`COST`](Self::COST) on contain the cell's
+/// additional costs ([`MARGIN`] and [`ASIDE`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sees;
 
 impl Sees {
-    /// Only the near camera sees some pixel.
+    /// The cell has a pixel that only the near camera sees.
     pub const NEAR: u32 = 1;
-    /// Only the far camera sees some pixel.
+    /// The cell has a pixel that only the far camera sees.
     pub const FAR: u32 = 2;
-    /// Both cameras see some pixel; the seam decides which camera it shows.
+    /// The cell has a pixel that both cameras see. The seam decides which camera the cell shows.
     pub const BOTH: u32 = 4;
-    /// The shift of the cost.
+    /// The number of the lowest bit of the additional costs.
     pub const COST: u32 = 8;
 }
 
@@ -81,9 +87,9 @@ impl Sees {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamGrid {
-    /// The first panorama pixel.
+    /// The first panorama pixel of the box.
     pub min: UVec2,
-    /// The pixel after the last.
+    /// The panorama pixel after the last one of the box.
     pub max: UVec2,
     /// Pixels along each side of a cell.
     pub cell: u32,
@@ -105,27 +111,27 @@ impl SeamGrid {
     }
 }
 
-/// Parameters of the comparison between pictures.
+/// Parameters of the comparison between the pictures of both cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamLook {
-    /// Colour of the left camera.
+    /// The colour correction of the left camera.
     pub left: Colour,
-    /// Colour of the right camera.
+    /// The colour correction of the right camera.
     pub right: Colour,
-    /// Conversion of NV12 pictures.
+    /// The conversion from NV12 pictures.
     pub decode: YuvToRgb,
 }
 
-/// The costs that a path search found.
+/// The costs that a path search found, without the costs for [`BIAS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct SeamCosts {
-    /// The cost of the best path. No cost here includes [`BIAS`].
+    /// The cost of the best path.
     pub best: u32,
-    /// The part of `best` that [`BREACH`]es cause.
+    /// The part of `best` that is due to [`BREACH`].
     pub breaches: u32,
-    /// The cost of the current path in the same pictures.
+    /// The cost of the current path in the same pair of pictures.
     pub current: u32,
 }
 
@@ -135,7 +141,7 @@ pub struct SeamCosts {
 pub struct SeamBlend {
     /// The width in pixels of the transition between cameras.
     pub feather: f32,
-    /// The progress of the fade from the previous weights to the new path, 0 to 1.
+    /// The progress of the fade from the previous weights to the weights of the new path, 0 to 1.
     pub part: f32,
     /// If 0, the previous weights are those of the warp; otherwise, those of the previous path.
     pub from_path: u32,

@@ -6,32 +6,32 @@ use cuda_std::KernelArg;
 /// Taps of the window along each axis.
 pub const WINDOW: u32 = 11;
 
-/// The first half of the window along one axis, including its middle tap: a symmetric Gaussian with σ 1.5 that sums to
-/// 1 (Wang, Bovik, Sheikh and Simoncelli, 2004).
+/// The first half of the window's taps along one axis, including the middle tap. The window is a symmetric Gaussian
+/// with σ = 1.5 and a sum of 1 (Wang, Bovik, Sheikh and Simoncelli, 2004).
 pub const TAPS: [f32; WINDOW as usize / 2 + 1] =
     [0.001_028_380_1, 0.007_598_758, 0.036_000_773, 0.109_360_69, 0.213_005_53, 0.266_011_72];
 
-/// The difference between the size of the pictures and that of the SSIM map along each axis. The map has only the
-/// pixels whose window lies inside the picture.
+/// The difference between the size of the pictures and the size of the SSIM map along each axis. The map contains only
+/// pixels whose window is inside the picture.
 pub const MARGIN: u32 = WINDOW - 1;
 
-/// Threads per block of the fused kernels, and the columns that a block reads. Each scheduler of a multiprocessor gets
-/// the same number of warps.
+/// Threads per block of the fused kernels, and the number of columns that a block reads. It is a multiple of four
+/// warps, so the four schedulers of a multiprocessor get equal work.
 pub const BLOCK_THREADS: u32 = 256;
 
-/// Blocks of the fused kernels per multiprocessor at a time.
+/// The number of blocks of a fused kernel that must fit on a multiprocessor at once.
 pub const BLOCKS: u32 = 2;
 
-/// Rows that a block filters between barriers.
+/// The number of rows in a batch: a block filters them between two barriers.
 pub const LINES: u32 = 4;
 
 /// Adjacent SSIM values in a row that a thread computes.
 pub const RUN: u32 = 4;
 
-/// Threads per row of a batch.
+/// The number of threads that filter a row of a batch horizontally.
 pub const ROW_THREADS: u32 = BLOCK_THREADS / LINES;
 
-/// SSIM columns per block.
+/// Columns of SSIM values per block.
 pub const BLOCK_COLUMNS: u32 = (BLOCK_THREADS - MARGIN) / RUN * RUN;
 
 const _: () = assert!(ROW_THREADS * RUN >= BLOCK_COLUMNS);
@@ -42,21 +42,21 @@ pub const TWO_PASS_BLOCK: [u32; 2] = [16, 8];
 /// Threads per block of the two-pass kernels, for launch bounds.
 pub const TWO_PASS_THREADS: u32 = TWO_PASS_BLOCK[0] * TWO_PASS_BLOCK[1];
 
-/// The fixed-point value of an SSIM of 1 in [`Sums::ssim`]. Integer sums do not depend on their order.
+/// The fixed-point value of an SSIM of 1 in [`Sums::ssim`]. Integer sums do not depend on the order of additions.
 pub const ONE: f32 = (1 << 30) as f32;
 
 /// Parameters of the kernels: constants for the range of levels, and the division of work.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SsimParams {
-    /// The middle of the range of levels. Kernels subtract it first, because the variance of levels near 0 loses less
-    /// to rounding.
+    /// The middle of the range of levels. The fused kernels subtract it from all levels first, because variances of
+    /// values near 0 have smaller rounding errors.
     pub middle: f32,
     /// (0.01 · L)², where L is the highest level.
     pub c1: f32,
     /// (0.03 · L)².
     pub c2: f32,
-    /// SSIM rows per block.
+    /// Rows of SSIM values per block.
     pub rows: u32,
 }
 
@@ -89,5 +89,5 @@ pub struct Sums {
 /// The number of elements in [`Sums`].
 pub const SUMS: u32 = 3;
 
-/// Elements in the running sums: [`SUMS`], and a count of finished blocks.
+/// The number of elements in which blocks accumulate: [`SUMS`] sums, and a count of finished blocks.
 pub const RUNNING: u32 = SUMS + 1;

@@ -1,7 +1,7 @@
-//! Textured pictures as kernel arguments, the counterparts of [`View`] and [`nv12`](crate::nv12).
+//! Pictures in textures as kernel arguments: the counterparts of [`View`] and [`nv12`](crate::nv12).
 //!
-//! The texture objects filter bilinearly with 8 fractional bits and repeat the edge. Next to them, a picture's
-//! argument has a view of the memory behind the textures, for its size and for prefetch addresses.
+//! The texture objects filter bilinearly with 8 fractional bits and clamp coordinates to the edge. Each argument also
+//! contains a view of the memory behind its textures, which gives the picture's size and addresses for prefetching.
 
 use cuda_std::{KernelArg, Texture2d, View};
 use glam::Vec4;
@@ -21,7 +21,7 @@ use cuda_std::{
 /// An RGBA picture as a texture.
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct Rgba8Texture {
-    /// Levels as fractions.
+    /// The texture. Samples are fractions from 0 to 1.
     pub texels: Texture2d<Vec4>,
     /// The memory behind the texture.
     pub rows: View<Rgba8>,
@@ -30,28 +30,28 @@ pub struct Rgba8Texture {
 /// An NV12 picture as two textures.
 #[derive(Clone, Copy, Debug)]
 pub struct Nv12Texture {
-    /// Luma as a fraction.
+    /// The luma texture. Samples are fractions from 0 to 1.
     pub y: Texture2d<Vec4>,
-    /// Chroma as fractions, at half size, rounded up.
+    /// The chroma texture, at half size, rounded up. Samples are fractions from 0 to 1.
     pub uv: Texture2d<Vec4>,
     /// The memory behind the textures. Its planes have matching sizes.
     pub rows: Nv12,
 }
 
-/// The host's argument for an [`Nv12Texture`].
+/// The host handle of an [`Nv12Texture`] argument.
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceNv12Texture<'a> {
     y: DeviceTexture<'a, Vec4>,
     uv: DeviceTexture<'a, Vec4>,
-    /// Checked: the planes have matching sizes.
+    /// The memory behind the textures. `new` has checked that its planes have matching sizes.
     rows: DeviceNv12<'a>,
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<'a> DeviceNv12Texture<'a> {
-    /// Creates the argument from textures of luma and chroma as fractions and the memory behind them. Returns `None`
-    /// unless that is [whole](DeviceNv12::is_whole).
+    /// Creates the argument from textures of luma and chroma that return fractions, and from the memory behind them.
+    /// Returns `None` unless `rows` is [whole](DeviceNv12::is_whole).
     #[must_use]
     pub fn new(
         y: DeviceTexture<'a, Vec4>,
@@ -62,7 +62,7 @@ impl<'a> DeviceNv12Texture<'a> {
     }
 }
 
-/// One camera's planes of a warp as three textures of numbers; see [`CameraPlanes`](crate::warp::CameraPlanes).
+/// One camera's planes of a warp as three textures; see [`CameraPlanes`](crate::warp::CameraPlanes).
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct TexturedCameraPlanes {
     /// Source columns.
@@ -77,8 +77,8 @@ pub struct TexturedCameraPlanes {
     pub height: u32,
 }
 
-// SAFETY: the parameters are the textures' handles, luma's view, and the address and pitch of chroma's view, whose
-// size follows from luma's. The host handle pushes them in this order.
+// SAFETY: the parameters are the handles of both textures, the view of luma, and the address and pitch of the view of
+// chroma. The host handle pushes them in this order. The size of chroma follows from the size of luma.
 unsafe impl KernelArg for Nv12Texture {
     type Params = (u64, (u64, (*const u8, (u32, (u32, (u32, (*const Chroma, (u32, ()))))))));
     #[cfg(not(target_arch = "nvptx64"))]
@@ -89,7 +89,7 @@ unsafe impl KernelArg for Nv12Texture {
         let (y, (uv, (luma, (width, (height, (luma_pitch, (chroma, (chroma_pitch, ())))))))) =
             params;
         let half = (chroma_side(width), chroma_side(height));
-        // SAFETY: the caller guarantees the same.
+        // SAFETY: the caller guarantees that the parameters come from a host handle, which pushed these parts.
         unsafe {
             Self {
                 y: Texture2d::from_params((y, ())),
@@ -119,7 +119,7 @@ impl HostArg<Nv12Texture> for DeviceNv12Texture<'_> {
     }
 
     unsafe fn on_cpu(&self) -> Nv12Texture {
-        // SAFETY: the caller guarantees the same.
+        // SAFETY: the caller guarantees the conditions for every part.
         unsafe {
             Nv12Texture { y: self.y.on_cpu(), uv: self.uv.on_cpu(), rows: self.rows.on_cpu() }
         }

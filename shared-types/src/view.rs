@@ -20,8 +20,8 @@ pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 /// Pixels per thread.
 pub const RUN: u32 = 8;
 
-/// Returns the columns and rows of pixels per block, for a view with `cell` by `cell` pixels per chroma sample, or per
-/// pixel without chroma.
+/// Returns the columns and rows of a block's tile. `cell` is the side in pixels of the square that shares a chroma
+/// sample: 2 for NV12, and 1 without chroma.
 #[must_use]
 pub const fn tile(cell: u32) -> UVec2 {
     UVec2::new(BLOCK[0] * cell, BLOCK[1] * RUN / cell)
@@ -40,7 +40,8 @@ pub struct Rays {
 }
 
 impl Rays {
-    /// Creates the rays `turn · (x, y, focal)`, divided by `focal`, the view's focal length in pixels.
+    /// Creates the rays `turn · (x, y, focal) / focal` for offsets `(x, y)` from the view's centre, where `focal` is
+    /// the view's focal length in pixels.
     #[must_use]
     pub fn new(turn: DMat3, focal: f64) -> Self {
         Self {
@@ -51,7 +52,7 @@ impl Rays {
     }
 }
 
-/// A camera that a view looks through: its projection from rays to source pixels, and its colour correction.
+/// A camera whose picture a view shows: its projection from rays to source pixels, and its colour correction.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ViewCamera {
@@ -71,15 +72,15 @@ pub struct ViewCamera {
     pub per_side: f32,
     /// Colour correction.
     pub colour: Colour,
-    /// Half-planes `(a, b, c)`: the camera sees none of a block's pixels if `a·x + b·y + c < 0` at the block's centre,
-    /// relative to the view's centre.
+    /// Half-planes `(a, b, c)`. The camera sees no pixel of a block if `a·x + b·y + c < 0` for one of them, where
+    /// `(x, y)` is the offset of the block's centre from the view's centre.
     pub bounds: [Vec3; 4],
 }
 
 impl ViewCamera {
-    /// Converts a warp's camera for a view with a focal length of `focal` pixels, whose rays `turn` rotates into the
-    /// panorama's frame. The camera does not see rays in its frame whose dot product with one of `normals` is
-    /// negative. The view's cells have `cell` by `cell` pixels.
+    /// Converts a warp's camera for a view. `turn` rotates the view's rays into the panorama's frame, and `focal` is
+    /// the view's focal length in pixels. A ray in the camera's frame is invisible if its dot product with one of
+    /// `normals` is negative. [`tile`] explains `cell`.
     #[must_use]
     pub fn new(
         camera: &Camera,
@@ -92,7 +93,8 @@ impl ViewCamera {
         let half = (tile(cell) - 1).as_dvec2() / 2.0;
         let bound = |normal: DVec3| {
             let DVec3 { x, y, z } = turn.transpose() * normal;
-            // A linear function is largest at a corner.
+            // Over a block, a linear function is largest at a corner. The last component includes the increase from
+            // the centre to that corner.
             let (a, b) = (x / focal, y / focal);
             Vec3::new(a as f32, b as f32, (z + a.abs() * half.x + b.abs() * half.y) as f32)
         };
@@ -110,7 +112,7 @@ impl ViewCamera {
     }
 }
 
-/// A panorama's canvas that a view looks at: its projection from rays to pixels.
+/// A panorama's canvas as a view needs it: the projection from rays to the canvas's pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewCanvas {
@@ -127,7 +129,7 @@ pub struct ViewCanvas {
 }
 
 impl ViewCanvas {
-    /// Converts a warp's canvas; the other arguments are those of [`ViewCamera::new`].
+    /// Converts a warp's canvas for a view. [`ViewCamera::new`] explains `turn` and `focal`.
     #[must_use]
     pub fn new(canvas: &Canvas, turn: DMat3, focal: f64) -> Self {
         Self {
@@ -140,7 +142,7 @@ impl ViewCanvas {
     }
 }
 
-/// The cameras that a view looks through.
+/// The two cameras whose pictures a view shows.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewCameras {
@@ -150,13 +152,13 @@ pub struct ViewCameras {
     pub right: ViewCamera,
 }
 
-/// The view's centre and pixel formats.
+/// The view's centre and its colour conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewFrame {
-    /// The centre in pixels of the view.
+    /// The view's centre in pixels of the view.
     pub middle: Vec2,
-    /// The conversion of NV12 pictures.
+    /// The conversion from NV12 pictures.
     pub decode: YuvToRgb,
     /// The conversion to an NV12 view.
     pub encode: RgbToYuv,

@@ -1,7 +1,8 @@
 //! Geometry of a warp: the mapping from panorama pixels to rays, and from rays to source pixels.
 //!
 //! Pixel centres are at integers; x points right, y down, z forward (OpenCV's camera frame). Angles are in radians.
-//! Geometry is in f64: it is evaluated once per rig, and f32 would cost 1e-3 px at the far side of a 4K picture.
+//! Geometry uses f64, because it is evaluated only once per rig. In f32, the error would be 1e-3 px at the far side of
+//! a 4K picture.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::{KernelArg, View};
@@ -33,7 +34,7 @@ impl Projection {
 pub struct Canvas {
     /// The canvas pixel of the forward ray `(0, 0, 1)`.
     pub centre: DVec2,
-    /// Pixels per radian, or per unit of tangent on a straight axis.
+    /// Pixels per radian on an axis of angles, or per unit of tangent on a straight axis.
     pub scale: DVec2,
     /// Width and height in pixels.
     pub size: UVec2,
@@ -44,8 +45,8 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// Returns a flat canvas whose pixels are the rays `(pixel − centre, 1)`, for cameras that are
-    /// [matrices](Camera::from_matrix) to source pixels.
+    /// Returns a planar canvas on which the ray of a pixel is `(pixel − centre, 1)`, for cameras that
+    /// [`Camera::from_matrix`] creates.
     #[must_use]
     pub const fn of_pixels(centre: DVec2, size: UVec2) -> Self {
         Self { centre, scale: DVec2::ONE, size, projection: Projection::PLANAR, reserved: 0 }
@@ -98,7 +99,7 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// Returns a camera that is only a matrix from rays to pixels.
+    /// Returns a camera that maps rays to source pixels with the matrix `from_ray` alone.
     #[must_use]
     pub const fn from_matrix(from_ray: DMat3, size: UVec2) -> Self {
         Self {
@@ -114,8 +115,8 @@ impl Camera {
     }
 }
 
-/// One camera's planes of a warp, all of one size and pitch: the source coordinates and the camera's weight for each
-/// panorama pixel.
+/// One camera's planes of a warp, all with the same size and pitch: the source coordinates and the camera's weight for
+/// each panorama pixel.
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct CameraPlanes {
     x: View<f32>,
@@ -154,7 +155,7 @@ impl CameraPlanes {
     #[inline(always)]
     #[must_use]
     pub unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
-        // SAFETY: the caller guarantees the same; the planes have one size.
+        // SAFETY: the caller guarantees that the pixel is inside `weight`, and all planes have the same size.
         unsafe { vec2(self.x.load(x, y), self.y.load(x, y)) }
     }
 
@@ -165,7 +166,7 @@ impl CameraPlanes {
     #[inline(always)]
     #[must_use]
     pub unsafe fn weight(&self, x: u32, y: u32) -> f32 {
-        // SAFETY: the caller guarantees the same.
+        // SAFETY: the caller guarantees that the pixel is inside.
         unsafe { self.weight.load(x, y) }
     }
 }
@@ -176,5 +177,5 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The value of both source coordinates where a camera cannot see; it lies outside every picture.
+/// The value of both source coordinates where the camera does not see the pixel. It is outside every picture.
 pub const UNSEEN: f32 = -1.0;

@@ -1,13 +1,20 @@
-//! Conversion between Y'CbCr and R'G'B': matrix and range as the factors that kernels use.
+//! Conversion between Y'CbCr and R'G'B', as the factors that kernels use.
 //!
-//! All values are levels 0 to 255. With the standard's luma coefficients Kr and Kb, and Kg = 1 − Kr − Kb: Y = Kr·R +
-//! Kg·G + Kb·B, Cb = (B − Y) / (2(1 − Kb)), Cr = (R − Y) / (2(1 − Kr)) (ITU-R BT.601 and BT.709, section 3). Full
-//! range stores Y and 128 + C; limited range stores 16 + Y·219/255 and 128 + C·224/255.
+//! All values are levels from 0 to 255. A standard defines the luma coefficients Kr and Kb; Kg is 1 − Kr − Kb. Then
+//! (ITU-R BT.601 and BT.709, section 3)
+//!
+//! ```text
+//! Y  = Kr·R + Kg·G + Kb·B
+//! Cb = (B − Y) / (2(1 − Kb))
+//! Cr = (R − Y) / (2(1 − Kr))
+//! ```
+//!
+//! Full range stores Y and 128 + C, where C is Cb or Cr; limited range stores 16 + Y·219/255 and 128 + C·224/255.
 
 use bytemuck::{Pod, Zeroable};
 use glam::Vec3;
 
-/// The luma coefficients.
+/// The standard that defines the luma coefficients Kr and Kb.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum YuvMatrix {
     /// BT.601, for standard definition.
@@ -28,7 +35,7 @@ impl YuvMatrix {
     }
 }
 
-/// The levels of black and white.
+/// The range of stored levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Range {
     /// Luma 16 to 235 and chroma 16 to 240, as in video.
@@ -47,8 +54,14 @@ pub struct YuvEncoding {
     pub range: Range,
 }
 
-/// The conversion from Y'CbCr to R'G'B' levels: with `y' = (Y − black)·scale`, R = y' + `cr_red`·(Cr − 128), G = y' +
-/// `cb_green`·(Cb − 128) + `cr_green`·(Cr − 128), B = y' + `cb_blue`·(Cb − 128).
+/// The conversion from Y'CbCr to R'G'B' levels:
+///
+/// ```text
+/// y' = (Y − black) · scale
+/// R = y' + cr_red · (Cr − 128)
+/// G = y' + cb_green · (Cb − 128) + cr_green · (Cr − 128)
+/// B = y' + cb_blue · (Cb − 128)
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct YuvToRgb {
@@ -66,7 +79,13 @@ pub struct YuvToRgb {
     pub cb_blue: f32,
 }
 
-/// The conversion from R'G'B' to Y'CbCr levels: Y = `black` + `y`·RGB, Cb = 128 + `cb`·RGB, Cr = 128 + `cr`·RGB.
+/// The conversion from R'G'B' to Y'CbCr levels, where `·` is the dot product:
+///
+/// ```text
+/// Y  = black + y · (R, G, B)
+/// Cb = 128 + cb · (R, G, B)
+/// Cr = 128 + cr · (R, G, B)
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RgbToYuv {
@@ -81,7 +100,7 @@ pub struct RgbToYuv {
 }
 
 impl YuvEncoding {
-    /// Returns the level of black, and the R'G'B' levels per level of luma and of chroma.
+    /// Returns the level of black, the number of R'G'B' levels per luma level, and their number per chroma level.
     const fn range(self) -> (f64, f64, f64) {
         match self.range {
             Range::Limited => (16.0, 255.0 / 219.0, 255.0 / 224.0),
@@ -89,7 +108,7 @@ impl YuvEncoding {
         }
     }
 
-    /// Returns the conversion for reading such a picture.
+    /// Returns the conversion for reading pictures with this encoding.
     #[must_use]
     pub fn to_rgb(self) -> YuvToRgb {
         let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range());
@@ -105,7 +124,7 @@ impl YuvEncoding {
         }
     }
 
-    /// Returns the conversion for writing such a picture.
+    /// Returns the conversion for writing pictures with this encoding.
     #[must_use]
     pub fn from_rgb(self) -> RgbToYuv {
         let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range());

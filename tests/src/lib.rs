@@ -19,7 +19,8 @@ use skip::{Need, skip};
 
 pub use devices::{first_gpu, gpu, panoweave_devices};
 
-/// Returns options that stitch by planes with floating-point samples, for which the formulas hold exactly.
+/// Returns options that look up source coordinates in the warp's planes. This mode interpolates in floating point,
+/// like the formulas in [`oracle`].
 #[must_use]
 pub fn by_planes() -> StitchOptions {
     StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() }

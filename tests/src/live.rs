@@ -1,4 +1,4 @@
-//! A small rig for tests of the live stitcher: two cameras side by side, in sizes that are no multiple of a block.
+//! A A A small rig for tests of the live stitcher: two cameras side by side. The picture and panorama sizes are not multiples of a block. stitcher: two cameras side by side, in sizes that are no multiple of a block.
 
 use std::time::Duration;
 
@@ -67,11 +67,11 @@ pub fn frame(bytes: &[u8]) -> Frame<'_> {
     Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), bytes).unwrap()
 }
 
-/// Colour options that do not follow the light.
+/// Colour options that keep the colours constant.
 pub const STILL: ColourOptions =
     ColourOptions { follow: false, every: 6, deadline: Duration::from_secs(20), delay: 0 };
 
-/// Options under which no frame is dropped and colours stay the same.
+/// Returns options with which the stitcher drops no frame and keeps the colours constant.
 #[must_use]
 pub fn waiting() -> LiveOptions {
     LiveOptions { pace: Pace::Wait, colour: STILL, ..LiveOptions::default() }

@@ -23,12 +23,13 @@ impl Pinhole {
         (self.size.as_dvec2() - 1.0) / 2.0
     }
 
-    /// Returns the world ray of a pixel, if there is one. Solves `r_d = r(1 + k1·r²)` by bisection.
+    /// Returns the world ray of a pixel, or `None` if no ray maps to the pixel. Solves `r_d = r(1 + k1·r²)` by
+    /// bisection.
     #[must_use]
     pub fn ray(&self, pixel: DVec2) -> Option<DVec3> {
         let at = (pixel - self.centre()) / self.focal;
         let distorted = at.length();
-        // The radius at which the polynomial turns, if it does.
+        // The upper bound of the search. A negative `k1` makes the polynomial decrease beyond this radius.
         let mut high = if self.k1 < 0.0 { (-1.0 / (3.0 * self.k1)).sqrt() } else { 10.0 };
         let value = |r: f64| r * (1.0 + self.k1 * r * r);
         if value(high) < distorted {
@@ -43,7 +44,7 @@ impl Pinhole {
         Some(self.to_world * (at * scale).extend(1.0))
     }
 
-    /// Returns the pixel of a world ray, if the camera sees it.
+    /// Returns the pixel of a world ray, or `None` if the camera does not see the ray.
     #[must_use]
     pub fn pixel(&self, ray: DVec3) -> Option<DVec2> {
         let p = self.to_world.transpose() * ray;
@@ -65,7 +66,7 @@ pub fn inside(pixel: DVec2, size: UVec2) -> bool {
     pixel.cmpge(DVec2::ZERO).all() && pixel.cmple(size.as_dvec2() - 1.0).all()
 }
 
-/// Returns `Ry(yaw) · Rx(pitch) · Rz(roll)`, written out, for angles in degrees: to the right, up, clockwise.
+/// Returns `Ry(yaw) · Rx(pitch) · Rz(roll)`. The angles are in degrees. Positive angles turn right, up and clockwise.
 #[must_use]
 pub fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     let [(sy, cy), (sp, cp), (sr, cr)] =
@@ -76,15 +77,15 @@ pub fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     y * x * z
 }
 
-/// A map from right pixels to the left pixels of the same scene point.
+/// A A A map from a pixel of the right picture to the pixel of the left picture that shows the same scene point. pixels of the same scene point.
 pub type Map<'m> = &'m dyn Fn(DVec2) -> Option<DVec2>;
 
-/// Returns the map between two cameras in the same place.
+/// Returns the map from right to left pixels for two cameras at the same position.
 pub fn between(left: Pinhole, right: Pinhole) -> impl Fn(DVec2) -> Option<DVec2> {
     move |pixel| left.pixel(right.ray(pixel)?)
 }
 
-/// Returns the map of a homography, right to left.
+/// Returns the map from right to left pixels that a homography defines.
 pub fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
     move |pixel: DVec2| {
         let p = matrix * pixel.extend(1.0);
@@ -99,7 +100,7 @@ pub struct Matcher {
     pub many: usize,
     /// Fraction of the correspondences that are wrong.
     pub wrong: f64,
-    /// Standard deviation of each coordinate, in pixels.
+    /// Standard deviation of the noise in each coordinate, in pixels.
     pub noise: f64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -150,8 +151,8 @@ impl Matcher {
     }
 }
 
-/// Returns the mean distance between two maps over a grid on the right picture, and the number of grid points that
-/// count: those that `truth` maps into the left picture.
+/// Compares two maps on a 40 × 40 grid over the right picture, at the points that `truth` maps into the left picture.
+/// Returns the mean distance between the two left pixels, and the number of points.
 #[must_use]
 pub fn grid_distance(sizes: [UVec2; 2], truth: Map<'_>, found: Map<'_>) -> (f64, usize) {
     let (mut sum, mut many) = (0.0, 0);

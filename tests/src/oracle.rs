@@ -8,11 +8,11 @@ use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
 
-/// A function that corrects a level of one channel (0 to 2) by a camera's colour.
+/// A A A function that applies a camera's colour correction to a level of one channel (0 to 2). channel (0 to 2) by a camera's colour.
 pub type Grade = fn(&Colour, usize, f64) -> f64;
 
-/// Stitches by the formula of the specification. Returns levels before rounding, and `None` where no camera
-/// contributes. `planes` are left x, y, right x, y, weights left, right.
+/// Stitches by the formula of the specification. Returns levels before rounding, or `None` where no camera
+/// contributes. The `planes` are left x, left y, right x, right y, left weight and right weight.
 #[must_use]
 pub fn stitch(
     size: UVec2,
@@ -57,7 +57,7 @@ pub fn stitch(
     out
 }
 
-/// Returns the source position of a camera for plane element `at`, if it is inside the picture.
+/// Returns the source position of a camera at index `at` of the planes, or `None` if it is outside the picture.
 fn place(planes: &[Vec<f32>; 6], camera: usize, at: usize, size: UVec2) -> Option<[f64; 2]> {
     let [u, v] = [0, 1].map(|axis| f64::from(planes[2 * camera + axis][at]));
     let inside = u >= 0.0 && u < f64::from(size.x) && v >= 0.0 && v < f64::from(size.y);
@@ -71,7 +71,7 @@ pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
     255.0 * (gain * level / 255.0).clamp(0.0, 1.0).powf(f64::from(colour.gamma))
 }
 
-/// Applies [`grade`] to the level clamped to 0–255, which are the only levels in a gamma table.
+/// Applies [`grade`] to the level clamped to 0–255, because a gamma table has entries only for these levels.
 #[must_use]
 pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64) -> f64 {
     grade(colour, channel, level.clamp(0.0, 255.0))
@@ -94,7 +94,7 @@ pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
     }
 }
 
-/// Samples a plane bilinearly; positions outside it take its edge.
+/// Samples a plane bilinearly. Outside the plane, the edge elements repeat.
 pub fn mix<const N: usize>(
     width: usize,
     height: usize,
@@ -165,8 +165,8 @@ pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
     .map(|level| level.clamp(0.0, 255.0))
 }
 
-/// Returns the largest difference between a picture's levels and exact colours in its format. Pixels to which no
-/// camera contributes must be exactly black.
+/// Returns the largest difference in levels between a picture and the exact colours, converted to the picture's
+/// format. Pixels to which no camera contributes must be exactly black.
 ///
 /// # Panics
 /// Panics if a pixel is not opaque, or not black although no camera contributes.
@@ -175,7 +175,8 @@ pub fn worst(found: &Raster, exact: &[Option<[f64; 3]>]) -> f64 {
     worst_where(found, exact, &vec![true; exact.len()])
 }
 
-/// Returns the same as [`worst`] for the pixels that are `sure`. A chroma sample counts if all its pixels are `sure`.
+/// Does the same as [`worst`], but compares only pixels that are `sure` and chroma samples whose pixels are all
+/// `sure`.
 ///
 /// # Panics
 /// Panics like [`worst`].
@@ -229,7 +230,7 @@ pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) ->
     worst
 }
 
-/// Returns the largest difference in levels, and the PSNR in dB over red, green and blue.
+/// Returns the largest difference between two pictures in levels, and the PSNR in dB over red, green and blue.
 #[must_use]
 pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
     assert_eq!(a.len(), b.len());
@@ -245,8 +246,8 @@ pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
     (largest, if mse == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / mse).log10() })
 }
 
-/// Returns the overlap of a warp: the nearest pixel of both pictures for each element of the planes, and `None` where
-/// a camera does not contribute.
+/// Returns the overlap of a warp: for each element of the planes, the nearest pixel in both pictures, or `None` if a
+/// camera does not contribute.
 #[must_use]
 pub fn overlap(planes: &[Vec<f32>; 6], sources: [UVec2; 2]) -> Vec<Option<[[usize; 2]; 2]>> {
     let nearest = |camera: usize, at: usize| {
@@ -260,8 +261,8 @@ pub fn overlap(planes: &[Vec<f32>; 6], sources: [UVec2; 2]) -> Vec<Option<[[usiz
     (0..planes[0].len()).map(|at| Some([nearest(0, at)?, nearest(1, at)?])).collect()
 }
 
-/// Returns the bounding box of the overlap of a panorama with `width` columns: its first pixel, and the one after its
-/// last.
+/// Returns the bounding box of the overlap of a panorama with `width` columns: its first pixel, and the end
+/// (exclusive).
 #[must_use]
 pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<[[usize; 2]; 2]> {
     let inside = || (0..overlap.len()).filter(|&at| overlap[at].is_some());
@@ -269,8 +270,9 @@ pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<
     Some([[xs().min()?, ys().min()?], [xs().max()? + 1, ys().max()? + 1]])
 }
 
-/// Returns the nine sums: red, green, blue and luma of the left camera, those of the right camera, and the weights.
-/// Two variants follow: the sums of absolute values, and those with all weights 1.
+/// Returns the nine colour sums: red, green, blue and luma of the left camera, the same for the right camera, and the
+/// weights. The second array contains the sums of absolute values, the third the sums of absolute values with all
+/// weights 1.
 #[must_use]
 pub fn colour_sums(
     overlap: &[Option<[[usize; 2]; 2]>],
@@ -280,13 +282,13 @@ pub fn colour_sums(
     let mut sums = [[0.0; 9]; 3];
     let Some([[first, _], [end, _]]) = overlap_box(overlap, width) else { return sums };
     let band = (end - first) as f64;
-    // Columns are pixel indices, and a pixel's middle is half a pixel further.
+    // The middle of the overlap, as a pixel index. An index is the position of the pixel's centre.
     let centre = first as f64 + 0.5 * (band - 1.0);
     for (at, pixels) in overlap.iter().enumerate() {
         let Some(pixels) = pixels else { continue };
         let colours = [0, 1].map(|camera| pixel(sources[camera], pixels[camera]));
         let saturated = colours.as_flattened().iter().any(|&c| c > 247.0);
-        // A Y'CbCr luma of 8 converts to slightly less or more than 8; it counts as 8.
+        // The conversion from Y'CbCr may turn a luma of 8 into slightly less than 8. The tolerance still accepts it.
         let black = colours.iter().any(|&c| luma(c) < 8.0 - 0.0005);
         if saturated || black {
             continue;
@@ -303,7 +305,7 @@ pub fn colour_sums(
     sums
 }
 
-/// Returns one pixel, unfiltered, in R'G'B' levels.
+/// Returns one pixel without interpolation, in R'G'B' levels.
 fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
     let width = picture.size.x as usize;
     match &picture.pixels {
@@ -316,7 +318,7 @@ fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
     }
 }
 
-/// Returns the Rec. 709 luma; it is exact for whole levels.
+/// Returns the Rec. 709 luma. For whole levels, the sum before the division is exact.
 fn luma([r, g, b]: [f64; 3]) -> f64 {
     (2126.0 * r + 7152.0 * g + 722.0 * b) / 10_000.0
 }

@@ -39,7 +39,8 @@ impl Random {
     }
 }
 
-/// Returns a random rig. Every projection and lens gets its turn, and the cameras are not always side by side.
+/// Returns a random rig. The seed modulo 3 selects the projection. Lenses and poses are random, so the cameras are not
+/// always side by side.
 ///
 /// # Panics
 /// Never panics: the text is always a valid rig.

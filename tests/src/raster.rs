@@ -161,13 +161,13 @@ pub fn upload_plane<T: Pod>(
 }
 
 /// The planes of a warp on a device, in the order of [`Plane`](panoweave::warp::Plane). Unlike in a
-/// [`Warp`](panoweave::warp::Warp), the numbers may be anything.
+/// [`Warp`](panoweave::warp::Warp), the values are not checked.
 #[derive(Debug)]
 pub struct DevicePlanes([Image<f32>; 6]);
 
 impl DevicePlanes {
-    /// Copies planes of `size` to a device, with the given padding in bytes after each row of the left and of the
-    /// right camera's planes.
+    /// Copies planes of `size` to a device, with `left` bytes of padding after each row of the left camera's planes
+    /// and `right` bytes after each row of the right camera's.
     ///
     /// # Panics
     /// Panics if the device fails.

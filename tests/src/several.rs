@@ -1,4 +1,4 @@
-//! Several cameras over one canvas, and their expected pixels there, in f64.
+//! Several simulated cameras on one canvas, and the expected pixels of the canvas, in f64.
 
 use glam::{DMat3, DVec2, UVec2, uvec2};
 use panoweave::geometry::Geometry;
@@ -11,7 +11,8 @@ use crate::random::Random;
 /// Size of the canvas of [`made_up`].
 pub const CANVAS: UVec2 = uvec2(97, 61);
 
-/// Returns two to six cameras, turned and scaled over a planar canvas, and their pictures filled by `pixel`.
+/// Returns two to six cameras with random rotations and scales on a planar canvas, and their pictures. `pixel` returns
+/// each pixel.
 ///
 /// # Panics
 /// Never panics: the pictures are valid.
@@ -43,8 +44,8 @@ pub fn noise(random: &mut Random, _: u32, _: u32) -> Rgba8 {
     Rgba8::opaque(r, g, b)
 }
 
-/// Returns the source position of a camera for a canvas pixel, and its distance from the picture's edge as a fraction
-/// of the shorter side.
+/// Returns the source position of a canvas pixel in a camera's picture, and its distance from the picture's edge as a
+/// fraction of the shorter side. Returns `None` outside the picture.
 #[must_use]
 pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
     let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
@@ -53,7 +54,7 @@ pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
     inside.then(|| (at, (at + 1.0).min(size - at).min_element() / size.min_element()))
 }
 
-/// Returns the levels of a camera at a canvas pixel, and the distance of [`place`].
+/// Returns the levels that a camera sees at a canvas pixel, and the edge distance from [`place`].
 #[must_use]
 pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
     let (at, edge) = place(camera, x, y)?;
@@ -80,7 +81,8 @@ pub fn all_seen(geometry: &Geometry, pictures: &[Picture], x: u32, y: u32) -> Ve
     both.filter_map(|(camera, picture)| seen(camera, picture, x, y)).collect()
 }
 
-/// Blends them, weighted by the distances; returns black if there are none.
+/// Returns the mean of the levels from [`all_seen`], weighted by the edge distances, or black if no camera sees the
+/// pixel.
 #[must_use]
 pub fn blend(all: &[([f64; 3], f64)]) -> [f64; 3] {
     let total: f64 = all.iter().map(|(_, edge)| edge).sum();

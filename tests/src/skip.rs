@@ -1,4 +1,4 @@
-//! Skipped tests: each skip is reported, or fails if its need is required.
+//! Skips tests that need something this machine lacks. Each skip is reported, or panics if the need is required.
 //!
 //! `PANOWEAVE_REQUIRE` lists the needs that must be met, for example `gpu,data,ffmpeg`. `cargo xtask test` sets
 //! `PANOWEAVE_SKIPPED` to a file, to which each skip appends a line, and prints the list at the end.
@@ -9,7 +9,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
 
-/// A requirement of a test beyond Rust.
+/// Something that a test needs besides Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// An NVIDIA GPU with its driver.

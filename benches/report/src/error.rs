@@ -1,4 +1,4 @@
-//! Errors in records and in the files that reports are written to.
+//! Errors of reading records and of writing reports.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub enum ReportError {
         /// The system's error.
         source: io::Error,
     },
-    /// A line does not belong to a record.
+    /// A line is not a line of a record.
     #[error(
         "{}:{line} is not a line of a bench record: {source}; create the record with `cargo xtask bench`, or with \
          the bundle's `run.sh bench`, at the same commit",
@@ -33,14 +33,14 @@ pub enum ReportError {
         /// The error and its column.
         source: serde_json::Error,
     },
-    /// A line has the form of a record, but values that no measurement can have.
+    /// A line of a record has values that no measurement can have.
     #[error("{}:{line} of the bench record: {what}; run the bench again", file.display())]
     Value {
         /// The record.
         file: PathBuf,
         /// The line number, from 1.
         line: usize,
-        /// The error.
+        /// The invalid value.
         what: &'static str,
     },
     /// The records contain no measurements.
@@ -53,7 +53,7 @@ pub enum ReportError {
         /// The records.
         files: Vec<PathBuf>,
     },
-    /// The text file lacks the markers for the tables.
+    /// The text file lacks the marker lines that enclose the tables.
     #[error("{} lacks the lines\n{BEGIN}\n{END}\nwhich enclose the tables; add them", file.display())]
     Markers {
         /// The text file.

@@ -1,4 +1,4 @@
-//! Text that page and table share: the description of a machine, and the format of numbers.
+//! Text that the HTML page and the Markdown tables share: notes, the description of a machine, and formatted numbers.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use crate::ORIN_GB_S;
 use crate::figures::{Figure, Held, Section};
 use crate::record::{Run, Timer};
 
-/// The cell of an unknown value.
+/// The text of a cell whose value is unknown.
 pub(crate) const NONE: &str = "–";
 
-/// Returns the notes that explain page and table, one paragraph each.
+/// Returns the notes that explain the figures, one paragraph each.
 pub(crate) fn notes() -> [String; 6] {
     [
         "Times are medians per launch in steady state, measured with device events. Launches rotate over enough \
@@ -23,10 +23,10 @@ pub(crate) fn notes() -> [String; 6] {
         "The ratio is the time of the original design, rebuilt in CUDA C++, divided by this design's time in the same \
          run.".to_owned(),
         format!(
-            "Targets apply to an {} and to no other GPU. A launch alone takes a few µs. The ratio in a target is to the \
-             original as it was, with {} powers.",
+            "Targets apply to an {} and to no other GPU. A launch alone takes a few µs. The ratio in a target compares \
+             with the original design with its own gamma method, “{}”.",
             crate::targets::GPU,
-            crate::targets::ORIGINAL_MANNER
+            crate::targets::ORIGINAL_METHOD
         ),
         format!(
             "“Orin, model” is a model, not a measurement: the time to move the bytes at the {ORIN_GB_S:.0} GB/s of Orin \
@@ -116,7 +116,7 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Returns the cells of a figure, in the order of [`HEAD`].
+/// Returns the cells of a figure's row in the table, in the order of [`HEAD`].
 pub(crate) fn cells(section: &Section, figure: &Figure) -> [String; 12] {
     let Figure { row, gb_s, of_copy, original_us, ratio, target, model_orin_ms, run } = figure;
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
@@ -124,7 +124,7 @@ pub(crate) fn cells(section: &Section, figure: &Figure) -> [String; 12] {
     let commit = section.runs[*run].commit.as_deref().unwrap_or(NONE);
     let several =
         section.runs.iter().any(|other| other.commit.as_deref().unwrap_or(NONE) != commit);
-    // If the rows come from several commits, each row names its own.
+    // If the rows come from several commits, each row names its commit.
     let variant = if several { format!("{} ({commit})", row.variant) } else { row.variant.clone() };
     [
         row.work.system.clone(),
@@ -142,7 +142,7 @@ pub(crate) fn cells(section: &Section, figure: &Figure) -> [String; 12] {
     ]
 }
 
-/// The header of [`cells`].
+/// The names of the columns of [`cells`].
 pub(crate) const HEAD: [&str; 12] = [
     "system",
     "work",
@@ -163,9 +163,9 @@ pub(crate) const WORDS: usize = 4;
 
 fn held(Held { most_us, least_ratio, ratio, met }: &Held) -> String {
     let found = ratio.map_or_else(String::new, |ratio| format!(" ({}×)", digits(ratio)));
-    let manner = crate::targets::ORIGINAL_MANNER;
+    let method = crate::targets::ORIGINAL_METHOD;
     let ratio = least_ratio
-        .map_or_else(String::new, |least| format!(", ≥ {least}× as fast as {manner}{found}"));
+        .map_or_else(String::new, |least| format!(", ≥ {least}× as fast as {method}{found}"));
     let met = match met {
         Some(true) => ": met",
         Some(false) => ": missed",

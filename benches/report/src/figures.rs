@@ -16,11 +16,11 @@ pub struct Section {
     pub device: String,
     /// The power mode of a Jetson.
     pub power_mode: Option<String>,
-    /// The runs that the rows come from.
+    /// The runs from which the measurements come.
     pub runs: Vec<Run>,
-    /// The newest measurement of each row, in the order of the benches.
+    /// The newest measurement of each variant and size, in the order of the benches.
     pub figures: Vec<Figure>,
-    /// The newest measurements of live pairs at once, in the order of the bench.
+    /// The newest measurements of how many live pairs the machine sustains, in the order of the bench.
     pub scales: Vec<Scale>,
 }
 
@@ -33,16 +33,16 @@ pub struct Figure {
     pub run: usize,
     /// The rate of the bytes that must move, in GB/s.
     pub gb_s: f64,
-    /// This rate divided by the rate of a copy of the same size in the same run.
+    /// The rate divided by the rate of a copy of the same size in the same run.
     pub of_copy: Option<f64>,
     /// The time of the original design in the same run, in µs.
     pub original_us: Option<f64>,
-    /// The original's time divided by this one's.
+    /// The time of the original design divided by the time of this row.
     pub ratio: Option<f64>,
     /// The target, and whether the row meets it.
     pub target: Option<Held>,
     /// A model, not a measurement: the time in ms to move the bytes at Orin's bandwidth, [`ORIN_GB_S`]. `None` if the
-    /// bytes cross a bus or the time is the host's.
+    /// time was measured by the host's clock, because it then includes more than memory traffic.
     pub model_orin_ms: Option<f64>,
 }
 
@@ -51,15 +51,16 @@ pub struct Figure {
 pub struct Held {
     /// The maximum time in µs.
     pub most_us: f64,
-    /// The minimum ratio to the original as it was, with exact powers.
+    /// The minimum ratio of the time of the original design, with its gamma method `exact`, to the row's time.
     pub least_ratio: Option<f64>,
-    /// The actual ratio.
+    /// The measured ratio.
     pub ratio: Option<f64>,
-    /// Whether the row meets the target; `None` on other GPUs, and if the original was not measured.
+    /// Whether the row meets the target; `None` if the target is for another GPU, or needs an original that was not
+    /// measured.
     pub met: Option<bool>,
 }
 
-/// Returns whether two rows are the same measurement at different times.
+/// Returns whether two rows measure the same variant of the same work, with the same timer.
 fn same(a: &Row, b: &Row) -> bool {
     let key = |row: &Row| (row.role, row.timer);
     (&a.work.system, &a.work.of, a.work.size, &a.variant)
@@ -73,7 +74,7 @@ fn machine_of(recorded: &Recorded, run: usize) -> (&String, &Option<String>) {
     (&run.device, &run.power_mode)
 }
 
-/// Keeps the newest of the measurements that are the same on the same machine.
+/// Returns the newest of each group of measurements of the same work on the same machine.
 fn newest<'a, T>(
     all: &'a [(usize, T)],
     recorded: &Recorded,
@@ -94,7 +95,7 @@ fn newest<'a, T>(
     newest
 }
 
-/// Returns the newest of each measurement, by machine.
+/// Returns a section for each machine, with its newest measurements.
 pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
     let machine = |run| machine_of(recorded, run);
     let rows = newest(&recorded.rows, recorded, same);
@@ -151,16 +152,16 @@ impl Figure {
             })
         };
         let copy = (row.role != Role::Copy).then(|| beside(Role::Copy).next()).flatten();
-        // Prefer the original of the same manner to one for all manners.
-        let of = |manner| beside(Role::Original).find(move |peer| peer.manner() == manner);
+        // Prefer the original with the same gamma method to an original without one.
+        let of = |method| beside(Role::Original).find(move |peer| peer.method() == method);
         let original =
-            (row.role == Role::Ours).then(|| of(row.manner()).or_else(|| of(""))).flatten();
+            (row.role == Role::Ours).then(|| of(row.method()).or_else(|| of(""))).flatten();
         let original_us = original.map(|original| original.median_us);
         let times = |original: &Row| original.median_us / row.median_us;
         let ratio = original.map(times);
         let held = target(row).map(|target| {
             let in_time = row.median_us <= target.most_us;
-            let exact = of(targets::ORIGINAL_MANNER).filter(|_| target.least_ratio.is_some());
+            let exact = of(targets::ORIGINAL_METHOD).filter(|_| target.least_ratio.is_some());
             let to_exact = exact.map(times);
             let faster = target.least_ratio.map(|least| to_exact.map(|ratio| ratio >= least));
             let met = match (in_time, faster) {

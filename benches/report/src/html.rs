@@ -68,7 +68,7 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
     writeln!(out, "</body>\n</html>")
 }
 
-/// Writes the table of live pairs at once, if they were measured.
+/// Writes the table of the number of live pairs, if that was measured.
 fn scales(out: &mut String, section: &Section) -> fmt::Result {
     if section.scales.is_empty() {
         return Ok(());
@@ -91,7 +91,7 @@ fn table(out: &mut String, section: &Section) -> fmt::Result {
     rows_of(out, &HEAD, WORDS, rows)
 }
 
-/// Writes a table whose first `words` columns are text. Each row comes with its class.
+/// Writes a table whose first `words` columns are text. `rows` has the CSS class and the cells of each row.
 fn rows_of<const N: usize>(
     out: &mut String,
     head: &[&str; N],
@@ -114,7 +114,7 @@ fn rows_of<const N: usize>(
     writeln!(out, "</table></div>")
 }
 
-/// Returns the systems in the order of their rows.
+/// Returns the names of the systems, in the order of their rows.
 fn systems(section: &Section) -> Vec<&str> {
     distinct(section.figures.iter().map(|figure| &*figure.row.work.system))
 }
@@ -140,7 +140,7 @@ fn told(figure: &Figure) -> String {
     format!("{}, {}, {}: {time} µs, {rate} GB/s", row.work.of, row.work.size, row.variant)
 }
 
-/// Plots the rate of all work in device memory, with a copy's rate as the roofline.
+/// Plots the rate of all work that was timed by events, with the rate of copies as the roofline.
 fn roof(section: &Section) -> Option<String> {
     let at = |figure: &Figure| (figure.row.work.bytes as f64 / 1e6, figure.gb_s, told(figure));
     let of = |role| {
@@ -181,7 +181,7 @@ fn roof(section: &Section) -> Option<String> {
     })
 }
 
-/// Plots a system's time at several sizes; `None` if nothing was measured at several.
+/// Plots a system's time over its size. Returns `None` if nothing was measured at several sizes.
 fn by_size(section: &Section, system: &str) -> Option<String> {
     let figures = || section.figures.iter().filter(|figure| figure.row.work.system == system);
     let key = |figure: &Figure| {
@@ -190,7 +190,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
     };
     let unit = |size: Size| size.count().1;
     let pixels = figures().any(|figure| unit(figure.row.work.size) == "pixels");
-    // Series of many sizes; work that was measured at only two would hide them.
+    // Leave out work that was measured at only two sizes if other work has more: its short lines would hide theirs.
     let points_of = |of: &_| figures().filter(|figure| key(figure) == *of).count();
     let most = figures().map(|figure| points_of(&key(figure))).max()?;
     let least = most.clamp(2, 3);
@@ -233,7 +233,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
     log_log(&Plot { title: format!("{system}: time against size"), labels, series })
 }
 
-/// Draws bars for all work with several variants.
+/// Yields a bar plot for each work that has several variants.
 fn variants(section: &Section) -> impl Iterator<Item = String> {
     let key = |figure: &Figure| {
         let work = &figure.row.work;

@@ -1,20 +1,20 @@
 //! Reports bench results as a page, a table and JSON.
 //!
 //! Benches append to a record, one JSON value per line ([`record`]). [`Report::read`] reads records from any machine,
-//! and [`Report::write`] turns them into `report.json`, `index.html` and the tables in `BENCHMARKS.md`. This needs
-//! neither a GPU nor Rust, so the bundle includes it as a program.
+//! and [`Report::write`] turns them into `report.json`, `index.html` and the tables in `BENCHMARKS.md`. A report needs
+//! neither a GPU nor Rust, so the bundle for GPU machines includes this crate's program.
 //!
 //! | file | contents |
 //! |---|---|
 //! | [`record`] | the lines of a record, and their parser |
 //! | [`figures`] | rates, ratios and targets of each row, by machine |
-//! | `scale` | the number of live pairs at once: a line of a record, and its table |
+//! | `scale` | the number of live camera pairs that machines sustain: a line of a record, and its table |
 //! | `targets` | the targets of each system |
-//! | `facts` | the text about a machine and a row |
+//! | `facts` | the text that page and tables share |
 //! | `markdown`, `html` | the table and the page |
 //! | `plot` | plots as SVG |
 //!
-//! Not here: measuring, which is the job of `panoweave-benches`.
+//! `panoweave-benches` measures.
 
 mod error;
 mod facts;
@@ -34,7 +34,7 @@ pub use error::ReportError;
 use figures::Section;
 use record::Recorded;
 
-/// The memory bandwidth of a Jetson Orin NX in GB/s, for the model; LPDDR5, from its data sheet.
+/// The memory bandwidth of a Jetson Orin NX (LPDDR5) in GB/s, from its data sheet. The model of Orin uses it.
 pub const ORIN_GB_S: f64 = 102.0;
 
 /// All measurements, with a section per machine.
@@ -44,7 +44,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads records. If rows agree in machine, system, work, size and variant, the newest one counts.
+    /// Reads records. Of rows with the same machine, system, work, size and variant, keeps the newest.
     ///
     /// # Errors
     /// Returns [`ReportError`] if a file cannot be read, a line is invalid, or the records have no measurements.
@@ -101,7 +101,7 @@ fn replace(file: &Path, content: String) -> io::Result<()> {
     let new = file.with_added_extension("new");
     let replaced = fs::write(&new, content).and_then(|()| fs::rename(&new, file));
     if replaced.is_err() {
-        // Nobody needs a partial file.
+        // The new file is incomplete. An error of its removal is ignored, because the first error is returned.
         let _ = fs::remove_file(&new);
     }
     replaced

@@ -1,4 +1,4 @@
-//! `panoweave-bench-report RECORD… --out FOLDER --table FILE`: reports records on machines without Rust.
+//! `panoweave-bench-report RECORD... --out FOLDER --table FILE`: writes reports of records, on machines without Rust.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use panoweave_bench_report::Report;
 const USAGE: &str = "\
 usage: panoweave-bench-report RECORD... --out FOLDER --table FILE
 
-  RECORD        record that benches wrote to PANOWEAVE_BENCH_RECORD
+  RECORD        a record: the file that PANOWEAVE_BENCH_RECORD named while benches ran
   --out FOLDER  folder for report.json and index.html
   --table FILE  text file such as BENCHMARKS.md; the tables replace the lines between its markers";
 

@@ -1,4 +1,4 @@
-//! The tables in `BENCHMARKS.md`: our rows next to those of other libraries, one table per machine.
+//! The tables in `BENCHMARKS.md`: for each machine, the rows of this library and of other libraries.
 
 use std::fmt::{self, Write as _};
 
@@ -7,11 +7,12 @@ use crate::figures::{Figure, Section};
 use crate::record::{Role, Scale};
 use crate::scale;
 
-/// The lines that enclose the tables.
+/// The line before the tables.
 pub(crate) const BEGIN: &str = "<!-- begin: what `cargo xtask bench` measured -->";
+/// The line after the tables.
 pub(crate) const END: &str = "<!-- end: what `cargo xtask bench` measured -->";
 
-/// Replaces the text between the markers by the tables; `None` if a marker is missing.
+/// Returns `text` with `tables` between the marker lines, or `None` if a marker is missing.
 pub(crate) fn between_markers(text: &str, tables: &str) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;

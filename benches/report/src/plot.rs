@@ -1,11 +1,11 @@
-//! Plots as inline SVG: points over two logarithmic axes, or horizontal bars. They need no scripts; a `<title>` shows
-//! the values under the pointer.
+//! Plots as inline SVG: points over two logarithmic axes, or horizontal bars. They need no scripts: browsers show the
+//! `<title>` of a point, with its values, as a tooltip.
 
 use std::fmt::{self, Write as _};
 
 use crate::facts::digits;
 
-/// Colours for colour-blind readers by Okabe and Ito, and two more.
+/// The colours of series: six by Okabe and Ito, which colour-blind readers can distinguish, and two more.
 pub(crate) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31"];
 
@@ -55,7 +55,7 @@ pub(crate) fn log_log(plot: &Plot) -> Option<String> {
     Some(out)
 }
 
-/// A bar and its text.
+/// A bar, and the text next to it.
 pub(crate) struct Bar {
     pub(crate) name: String,
     pub(crate) value: f64,
@@ -252,7 +252,7 @@ fn begin(out: &mut String, [width, height]: [f64; 2], title: &str) -> fmt::Resul
     )
 }
 
-/// Returns the next larger number of the form 1, 2 or 5 times a power of ten.
+/// Returns the smallest number, at least `least`, that is 1, 2 or 5 times a power of ten.
 fn step(least: f64) -> f64 {
     let power = 10.0_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|n| n * power).find(|n| *n >= least).unwrap_or(10.0 * power)
@@ -260,7 +260,7 @@ fn step(least: f64) -> f64 {
 
 /// Formats a round number without trailing zeros.
 fn plain(value: f64) -> String {
-    // Rounding removes the error of sums of tenths.
+    // Rounding to four decimals removes errors such as those of 3 · 0.1.
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.').to_owned();
     if text.is_empty() || text == "0" && value != 0.0 { digits(value) } else { text }
@@ -275,7 +275,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML allows no other characters below a space.
+            // XML forbids most control characters.
             c if c < ' ' => out.push('\u{fffd}'),
             c => out.push(c),
         }

@@ -1,8 +1,10 @@
-//! A record of benches: one JSON value per line. Processes append to it one after the other.
+//! A record of benches: a text file with one JSON value per line. Bench processes append to it one after the other.
 //!
-//! A line of `"kind":"run"` describes the machine of the rows after it. A line of `"kind":"row"` is a measurement; so
-//! is a line of `"kind":"scale"`, of how many live pairs a machine sustains. Every process begins with its own run, so
-//! that all rows of a run come from one process.
+//! - A line with `"kind":"run"` describes the machine on which the following lines were measured.
+//! - A line with `"kind":"row"` is a measurement of time.
+//! - A line with `"kind":"scale"` is a measurement of how many live camera pairs a machine sustains.
+//!
+//! Every process writes its own run first, so all measurements after a run come from one process.
 
 use std::path::Path;
 
@@ -15,21 +17,22 @@ pub use crate::scale::Scale;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Line {
-    /// The machine of the rows after it.
+    /// The machine on which the following lines were measured.
     Run(Run),
-    /// A measurement.
+    /// A measurement of time.
     Row(Row),
-    /// A measurement of live pairs at once.
+    /// A measurement of how many live camera pairs a machine sustains.
     Scale(Scale),
 }
 
-/// A machine and its state: a GPU, or the processor under the CPU backend, for which most fields are empty.
+/// A machine and its state: a GPU, or the processor if the CPU backend was measured. Most fields are `None` for a
+/// processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// The start time in seconds since 1970.
+    /// The time at which the run was recorded, in seconds since 1970.
     pub started: u64,
-    /// The commit that was built, with `+` if files differed from it.
+    /// The commit that was built, followed by `+` if the source files had uncommitted changes.
     pub commit: Option<String>,
     /// The product name of the GPU or the processor.
     #[serde(alias = "gpu")]
@@ -75,7 +78,7 @@ impl Run {
     }
 }
 
-/// The work that a row measures; all variants of it share this value.
+/// The work that a row measures. Rows with the same work are variants of each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Work {
@@ -85,7 +88,7 @@ pub struct Work {
     pub of: String,
     /// The amount of work.
     pub size: Size,
-    /// Bytes that must move: reads plus writes, each byte counted once.
+    /// The number of bytes that must move: reads plus writes, each byte counted once.
     pub bytes: u64,
 }
 
@@ -129,17 +132,17 @@ impl std::fmt::Display for Size {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// An implementation of ours.
+    /// An implementation by this library.
     Ours,
-    /// The original system's design, rebuilt.
+    /// The design of the original system, implemented again.
     Original,
     /// An implementation by another library.
     Peer,
-    /// A copy of the same size: the lower bound for long launches.
+    /// A copy of the same number of bytes: the lower bound of the time, except for very short launches.
     Copy,
 }
 
-/// The source of the time.
+/// The clock that measured a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timer {
@@ -153,33 +156,34 @@ pub enum Timer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// The work. For a copy, `bytes` are those that it moved.
+    /// The work. For a copy, `bytes` is the number of bytes that it moved.
     pub work: Work,
-    /// The implementation. The text before the last `/` is a manner that several implementations share, such as `fast`
-    /// in `fast/mesh` and `fast/c++`.
+    /// The name of the implementation. The text before the last `/` is its gamma method, such as `fast` in `fast/mesh`
+    /// and `fast/c++`.
     pub variant: String,
     /// The role of the variant.
     pub role: Role,
-    /// The source of the times.
+    /// The clock that measured the times.
     pub timer: Timer,
     /// The median time of one repetition in µs.
     pub median_us: f64,
-    /// The shortest time.
+    /// The shortest time of one repetition in µs.
     pub min_us: f64,
-    /// The longest time.
+    /// The longest time of one repetition in µs.
     pub max_us: f64,
     /// The number of samples.
     pub samples: u32,
 }
 
 impl Row {
-    /// Returns the manner that the variant shares with others, such as `fast` for `fast/mesh`; empty without a `/`.
+    /// Returns the gamma method: the part of the variant before the last `/`, such as `fast` for `fast/mesh`. Returns
+    /// an empty string if there is no `/`.
     #[must_use]
-    pub fn manner(&self) -> &str {
-        self.variant.rsplit_once('/').map_or("", |(manner, _)| manner)
+    pub fn method(&self) -> &str {
+        self.variant.rsplit_once('/').map_or("", |(method, _)| method)
     }
 
-    /// Returns a value that no measurement can have.
+    /// Returns a description of a value that no measurement can have; `None` if all values are possible.
     fn fault(&self) -> Option<&'static str> {
         let Self { work, median_us: median, min_us: min, max_us: max, .. } = self;
         match () {
@@ -194,8 +198,8 @@ impl Row {
     }
 }
 
-/// The error for a measurement without a run.
-const AFTER_A_RUN: &str = "no line of kind `run` precedes it";
+/// The error of a measurement that has no run before it.
+const AFTER_A_RUN: &str = "no line of kind `run` precedes the measurement";
 
 /// The lines of several records.
 #[derive(Debug, Default)]

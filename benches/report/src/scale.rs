@@ -1,15 +1,15 @@
-//! The number of live camera pairs at once that machines sustain: its lines in a record, and its table.
+//! The number of live camera pairs that machines sustain at once: its lines in a record, and its table.
 
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{NONE, digits};
 use crate::record::Size;
 
-/// The number of pairs at once that some GPUs sustain.
+/// A measurement of the number of live camera pairs that one or more GPUs sustain at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// The GPUs: `cuda:0`, or `8 GPUs`.
+    /// The name of the GPUs, such as `cuda:0` or `8 GPUs`.
     pub on: String,
     /// The number of GPUs.
     pub gpus: u32,
@@ -23,7 +23,7 @@ pub struct Scale {
     pub fps: f64,
     /// The largest number of pairs per GPU that kept pace; 0 if none did.
     pub held: u32,
-    /// The smallest larger number that was tried and did not keep pace.
+    /// The smallest number that did not keep pace; `None` if every number that was tried did.
     pub broke: Option<u32>,
     /// The bottleneck, or the reason why larger numbers were not tried.
     pub limit: String,
@@ -31,17 +31,17 @@ pub struct Scale {
     pub median_us: f64,
     /// The 99th percentile of the latency in µs.
     pub p99_us: f64,
-    /// Panoramas per second of all these GPUs together.
+    /// Panoramas per second, of all GPUs together.
     pub per_second: f64,
-    /// Bytes per panorama to the device and back.
+    /// The number of bytes that are copied per panorama: to the device, and back.
     pub bytes: [u64; 2],
-    /// Bus time of the copies of one pair and its panorama alone, in µs.
+    /// Bus time in µs to copy one pair and its panorama, without stitching.
     pub copies_us: f64,
-    /// GPU time of the stitch of one pair alone, in µs.
+    /// GPU time in µs to stitch one pair, without copies.
     pub stitch_us: f64,
 }
 
-/// The header of [`Scale::cells`].
+/// The names of the columns of [`Scale::cells`].
 pub(crate) const HEAD: [&str; 13] = [
     "GPUs",
     "cameras",
@@ -64,11 +64,11 @@ pub(crate) const WORDS: usize = 5;
 /// The explanation of the table.
 pub(crate) const NOTE: &str = "Live pairs at once, each with its own stitcher: the largest number without a dropped pair \
      and with a 99th percentile of the latency of at most two frame intervals. The latency is the time from when \
-     frames are due until their panorama is read. The shares of bus and GPU are the time of the copies alone and of \
-     the stitches alone, divided by all time.";
+     frames are due until their panorama is read. The shares of bus and GPU are the times of the copies and of the \
+     stitches, each measured alone, divided by the elapsed time.";
 
 impl Scale {
-    /// Returns a value that no measurement can have.
+    /// Returns a description of a value that no measurement can have; `None` if all values are possible.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let Self { held, broke, median_us: median, p99_us: p99, .. } = self;
         let times = [*median, *p99, self.per_second, self.copies_us, self.stitch_us];
@@ -86,13 +86,13 @@ impl Scale {
         }
     }
 
-    /// Returns whether another value is the same measurement at another time.
+    /// Returns whether `other` measures the same: equal GPUs, sizes, feed and frame rate.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let key = |scale: &Self| (scale.source, scale.panorama, scale.gpus, scale.fps.to_bits());
         (&self.on, &self.feed) == (&other.on, &other.feed) && key(self) == key(other)
     }
 
-    /// Returns the share of all time that `us` microseconds per pair take on a GPU.
+    /// Returns the fraction of the elapsed time that the sustained pairs take if each frame takes `us` microseconds.
     fn share(&self, us: f64) -> f64 {
         f64::from(self.held) * self.fps * us / 1e6
     }

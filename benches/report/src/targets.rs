@@ -1,14 +1,13 @@
 //! The targets of each system on one H100: a time, and for the stitch a ratio to the original design.
 //!
-//! They are data in one table, so that an edit shows all of them. Other requirements for the same work, such as a
-//! PSNR, are tests, not benches.
+//! All targets are in one table. Other requirements for the same work, such as a PSNR, are tests, not benches.
 
 use crate::record::{Role, Row, Size};
 
-/// Targets apply to GPUs with this in their name.
+/// Targets apply to GPUs whose name contains this text.
 pub(crate) const GPU: &str = "H100";
 
-/// A maximum time, and a minimum ratio to the original.
+/// A maximum time, and optionally a minimum ratio to the time of the original design.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Target {
     system: &'static str,
@@ -18,7 +17,7 @@ pub(crate) struct Target {
     variant: &'static str,
     /// The maximum time in µs.
     pub(crate) most_us: f64,
-    /// The minimum ratio of the time of the original as it was, with exact powers, to this time.
+    /// The minimum ratio of the time of the original design, with its gamma method `exact`, to the variant's time.
     pub(crate) least_ratio: Option<f64>,
 }
 
@@ -48,8 +47,9 @@ const fn of(
     Target { system, of, size, variant, most_us, least_ratio: None }
 }
 
-/// The manner of the original design in a target's ratio.
-pub(crate) const ORIGINAL_MANNER: &str = "exact";
+/// The gamma method of the original design with which a target's ratio compares: the one that the original system
+/// used.
+pub(crate) const ORIGINAL_METHOD: &str = "exact";
 
 /// Returns the target of a row, if there is one.
 pub(crate) fn target(row: &Row) -> Option<&'static Target> {

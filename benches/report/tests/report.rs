@@ -53,7 +53,7 @@ fn row(of: &str, size: Size, bytes: u64, variant: &str, role: Role, median_us: f
 const HOME: Size = Size::Pixels(5700, 1900);
 const UHD: Size = Size::Pixels(3840, 2160);
 
-/// Returns a run with every kind of figure.
+/// Returns the lines of a run that yields every kind of figure.
 fn whole() -> Vec<Line> {
     let rgba = |variant, role, time| row("rgba", HOME, 109_700_000, variant, role, time);
     let taps = |size, bytes, variant, role, time| row("7 taps", size, bytes, variant, role, time);
@@ -138,7 +138,7 @@ fn the_tables_numbers_are_right() {
         .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
         .map(|line| line.split(" | ").collect())
         .collect();
-    // GB/s, share of the copy in %, original in µs, ratio, ms at 102 GB/s; bytes and times computed by hand.
+    // Variant, µs, MB, GB/s, share of the copy in %, original in µs, ratio, and ms at 102 GB/s, computed by hand.
     let expected = [
         ("exact/rust", 222.8, 109.7, 492.4, Some(18.5), Some(219.9), Some(0.987), 1.0755),
         ("fast/rust", 143.3, 109.7, 765.5, Some(28.8), Some(147.5), Some(1.029), 1.0755),
@@ -150,7 +150,7 @@ fn the_tables_numbers_are_right() {
     let targets =
         ["–", "–", "≤ 46 µs, ≥ 4.5× as fast as exact (7.21×): met", "–", "≤ 35 µs: missed", "–"];
     assert_eq!(table.len(), expected.len() + 1, "{text}");
-    // Cells show three digits.
+    // Cells show three significant digits, so values may differ by half of the last one.
     let shows = |cell: &str, expected: f64| {
         let number = cell.trim_end_matches(['×', '%', ' ']).parse::<f64>().expect(cell);
         let step = if cell.ends_with('%') { 0.51 / expected } else { 0.0051 };
@@ -186,7 +186,7 @@ fn json_has_the_figures_in_full() {
     let section = only(report.sections());
     let fast = figure(section, "fast/rust", HOME);
     assert!(near(fast.gb_s, 109_700_000.0 / 143.3e-6 / 1e9));
-    // The copy moved 7264 more bytes.
+    // The copy moved 7264 bytes more than the stitch must.
     let copy = 109_707_264.0 / 41.25e-6 / 1e9;
     assert!(near(fast.of_copy.expect("a copy"), 109_700_000.0 / 143.3e-6 / 1e9 / copy));
     assert!(near(fast.ratio.expect("an original"), 147.5 / 143.3));
@@ -227,7 +227,7 @@ fn the_page_has_every_row_and_needs_nothing_else() {
             .map(|cell| format!("<td>{cell}</td>"));
         assert!(cells.iter().all(|cell| shown.contains(cell)), "{shown}: {cells:?}");
     }
-    // The roofline, a system by size, and both works with several variants.
+    // The roofline, the times of `convolve` by size, and bars for the two works that have several variants.
     assert_eq!(page.matches("<svg ").count(), 4);
     assert_eq!(page.matches("</svg>").count(), 4);
     for label in [
@@ -260,7 +260,7 @@ fn the_newest_of_a_row_counts() {
         let fast = figure(section, "fast/mesh", HOME);
         assert_eq!(fast.row.median_us, 140.0);
         assert_eq!(section.runs[fast.run].commit.as_deref(), Some("new"));
-        // Measurements from other times are not compared.
+        // Measurements of different runs are not compared.
         assert_eq!((fast.ratio, fast.of_copy), (None, None));
         assert_eq!(fast.target.as_ref().expect("a target").met, Some(false));
         assert_eq!(section.figures.len(), 3);
@@ -305,12 +305,12 @@ fn a_processor_has_a_section_with_other_libraries_in_it() {
     assert!(!text.contains("SM clock") && !text.contains("multiprocessors"), "{text}");
     assert!(text.contains("| linear/opencv | 200000\\* |"), "{text}");
     assert!(page.contains("class=\"peer\"") && page.contains("linear/opencv"));
-    // Targets apply to a GPU, and another library is no original design.
+    // Targets apply only to a GPU. The ratio compares only with the original design, not with other libraries.
     let figures = &json[0]["figures"];
     assert!(figures[0]["target"]["met"].is_null() && figures[0]["ratio"].is_null());
 }
 
-/// Records from before processors were supported.
+/// Reads a record whose runs have the field `gpu`, as before processors were supported, instead of `device`.
 #[test]
 fn a_gpu_is_a_device_by_its_older_name() {
     let place = Place::new();
@@ -328,7 +328,7 @@ fn a_gpu_is_a_device_by_its_older_name() {
 fn without_the_original_a_target_with_a_ratio_is_open() {
     let place = Place::new();
     let fast = row("rgba", HOME, 109_700_000, "fast/mesh", Role::Ours, 45.0);
-    // An original of another manner does not replace it.
+    // The target is a ratio to the `exact` C++ original. The `fast` original must not be used instead.
     let other = row("rgba", HOME, 109_700_000, "fast/c++", Role::Original, 147.5);
     let record = place.record("record.jsonl", &[h100(1000, "a"), fast, other]);
     let report = Report::read(&[record]).expect("a report");
@@ -348,11 +348,11 @@ fn times_by_the_clock_are_marked_and_have_no_model() {
     let (page, text, json) = place.report(&[h100(1000, "a"), live, copy]);
     assert!(text.contains("| 487\\* |") && page.contains(">487*<"), "{text}");
     assert!(json[0]["figures"][0]["model_orin_ms"].is_null());
-    // A copy on the device is no lower bound for work over a bus.
+    // A copy that is timed by events, on the device, is not a lower bound for work that is timed by the host's clock.
     assert!(json[0]["figures"][0]["of_copy"].is_null());
 }
 
-/// Returns 64 pairs on each of `gpus` GPUs.
+/// Returns a measurement of 64 pairs on each of `gpus` GPUs.
 fn scale(on: &str, gpus: u32, median_us: f64) -> Scale {
     Scale {
         on: on.to_owned(),
@@ -380,7 +380,7 @@ fn live_pairs_have_a_table_of_their_own() {
     let none = Scale { held: 0, broke: Some(1), on: "cuda:1".to_owned(), ..scale("", 1, 0.0) };
     lines.extend([scale("cuda:0", 1, 4321.0), scale("8 GPUs", 8, 5000.0), none].map(Line::Scale));
     let (page, text, json) = place.report(&lines);
-    // 64 pairs at 30 fps: 0.90624 of all time for copies, 0.294912 for stitches.
+    // At 64 pairs and 30 fps, copies take 0.90624 of the time and stitches 0.294912.
     let row = "| cuda:0 | 3840×2160 | 5700×1900 | in place | copies over the bus 97 % | 30.0 | 64 | 68 | 4.32 | 21.2 \
                | 1920 | 91 % | 29 % |";
     assert!(text.contains(row), "{text}");
@@ -390,7 +390,7 @@ fn live_pairs_have_a_table_of_their_own() {
     for cell in ["<td>8 GPUs</td>", "<td class=\"n\">91 %</td>", "<h3>Live pairs at once</h3>"] {
         assert!(page.contains(cell), "{cell}: {page}");
     }
-    // The other table is the same without them.
+    // Without these measurements, the table of times has as many rows.
     let (_, without, _) = place.report(&whole());
     assert!(!without.contains("two frame intervals"));
     let figures = |text: &str| text.lines().filter(|line| line.starts_with("| stitch")).count();
@@ -422,7 +422,7 @@ fn live_pairs_alone_are_a_report_and_the_newest_counts() {
         assert_eq!(found, [h100, ("Orin".to_owned(), 1, vec![9000])]);
         report.write(&place.out(), &place.table()).expect("files");
         let text = fs::read_to_string(place.table()).expect("the text");
-        // There is no empty table.
+        // There is no table of times, because none was measured.
         assert!(!text.contains("| system |") && text.contains("| 4.00 |"), "{text}");
     }
 }

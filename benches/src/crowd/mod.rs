@@ -1,16 +1,16 @@
 //! Many live stitchers at once on one device, each fed by two simulated cameras at their frame rate.
 //!
-//! All pairs share the same frames. The cameras of a pair are synchronised; different pairs are not, so their frames
-//! arrive spread over a frame interval. The latency of a panorama runs from the time when its frames are due until a
-//! reader has it in host memory, so it includes delays of the feeding thread. Frames that were due but not read count
-//! as dropped, wherever they were lost.
+//! All pairs show the same frames. The two cameras of a pair are synchronised. Different pairs are not: their frames
+//! arrive spread over a frame interval. The latency of a panorama is the time from when its frames are due until a
+//! reader has the panorama in host memory, so it includes delays of the feeding thread. A pair of frames whose
+//! panorama was not read counts as dropped, wherever it was lost.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `pair` | the description of each pair |
 //! | `outcome` | the result of watching a crowd |
 //!
-//! Not here: the number of pairs that a device sustains, which is a search over this.
+//! The bench `scale` uses crowds to search for the number of pairs that a device sustains.
 
 mod outcome;
 mod pair;
@@ -30,16 +30,16 @@ pub use pair::{Feed, Pair};
 
 use crate::host;
 
-/// The times for which a crowd is watched.
+/// How long a crowd is watched.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     /// The time until the crowd reaches a steady state.
     pub warm_up: Duration,
-    /// The time that counts.
+    /// The time after the warm-up during which frames are counted.
     pub measure: Duration,
 }
 
-/// Live stitchers on one device.
+/// Live stitchers on one device, its members.
 #[derive(Debug)]
 pub struct Crowd<'a> {
     device: Device,
@@ -49,7 +49,7 @@ pub struct Crowd<'a> {
     start: Instant,
 }
 
-/// A stitcher and the panoramas that its reader has read.
+/// A stitcher, and the thread that reads its panoramas.
 #[derive(Debug)]
 struct Member {
     stitcher: Stitcher,
@@ -65,10 +65,12 @@ struct Read {
     latency: Duration,
 }
 
-/// Counts of a feeding thread.
+/// What a feeding thread has counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fed {
+    /// Pairs of frames that were due.
     due: u64,
+    /// The due pairs that were not pushed, because the thread was late by more than a frame interval.
     late: u64,
 }
 
@@ -98,7 +100,8 @@ impl Member {
         Ok(Self { stitcher, read, reader })
     }
 
-    /// Pushes a pair of frames as its cameras would. Drops the pair if there is no free buffer.
+    /// Pushes a pair of frames to the stitcher, as its cameras would. With [`Feed::InPlace`], drops the pair if there
+    /// is no free buffer.
     fn push(&self, pair: &Pair, due: Duration) -> Result<(), LiveError> {
         if pair.feed == Feed::Copied {
             for (i, camera) in Side::ALL.into_iter().enumerate() {
@@ -115,7 +118,7 @@ impl Member {
         Ok(())
     }
 
-    /// Returns whether every incoming pair was read or dropped.
+    /// Returns whether each pair that reached the stitcher was read as a panorama or dropped.
     fn is_settled(&self) -> bool {
         let counters = self.stitcher.counters();
         let read = self.read.lock().expect("no reader panics").len() as u64;
@@ -127,14 +130,14 @@ impl Drop for Member {
     fn drop(&mut self) {
         self.stitcher.close();
         if let Some(reader) = self.reader.take() {
-            // The reader ends after the last panorama and frees its memory.
+            // The reader thread ends after the last panorama, and frees the memory that it uses.
             drop(reader.join());
         }
     }
 }
 
-/// Returns the phase within a frame interval at which a member's cameras are due, spread by the last step of
-/// SplitMix64.
+/// Returns the time, as a fraction of the frame interval, at which a member's cameras deliver their frames. The hash
+/// function of SplitMix64 spreads these times.
 fn phase(member: usize) -> f64 {
     let mut x = (member as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -155,7 +158,7 @@ impl<'a> Crowd<'a> {
         &self.device
     }
 
-    /// Returns the description that all pairs share.
+    /// Returns the description of every pair in the crowd.
     #[must_use]
     pub fn pair(&self) -> &'a Pair {
         self.pair
@@ -200,7 +203,8 @@ impl<'a> Crowd<'a> {
         result.map(|()| self.members.len() >= to)
     }
 
-    /// Feeds the given members from `begin` to `end`, and counts frames that are due after `from`.
+    /// Feeds the members in `fed`, each with its phase, from `begin` to `end`. Counts the pairs of frames that are due
+    /// from `from` on.
     fn feed(
         &self,
         fed: &[(f64, &Member)],
@@ -231,7 +235,8 @@ impl<'a> Crowd<'a> {
         Ok(count)
     }
 
-    /// Runs the first `n` members. Returns the counts of what was due, and the latencies of what was read.
+    /// Runs the first `n` members with `feeders` feeding threads. Returns the counts of these threads, and the
+    /// latencies of the panoramas that were read.
     fn run(
         &self,
         n: usize,
@@ -276,14 +281,14 @@ impl<'a> Crowd<'a> {
 /// Returns [`LiveError`] if a stitcher fails.
 ///
 /// # Panics
-/// Panics if a crowd has fewer members, or a thread panics.
+/// Panics if a crowd has fewer than `n` members, or a thread panics.
 pub fn watch(
     crowds: &[Crowd<'_>],
     n: usize,
     feeders: usize,
     watch: Watch,
 ) -> Result<Outcome, LiveError> {
-    // The threads have started by then.
+    // Allow the threads 20 ms to start.
     let begin = Instant::now() + Duration::from_millis(20);
     let from = begin + watch.warm_up;
     let times = [begin, from, from + watch.measure];
@@ -330,16 +335,17 @@ mod tests {
         Watch { warm_up: milliseconds(200), measure: milliseconds(measure) }
     }
 
-    /// At this rate, a busy machine has most of a second before it runs out of buffers.
+    /// Watches two crowds at 5 frames per second, and expects that no frame is lost. The rate is low, so that even a
+    /// busy machine has most of a second before it runs out of buffers.
     #[test]
     fn a_crowd_that_keeps_pace_loses_nothing() {
         for feed in [Feed::InPlace, Feed::Copied] {
             let pair = Pair::new(48, 5.0, feed);
             let crowds = [crowd(&pair, 3), crowd(&pair, 2)];
-            // Two rounds: frames of the first must not count in the second.
+            // Watch twice. Frames of the first round must not count in the second.
             for n in [2, 1] {
                 let outcome = watch(&crowds, n, 2, watch_for(1000)).expect("stitchers that work");
-                // Five frames per second for one second, of each pair on both devices.
+                // Two crowds of `n` pairs with 5 frames each in the measured second.
                 assert_eq!(outcome.due, 10 * n as u64, "{feed:?}");
                 assert_eq!((outcome.dropped(), outcome.late), (0, 0), "{feed:?}: {outcome:?}");
                 assert_eq!(outcome.fault(MINUTE), None);
@@ -396,7 +402,7 @@ mod tests {
         let mut phases: Vec<_> = (0..256).map(phase).collect();
         phases.sort_by(f64::total_cmp);
         assert!(phases[0] >= 0.0 && phases[255] < 1.0);
-        // Evenly spread phases would be close to these.
+        // Each phase is near the position that it would have if all were evenly spread.
         for (i, phase) in phases.into_iter().enumerate() {
             assert!((phase - i as f64 / 256.0).abs() < 0.12, "{i}: {phase}");
         }

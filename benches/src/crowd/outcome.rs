@@ -9,11 +9,11 @@ pub struct Outcome {
     pub pairs: u32,
     /// Pairs of frames that were due.
     pub due: u64,
-    /// The due pairs that were dropped because the feeding thread was late by a frame interval.
+    /// The due pairs that were dropped because the feeding thread was late by more than a frame interval.
     pub late: u64,
     /// The duration of the measurement.
     pub measure: Duration,
-    /// The average number of busy processor cores.
+    /// The average number of processor cores that were busy; `None` if the system does not report it.
     pub cores: Option<f64>,
     /// Latencies of the panoramas that were read, sorted.
     pub(super) latencies: Vec<Duration>,
@@ -26,20 +26,22 @@ impl Outcome {
         self.due.saturating_sub(self.latencies.len() as u64)
     }
 
-    /// Returns the latency that the given part of the panoramas does not exceed; zero if there are none.
+    /// Returns the latency that the fraction `part` of the panoramas does not exceed, such as 0.99 for p99; zero if
+    /// there are no panoramas.
     #[must_use]
     pub fn latency(&self, part: f64) -> Duration {
         let Some(last) = self.latencies.len().checked_sub(1) else { return Duration::ZERO };
         self.latencies[(part * last as f64).round() as usize]
     }
 
-    /// Returns the panoramas per second of all devices together.
+    /// Returns the number of panoramas per second, of all devices together.
     #[must_use]
     pub fn per_second(&self) -> f64 {
         self.latencies.len() as f64 / self.measure.as_secs_f64()
     }
 
-    /// Returns why the crowd did not keep pace if latencies up to `most` are allowed; `None` if it did.
+    /// Returns the reason why the crowd did not keep pace: dropped pairs, or a p99 latency over `most`. Returns `None`
+    /// if it kept pace.
     #[must_use]
     pub fn fault(&self, most: Duration) -> Option<String> {
         let (dropped, p99) = (self.dropped(), self.latency(0.99));

@@ -11,9 +11,9 @@ use crate::{NV12, home_geometry_for, noise};
 /// The way in which frames reach a stitcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// The camera's driver writes them into page-locked memory; the processor does nothing.
+    /// The camera's driver writes them directly into page-locked memory.
     InPlace,
-    /// The processor copies them there from the camera's memory.
+    /// The processor copies them into page-locked memory.
     Copied,
 }
 
@@ -28,8 +28,8 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Creates the cameras of the home rig with `rows` rows at `fps` frames per second. Frames and panorama are in
-    /// NV12.
+    /// Creates a pair with the cameras of the home rig, scaled to `rows` rows, at `fps` frames per second. Frames and
+    /// panorama are in NV12.
     ///
     /// # Panics
     /// Panics if the rate is not a number above 0.
@@ -62,7 +62,7 @@ impl Pair {
         self.period
     }
 
-    /// Returns the bytes per panorama to the device and back.
+    /// Returns the number of bytes that are copied per panorama: to the device, and back.
     #[must_use]
     pub fn bytes(&self) -> [u64; 2] {
         let [left, right, out] = self.formats.map(|format| format.bytes() as u64);
@@ -75,15 +75,15 @@ impl Pair {
         LiveOptions { input: pixels, output: pixels, tolerance, ..LiveOptions::default() }
     }
 
-    /// Returns the bytes of device memory and page-locked memory that a stitcher takes. The warp's mesh is small
-    /// compared with its planes.
+    /// Returns estimates of the device memory and the page-locked memory that a stitcher takes, in bytes. Ignores the
+    /// mesh of the warp, which is much smaller than its planes.
     #[must_use]
     pub fn memory(&self) -> [u64; 2] {
         let slots = self.options().slots as u64;
         let [up, down] = self.bytes();
         let frames = (slots + 1) * up + slots * down;
         let planes = 6 * 4 * u64::from(self.geometry.canvas.size.element_product());
-        // Device memory pads rows.
+        // Rows in device memory are padded. 10 % is enough for that.
         [(frames + planes) * 11 / 10, frames]
     }
 }

@@ -1,4 +1,4 @@
-//! Calibrates photographs: the main work of `calibrate`, and of `stitch` without a warp.
+//! Calibrates photographs, for `calibrate` and for `stitch` without a warp.
 
 use std::path::{Path, PathBuf};
 
@@ -23,25 +23,25 @@ pub(crate) struct Pictures {
     left: PathBuf,
     /// Picture of the right camera, PNG or JPEG.
     right: PathBuf,
-    /// Pictures of further cameras.
+    /// Pictures of further cameras, PNG or JPEG.
     more: Vec<PathBuf>,
 }
 
 impl Pictures {
-    /// Returns all files.
+    /// Returns the files of all pictures.
     pub(crate) fn files(&self) -> Vec<&Path> {
         [&self.left, &self.right].into_iter().chain(&self.more).map(PathBuf::as_path).collect()
     }
 }
 
-/// Known lenses.
+/// The options of known lenses.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Lenses {
-    /// Camera matrix and distortion as OpenCV YAML: one file for all pictures, or one per picture. Other lenses are
-    /// treated as pinholes, and their focal length is estimated.
+    /// OpenCV YAML file with the camera matrix and the distortion. Give it once for all pictures, or once for each
+    /// picture. Without it, lenses are treated as pinholes, and their focal length is estimated.
     #[arg(long = "lens", value_name = "FILE.yaml")]
     files: Vec<PathBuf>,
-    /// The lenses are fisheyes (equidistant, four coefficients).
+    /// Treats the lenses of --lens as fisheyes (equidistant, four coefficients).
     #[arg(long, requires = "files")]
     fisheye: bool,
 }
@@ -57,7 +57,7 @@ impl Lenses {
             return Ok(vec![None; files.len()]);
         }
         if self.files.len() != 1 && self.files.len() != files.len() {
-            return Err(Failure::Usage("give --lens once, or once for each picture"));
+            return Err(Failure::Usage("--lens must be given once, or once for each picture"));
         }
         let lens = if self.fisheye { LensName::Fisheye } else { LensName::Pinhole };
         let known = |((i, file), picture): ((usize, &&Path), &Picture)| {
@@ -81,27 +81,27 @@ pub(crate) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
     files.iter().map(|file| Ok(Picture::open(file)?)).collect()
 }
 
-/// Calibrated pictures.
+/// The result of a calibration.
 pub(crate) struct Calibrated {
     pub(crate) rig: Rig,
     pub(crate) links: Vec<PhotoPair>,
     figures: Figures,
 }
 
-/// The result for two pictures, or for more.
+/// The figures of a calibration of two pictures, or of more.
 enum Figures {
     Pair(Box<Calibration>),
     Bundle(Bundle),
 }
 
-/// Two overlapping pictures.
+/// A pair of overlapping pictures.
 pub(crate) struct Link<'a> {
     pub(crate) pair: &'a PhotoPair,
-    /// Indices of the matching correspondences.
+    /// Indices of the correspondences that agree with the calibration.
     pub(crate) inliers: &'a [usize],
 }
 
-/// Matches every pair of pictures.
+/// Matches every pair of pictures, and returns the correspondences of each.
 pub(crate) fn matched(
     stages: &mut Stages,
     stream: &Stream,
@@ -112,7 +112,7 @@ pub(crate) fn matched(
 }
 
 impl Calibrated {
-    /// Calibrates the pictures in these files.
+    /// Calibrates the pictures, which were read from `files`.
     pub(crate) fn new(
         stages: &mut Stages,
         stream: &Stream,
@@ -176,11 +176,11 @@ impl Calibrated {
         }
     }
 
-    /// Summarises number and accuracy of the matches in one line.
+    /// Summarises the number and accuracy of the matches in one line.
     pub(crate) fn summary(&self) -> String {
         let Some(q) = &self.rig.quality else { return String::new() };
         format!(
-            "{}, {} of {} matches agree, off by {:.2} px, {:.1} px expected at the seam, overlap {:.0} %",
+            "{}, {} of {} matches agree, RMS error {:.2} px, expected error at the seam {:.1} px, overlap {:.0} %",
             q.model.as_str(),
             q.inliers,
             q.matches,
@@ -190,7 +190,7 @@ impl Calibrated {
         )
     }
 
-    /// Returns the figures as fields of an object.
+    /// Returns the figures of the calibration as a JSON object.
     pub(crate) fn json(&self) -> Value {
         match &self.figures {
             Figures::Pair(pair) => json!({
@@ -223,7 +223,8 @@ impl Calibrated {
     }
 }
 
-/// Returns the cameras' names: left and right for two; otherwise the file names, or numbers.
+/// Returns the name and size of each picture. Two pictures are `left` and `right`. More are named after their files,
+/// or `camera N` if such a name is empty or already taken.
 fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Photo> {
     let stem = |file: &&Path| file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let mut names: Vec<String> = match files.len() {

@@ -29,16 +29,16 @@ Examples:
 SSIM compares gray levels (Rec. 601 in integers, like Pillow) under an 11-tap Gaussian of sigma 1.5. It is the mean
 over the pixels whose window is inside the picture, like scikit-image with gaussian_weights=True, sigma=1.5,
 use_sample_covariance=False. PSNR is computed from gray levels, and from red, green and blue, over all pixels; opacity
-is ignored. The PSNR of identical pictures is infinite: it is printed as identical, null in the JSON (see its field
-\"identical\"), and inf in the CSV.
+is ignored. The PSNR of identical pictures is infinite. It is \"identical\" in the text, null in the JSON (which has a
+field \"identical\"), and inf in the CSV.
 
 The inputs are two pictures (.png, .jpg, .jpeg) or two videos in the formats of `panoweave video`. Frames are compared
 one by one in order, up to the end of the shorter video. Videos from ffmpeg or Y4M are compared by their stored luma.
-If only one of them goes through ffmpeg, ffmpeg converts it to the matrix and the range of the other (Y4M: BT.601, raw
-NV12: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
+If ffmpeg reads only one of the videos, it converts that video to the matrix and the range of the other one (Y4M:
+BT.601; raw NV12: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
 
---fail-below compares SSIM with a limit (for videos, the SSIM of the worst frame); exit code 5 if it is lower.
-Exit codes and the JSON of errors: see panoweave --help.";
+--fail-below sets a lower limit for SSIM (for videos, for the worst frame). Below it, the exit code is 5.
+See panoweave --help for exit codes and errors as JSON.";
 
 /// Measures the similarity of two pictures or videos: SSIM and PSNR.
 #[derive(Debug, clap::Args)]
@@ -48,11 +48,11 @@ pub(crate) struct Args {
     reference: PathBuf,
     /// The picture or video to compare, of the same size; - is a video from standard input.
     distorted: PathBuf,
-    /// Pictures only: writes the SSIM of each pixel as a gray PNG, 255 for identical and 0 for SSIM 0 or below, linear
-    /// between. The PNG is 10 columns and rows smaller than the pictures, 5 on each side.
+    /// Pictures only: writes the SSIM of each pixel as a gray PNG. The levels are linear, from 0 for an SSIM of 0 or
+    /// less to 255 for an SSIM of 1. Pixels less than 5 pixels from the edge have no SSIM and are left out.
     #[arg(long, value_name = "OUT.png")]
     map: Option<PathBuf>,
-    /// Videos only: writes a line per frame: frame,time,ssim_gray,psnr_gray and, for RGBA, psnr_rgb.
+    /// Videos only: writes a CSV with a line per frame: frame, time, ssim_gray, psnr_gray and, for RGBA, psnr_rgb.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
     /// Videos only: plots SSIM and PSNR over time.
@@ -199,7 +199,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 
 /// Opens both videos.
 fn open(inputs: &[VideoInput; 2], stop: &Stop) -> Result<[VideoSource; 2], Failure> {
-    // ffmpeg converts its input to the format of the other video.
+    // A video that ffmpeg reads is opened second, because ffmpeg can convert it to the format of the first.
     let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
     let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
     let first = VideoSource::open(&inputs[order[0]], None, stop)?;
@@ -207,7 +207,7 @@ fn open(inputs: &[VideoInput; 2], stop: &Stop) -> Result<[VideoSource; 2], Failu
     Ok(if order == [0, 1] { [first, second] } else { [second, first] })
 }
 
-/// Returns the figures of two videos as JSON.
+/// Returns the comparison of two videos as JSON.
 fn describe(found: &Comparison) -> Value {
     json!({
         "kind": "videos",
@@ -283,7 +283,7 @@ impl Args {
     }
 }
 
-/// Returns a header line and a line per frame.
+/// Formats the frames as CSV: a header line, and a line per frame.
 fn csv(frames: &[FrameSimilarity]) -> String {
     let colour = frames.iter().any(|frame| frame.similarity.psnr_rgb.is_some());
     let mut text = String::from("frame,time,ssim_gray,psnr_gray");

@@ -1,4 +1,4 @@
-//! `panoweave features`: pixels of a picture that can be tracked into another one.
+//! `panoweave features`: finds pixels of a picture that can be tracked into another picture.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -19,12 +19,13 @@ Examples:
   panoweave features photo.jpg --count 500
   panoweave features photo.png --mindist 30 --preview marked.png --device cuda:0 --json
 
-One line a feature, the best first: column, row, and the smaller eigenvalue of the gradients' matrix.
-Exit codes and the JSON of errors: see panoweave --help.";
+Prints one line per feature, the best first: column, row, and the smaller eigenvalue of the matrix of gradient
+products.
+See panoweave --help for exit codes and errors as JSON.";
 
 /// Radius of a mark in the preview, in pixels.
 const MARK: i64 = 3;
-/// Colours of a mark and of its outline, which keeps it visible on any picture.
+/// Colours of a mark's outline and of the mark. The outline keeps the mark visible on a bright picture.
 const MARK_COLOURS: [Rgba8; 2] = [Rgba8::opaque(0, 0, 0), Rgba8::opaque(255, 220, 0)];
 
 /// Finds features as the KLT library does: pixels whose neighbourhood changes along both axes.
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     /// Standard deviation of the Gaussian whose derivatives are the gradients, in pixels: 0.1 to 1000.
     #[arg(long, value_name = "PIXELS", value_parser = sigma, default_value = "1")]
     gradient_sigma: f32,
-    /// Computes gradients of the picture without smoothing.
+    /// Computes gradients without smoothing the picture first.
     #[arg(long)]
     no_smoothing: bool,
     /// Device to run on: auto, cpu or cuda:N.
@@ -119,7 +120,7 @@ impl Args {
 fn mark(picture: &mut Picture, features: &[Feature]) {
     let (width, height) = (picture.width(), picture.height());
     let pixels = picture.pixels_mut();
-    // Draw the inner squares last, so that no outline hides a mark.
+    // Draw all marks after all outlines, so that no outline hides a mark.
     for (radius, colour) in [MARK + 1, MARK].into_iter().zip(MARK_COLOURS) {
         for feature in features {
             let mut draw = |dx: i64, dy: i64| {

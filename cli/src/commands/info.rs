@@ -1,6 +1,6 @@
 //! `panoweave info`: version, driver, devices, and resources of the kernels.
 //!
-//! It works without a GPU: missing parts are reported, not errors.
+//! It works without a GPU: it reports missing parts instead of failing.
 
 use std::fmt::Write as _;
 
@@ -22,13 +22,13 @@ struct Info {
     version: &'static str,
     driver: Driver,
     devices: Vec<Gpu>,
-    /// The reason for an empty list of devices.
+    /// The error if the devices cannot be listed.
     devices_error: Option<String>,
     archs: Vec<String>,
     kernels: Vec<Arch>,
 }
 
-/// The driver, or the reason for its absence.
+/// The driver, or the error if it cannot be loaded.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Driver {
@@ -36,7 +36,7 @@ enum Driver {
     None { error: String },
 }
 
-/// A GPU, and the driver's resources of our kernels.
+/// A GPU, and the resources of panoweave's kernels on it, as the driver reports them.
 #[derive(Serialize)]
 struct Gpu {
     ordinal: u32,
@@ -45,7 +45,7 @@ struct Gpu {
     memory_bytes: usize,
     multiprocessors: u32,
     kernels: Vec<Loaded>,
-    /// The reason if the kernels cannot be loaded.
+    /// The error if the kernels cannot be loaded.
     error: Option<String>,
 }
 
@@ -56,7 +56,7 @@ struct Loaded {
     resources: KernelResources,
 }
 
-/// The printed part of a `cuda_builder::Build`.
+/// The part of a `cuda_builder::Build` that the command prints.
 #[derive(Deserialize)]
 struct Build {
     archs: Vec<Arch>,
@@ -140,7 +140,8 @@ impl Gpu {
         }
     }
 
-    /// Returns the driver's resources of all kernels; every architecture has the same kernels.
+    /// Returns the resources of all kernels, as the driver reports them. Takes the names from the first architecture,
+    /// because all architectures have the same kernels.
     fn loaded(ordinal: u32, build: &Build) -> Result<Vec<Loaded>, DeviceError> {
         let device = Device::cuda(ordinal)?;
         let mut kernels = Vec::new();
@@ -155,7 +156,7 @@ impl Gpu {
 
 impl Info {
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        // The most wanted part comes last, next to the prompt.
+        // Print the versions and devices last, so that they are next to the prompt.
         self.kernels.iter().try_for_each(|arch| arch.write(text))?;
         self.devices.iter().try_for_each(|gpu| gpu.write_kernels(text))?;
         writeln!(text, "panoweave {}, kernels for {}", self.version, self.archs.join(", "))?;

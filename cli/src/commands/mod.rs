@@ -1,4 +1,4 @@
-//! The subcommands, one module each: options, work and output.
+//! The subcommands. Each module has the options, the work and the output of one; `calibrated` is shared by two.
 
 pub(crate) mod calibrate;
 pub(crate) mod calibrated;

@@ -1,4 +1,4 @@
-//! `panoweave stitch`: stitches pictures into a panorama, by a given warp or by calibration.
+//! `panoweave stitch`: stitches pictures into a panorama, with a given warp or after calibrating the pictures.
 
 use std::path::{Path, PathBuf};
 
@@ -31,10 +31,10 @@ Examples:
   panoweave stitch l.png r.png --warp rig.safetensors -o pano.png --device cuda:0 --json
   panoweave stitch l.png r.png --warp planes/ --size 5700x1900 -o pano.png --flip
 
-Without --warp, --rig or --homography the pictures are calibrated first, as `panoweave calibrate` does, their
-colours are matched and they are divided by a seam. More than two pictures take a rig, or none.
-A homography file has nine numbers, row by row, that take right pixels to left pixels.
-Exit codes and the JSON of errors: see panoweave --help.";
+Without --warp, --rig or --homography, the pictures are calibrated first, like `panoweave calibrate` does. Their
+colours are matched, and they are blended along a seam. More than two pictures need --rig, or are calibrated.
+A homography file has nine numbers, row by row: the matrix that maps right pixels to left pixels.
+See panoweave --help for exit codes and errors as JSON.";
 
 /// Stitches pictures into a panorama.
 #[derive(Debug, clap::Args)]
@@ -50,8 +50,8 @@ pub(crate) struct Args {
     /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Matches the colours of overlapping pictures instead of using given gains and gammas. Default without a warp,
-    /// unless a gain or gamma is given.
+    /// Matches the colours of overlapping pictures. This is the default without --warp, --rig and --homography, unless
+    /// a gain or gamma is given.
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
     #[command(flatten)]
@@ -105,15 +105,17 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let Coverage { any, overlap, .. } = coverage;
     if overlap == 0.0 {
         tracing::warn!(
-            "the pictures have nothing in common by this map: are left and right swapped, or is the homography \
-             one from left to right?"
+            "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
+             homography maps right to left"
         );
     }
     for reason in &panorama.without_seam {
-        tracing::warn!("{reason}: done so");
+        tracing::warn!("falling back to feathered blending: {reason}");
     }
     if !panorama.unmatched.is_empty() {
-        tracing::warn!("colours are left as they are: the overlap is small or dark");
+        tracing::warn!(
+            "the colours of some pictures are unchanged: their overlap is too small or too dark to match them"
+        );
     }
     let size = [panorama.picture.width(), panorama.picture.height()];
     if as_json {
@@ -130,7 +132,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
     let matched = options.match_colour.then(|| colour::text(&panorama.colours));
     output::print(&format!(
-        "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by more than one, {:.0} ms on {device}\n",
+        "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by several cameras, {:.0} ms on {device}\n",
         calibration.unwrap_or_default(),
         matched.unwrap_or_default(),
         args.output.display(),
@@ -153,7 +155,7 @@ impl Args {
             }
             if self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
                 return Err(Failure::Usage(
-                    "--lookup mesh is for two pictures; more are stitched one by one, each place looked up exactly",
+                    "--lookup mesh supports only two pictures; remove it to stitch more",
                 ));
             }
         }
@@ -168,7 +170,7 @@ impl Args {
     }
 }
 
-/// Returns the panorama, and the fractions of it that cameras see.
+/// Stitches the pictures. Returns the panorama, and the fractions of it that the cameras see.
 fn stitched(
     options: &PanoramaOptions,
     stages: &mut Stages,
@@ -194,12 +196,12 @@ fn stitched(
         (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
             Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?)
         }),
-        // The plan was read for this number of pictures.
+        // Unreachable: `WarpSource::open` has checked the number of pictures.
         (Plan::Planes(_), _) => Err(Failure::Usage("a warp requires two pictures")),
     }
 }
 
-/// Formats the coverage as JSON, with the names of two pictures.
+/// Returns the coverage as JSON. With two pictures, adds the fields `left` and `right`.
 fn described(Coverage { any, cameras, overlap }: &Coverage) -> Value {
     let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });
     if let [left, right] = cameras[..] {

@@ -1,4 +1,4 @@
-//! `panoweave trajectory`: camera paths and other values over time.
+//! `panoweave trajectory`: resamples camera paths and other values over time.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,13 @@ Examples:
   panoweave trajectory resample path.csv --fps 30000/1001 -o frames.csv
   panoweave trajectory resample groundtruth.txt --times rgb.txt -o - | head
 
-A trajectory is a time in seconds and values in each line: CSV, with a header or without, or with spaces, as
-TUM's files are. Written is CSV. Values are linear between two times and stay at the ends;
-of equal times the last counts, and between times less than a microsecond apart nothing is blended.
-Columns are each for themselves: quaternions come out shorter than 1 between times.
-Exit codes and the JSON of errors: see panoweave --help.";
+A trajectory file has a time in seconds and values in each line. It is CSV, with or without a header, or its fields are
+separated by spaces, like those of TUM files. The output is CSV.
+
+Values are interpolated linearly between two times, and are constant before the first and after the last time. Of lines
+with the same time, the last one counts. Between times less than a microsecond apart, values are not interpolated.
+Columns are interpolated independently: an interpolated quaternion is shorter than 1, so normalise it.
+See panoweave --help for exit codes and errors as JSON.";
 
 /// Processes values over time, such as a camera path.
 #[derive(Debug, clap::Args)]
@@ -61,11 +63,11 @@ struct Resample {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Targets {
-    /// This many times per second, such as 30 or 30000/1001, from the first time to the last. 29.97, 59.94 and similar
-    /// numbers mean the exact fractions of video.
+    /// Output times per second, such as 30 or 30000/1001, from the first time to the last. 29.97, 59.94 and similar
+    /// numbers mean exact fractions such as 30000/1001.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
-    /// The times in the first column of a file, in any order; - is standard input.
+    /// File whose first column has the output times, in any order; - is standard input.
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
 }
@@ -133,7 +135,7 @@ impl Resample {
             }));
         }
         let line = format!(
-            "{}: {} rows of {} values from {}, {clamped} clamped to its ends, on {device}",
+            "{}: {} rows of {} values from {} input rows, {clamped} before the first or after the last time, on {device}",
             self.output.display(),
             targets.len(),
             trajectory.columns().len(),
@@ -155,7 +157,7 @@ impl Targets {
             (None, Some(file)) => {
                 Ok(opened(file, |file| open_times(file), |text, name| parse_times(text, name))?)
             }
-            (None, None) => Err(Failure::Usage("one of --fps and --times is needed")),
+            (None, None) => Err(Failure::Usage("there are no output times; give --fps or --times")),
         }
     }
 }

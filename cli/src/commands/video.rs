@@ -40,13 +40,13 @@ Examples:
   camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
       --warp rig.safetensors -o - | ffplay -
 
-The name selects the format: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on a pipe.
-Everything else goes through ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
-PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the left video's sound;
-H.264 has even sizes, so an odd last column or row is cut off. The panorama ends with the shorter video.
+The name of a file selects its format: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on a
+pipe. Other files are read and written by ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
+PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the left video's sound.
+H.264 needs even sizes, so an odd last column or row is cut off. The panorama ends with the shorter video.
 
 Ctrl-C, SIGTERM or SIGHUP finishes the file and exits with code 130; a second signal ends the program at once.
-Exit codes and the JSON of errors: see panoweave --help.";
+See panoweave --help for exit codes and errors as JSON.";
 
 /// Stitches two videos into a video of panoramas, or of a virtual camera's view.
 #[derive(Debug, clap::Args)]
@@ -65,17 +65,17 @@ pub(crate) struct Args {
     /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Format of both inputs, if their names do not tell.
+    /// Format of both inputs. Default: from their names.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Size of raw frames.
+    /// Size of the frames of raw videos (nv12, rgba), which do not store it.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
     /// Panoramas per second, such as 30 or 30000/1001. Default: the left video's rate. Frames are repeated or dropped;
-    /// the playback speed stays the same. Also the rate of raw frames and numbered pictures, which store none.
+    /// the playback speed stays the same. Raw videos and numbered pictures, which store no rate, have this rate too.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
-    /// Format of the output, if its name does not tell.
+    /// Format of the output. Default: from its name.
     #[arg(long, value_enum, value_name = "FORMAT")]
     output_format: Option<Format>,
     /// Quality of H.264: 0 is lossless, 51 the worst.
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// Stops after this many panoramas.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
-    /// Leaves colours unchanged. Otherwise they follow the light, unless a gain or gamma is given.
+    /// Leaves colours unchanged. By default they are matched continuously, unless a gain or gamma is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.look.says_lookup() {
         return Err(Failure::Usage(
-            "--lookup applies to panoramas; a view is rendered directly from the frames",
+            "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove it",
         ));
     }
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
@@ -195,7 +195,7 @@ impl Args {
         Ok([left?, right?])
     }
 
-    /// Returns the output, after checking that it is none of the inputs.
+    /// Returns the output, after checking that it can be written and is none of the inputs.
     fn output(&self, inputs: &[VideoInput; 2]) -> Result<VideoOutput, Failure> {
         let path = self.output.clone();
         let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
@@ -212,7 +212,7 @@ impl Args {
                 let special =
                     std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
                 if path == Path::new(STANDARD) {
-                    // `>> input`: the input would grow while it is read.
+                    // With `>> input`, the input would grow while it is read.
                     if files.iter().any(|file| output::same(file, Path::new("/dev/stdout"))) {
                         return Err(Failure::OutputIsInput { file: "stdout".into() });
                     }
@@ -222,7 +222,7 @@ impl Args {
             }
             Medium::Pictures(pattern) => {
                 output::check(&pattern.file(1), &files)?;
-                // Any number matches, because the number of pictures is not known yet.
+                // Check every existing file of the pattern, because the number of output pictures is not known yet.
                 let read: HashSet<_> = files.iter().filter_map(|f| output::identity(f)).collect();
                 for number in pattern.numbers()? {
                     let file = pattern.file(number);
@@ -241,7 +241,7 @@ impl Args {
         let kept = match views {
             0 => String::new(),
             views => format!(
-                ", {views} views limited to the area of the cameras, by at most {most:.1}° ({:.2} s)",
+                ", {views} views moved into the area that the cameras cover, by at most {most:.1}° (at {:.2} s)",
                 at.as_secs_f64()
             ),
         };

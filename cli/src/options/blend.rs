@@ -6,12 +6,12 @@ use panoweave::ops::seam::{Blend, SeamOptions};
 use crate::options::values::feather;
 use crate::output::failure::Failure;
 
-/// Feathering or a seam.
+/// How the pictures are blended in the overlap.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blending {
-    /// Blending in the overlap: both cameras feathered from edge to edge, or a seam along which the pictures agree, so
-    /// that near or moving objects appear once. Default: feather; a seam if the pictures are calibrated in the same
-    /// command.
+    /// Blending in the overlap. `feather` fades from one camera to the other across the whole overlap. `seam` follows
+    /// a line along which the pictures agree, so that near or moving objects appear once. Default: feather, or seam if
+    /// the same command calibrates the pictures.
     #[arg(long, value_enum)]
     blend: Option<Choice>,
     /// Width in pixels over which a seam fades from one camera to the other; default 16.

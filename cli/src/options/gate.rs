@@ -1,4 +1,4 @@
-//! `--fail-below`: a check of scores, reported by the exit code.
+//! `--fail-below`: compares scores with limits. The exit code reports the result.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::options::values::ValueError;
 use crate::output::failure::{CHECK_FAILED, Failure};
 
-/// The minimum of a score. The best score is 1.
+/// The lower limit of a score. The best score is 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Gate {
-    /// The score's name; `None` for the lowest score.
+    /// The name of the score; `None` for the lowest of all scores.
     name: Option<String>,
     least: f64,
 }
@@ -32,13 +32,13 @@ impl FromStr for Gate {
     }
 }
 
-/// The measured scores, and the failed gates.
+/// The scores that are below their limits.
 pub(crate) struct Judged {
-    /// Name, score and minimum of each failed gate.
+    /// The name, the score and the limit of each failed check.
     below: Vec<(&'static str, f64, f64)>,
 }
 
-/// Rejects gates for unknown scores, before any computation.
+/// Rejects limits on unknown scores. Commands call it before any computation.
 pub(crate) fn check(gates: &[Gate], known: &[&str]) -> Result<(), Failure> {
     for name in gates.iter().filter_map(|gate| gate.name.as_deref()) {
         if !known.contains(&name) {
@@ -48,7 +48,7 @@ pub(crate) fn check(gates: &[Gate], known: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compares scores with gates. A gate whose score could not be measured is an error.
+/// Compares scores with limits. A limit on a score that could not be measured is an error.
 pub(crate) fn judge(gates: &[Gate], scores: &[(&'static str, f64)]) -> Result<Judged, Failure> {
     let mut below = Vec::new();
     for Gate { name, least } in gates {
@@ -57,7 +57,7 @@ pub(crate) fn judge(gates: &[Gate], scores: &[(&'static str, f64)]) -> Result<Ju
             None => scores.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
         };
         let Some(&(score, value)) = found else {
-            let name = name.clone().unwrap_or_else(|| "any".to_owned());
+            let name = name.clone().unwrap_or_else(|| "any score".to_owned());
             return Err(Failure::NotMeasured { name });
         };
         if value < *least {
@@ -68,7 +68,7 @@ pub(crate) fn judge(gates: &[Gate], scores: &[(&'static str, f64)]) -> Result<Ju
 }
 
 impl Judged {
-    /// Formats a line for each failed gate.
+    /// Formats a line for each failed check.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for (name, value, least) in &self.below {

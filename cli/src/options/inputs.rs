@@ -11,23 +11,23 @@ use crate::options::format::Format;
 use crate::options::values::picture_size;
 use crate::output::failure::Failure;
 
-/// Properties of videos that do not store them.
+/// Properties of videos whose files do not store them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Clips {
-    /// Format of the videos, if their names do not tell.
+    /// Format of the videos. Default: from their names.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Size of raw frames.
+    /// Size of the frames of raw videos (nv12, rgba), which do not store it.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frames per second of raw frames and numbered pictures, such as 30 or 30000/1001. Videos that ffmpeg reads are
-    /// converted to it.
+    /// Frames per second, such as 30 or 30000/1001. Raw videos and numbered pictures, which store none, require it.
+    /// Videos that ffmpeg reads are converted to this rate.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
 }
 
 impl Clips {
-    /// Returns whether a file is a picture: it has a picture's extension and is no pattern of numbered pictures.
+    /// Returns whether `file` has a picture's extension and is not a pattern of numbered pictures.
     pub(crate) fn is_picture(&self, file: &Path) -> Result<bool, Failure> {
         Ok(self.medium(file)? == Medium::File && Picture::check_name(file).is_ok())
     }
@@ -49,7 +49,7 @@ impl Clips {
         }
     }
 
-    /// Returns a video to be read.
+    /// Returns the description of the video in `file`, for opening it.
     pub(crate) fn input(&self, file: &Path) -> Result<VideoInput, Failure> {
         let (path, medium) = (file.to_owned(), self.medium(file)?);
         Ok(VideoInput { path, medium, size: self.input_size, rate: self.fps })
@@ -60,7 +60,7 @@ impl Clips {
     }
 }
 
-/// Returns the files that a video is read from.
+/// Returns the files from which a video is read: one, or one per numbered picture.
 pub(crate) fn files(input: &VideoInput) -> Result<Vec<PathBuf>, Failure> {
     Ok(match &input.medium {
         Medium::Pictures(pattern) => {

@@ -1,4 +1,4 @@
-//! Old spellings of options that an alias cannot express.
+//! Translates old spellings of options for which a clap alias does not suffice.
 //!
 //! `--warp HOW` selected the lookup; today `--warp` names a warp file and `--lookup HOW` selects the lookup.
 

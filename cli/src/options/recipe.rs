@@ -1,4 +1,5 @@
-//! Builds a warp from a rig or a homography, with the text that the warp file stores.
+//! Builds a warp from a rig or a homography. Keeps the rig's TOML or the homography's text for the warp file's
+//! metadata.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use panoweave::warp::{DeviceWarp, Warp};
 use crate::output;
 use crate::output::failure::Failure;
 
-/// The source of a warp.
+/// A rig or a homography from which a warp can be rendered.
 pub(crate) struct Recipe {
     geometry: Geometry,
     projection: ProjectionName,
@@ -21,7 +22,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// Reads a rig, with another canvas size if one is given.
+    /// Reads a rig, and scales its canvas to `size` if that is given.
     ///
     /// Fails if `output` is one of the calibration files that the rig names.
     pub(crate) fn from_rig(
@@ -39,7 +40,7 @@ impl Recipe {
         Self::new(&rig)
     }
 
-    /// Uses a rig.
+    /// Creates the recipe of a rig.
     pub(crate) fn new(rig: &Rig) -> Result<Self, Failure> {
         let geometry = rig.geometry()?;
         Ok(Self {
@@ -50,7 +51,7 @@ impl Recipe {
         })
     }
 
-    /// Reads a homography between pictures of these sizes (left, right).
+    /// Reads a homography between a left and a right picture, whose sizes are `sources`.
     pub(crate) fn from_homography(file: &Path, sources: [UVec2; 2]) -> Result<Self, Failure> {
         let homography = Homography::open(file)?;
         let geometry = homography.geometry(sources[0], sources[1])?;
@@ -58,12 +59,13 @@ impl Recipe {
         Ok(Self { geometry, projection, text, is_rig: false })
     }
 
-    /// Returns canvas and cameras.
+    /// Returns the canvas and the cameras.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Returns whether the geometry has rays of the world instead of pixels of a picture.
+    /// Returns whether the recipe is a rig. A rig's geometry is in world directions, a homography's in pixels of the
+    /// left picture.
     pub(crate) fn is_rig(&self) -> bool {
         self.is_rig
     }
@@ -73,11 +75,11 @@ impl Recipe {
         self.geometry.cameras.iter().map(|camera| camera.size).collect()
     }
 
-    /// Renders the warp of two pictures, for a file.
+    /// Renders the warp for a warp file. Fails unless there are two cameras.
     pub(crate) fn render(self, stream: &Stream) -> Result<Warp, Failure> {
         if self.geometry.cameras.len() != 2 {
             return Err(Failure::Usage(
-                "a warp has two cameras, but this rig has more; pass the rig to `stitch` directly",
+                "a warp file has two cameras, but this rig has more; use the rig with `panoweave stitch --rig`",
             ));
         }
         let warp = DeviceWarp::render(stream, &self.geometry)?.download(stream)?;

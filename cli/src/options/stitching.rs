@@ -7,10 +7,10 @@ use panoweave::ops::stitch::{Lookup, Power, StitchOptions};
 
 use crate::options::values::{gain, gamma, lookup};
 
-/// Names of the colour options.
+/// The clap IDs of the options that set gains and gammas.
 pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
 
-/// Colour, flip and lookup.
+/// The options of a stitch.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stitching {
     /// Gain of the left picture: one number, or R,G,B.
@@ -35,8 +35,10 @@ pub(crate) struct Stitching {
     /// Brightens both ends of the panorama.
     #[arg(long)]
     edge_boost: bool,
-    /// Source of the coordinates: a compact mesh (within 1/32 pixel), the warp's planes (exact), planes in textures
-    /// (exact), or planes with the texture unit's samples. Default: mesh for video, planes for pictures.
+    /// How source coordinates and pixels are read. `mesh`: coordinates from a compact mesh, within 1/32 pixel.
+    /// `planes`: exact coordinates from the warp's planes. `textured-planes`: the same result, with the planes read
+    /// through the texture unit. `hardware-bilinear`: exact coordinates, pixels interpolated by the texture unit.
+    /// Default: mesh for videos, planes for pictures.
     #[arg(long, value_name = "HOW", value_parser = lookup())]
     lookup: Option<Lookup>,
 }
@@ -66,7 +68,7 @@ impl Stitching {
         self.flip
     }
 
-    /// Returns the options, with `lookup` as the default.
+    /// Returns the stitch options. `lookup` applies if `--lookup` is not given.
     pub(crate) fn options(&self, lookup: Lookup) -> StitchOptions {
         StitchOptions {
             left: Colour { gain: self.gain_left, gamma: self.gamma_left },

@@ -13,38 +13,40 @@ use panoweave::ops::stitch::Lookup;
 use panoweave::ops::view::MAX_SMOOTHING;
 use thiserror::Error;
 
-/// An option value is rejected.
+/// The reason why an option value is rejected.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum ValueError {
-    #[error("a size is WIDTHxHEIGHT in pixels, such as 3840x2160")]
+    #[error("a size must be WIDTHxHEIGHT in pixels, such as 3840x2160")]
     Size,
-    #[error("a picture has 1 to {MAX_SIDE} pixels a side")]
+    #[error("width and height must be 1 to {MAX_SIDE} pixels")]
     Picture,
     #[error(
-        "a panorama has 1 to {MAX_CANVAS_SIDE} pixels a side and at most {MAX_CANVAS_AREA} in all"
+        "width and height must be 1 to {MAX_CANVAS_SIDE} pixels, and their product at most {MAX_CANVAS_AREA}"
     )]
     Canvas,
-    #[error("a gain is one number, or three as R,G,B")]
+    #[error("a gain must be one number, or three numbers as R,G,B")]
     GainCount,
-    #[error("a gain is a number from 0 to 1000")]
+    #[error("a gain must be a number from 0 to 1000")]
     Gain,
-    #[error("a gamma is a number over 0, up to 100")]
+    #[error("a gamma must be greater than 0 and at most 100")]
     Gamma,
-    #[error("a feather is a number of pixels from 1 to 1000")]
+    #[error("a feather must be a number of pixels from 1 to 1000")]
     Feather,
-    #[error("a window is an odd number of pixels, 3 to {MAX_WINDOW}")]
+    #[error("a window must be an odd number of pixels, 3 to {MAX_WINDOW}")]
     Window,
-    #[error("an eigenvalue is a number, 0 or more")]
+    #[error("an eigenvalue must be a number, 0 or more")]
     Eigenvalue,
-    #[error("a sigma is a number of pixels from 0.1 to 1000")]
+    #[error("a sigma must be a number of pixels from 0.1 to 1000")]
     Sigma,
-    #[error("a smoothing is a number of seconds from 0 to {MAX_SMOOTHING}")]
+    #[error("the smoothing must be a number of seconds from 0 to {MAX_SMOOTHING}")]
     Smoothing,
-    #[error("a quality is a whole number from 0, the best, to 51")]
+    #[error("the quality must be a whole number from 0 (lossless) to 51 (worst)")]
     Crf,
-    #[error("a mesh's error is a number of source pixels over 0, such as 0.03125")]
+    #[error(
+        "the error of a mesh must be a number of source pixels greater than 0, such as 0.03125"
+    )]
     MeshError,
-    #[error("a gate is a score from 0 to 1, such as 0.9 or seam=0.9")]
+    #[error("a limit must be a score from 0 to 1, such as 0.9 or seam=0.9")]
     Gate,
 }
 
@@ -68,7 +70,7 @@ fn whole(text: &str) -> Result<u32, ValueError> {
     Ok(text.parse()?)
 }
 
-/// Parses width and height; `None` for digits that exceed any size.
+/// Parses width and height. A number that does not fit into `u32` is `None`.
 fn sides(text: &str) -> Result<[Option<u32>; 2], ValueError> {
     let (width, height) = text.split_once(['x', 'X', '×']).ok_or(ValueError::Size)?;
     let side = |text: &str| match whole(text) {
@@ -101,7 +103,7 @@ pub(crate) fn canvas_size(text: &str) -> Result<UVec2, ValueError> {
     }
 }
 
-/// Parses a gain per channel, or one for all.
+/// Parses one gain for all channels, or three gains for red, green and blue.
 pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
     let numbers: Vec<f32> =
         text.split(',').map(|word| word.trim().parse()).collect::<Result<_, _>>()?;
@@ -117,13 +119,13 @@ pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
     }
 }
 
-/// Parses an exponent.
+/// Parses a gamma, the exponent of the colour correction.
 pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
     let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
     if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
 }
 
-/// Parses the width of a seam.
+/// Parses the width in pixels over which a seam fades.
 pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
     let feather = text.parse().map_err(|_| ValueError::Feather)?;
     SeamOptions { feather }.check().map_err(|_| ValueError::Feather)?;
@@ -135,7 +137,7 @@ pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
     text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
 }
 
-/// Parses the side of a feature's window.
+/// Parses the side of the window around a feature, in pixels.
 pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
     match text.parse() {
         Ok(window) if window % 2 == 1 && (3..=MAX_WINDOW).contains(&window) => Ok(window),

@@ -14,7 +14,7 @@ use panoweave::ops::view::{DEFAULT_SIZE, Track, ViewPose, Viewer, VirtualCamera}
 use crate::options::values::{picture_size, smoothing};
 use crate::output::failure::Failure;
 
-/// Renders a virtual camera.
+/// The options of a virtual camera.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Viewing {
     /// Renders a virtual camera along this track instead of the panorama. The track is a CSV of keyframes with the
@@ -25,23 +25,23 @@ pub(crate) struct Viewing {
     /// Size of the view; default 1920x1080.
     #[arg(long, value_name = "WxH", value_parser = picture_size, requires = "view")]
     view_size: Option<UVec2>,
-    /// Smoothing of the track: the standard deviation of a Gaussian in seconds. With 0 it passes through every
-    /// keyframe.
+    /// Smoothing of the track: the standard deviation of a Gaussian in seconds. With 0, the camera passes through
+    /// every keyframe.
     #[arg(long, value_name = "SECONDS", value_parser = smoothing, default_value = "0.2", requires = "view")]
     view_smooth: f64,
-    /// Lets the view leave the area that the cameras cover; it is black there.
+    /// Lets the view leave the area that the cameras cover. Uncovered pixels are black.
     #[arg(long, requires = "view")]
     view_free: bool,
 }
 
-/// A virtual camera, its size, and the corrections that kept it within the covered area.
+/// A virtual camera, the size of its view, and the corrections that keep the view inside the covered area.
 pub(crate) struct Viewed {
     pub(crate) camera: VirtualCamera,
     pub(crate) size: UVec2,
     pub(crate) limited: Limited,
 }
 
-/// Corrections of views that would have left the covered area, shared with the stitcher.
+/// The corrections of views that would have left the covered area. The stitcher's closure adds to them.
 #[derive(Clone, Default)]
 pub(crate) struct Limited(Arc<Mutex<Corrections>>);
 
@@ -60,7 +60,7 @@ impl Limited {
         *self.corrections()
     }
 
-    /// Locks the corrections; a panic elsewhere leaves them valid.
+    /// Locks the corrections. They are plain numbers, so they are valid even if another thread panicked.
     fn corrections(&self) -> MutexGuard<'_, Corrections> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,12 +78,12 @@ impl Limited {
 }
 
 impl Viewing {
-    /// Returns the track file.
+    /// Returns the track file, if `--view` is given.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.view.as_deref()
     }
 
-    /// Opens the virtual camera of a video, if one is requested. `geometry` is a rig's.
+    /// Opens the virtual camera if `--view` is given. `geometry` is the rig's, or `None` without a rig.
     pub(crate) fn open(
         &self,
         stream: &Stream,
@@ -94,11 +94,13 @@ impl Viewing {
         let Some(file) = &self.view else { return Ok(None) };
         let Some(geometry) = geometry else {
             return Err(Failure::Usage(
-                "--view looks through the cameras' lenses, which a rig alone knows; give --rig",
+                "--view needs the cameras' lenses, which only a rig describes; give --rig",
             ));
         };
         if look.edge_boost {
-            return Err(Failure::Usage("--edge-boost brightens a panorama's ends, not a view's"));
+            return Err(Failure::Usage(
+                "--edge-boost brightens the ends of a panorama and does not apply to --view; remove it",
+            ));
         }
         let viewer = Viewer::new(geometry, look.flip)?;
         let size = self.view_size.unwrap_or(DEFAULT_SIZE);
@@ -106,7 +108,7 @@ impl Viewing {
         let limits = if self.view_free { None } else { viewer.limits() };
         if limits.is_none() && !self.view_free {
             return Err(Failure::Usage(
-                "the rig's cameras cover nothing that a view could be kept in; give --view-free",
+                "the view cannot be kept inside the area that this rig's cameras cover; give --view-free",
             ));
         }
         let limited = Limited::default();

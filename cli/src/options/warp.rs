@@ -11,12 +11,12 @@ use crate::options::recipe::Recipe;
 use crate::options::values::canvas_size;
 use crate::output::failure::Failure;
 
-/// A warp, or the source of one.
+/// The options that name a warp, or the rig or homography to compute it from.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WarpSource {
     #[command(flatten)]
     source: Source,
-    /// Size of the planes of a --warp folder.
+    /// Size of the raw planes, if --warp is a folder.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["rig", "homography"])]
     size: Option<UVec2>,
 }
@@ -30,12 +30,12 @@ struct Source {
     /// A rig file (TOML).
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
-    /// A homography file (text): right pixels to left pixels.
+    /// A homography file (text), which maps right pixels to left pixels.
     #[arg(long, value_name = "FILE")]
     homography: Option<PathBuf>,
 }
 
-/// Checks number and sizes of the pictures against those that the warp expects.
+/// Checks that the pictures have the number and the sizes that the warp expects.
 pub(crate) fn check_pictures(
     map: &Path,
     wanted: &[UVec2],
@@ -60,28 +60,30 @@ pub(crate) fn check_pictures(
     Ok(())
 }
 
-/// A warp before it is on the device.
+/// A warp that is not on the device yet: read from a file, or to be rendered.
 pub(crate) enum Plan {
     Planes(Warp),
     Render(Recipe),
 }
 
 impl WarpSource {
-    /// Rejects options that need a warp.
+    /// Rejects `--size`, which has no meaning without `--warp`.
     pub(crate) fn check_absent(&self) -> Result<(), Failure> {
         match self.size {
-            Some(_) => Err(Failure::Usage("--size is for a folder of raw planes; give --warp too")),
+            Some(_) => Err(Failure::Usage(
+                "--size is the size of raw planes; give their folder with --warp",
+            )),
             None => Ok(()),
         }
     }
 
-    /// Returns the file or folder.
+    /// Returns the file or folder of the warp, the rig or the homography, if one is given.
     pub(crate) fn path(&self) -> Option<&Path> {
         let Source { warp, rig, homography } = &self.source;
         warp.as_deref().or(rig.as_deref()).or(homography.as_deref())
     }
 
-    /// Reads the warp for pictures of these sizes and files.
+    /// Reads the warp and checks that it matches the picture sizes `sources`. Errors name the pictures by `files`.
     pub(crate) fn open(
         &self,
         sources: &[UVec2],
@@ -89,7 +91,7 @@ impl WarpSource {
         output: &Path,
     ) -> Result<Plan, Failure> {
         let plan = self.read(sources, output)?;
-        // Fail before any computation, with the names of the files.
+        // Fail before any computation, and name the file in the error.
         check_pictures(&self.name(), &plan.sources(), sources, files)?;
         Ok(plan)
     }
@@ -99,14 +101,14 @@ impl WarpSource {
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
         let Source { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
-            let reason = "a homography does not say the size of its pictures";
+            let reason = "a homography does not store the sizes of its pictures";
             return Err(Failure::NeedsCameras { map: homography.clone(), reason });
         }
         if let Some(folder) = warp.as_ref().filter(|warp| warp.is_dir()) {
-            let reason = "raw planes do not say the size of their pictures";
+            let reason = "raw planes do not store the sizes of their pictures";
             return Err(Failure::NeedsCameras { map: folder.clone(), reason });
         }
-        // The remaining sources store the sizes.
+        // A rig and a warp file store the picture sizes, so `read` does not use these zeros.
         self.read(&[UVec2::ZERO; 2], Path::new(""))
     }
 
@@ -129,7 +131,7 @@ impl WarpSource {
             return Ok(Plan::Render(Recipe::from_homography(homography, sources)?));
         }
         let Some(path) = warp else {
-            return Err(Failure::Usage("one of --warp, --rig and --homography is needed"));
+            return Err(Failure::Usage("there is no warp; give --warp, --rig or --homography"));
         };
         let warp = match (path.is_dir(), self.size) {
             (true, Some(size)) => Warp::import_raw(path, size, sources)?,
@@ -150,7 +152,7 @@ impl Plan {
         }
     }
 
-    /// Returns canvas and cameras, if a rig provides them.
+    /// Returns the geometry of the rig, or `None` if the warp does not come from a rig.
     pub(crate) fn rig(&self) -> Option<&Geometry> {
         match self {
             Self::Render(recipe) if recipe.is_rig() => Some(recipe.geometry()),

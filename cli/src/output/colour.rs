@@ -3,12 +3,12 @@
 use panoweave::ops::colour::Colour;
 use serde_json::{Value, json};
 
-/// Returns gains and gamma as JSON, in the form of the options.
+/// Returns gains and gamma as JSON. They have the values that the options for gain and gamma take.
 pub(crate) fn describe(Colour { gain, gamma }: &Colour) -> Value {
     json!({ "gain": gain.to_array(), "gamma": gamma })
 }
 
-/// Returns one line; for two pictures, the equivalent options.
+/// Formats the colours as one line. For two pictures, it contains the equivalent options.
 pub(crate) fn text(colours: &[Colour]) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
     if let [left, right] = colours {

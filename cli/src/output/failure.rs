@@ -1,4 +1,4 @@
-//! The errors of commands, with kind and exit code.
+//! The errors of commands, each with a kind and an exit code.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,28 +26,28 @@ use panoweave::video::VideoStitchError;
 use panoweave::warp::{MeshError, RenderError, WarpError};
 use thiserror::Error;
 
-/// A command ended without a result.
+/// The error that ended a command.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
     Usage(&'static str),
-    #[error("{}: a folder of raw planes, which do not say their size; give --size WxH", folder.display())]
+    #[error("{}: raw planes do not store their size; give --size WxH", folder.display())]
     RawSize { folder: PathBuf },
-    #[error("{}: a warp file says its own size; --size is for a folder of raw planes", file.display())]
+    #[error("{}: a warp file stores its own size; remove --size", file.display())]
     NeedlessSize { file: PathBuf },
     #[error(
-        "the {side} picture's size is needed: give --{side}-size WxH, or --{side} PICTURE to read it from"
+        "the size of the {side} picture is unknown; give --{side}-size WxH, or --{side} PICTURE to read the size from"
     )]
     SourceSize { side: &'static str },
     #[error("{}: cannot be written: it is an input too; choose another name", file.display())]
     OutputIsInput { file: PathBuf },
     #[error("{}: cannot be written: it is a folder; name a file in it", file.display())]
     OutputIsFolder { file: PathBuf },
-    #[error("{}: cannot be written: it is no regular file", file.display())]
+    #[error("{}: cannot be written: it is not a regular file; choose another name", file.display())]
     OutputIsSpecial { file: PathBuf },
-    #[error("{}: cannot be written: the folder {} does not exist", file.display(), folder.display())]
+    #[error("{}: cannot be written: the folder {} does not exist; create it", file.display(), folder.display())]
     OutputFolder { file: PathBuf, folder: PathBuf },
-    #[error("{}: cannot be written: two outputs have this name", file.display())]
+    #[error("{}: cannot be written: two outputs have this name; choose different names", file.display())]
     OutputTwice { file: PathBuf },
     #[error(
         "{}: {}×{} pixels, but {} is for {which} of {}×{}",
@@ -60,29 +60,31 @@ pub(crate) enum Failure {
         expected: UVec2,
         source_of_warp: PathBuf,
     },
-    #[error("{}: is for {expected} pictures, but {found} are given", source_of_warp.display())]
+    #[error("{} is for {expected} pictures, but {found} are given", source_of_warp.display())]
     PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
-    #[error("the panorama has {}×{} pixels, but {} makes {}×{}", found.x, found.y, map.display(), expected.x, expected.y)]
+    #[error("the panorama is {}×{} pixels, but {} is for a panorama of {}×{} pixels", found.x, found.y, map.display(), expected.x, expected.y)]
     PanoramaSize { map: PathBuf, found: UVec2, expected: UVec2 },
     #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
     NeedsCameras { map: PathBuf, reason: &'static str },
-    #[error("{}: stopped at once, and not finished", file.display())]
+    #[error("{}: stopped by a second signal before it was finished", file.display())]
     Interrupted { file: PathBuf },
-    #[error("{}: stopped before the first frame, and not written", file.display())]
+    #[error("{}: not written: stopped before the first frame", file.display())]
     NotBegun { file: PathBuf },
-    #[error("stopped by a signal; files are whole, or were not written")]
+    #[error("stopped by a signal; each output file is either complete or unchanged")]
     Stopped,
-    #[error("{} is a picture but {} a video; two of a kind are needed", picture.display(), video.display())]
+    #[error("{} is a picture but {} is a video; give only pictures or only videos", picture.display(), video.display())]
     Kinds { picture: PathBuf, video: PathBuf },
-    #[error("--fail-below: there is no score {name}; there are: {known}")]
+    #[error("--fail-below: there is no score {name}; choose one of: {known}")]
     Gate { name: String, known: String },
-    #[error("--fail-below: the score {name} could not be measured, and says nothing")]
+    #[error(
+        "--fail-below: cannot be checked, because no value was measured for {name}; check another score"
+    )]
     NotMeasured { name: String },
     #[error("{}: cannot be written: {source}", file.display())]
     TextUnwritable { file: PathBuf, source: io::Error },
     #[error("{}: cannot be written: {expected}", file.display())]
     OutputName { file: PathBuf, expected: &'static str },
-    #[error("signals cannot be listened for: {0}")]
+    #[error("signal handlers cannot be installed: {0}")]
     Signals(io::Error),
     #[error("the result cannot be printed: {0}")]
     Stdout(#[from] io::Error),
@@ -124,7 +126,7 @@ pub(crate) enum Failure {
     View(ViewError),
     #[error(transparent)]
     Track(TrackError),
-    // The source location of the failure does not help a user without a device.
+    // Prints only the kind of the error: its source location does not help a user without a device.
     #[error("no usable device: {}", .0.kind)]
     NoDevice(DeviceError),
     #[error(transparent)]
@@ -167,7 +169,7 @@ impl Kind {
             Self::Usage | Self::Input | Self::Output => 2,
             Self::NoDevice => 3,
             Self::DeviceLost => 4,
-            // The exit code of shells for SIGINT.
+            // As shells report a program that SIGINT ended: 128 + 2.
             Self::Interrupted => 130,
         }
     }
@@ -234,7 +236,7 @@ impl Failure {
             | Self::Track(_)
             | Self::Trajectory(_)
             | Self::Refused { .. } => Kind::Input,
-            // Another try may find memory for a thread.
+            // A thread did not start, for lack of memory or threads. Another try may succeed.
             Self::Video(VideoError::Thread(_)) | Self::Live(LiveError::Thread(_)) => Kind::Device,
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) | Self::Live(_) => Kind::Input,
@@ -247,7 +249,7 @@ impl Failure {
     }
 }
 
-/// Lists file names in a sentence; of many, the first and the last.
+/// Joins file names for a sentence. For more than four files, names only the first and the last.
 fn listed(files: &[&Path]) -> String {
     let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     match &names[..] {

@@ -2,9 +2,9 @@
 //!
 //! If the parent process ignores SIGHUP, as `nohup` does, this program ignores it too.
 //!
-//! Before the first frame there is nothing to finish, so the first signal ends the program with a message. After a
-//! second signal the children are killed. The program then ends through their errors, which removes temporary files,
-//! or is terminated after a timeout.
+//! Before the first frame there is nothing to finish, so the first signal ends the program with a message. A second
+//! signal kills the child processes (ffmpeg). Their errors then end the program and remove the temporary files. If the
+//! program still runs after `PATIENCE`, the signal listener removes the files and exits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use crate::output::failure::{Failure, Kind};
 use crate::output::report;
 
-/// Time for the program to end by itself.
+/// The time that the program has to end by itself after a second signal.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The signal listener.
@@ -29,7 +29,7 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens during a video that is written to `output`.
+    /// Starts listening for signals while a video is written to `output`.
     pub(crate) fn listen(output: &Path, as_json: bool) -> Result<Self, Failure> {
         let this = Self { stop: Stop::default(), running: Arc::default() };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
@@ -40,7 +40,7 @@ impl Interrupt {
             for _ in signals.forever() {
                 if running.load(Ordering::Relaxed) && !stop.is_asked() {
                     stop.ask();
-                    tracing::info!("stopping: the output is being finished; again to stop at once");
+                    tracing::info!("stopping: finishing the output; a second signal stops at once");
                     continue;
                 }
                 let begun = running.load(Ordering::Relaxed);
@@ -60,8 +60,8 @@ impl Interrupt {
         Ok(this)
     }
 
-    /// Listens during a command whose outputs appear when they are complete: the first signal ends it and leaves no
-    /// partial file.
+    /// Starts listening for signals during a command that replaces its output files only when they are complete. The
+    /// first signal ends the program and leaves no partial file.
     pub(crate) fn end_at_once(as_json: bool) -> Result<(), Failure> {
         let mut signals = signals()?;
         let listen = move || {
@@ -80,19 +80,19 @@ impl Interrupt {
         &self.stop
     }
 
-    /// Notes that there is a video to finish from now on.
+    /// Records that there is a video to finish: from now on, the first signal does not end the program.
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
 }
 
-/// Returns the signals that end the program.
+/// Registers the signals that end the program.
 fn signals() -> Result<Signals, Failure> {
     let hangup = (!ignores_hangup()).then_some(SIGHUP);
     Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)).map_err(Failure::Signals)
 }
 
-/// Returns whether SIGHUP is ignored, which a process inherits. Only Linux reports it.
+/// Returns whether this process inherited SIGHUP as ignored, which Linux reports in `/proc`. Elsewhere returns false.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

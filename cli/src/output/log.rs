@@ -7,7 +7,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{fmt, registry};
 
-/// Starts logging. `RUST_LOG` wins over the options.
+/// Starts logging. `RUST_LOG` overrides the options.
 pub(crate) fn start(verbose: u8, quiet: u8) {
     let own = match (verbose, quiet) {
         (0, 0) => LevelFilter::INFO,

@@ -1,4 +1,4 @@
-//! Progress of a video: a bar on a terminal, a line every few seconds elsewhere.
+//! Progress of a video: a bar if stderr is a terminal, otherwise a log line every 5 s.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use panoweave::ops::colour::Colours;
 use panoweave::video::Progress;
 use tracing::Level;
 
-/// Interval between drawings of the bar and measurements of speed.
+/// Interval at which the bar is drawn.
 const DRAWN: Duration = Duration::from_millis(500);
 
-/// Interval between lines if stderr is no terminal.
+/// Interval between log lines if stderr is not a terminal.
 const LINES: Duration = Duration::from_secs(5);
 
-/// Shows progress on stderr, unless `-q` is given.
+/// Shows the progress of a video on stderr, unless `-q` is given.
 pub(crate) struct Meter {
     bar: Option<ProgressBar>,
     expected: Option<u64>,
@@ -70,7 +70,7 @@ impl Meter {
     }
 }
 
-/// Formats the colour factors: red, green and blue of both cameras, and gammas other than 1.
+/// Formats the colour correction of both cameras: the gains of red, green and blue, and a gamma other than 1.
 fn colours(Colours { left, right }: Colours) -> String {
     let [left, right] = [left, right].map(|Colour { gain, gamma }| {
         let gamma = if gamma == 1.0 { String::new() } else { format!(" ^{gamma:.2}") };

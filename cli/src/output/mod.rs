@@ -18,12 +18,12 @@ use serde::Serialize;
 
 use crate::output::failure::Failure;
 
-/// Prints to stdout. A reader that closes the pipe early (`| head`) is no error.
+/// Prints to stdout. A reader that closes the pipe early (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_with(|out| out.write_all(text.as_bytes()))
 }
 
-/// Prints the output of `write`, as [`print()`] does.
+/// Calls `write` with a buffered stdout. Like [`print()`], ignores a closed pipe.
 pub(crate) fn print_with(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>,
 ) -> Result<(), Failure> {
@@ -41,7 +41,8 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Checks that `file` is writable and is none of `inputs`.
+/// Checks that `file` can be written: it is a regular file or does not exist, its folder exists, and it is none of
+/// `inputs`.
 pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     let name = || file.to_owned();
     if names_folder(file) {
@@ -55,7 +56,7 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
                 return Err(Failure::OutputIsInput { file: name() });
             }
         }
-        // Other problems show when the file is written.
+        // The file does not exist, or writing it will report the error.
         Err(_) => {}
     }
     let folder = folder_of(file);
@@ -70,18 +71,18 @@ pub(crate) fn same(a: &Path, b: &Path) -> bool {
     identity(a).is_some_and(|a| identity(b) == Some(a))
 }
 
-/// Returns device and inode of a file or folder, which all its names share, hard links too.
+/// Returns the device and inode numbers of a file or folder. All its names, including hard links, share them.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let found = fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
     Some((found.dev(), found.ino()))
 }
 
-/// Returns whether both paths would be the same file: by identity if it exists, otherwise by location.
+/// Returns whether both paths name the same file, which need not exist yet: same inode, or same folder and name.
 pub(crate) fn would_be_same(a: &Path, b: &Path) -> bool {
     same(a, b) || place(a).is_some_and(|a| place(b) == Some(a))
 }
 
-/// Returns the location of a file that need not exist yet, to compare outputs with each other.
+/// Returns the absolute path of a file that need not exist yet. Its folder must exist.
 pub(crate) fn place(file: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))
 }

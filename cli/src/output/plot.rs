@@ -1,5 +1,5 @@
-//! Plots values over time as SVG: stacked panels with one time axis, the minimum of each marked. An infinite value is
-//! a dot on the panel's upper edge.
+//! Plots values over time as SVG. The panels are stacked and share a time axis; each marks its minimum. An infinite
+//! value is a dot on the panel's upper edge.
 //!
 //! There is no PNG output, because text needs fonts, which an SVG viewer has and this program does not.
 
@@ -9,18 +9,19 @@ use std::path::Path;
 use crate::output::failure::Failure;
 
 const WIDTH: f64 = 960.0;
-/// Height of a panel, and the gap between two.
+/// Height of a panel.
 const PANEL: f64 = 200.0;
+/// Gap between two panels.
 const GAP: f64 = 36.0;
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 52.0;
 
-/// Maximum number of points of a curve. Longer curves draw the minimum and maximum of neighbouring values.
+/// Maximum number of points of a curve. A longer curve is reduced to the minimum and maximum of each group of values.
 const MAX_POINTS: usize = 2000;
 
-/// Values over time.
+/// A panel of the plot: a curve of values over time.
 pub(crate) struct Panel {
     /// The quantity and its unit.
     pub(crate) label: &'static str,
@@ -33,10 +34,10 @@ pub(crate) struct Panel {
     pub(crate) colour: &'static str,
 }
 
-/// Rejects names with another format's extension.
+/// Rejects file names that do not end in `.svg`.
 pub(crate) fn check_name(file: &Path) -> Result<(), Failure> {
     let svg = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-    let expected = "the name of a plot must end in .svg; `ffmpeg -i plot.svg plot.png` or any browser converts it";
+    let expected = "the name of a plot must end in .svg; `ffmpeg -i plot.svg plot.png` or a browser can convert an SVG file to PNG";
     if svg { Ok(()) } else { Err(Failure::OutputName { file: file.to_owned(), expected }) }
 }
 
@@ -56,12 +57,13 @@ struct Axis {
 }
 
 impl Axis {
-    /// Covers the finite values, widened to round numbers.
+    /// Creates an axis between two round numbers that covers the finite values. `most` is the largest possible value,
+    /// `marks` the approximate number of ticks.
     fn around(values: impl Iterator<Item = f64> + Clone, most: Option<f64>, marks: f64) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
         let high = most.unwrap_or_else(|| finite.fold(f64::NEG_INFINITY, f64::max));
-        // There is no finite value, or a single one.
+        // Without finite values, the axis is from 0 to 1. It has a minimum length, in case all values are equal.
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
         let least = (1e-3 * high.abs()).max(1e-4);
         let (low, high) = if high - low < least { (high - least, high) } else { (low, high) };
@@ -70,7 +72,7 @@ impl Axis {
         Self { from, to: most.unwrap_or(to), step }
     }
 
-    /// Covers the times from the first to the last.
+    /// Creates the axis from the first time to the last.
     fn of_times(times: &[f64]) -> Self {
         let (from, last) = (times.first().copied().unwrap_or(0.0), times.last().copied());
         let to = last.filter(|to| *to > from).unwrap_or(from + 1.0);
@@ -177,7 +179,7 @@ fn draw_panel(
         "identical".to_owned()
     };
     let (x, y) = (column(times[worst]), row(value));
-    // There is no curve below the mark if there is room.
+    // The text is below the minimum, where there is no curve, if there is room.
     let (anchor, dx) = if x > (LEFT + right) / 2.0 { ("end", -10.0) } else { ("start", 10.0) };
     let line = if y + 18.0 < bottom { y + 16.0 } else { (y - 8.0).max(top + 14.0) };
     writeln!(
@@ -213,7 +215,7 @@ fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // XML knows no others below a space.
+            // XML forbids most control characters.
             c if c < ' ' => out.push('\u{fffd}'),
             c => out.push(c),
         }

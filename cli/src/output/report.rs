@@ -1,4 +1,4 @@
-//! Errors for the user: one sentence, JSON, or the place in a text file.
+//! Reports errors to the user: as one sentence, as JSON, or with the position in a text file.
 //!
 //! Most messages contain the remedy, so they are one line. An error at a line of a rig, a homography or a trajectory
 //! also shows that line.
@@ -41,7 +41,7 @@ pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
     }
     let text = error.to_string();
     complain(&text);
-    // clap's text begins with the sentence and continues with hints.
+    // clap's text is a sentence, an empty line, and hints. The JSON contains only the sentence.
     let sentence = text.split("\n\n").next().unwrap_or_default();
     let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence);
@@ -52,7 +52,7 @@ fn finish(kind: Kind, message: &str, as_json: bool) -> ExitCode {
     if as_json {
         let error =
             json!({ "message": message, "kind": kind.name(), "exit_code": kind.exit_code() });
-        // If stdout failed, there is no other place to report it.
+        // The message is already on stderr, so a failure of stdout is ignored.
         let _ = output::print_json(&json!({ "error": error }));
     }
     ExitCode::from(kind.exit_code())
@@ -63,10 +63,10 @@ fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Longest line that is shown, in bytes.
+/// Maximum length in bytes of a line of a text file that is shown.
 const MAX_SHOWN: usize = 200;
 
-/// An error at a place in a text file.
+/// A failure and its position in a text file.
 struct Snippet<'a> {
     failure: &'a Failure,
     source: NamedSource<String>,
@@ -92,7 +92,7 @@ impl<'a> Snippet<'a> {
         let before: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
         let before = before + content[before..].find(word).unwrap_or(0);
         let end = if word.is_empty() { content.trim_end().len() } else { before + word.len() };
-        // A line that fills the terminal several times does not help.
+        // A line that would fill the terminal is not shown.
         if content.len() > MAX_SHOWN {
             return None;
         }
@@ -111,7 +111,8 @@ impl<'a> Snippet<'a> {
     }
 }
 
-/// Reads the file with the error again; it may have changed or vanished. Replaces each terminal control byte.
+/// Reads the file with the error again, or returns `None` if it is gone, too large or not text. Replaces control
+/// characters, which could change the terminal.
 fn read_again(file: &Path) -> Option<String> {
     let there = std::fs::metadata(file).ok().filter(|m| m.is_file() && m.len() <= TEXT_LIMIT);
     let text = there.and_then(|_| std::fs::read_to_string(file).ok())?;

@@ -20,7 +20,8 @@ impl Stages {
         Self { times: Vec::new() }
     }
 
-    /// Runs a stage, possibly one that has run before. The spinner shows only on a terminal.
+    /// Runs a stage. Adds its time to that of earlier stages with the same name. Shows a spinner if stderr is a
+    /// terminal.
     pub(crate) fn run<T>(
         &mut self,
         name: &'static str,
@@ -57,7 +58,7 @@ impl Stages {
     }
 }
 
-/// Returns milliseconds with three decimal places.
+/// Returns a time in milliseconds, rounded to three decimal places.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -1,4 +1,5 @@
-//! `panoweave compare`: pictures against external reference values, videos against an oracle, and rejected inputs.
+//! Tests `panoweave compare`: pictures against reference values of scikit-image, videos against their frames compared
+//! as pictures, and rejected inputs.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::Folder;
 use crate::video::{Ffmpeg, flat, y4m};
 
-/// Returns 10 · log10(255² / mean square).
+/// Returns the PSNR in dB: 10 · log10(255² / mean squared difference).
 fn psnr(a: &[u8], b: &[u8]) -> f64 {
     let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
     10.0 * (255.0 * 255.0 / (a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64)).log10()
@@ -52,7 +53,7 @@ fn numbers_are_those_of_scikit_image() {
             name => match distorted(name, &reference) {
                 Some(picture) => picture,
                 None if file.exists() => Picture::open(file).unwrap(),
-                // This distortion needs an encoder and is not stored.
+                // This distortion needs an encoder, and its picture is not in the test data.
                 None => continue,
             },
         };
@@ -84,7 +85,7 @@ fn the_map_is_gray_and_smaller() {
     let folder = Folder::new();
     let grey = |level| Picture::filled(40, 30, Rgba8::opaque(level, level, level));
     grey(100).save(folder.path("a.png")).unwrap();
-    // Only the left part differs.
+    // Only the ten left columns differ.
     let mut b = grey(100);
     for row in b.pixels_mut().chunks_mut(40) {
         row[..10].fill(Rgba8::opaque(200, 200, 200));
@@ -95,7 +96,8 @@ fn the_map_is_gray_and_smaller() {
     // The PNG's first chunk: width, height, depth 8, and colour type 0, which is gray.
     assert_eq!(&bytes[16..26], &[0, 0, 0, 30, 0, 0, 0, 20, 8, 0]);
     let map = folder.picture("map.png");
-    // From the formula for two flat areas. The window of column 0 covers columns 0 to 10 of the pictures.
+    // The SSIM of two flat areas with the levels 100 and 200, by the formula. The window of the map's column 0 covers
+    // columns 0 to 10 of the pictures, all but one of which differ, so its SSIM is close to this.
     let flat = (2.0 * 100.0 * 200.0 + 6.5025) / (100.0 * 100.0 + 200.0 * 200.0 + 6.5025);
     let levels = |row: usize| &map.pixels()[row * 30..][..30];
     for row in 0..20 {
@@ -148,7 +150,7 @@ fn gates_have_an_exit_code() {
     }
 }
 
-/// Returns Y4M frames of noise, and the same frames with more noise on top.
+/// Returns the levels of 40×30 frames of noise, and of the same frames with noise added.
 fn noisy(frames: u64) -> [Vec<Vec<u8>>; 2] {
     let mut random = Random::new(3);
     let mut frame = |noise: i64, of: Option<&Vec<u8>>| -> Vec<u8> {
@@ -163,7 +165,7 @@ fn noisy(frames: u64) -> [Vec<Vec<u8>>; 2] {
             .collect()
     };
     let a: Vec<_> = (0..frames).map(|_| frame(0, None)).collect();
-    // The third frame is the worst; the fourth is identical.
+    // The added noise is strongest in the third frame. The fourth frame is unchanged.
     let noise = |i: usize| [2, 4, 16, 0, 3][i % 5];
     let b = a.iter().enumerate().map(|(i, a)| frame(noise(i), Some(a))).collect();
     [a, b]
@@ -194,7 +196,7 @@ fn videos_are_compared_frame_by_frame() {
         let exact = psnr(&a[n], &b[n]);
         squares += 10.0_f64.powf(-exact / 10.0) / 5.0;
         assert!(number(n + 1, 3) == exact || (number(n + 1, 3) - exact).abs() < 1e-6, "{csv}");
-        // Compare each frame as two pictures.
+        // Compare the frames as two pictures, too.
         for (name, levels) in [("a.png", &a[n]), ("b.png", &b[n])] {
             let pixels = levels.iter().map(|&level| Rgba8::opaque(level, level, level)).collect();
             Picture::from_pixels(40, 30, pixels).unwrap().save(folder.path(name)).unwrap();
@@ -220,7 +222,7 @@ fn videos_are_compared_frame_by_frame() {
     assert!(table.starts_with("frames     5\nssim_gray  mean 0."), "{table}");
     assert!(table.contains("in frame 2\npsnr_gray  mean "), "{table}");
 
-    // The gate applies to the worst frame, not to the mean.
+    // The limit applies to the worst frame, not to the mean.
     let worst = number(3, 2);
     for (least, code) in [(worst - 1e-6, 0), (worst + 1e-6, 5)] {
         let done = folder.words(&format!("compare a.y4m b.y4m --device cpu --fail-below {least}"));
@@ -333,8 +335,8 @@ fn what_cannot_be_compared() {
         ),
         ("left.png missing.png", "input", "missing.png: cannot be read"),
         ("rig.toml missing.mp4", "input", "rig.toml: "),
-        ("left.png a.y4m", "input", "left.png is a picture but a.y4m a video"),
-        ("a.y4m left.png", "input", "left.png is a picture but a.y4m a video"),
+        ("left.png a.y4m", "input", "left.png is a picture but a.y4m is a video"),
+        ("a.y4m left.png", "input", "left.png is a picture but a.y4m is a video"),
         ("a.y4m wide.y4m", "input", "frames of 40×30 pixels with frames of 42×30"),
         ("small.y4m small.y4m", "input", "pictures of 20×10 pixels"),
         ("a.y4m none.y4m", "input", "none.y4m: no frames"),

@@ -1,4 +1,4 @@
-//! Exit codes for devices that are missing, fail, or are lost.
+//! Tests the exit codes for devices that are missing, fail, or are lost.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `panoweave features` on a small picture.
+//! Tests `panoweave features` on a small picture.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;

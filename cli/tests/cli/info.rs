@@ -1,4 +1,4 @@
-//! `panoweave info`, help and version.
+//! Tests `panoweave info`, `--help` and `--version`.
 
 use std::io::Read;
 use std::process::Stdio;

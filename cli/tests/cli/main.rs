@@ -88,7 +88,7 @@ impl Folder {
         Picture::open(self.path(name)).unwrap()
     }
 
-    /// Returns the program as a command, ready to run.
+    /// Returns a command that runs the program in the folder.
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_panoweave"));
         command

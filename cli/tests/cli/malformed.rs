@@ -1,4 +1,4 @@
-//! Invalid options and files: each gives exit code 2 and one message that names the cause.
+//! Tests invalid options and files: each gives exit code 2 and one message that names the cause.
 
 use std::time::{Duration, Instant};
 
@@ -33,10 +33,10 @@ fn option_values() {
     let stitch = "stitch left.png right.png -o o.png --device cpu";
     let lut = "warp -o o.safetensors --device cpu";
     let cases = [
-        (format!("{stitch} --warp planes --size 0x0"), "1 to 32768 pixels a side"),
-        (format!("{stitch} --warp planes --size 99999999x1"), "1 to 32768 pixels a side"),
+        (format!("{stitch} --warp planes --size 0x0"), "1 to 32768 pixels"),
+        (format!("{stitch} --warp planes --size 99999999x1"), "1 to 32768 pixels"),
         (format!("{stitch} --warp planes --size 99999999999999999999x1"), "1 to 32768 pixels"),
-        (format!("{stitch} --warp planes --size 32768x32768"), "at most 67108864 in all"),
+        (format!("{stitch} --warp planes --size 32768x32768"), "at most 67108864"),
         (format!("{stitch} --warp planes --size 64"), "such as 3840x2160"),
         (format!("{stitch} --warp planes --size x"), "such as 3840x2160"),
         (format!("{stitch} --warp planes --size 64x"), "such as 3840x2160"),
@@ -52,13 +52,13 @@ fn option_values() {
         (format!("{stitch} --rig rig.toml --gain-left nan"), "from 0 to 1000"),
         (format!("{stitch} --rig rig.toml --gain-left inf"), "from 0 to 1000"),
         (format!("{stitch} --rig rig.toml --gain-left=-1"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain-right 1,2"), "three as R,G,B"),
-        (format!("{stitch} --rig rig.toml --gain-right 1,2,3,4"), "three as R,G,B"),
+        (format!("{stitch} --rig rig.toml --gain-right 1,2"), "three numbers as R,G,B"),
+        (format!("{stitch} --rig rig.toml --gain-right 1,2,3,4"), "three numbers as R,G,B"),
         (format!("{stitch} --rig rig.toml --gain-right 1,,3"), "from 0 to 1000"),
         (format!("{stitch} --rig rig.toml --gain-right 1,1,1e9"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gamma-left 0"), "over 0, up to 100"),
-        (format!("{stitch} --rig rig.toml --gamma-left NaN"), "over 0, up to 100"),
-        (format!("{stitch} --rig rig.toml --gamma-right x"), "over 0, up to 100"),
+        (format!("{stitch} --rig rig.toml --gamma-left 0"), "greater than 0 and at most 100"),
+        (format!("{stitch} --rig rig.toml --gamma-left NaN"), "greater than 0 and at most 100"),
+        (format!("{stitch} --rig rig.toml --gamma-right x"), "greater than 0 and at most 100"),
         (format!("{stitch} --rig rig.toml --power medium"), "possible values: exact, fast, table"),
         ("features left.png --window 6".to_owned(), "odd number of pixels, 3 to 31"),
         ("features left.png --window 33".to_owned(), "odd number of pixels, 3 to 31"),
@@ -98,7 +98,7 @@ fn option_combinations() {
         (format!("{stitch} --rig rig.toml --homography shift.txt"), "cannot be used with"),
         (format!("{stitch} --rig rig.toml --size 64x32"), "cannot be used with"),
         (format!("{stitch} --warp planes"), "give --size WxH"),
-        (format!("{stitch} --warp rig.safetensors --size 64x32"), "says its own size"),
+        (format!("{stitch} --warp rig.safetensors --size 64x32"), "stores its own size"),
         (format!("{stitch} --rig rig.toml -v -q"), "cannot be used with"),
         (lut.to_owned(), "--rig <FILE>|--homography <FILE>|--import <DIR>"),
         ("warp --rig rig.toml".to_owned(), "--output"),
@@ -203,7 +203,7 @@ fn files_that_cannot_be_written() {
         (format!("{lut} rig.toml"), "it is an input too"),
         (format!("{lut} none/o"), "the folder none does not exist"),
         (format!("{lut} planes"), "it is a folder"),
-        (format!("{lut} /dev/null"), "it is no regular file"),
+        (format!("{lut} /dev/null"), "it is not a regular file"),
         (format!("{lut} o.safetensors --export left.png"), "cannot be written"),
         (format!("{lut} new --export new"), "two outputs have this name"),
         (

@@ -1,4 +1,5 @@
-//! Photos with externally computed homographies: `scenes` and `stitch_ref/pairs.csv` of the test data.
+//! Tests `stitch` and `warp` on photos whose homographies are known. The photos are in `scenes` of the test data, the
+//! homographies in `stitch_ref/pairs.csv`.
 
 use std::path::PathBuf;
 
@@ -31,7 +32,8 @@ fn pair(scene: &str, left: &str) -> Option<Pair> {
     })
 }
 
-/// Stitches a pair and checks the size, the coverage, and that the left photo is unchanged where only it contributes.
+/// Stitches a pair of photos. Checks the size and the coverage of the panorama, and that it shows the left photo
+/// unchanged outside the overlap.
 fn check(scene: &str, left: &str) {
     let Some(pair) = pair(scene, left) else { return };
     let folder = Folder::new();

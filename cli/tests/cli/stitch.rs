@@ -1,4 +1,4 @@
-//! `panoweave stitch` on small pictures.
+//! Tests `panoweave stitch` on small pictures.
 
 use panoweave::frame::Rgba8;
 
@@ -36,7 +36,7 @@ fn a_homography_leaves_the_left_picture_as_it_is() {
             assert_eq!(at(64 - x, 31 - y), right.pixels()[(29 - y) * 40 + 39 - x]);
         }
     }
-    // Left of the right picture and below the left one there is no source.
+    // Neither picture covers the panorama's bottom left corner.
     assert_eq!(at(0, 31), Rgba8::BLACK);
 }
 
@@ -44,7 +44,7 @@ fn a_homography_leaves_the_left_picture_as_it_is() {
 fn prints_one_line() {
     let folder = Folder::new();
     let line = folder.quiet(&format!("{BASE} --homography shift.txt -o pano.png"));
-    let (start, end) = line.split_once(" seen by more than one, ").unwrap();
+    let (start, end) = line.split_once(" seen by several cameras, ").unwrap();
     insta::assert_snapshot!(start, @"pano.png: 65×32 pixels, 95.2 % filled, 20.2 %");
     assert!(end.ends_with(" ms on CPU\n"), "{line:?}");
     assert_eq!(line.lines().count(), 1);
@@ -89,7 +89,7 @@ fn options_reach_the_kernel() {
     assert!(black.iter().all(|&pixel| pixel == Rgba8::BLACK));
     let red = stitch("--gain-left 1,0,0 --gain-right 1,0,0");
     assert!(red.iter().zip(&plain).all(|(red, plain)| *red == Rgba8::opaque(plain.r, 0, 0)));
-    // Each side has its own gain.
+    // A gain for the left camera does not change the right one.
     let left_dark = stitch("--gain-left 0");
     let middle = |row: usize, x: usize| row * 64 + x;
     assert_eq!(left_dark[middle(16, 8)], Rgba8::BLACK);
@@ -131,7 +131,7 @@ fn a_seam_is_asked_for() {
     });
     let one = one.count();
     assert!(one > 28 * 15 * 2 / 3, "{one}");
-    // Outside the overlap nothing changes.
+    // Outside the overlap, a seam changes nothing.
     for (at, pixel) in feathered.iter().enumerate() {
         let (x, y) = (at % 65, at / 65);
         if !((25..40).contains(&x) && (2..30).contains(&y)) {
@@ -170,7 +170,7 @@ fn colours_are_matched() {
     let folder = Folder::new();
     let bright = folder.picture("left.png");
     let (width, height) = (bright.width(), bright.height());
-    // Both cameras see the same, shifted; the right one is at two thirds of the level.
+    // Both pictures show the same scene, shifted. The levels of the right one are two thirds of the scene's.
     let at = |x: usize, y: usize| (60 + (x * 3 + y * 2) % 90) as u8;
     let picture = |shift: [usize; 2], of: fn(u8) -> u8| {
         let pixel = |i: usize| of(at(i % 40 + shift[0], i / 40 + shift[1]));
@@ -182,7 +182,7 @@ fn colours_are_matched() {
     let step = |options: &str| {
         folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
         let found = folder.picture("out.png").into_pixels();
-        // The ratio of a stitched level to its scene level, at a pixel that one camera alone covers.
+        // The ratio of the panorama's level to the scene's, at a pixel that only one camera covers.
         let ratio = |x: usize, y: usize| f64::from(found[y * 65 + x].g) / f64::from(at(x, y));
         ratio(50, 20) / ratio(10, 20)
     };

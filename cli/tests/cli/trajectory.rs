@@ -1,5 +1,5 @@
-//! `panoweave trajectory resample`: a recorded path against numpy's results, and small paths that can be checked by
-//! hand.
+//! Tests `panoweave trajectory resample`: a recorded path against numpy's results, and small paths that can be checked
+//! by hand.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -47,7 +47,7 @@ fn a_recorded_path_is_as_numpy_has_it() {
             .chain([golden.as_os_str()]),
     );
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
-    let said = "out.csv: 788 rows of 7 values from 3000, 0 clamped to its ends, on CPU\n";
+    let said = "out.csv: 788 rows of 7 values from 3000 input rows, 0 before the first or after the last time, on CPU\n";
     assert_eq!(done.stdout, said);
     let written = String::from_utf8(folder.read("out.csv")).unwrap();
     assert!(written.starts_with("t,tx,ty,tz,qx,qy,qz,qw\n"), "{written}");
@@ -86,7 +86,10 @@ fn frames_of_a_rate() {
     let folder = folder();
     let line = "trajectory resample path.csv --fps 2 --device cpu -o";
     let said = folder.quiet(&format!("{line} frames.csv"));
-    assert_eq!(said, "frames.csv: 7 rows of 2 values from 3, 0 clamped to its ends, on CPU\n");
+    assert_eq!(
+        said,
+        "frames.csv: 7 rows of 2 values from 3 input rows, 0 before the first or after the last time, on CPU\n"
+    );
     let expected =
         "t,pan,tilt\n10,0,5\n10.5,5,5\n11,10,5\n11.5,15,2.5\n12,20,0\n12.5,25,-2.5\n13,30,-5\n";
     assert_eq!(String::from_utf8(folder.read("frames.csv")).unwrap(), expected);
@@ -104,7 +107,7 @@ fn times_of_a_file_in_any_order_and_beyond_the_ends() {
     let done = folder.words(&format!("{line} -o -"));
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(done.stdout, "t,pan,tilt\n12,20,0\n9.5,0,5\n11,10,5\n14,30,-5\n");
-    assert!(done.stderr.contains("4 rows of 2 values from 3, 2 clamped"), "{done:?}");
+    assert!(done.stderr.contains("4 rows of 2 values from 3 input rows, 2 before"), "{done:?}");
     assert_eq!(folder.quiet(&format!("-q {line} -o -")), done.stdout);
 
     let json = folder.words(&format!("--json {line} -o out.csv"));
@@ -146,8 +149,8 @@ fn what_cannot_be_read_or_written_is_refused() {
         ("path.csv --fps 30 -o no/o.csv", "output", "the folder no does not exist"),
         ("path.csv --fps 30 -o .", "output", "it is a folder"),
         ("path.csv --fps 30 -o -", "usage", "both write to standard output"),
-        ("path.csv --fps 0 -o o.csv", "usage", "a frame rate is a number"),
-        ("path.csv --fps -1 -o o.csv", "usage", "a frame rate is a number"),
+        ("path.csv --fps 0 -o o.csv", "usage", "a frame rate must be a number"),
+        ("path.csv --fps -1 -o o.csv", "usage", "a frame rate must be a number"),
         ("path.csv -o o.csv", "usage", "--fps"),
         ("path.csv --fps 30 --times times.csv -o o.csv", "usage", "cannot be used with"),
         ("path.csv --fps 30", "usage", "--output"),
@@ -193,7 +196,7 @@ fn a_wrong_word_is_shown_in_its_line() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let folder = Folder::new();
-    // More than a pipe holds.
+    // The output is larger than a pipe's buffer.
     folder.write("long.csv", "t,x\n0,0\n1000,1\n");
     let mut command = folder.command();
     command.args("trajectory resample long.csv --fps 100 --device cpu -o -".split(' '));

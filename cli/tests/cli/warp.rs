@@ -1,4 +1,4 @@
-//! `panoweave warp` and `panoweave warp inspect`.
+//! Tests `panoweave warp` and `panoweave warp inspect`.
 
 use panoweave::warp::{MESH_ERROR, Mesh, Warp};
 use serde_json::json;
@@ -14,7 +14,7 @@ fn a_rig_on_its_own_canvas_and_on_another() {
     let half = Warp::open(folder.path("half.safetensors")).unwrap();
     assert_eq!(half.size() * 2, whole.size());
     let (whole, half) = (whole.stats(), half.stats());
-    // Both show the same view.
+    // Both warps show the same area, so the cameras cover the same fractions.
     for (a, b) in whole.cameras.iter().zip(&half.cameras) {
         assert!((a.coverage - b.coverage).abs() < 0.05, "{whole:?} {half:?}");
     }
@@ -61,7 +61,7 @@ fn planes_that_are_exported_replace_no_other_file() {
         assert!(done.code == Some(2) && done.stderr.contains(words), "{line}: {done:?}");
         assert_eq!(folder.read("rig.safetensors"), warp, "{line}");
     };
-    // The warp itself, through a link and by name.
+    // The file of a plane is a link to the warp file, which is the input or the output; then it is the input itself.
     std::fs::remove_file(&plane).unwrap();
     std::os::unix::fs::symlink("../rig.safetensors", &plane).unwrap();
     refused("warp --warp rig.safetensors --export planes -o o.safetensors", "it is an input");
@@ -90,7 +90,7 @@ fn inspect_says_what_there_is() {
     right     40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
     filled    95.2 %
     overlap   20.2 % within 15×28 pixels at column 25, row 2
-    mesh      none; would take 0.01 MB beside planes of 0.05, to within 0.03125 pixels: 5 tiles of one patch, 0 of 4, 0 of 16, 0 pixel by pixel
+    mesh      not stored; would take 0.01 MB (planes: 0.05 MB), within 0.03125 source pixels; of the cameras' tiles, 5 with 1 patch, 0 with 4, 0 with 16, 0 with one position per pixel
     made from
       1.0 0.0 25.0
       0.0 1.0 2.0
@@ -143,8 +143,8 @@ fn a_file_keeps_its_mesh_where_asked() {
     let text = folder.quiet("warp inspect fine.safetensors");
     let line = text.lines().find(|line| line.starts_with("mesh ")).unwrap();
     let bytes = fine.mesh().unwrap().bytes() as f64 / 1e6;
-    assert!(line.contains(&format!("mesh      {bytes:.2} MB beside planes of 0.05")), "{text}");
-    assert!(line.contains("to within 0.001 pixels"), "{text}");
+    assert!(line.contains(&format!("mesh      {bytes:.2} MB (planes: 0.05 MB)")), "{text}");
+    assert!(line.contains("within 0.001 source pixels"), "{text}");
     let json = folder.words("--json warp inspect meshed.safetensors").json();
     assert_eq!((&json["mesh_saved"], &json["mesh"]["error"]), (&json!(true), &json!(0.03125)));
 
@@ -154,10 +154,10 @@ fn a_file_keeps_its_mesh_where_asked() {
     let done = folder.words("warp --warp plain.safetensors --size 32x16 -o no.safetensors");
     assert_eq!(done.code, Some(2), "{done:?}");
 
-    // A panorama is the same with a stored mesh as with one made on demand. A stored mesh that is too coarse is not
-    // used.
+    // A stored mesh gives the same panorama as a mesh that the stitch computes. A stored mesh that is too coarse is
+    // not used.
     let done = folder.words("warp --warp meshed.safetensors --mesh 4 -o coarse.safetensors");
-    assert!(done.stderr.contains("no mesh coarser than 0.03125"), "{done:?}");
+    assert!(done.stderr.contains("a mesh that is coarser than 0.03125"), "{done:?}");
     let stitch = "stitch left.png right.png --device cpu";
     for name in ["plain", "meshed"] {
         folder.quiet(&format!("{stitch} --lookup mesh --warp {name}.safetensors -o {name}.png"));
@@ -173,7 +173,7 @@ fn a_file_keeps_its_mesh_where_asked() {
     for error in ["0", "-1", "nan", "inf", "much"] {
         let done = folder.words(&format!("warp --rig rig.toml --mesh={error} -o no.safetensors"));
         assert_eq!(done.code, Some(2), "{error}");
-        assert!(done.stderr.contains("over 0, such as 0.03125"), "{}", done.stderr);
+        assert!(done.stderr.contains("greater than 0, such as 0.03125"), "{}", done.stderr);
     }
 }
 

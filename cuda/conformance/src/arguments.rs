@@ -20,7 +20,7 @@ pub struct Mixed {
     pub bytes: [u8; 2],
 }
 
-/// A struct that is passed by value after an argument of one byte, and aligned to 16 bytes.
+/// A A A struct with an alignment of 16 bytes. Kernels take it by value, after an argument of one byte. an argument of one byte, and aligned to 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C, align(16))]
 pub struct Aligned {
@@ -28,21 +28,21 @@ pub struct Aligned {
     pub words: [u32; 8],
 }
 
-/// Writes back a struct that is passed by value, in the first thread.
+/// The first thread writes back a struct that is passed by value.
 #[kernel]
 pub fn by_value(value: Mixed, out: SliceMut<Mixed>) {
     if global_rank() == 0 && out.len() >= 1 {
-        // SAFETY: in bounds, and only one thread writes.
+        // SAFETY: the accesses are in bounds, and only one thread writes.
         unsafe { out.store(0, value) };
     }
 }
 
-/// Writes back one-byte arguments and the aligned struct between them, in the first thread.
+/// The first thread writes back the aligned struct and the one-byte arguments before and after it.
 #[kernel]
 pub fn by_value_aligned(before: u8, value: Aligned, after: u8, out: SliceMut<Aligned>) {
     if global_rank() == 0 && out.len() >= 2 {
         let bytes = [u32::from(before), u32::from(after), 0, 0, 0, 0, 0, 0];
-        // SAFETY: in bounds, and only one thread writes.
+        // SAFETY: the accesses are in bounds, and only one thread writes.
         unsafe {
             out.store(0, value);
             out.store(1, Aligned { words: bytes });
@@ -50,7 +50,7 @@ pub fn by_value_aligned(before: u8, value: Aligned, after: u8, out: SliceMut<Ali
     }
 }
 
-/// Writes back the bits of each scalar, in the first thread.
+/// The first thread writes back the bits of each scalar.
 #[kernel]
 pub fn scalars(
     a: u8,
@@ -66,7 +66,7 @@ pub fn scalars(
     out: SliceMut<u64>,
 ) {
     if global_rank() == 0 && out.len() >= 10 {
-        // SAFETY: in bounds, and only one thread writes.
+        // SAFETY: the accesses are in bounds, and only one thread writes.
         unsafe {
             out.store(0, a.into());
             out.store(1, b.into());
@@ -82,11 +82,12 @@ pub fn scalars(
     }
 }
 
-/// Writes back the elements of each vector and of a matrix, by columns, in the first thread.
+/// The first thread writes back the elements of the vectors, and those of the matrix column by
+/// column.
 #[kernel]
 pub fn vectors(a: Vec2, b: Vec3, c: UVec2, d: IVec2, e: DVec2, f: DMat3, out: SliceMut<f64>) {
     if global_rank() == 0 && out.len() >= 20 {
-        // SAFETY: in bounds, and only one thread writes.
+        // SAFETY: the accesses are in bounds, and only one thread writes.
         unsafe {
             out.store(0, a.x.into());
             out.store(1, a.y.into());
@@ -116,7 +117,7 @@ pub fn vectors(a: Vec2, b: Vec3, c: UVec2, d: IVec2, e: DVec2, f: DMat3, out: Sl
 #[kernel(dims(3))]
 pub fn nothing() {}
 
-/// Writes `value` + 1 to the element of each thread, without a check of the length.
+/// Each thread writes `value` + 1 to its element, without a bounds check.
 ///
 /// # Safety
 /// `out` must have an element for each thread of the grid.

@@ -14,7 +14,7 @@ macro_rules! accumulate {
         pub fn $name(input: Slice<$type>, out: SliceMut<$type>) {
             let at = global_rank();
             if at < input.len() && out.len() >= 3 {
-                // SAFETY: in bounds, and all accesses to `out` are atomic.
+                // SAFETY: the accesses are in bounds, and all accesses to `out` are atomic.
                 unsafe {
                     let value = input.load(at);
                     <$type>::atomic_add(out.atomic(0), value);
@@ -35,7 +35,7 @@ accumulate!(accumulate_u64, u64);
 pub fn accumulate_f32(input: Slice<f32>, out: SliceMut<f32>) {
     let at = global_rank();
     if at < input.len() && out.len() >= 1 {
-        // SAFETY: in bounds, and all accesses to `out` are atomic.
+        // SAFETY: the accesses are in bounds, and all accesses to `out` are atomic.
         unsafe { f32::atomic_add(out.atomic(0), input.load(at)) };
     }
 }
@@ -45,13 +45,13 @@ pub fn accumulate_f32(input: Slice<f32>, out: SliceMut<f32>) {
 pub fn tickets(counter: SliceMut<u32>, out: SliceMut<u32>) {
     let at = global_rank();
     if at < out.len() && counter.len() >= 1 {
-        // SAFETY: in bounds. All accesses to `counter` are atomic, and each thread writes its own
-        // element of `out`.
+        // SAFETY: the accesses are in bounds. All accesses to `counter` are atomic, and each thread
+        // writes its own element of `out`.
         unsafe { out.store(at, u32::atomic_add(counter.atomic(0), 1)) };
     }
 }
 
-/// Counts each of 64 values: first per block in shared memory, then over the grid.
+/// Counts the inputs modulo 64: first per block in shared memory, then over the grid.
 #[kernel(launch_bounds(256), barriers(2))]
 pub fn histogram(input: Slice<u8>, out: SliceMut<u32>) {
     const BINS: u32 = 64;
@@ -59,19 +59,19 @@ pub fn histogram(input: Slice<u8>, out: SliceMut<u32>) {
     let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
     let mut bin = rank;
     while bin < BINS {
-        // SAFETY: in bounds, and only one thread writes each bin.
+        // SAFETY: the accesses are in bounds, and only one thread writes each bin.
         unsafe { bins.store(bin, 0) };
         bin += threads;
     }
     thread::sync_threads();
     if at < input.len() {
-        // SAFETY: in bounds, and all accesses between the barriers are atomic.
+        // SAFETY: the accesses are in bounds, and all accesses between the barriers are atomic.
         unsafe { bins.atomic_add(u32::from(input.load(at)) % BINS, 1) };
     }
     thread::sync_threads();
     let mut bin = rank;
     while bin < BINS && bin < out.len() {
-        // SAFETY: in bounds, and nothing writes shared memory after the barrier.
+        // SAFETY: the accesses are in bounds, and nothing writes shared memory after the barrier.
         unsafe { u32::atomic_add(out.atomic(bin), bins.load(bin)) };
         bin += threads;
     }

@@ -24,19 +24,20 @@ pub fn reverse_dynamic(input: Slice<u32>, out: SliceMut<u32>) {
 fn reverse(tile: Shared<u32>, input: Slice<u32>, out: SliceMut<u32>) {
     let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
     if at < input.len() && rank < tile.len() {
-        // SAFETY: in bounds; each thread accesses only its own element until the barrier.
+        // SAFETY: the accesses are in bounds; each thread accesses only its own element until the
+        // barrier.
         unsafe { tile.store(rank, input.load(at)) };
     }
     thread::sync_threads();
     if at < out.len() && threads <= tile.len() {
-        // SAFETY: in bounds, and nothing writes shared memory after the barrier.
+        // SAFETY: the accesses are in bounds, and nothing writes shared memory after the barrier.
         unsafe { out.store(at, tile.load(threads - 1 - rank)) };
     }
 }
 
-/// Reverses the values within each block. Stores them to the tail of a tail of dynamic shared
-/// memory, and loads them from the whole array. The first thread writes the tail's length after the
-/// values.
+/// Reverses the values within each block. Stores them through a tail of a tail of dynamic shared
+/// memory, and loads them through the whole array. The first thread also writes the tail's length
+/// to `out`, after the values.
 #[kernel(launch_bounds(256), barriers(1))]
 pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
     let tile = shared::dynamic_shared_mem::<u32>();
@@ -47,25 +48,27 @@ pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
     // SAFETY: the array has three elements more than the block has threads.
     let tail = unsafe { tile.tail(1).tail(2) };
     if at < input.len() {
-        // SAFETY: in bounds; each thread accesses only its own element until the barrier.
+        // SAFETY: the accesses are in bounds; each thread accesses only its own element until the
+        // barrier.
         unsafe { tail.store(rank, input.load(at)) };
     }
     thread::sync_threads();
     if at < out.len() {
-        // SAFETY: in bounds, and nothing writes shared memory after the barrier.
+        // SAFETY: the accesses are in bounds, and nothing writes shared memory after the barrier.
         unsafe { out.store(at, tile.load(3 + threads - 1 - rank)) };
     }
     if at == 0 && out.len() > input.len() {
-        // SAFETY: in bounds, and only one thread writes it. The others write earlier elements.
+        // SAFETY: the accesses are in bounds, and only one thread writes it. The others write
+        // earlier elements.
         unsafe { out.store(input.len(), tail.len()) };
     }
 }
 
-/// The first thread writes the length of dynamic shared memory, as `u32` and as 16-byte elements.
+/// The first thread writes the length of dynamic shared memory, in `u32` and in 16-byte elements.
 #[kernel]
 pub fn dynamic_lengths(out: SliceMut<u32>) {
     if global_rank() == 0 && out.len() >= 2 {
-        // SAFETY: in bounds, and only one thread writes.
+        // SAFETY: the accesses are in bounds, and only one thread writes.
         unsafe {
             out.store(0, shared::dynamic_shared_mem::<u32>().len());
             out.store(1, shared::dynamic_shared_mem::<u128>().len());
@@ -92,7 +95,7 @@ pub fn rotate(input: Slice<u32>, out: SliceMut<u32>, rounds: u32) {
         round += 1;
     }
     if at < out.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, value) };
     }
 }
@@ -111,7 +114,7 @@ pub fn two_arrays(out: SliceMut<u32>) {
     thread::sync_threads();
     if at < out.len() {
         let other = threads - 1 - rank;
-        // SAFETY: in bounds, and nothing writes shared memory after the barrier.
+        // SAFETY: the accesses are in bounds, and nothing writes shared memory after the barrier.
         unsafe { out.store(at, words.load(other) + u32::from(bytes.load(rank))) };
     }
 }

@@ -8,7 +8,7 @@ macro_rules! bounded {
         $(#[$attribute])*
         pub fn $name(out: SliceMut<u32>) {
             if out.len() >= 1 {
-                // SAFETY: in bounds, and all accesses are atomic.
+                // SAFETY: the accesses are in bounds, and all accesses are atomic.
                 unsafe { atomic::AtomicAdd::atomic_add(out.atomic(0), 1) };
             }
         }

@@ -8,8 +8,8 @@ use crate::global_rank;
 /// The number of bytes that one thread compares or moves.
 pub const BYTES: usize = 40;
 
-/// Compares the first `n` bytes of both arrays. Writes 1 if they are equal, else 0, and their
-/// ordering as -1, 0 or 1.
+/// Compares the first `n` bytes of both arrays. Writes 1 if they are equal and 0 otherwise,
+/// followed by their ordering as -1, 0 or 1.
 #[kernel]
 pub fn compare_bytes(
     a: Slice<[u8; BYTES]>,
@@ -19,7 +19,7 @@ pub fn compare_bytes(
 ) {
     let at = global_rank();
     if at < a.len().min(b.len()).min(out.len()) && n as usize <= BYTES {
-        // SAFETY: in bounds.
+        // SAFETY: the accesses are in bounds.
         let (a, b) = unsafe { (a.load(at), b.load(at)) };
         let (a, b) = (&a[..n as usize], &b[..n as usize]);
         let order = match a.cmp(b) {
@@ -27,26 +27,25 @@ pub fn compare_bytes(
             Ordering::Equal => 0,
             Ordering::Greater => 1,
         };
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, [(a == b).into(), order]) };
     }
 }
 
-/// Moves the bytes from `n` on to the front, appends the first `n` reversed and fills the last
-/// byte.
+/// Rotates the bytes left by `n`, reverses the last `n` and sets the last byte to 7.
 #[kernel]
 pub fn move_bytes(input: Slice<[u8; BYTES]>, out: SliceMut<[u8; BYTES]>, n: u32) {
     let at = global_rank();
     let n = n as usize;
     if at < input.len().min(out.len()) && n < BYTES {
-        // SAFETY: in bounds.
+        // SAFETY: the accesses are in bounds.
         let input = unsafe { input.load(at) };
         let mut moved = input;
         moved.copy_within(n.., 0);
         moved[BYTES - n..].copy_from_slice(&input[..n]);
         moved[BYTES - n..].reverse();
         moved[BYTES - 1..].fill(7);
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, moved) };
     }
 }

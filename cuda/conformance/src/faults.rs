@@ -1,7 +1,7 @@
-//! One mistake per kernel. Most are undefined behaviour on a GPU, so those kernels are `unsafe` and
+//! One fault per kernel. Most are undefined behaviour on a GPU, so those kernels are `unsafe`, and
 //! only the CPU runs all of them. They compile to PTX like all other kernels.
 //!
-//! If one thread makes the mistake, `guilty` is its linear index in the grid.
+//! If a single thread causes the fault, `guilty` is its linear index in the grid.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
@@ -9,7 +9,7 @@ use cuda_std::warp::FULL_MASK;
 use crate::global_rank;
 use crate::memory::TAPS;
 
-/// Threads from `guilty` on return before the barrier.
+/// Threads with index `guilty` or higher return before the barrier.
 ///
 /// # Safety
 /// `guilty` must not be a thread of the grid.
@@ -21,10 +21,11 @@ pub unsafe fn barrier_after_return(guilty: u32) {
     thread::sync_threads();
 }
 
-/// Threads from rank `first` on wait at a different barrier than the others.
+/// Threads with rank `first` or higher wait at a different barrier than the others.
 ///
 /// # Safety
-/// All threads of a block must be on the same side of `first`.
+/// `first` must be 0 or at least the number of threads per block, so that all threads reach the
+/// same barrier.
 #[kernel(barriers(2), dims(3))]
 pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
     let at = global_rank();
@@ -32,7 +33,7 @@ pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
         thread::sync_threads();
     } else {
         if at < out.len() {
-            // SAFETY: in bounds, and each thread writes its own element.
+            // SAFETY: the accesses are in bounds, and each thread writes its own element.
             unsafe { out.store(at, at) };
         }
         thread::sync_threads();
@@ -62,11 +63,12 @@ pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32
     }
 }
 
-/// One thread reads below the end of a [`View`], in column 2 from row 1 down.
+/// One thread reads element `i` of the part of column 2 that starts in row 1. `i` may be beyond the
+/// last row.
 ///
 /// # Safety
-/// The view must have that column and row. `guilty` must not be a thread of the grid, or `i` must
-/// be in bounds.
+/// The view must have column 2 and row 1. `guilty` must not be a thread of the grid, or `i` must be
+/// in bounds.
 #[kernel(dims(3))]
 pub unsafe fn column_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
@@ -187,12 +189,12 @@ enum Between {
     Block,
 }
 
-/// Each thread writes its element and reads the element of the thread whose rank differs in
-/// `lane_mask`.
+/// Each thread writes its element and reads the element of the thread with rank `rank ^ lane_mask`.
 #[inline(always)]
 fn exchange(tile: Shared<u32>, out: SliceMut<u32>, lane_mask: u32, between: Between) {
     let (at, rank) = (global_rank(), thread::rank());
-    // SAFETY: guaranteed by the caller of the kernel, if at all.
+    // SAFETY: the kernel's caller guarantees it. Tests that plant a fault break this guarantee on
+    // the CPU.
     unsafe {
         tile.store(rank, rank);
         match between {
@@ -207,7 +209,7 @@ fn exchange(tile: Shared<u32>, out: SliceMut<u32>, lane_mask: u32, between: Betw
     }
 }
 
-/// Each thread reads a value without a barrier after the store.
+/// Each thread stores a value and loads another thread's value, without a barrier in between.
 ///
 /// # Safety
 /// `lane_mask` must be 0.
@@ -216,16 +218,18 @@ pub unsafe fn race_without_barrier(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Nothing);
 }
 
-/// Each thread reads a value with `sync_warp` after the store, which suffices within a warp.
+/// Each thread stores a value, calls `sync_warp` and loads another thread's value. This suffices
+/// within a warp.
 ///
 /// # Safety
-/// `lane_mask` must be less than 32, and warps must be whole.
+/// `lane_mask` must be less than 32, and every warp must have 32 lanes.
 #[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_with_sync_warp(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Warp);
 }
 
-/// Each thread reads a value with a barrier after the store, which always suffices.
+/// Each thread stores a value, waits at a barrier and loads another thread's value. This always
+/// suffices.
 ///
 /// # Safety
 /// `lane_mask` must be less than the number of threads, which must be a power of two.
@@ -234,8 +238,8 @@ pub unsafe fn race_with_barrier(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Block);
 }
 
-/// Thread `guilty` and the first thread write the same element, with a barrier in between if
-/// `barrier` is not 0.
+/// Thread `guilty` and the first thread write the same element. If `barrier` is not 0, a barrier is
+/// in between.
 ///
 /// # Safety
 /// `guilty` must not be a thread, or `barrier` must not be 0.
@@ -257,7 +261,7 @@ pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
     }
 }
 
-/// All threads add to one element atomically, except `guilty`, which uses a plain load.
+/// All threads add to one element atomically. Only `guilty` reads it with a plain load.
 ///
 /// # Safety
 /// `guilty` must not be a thread.
@@ -277,18 +281,18 @@ pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Three threads read one element. After a `sync_warp` of the first warp, its lane `guilty` writes
-/// the element. The reader in the second warp may not have read it yet.
+/// Threads 0, 1 and 40 read one element. After a `sync_warp` of the first warp, its lane `guilty`
+/// writes the element. Thread 40 is in the second warp and may not have read the element yet.
 ///
 /// # Safety
-/// `guilty` must be over 31.
+/// `guilty` must be greater than 31.
 #[kernel(launch_bounds(64), dims(3))]
 pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
     let rank = thread::rank();
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // The second warp's reader runs first, because the first warp waits at a `sync_warp`.
+        // On the CPU, thread 40 reads first, because the first warp waits at this `sync_warp`.
         if rank < 32 {
             warp::sync_warp(FULL_MASK);
         }
@@ -304,8 +308,8 @@ pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Calls `sync_warp` only for lanes 0 and 1. It does not order the store of lane 5 after the load
-/// of lane 0.
+/// Lane 0 reads an element, and only lanes 0 and 1 call `sync_warp`. The call does not order a
+/// store by lane 5 after this load.
 ///
 /// # Safety
 /// `guilty` must be 0, 1 or no lane.
@@ -321,7 +325,7 @@ pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
         if rank < 2 {
             warp::sync_warp(0b11);
         } else if rank == 5 {
-            // Delays lane 5 until after the other two.
+            // On the CPU, delays lane 5 until lanes 0 and 1 are done.
             warp::sync_warp(0b10_0000);
             warp::sync_warp(0b10_0000);
         }
@@ -331,7 +335,7 @@ pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Lane `guilty` of the block does not reach a `sync_warp` whose mask contains it.
+/// Lane `guilty` does not reach a `sync_warp` whose mask contains the lane.
 ///
 /// # Safety
 /// `guilty` must not be a lane.
@@ -343,7 +347,7 @@ pub unsafe fn lane_missing(guilty: u32) {
     }
 }
 
-/// Lane `guilty` of the block does not reach a shuffle whose mask contains it.
+/// Lane `guilty` does not reach a shuffle whose mask contains the lane.
 ///
 /// # Safety
 /// The requirements are those of [`lane_missing`].
@@ -361,7 +365,7 @@ pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Lane `guilty` of the block votes with a mask that does not contain it.
+/// Lane `guilty` votes with a mask that does not contain the lane.
 ///
 /// # Safety
 /// `guilty` must not be a lane.
@@ -373,7 +377,7 @@ pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Lane `guilty` of the block calls `sync_warp` with a mask that does not contain it.
+/// Lane `guilty` calls `sync_warp` with a mask that does not contain the lane.
 ///
 /// # Safety
 /// `guilty` must be 0 or no lane.
@@ -385,7 +389,7 @@ pub unsafe fn sync_outside_mask(guilty: u32) {
     }
 }
 
-/// One thread stops the kernel.
+/// One thread calls `trap`, which stops the kernel.
 #[kernel(dims(3))]
 pub fn trap_at(guilty: u32) {
     if global_rank() == guilty {
@@ -399,7 +403,7 @@ pub fn panic_at(guilty: u32, index: u32, out: SliceMut<u32>) {
     if global_rank() == guilty && out.len() >= 1 {
         let primes = [2, 3, 5, 7];
         let prime = primes[index as usize];
-        // SAFETY: in bounds, and only one thread writes.
+        // SAFETY: the accesses are in bounds, and only one thread writes.
         unsafe { out.store(0, prime) };
     }
 }

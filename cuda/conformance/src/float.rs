@@ -7,7 +7,7 @@ use half::{bf16, f16};
 
 use crate::global_rank;
 
-/// The results of every function of one argument, at one value.
+/// The results of every function of one argument, for one value.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Unary {
@@ -29,7 +29,7 @@ pub struct Unary {
     pub bf16: [u16; 2],
     /// `f16::narrow_pair` of the argument and its negative, as bits.
     pub f16: [u16; 2],
-    /// `widen` of the first number of both pairs.
+    /// `widen` of the first number of `bf16` and of `f16`.
     pub widened: [f32; 2],
 }
 
@@ -38,7 +38,7 @@ pub struct Unary {
 pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
     let at = global_rank();
     if at < x.len() && at < out.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe {
             let x = x.load(at);
             let (b, f) = (bf16::narrow_pair(x, -x), f16::narrow_pair(x, -x));
@@ -76,7 +76,7 @@ pub struct Binary {
 pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<Binary>) {
     let at = global_rank();
     if at < x.len().min(y.len()).min(z.len()).min(out.len()) {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe {
             let (x, y, z) = (x.load(at), y.load(at), z.load(at));
             let binary = Binary {
@@ -89,8 +89,8 @@ pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<B
     }
 }
 
-/// Sum, difference, product and `mul_add` of 16-bit numbers, and the same for pairs, as bits. The
-/// pairs contain the numbers with both signs.
+/// The results of `add`, `sub`, `mul` and `mul_add` for 16-bit numbers `a`, `b` and `c`, as bits,
+/// and for the pairs `[a, -a]`, `[b, b]` and `[c, -c]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Halves {
@@ -108,7 +108,7 @@ macro_rules! half_arithmetic {
         pub fn $name(input: Slice<[u16; 3]>, out: SliceMut<Halves>) {
             let at = global_rank();
             if at < input.len() && at < out.len() {
-                // SAFETY: in bounds.
+                // SAFETY: the accesses are in bounds.
                 let [a, b, c] = unsafe { input.load(at) }.map($half::from_bits);
                 let [pa, pb, pc] = [[a, -a], [b, b], [c, -c]];
                 let one = [
@@ -127,7 +127,7 @@ macro_rules! half_arithmetic {
                     one: one.map($half::to_bits),
                     pair: pair.map(|pair| pair.map($half::to_bits)),
                 };
-                // SAFETY: in bounds, and each thread writes its own element.
+                // SAFETY: the accesses are in bounds, and each thread writes its own element.
                 unsafe { out.store(at, halves) };
             }
         }

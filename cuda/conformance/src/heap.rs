@@ -11,8 +11,8 @@ struct Wide([u32; 8]);
 
 /// Each thread collects numbers in a growing vector, and sorts, counts and formats them.
 ///
-/// It writes how many numbers there are, how many different ones, the length of the text, the sum
-/// of the numbers, and whether a box of a type with a large alignment is aligned.
+/// It writes the number of values, the number of different values, the length of the text, the sum
+/// of the values, and 1 if a box of a type with a large alignment is aligned.
 #[kernel(launch_bounds(128))]
 pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
     let at = global_rank();
@@ -21,7 +21,7 @@ pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
     }
     let mut numbers = Vec::new();
     for i in 0..input.len().min(at) {
-        // SAFETY: in bounds.
+        // SAFETY: the accesses are in bounds.
         numbers.push(unsafe { input.load(i) } % 10);
     }
     numbers.sort_unstable();
@@ -39,6 +39,6 @@ pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
         wide.0[7],
         is_aligned.into(),
     ];
-    // SAFETY: in bounds, and each thread writes its own element.
+    // SAFETY: the accesses are in bounds, and each thread writes its own element.
     unsafe { out.store(at, found) };
 }

@@ -51,28 +51,28 @@ pub fn indices(out: SliceMut<ThreadPlace>) {
             rank: thread::rank(),
             lane: warp::lane_id(),
         };
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, indices) };
     }
 }
 
-/// Each thread of a 2-D grid writes `1000·y + x` into its pixel.
+/// Each thread of a two-dimensional grid writes `1000·y + x` to its pixel.
 #[kernel(launch_bounds(256), dims(3))]
 pub fn pixels(out: ViewMut<u32>) {
     let at = thread::index_2d();
     if out.contains(at.x, at.y) {
-        // SAFETY: in bounds, and each thread writes its own pixel.
+        // SAFETY: the accesses are in bounds, and each thread writes its own pixel.
         unsafe { out.store(at.x, at.y, 1000 * at.y + at.x) };
     }
 }
 
-/// Each thread counts itself once, in the element of its block.
+/// Each thread adds 1 to the element of its block.
 #[kernel(dims(3))]
 pub fn count_threads(out: SliceMut<u32>) {
     let (block, grid) = (thread::block_idx(), thread::grid_dim());
     let at = (block.z * grid.y + block.y) * grid.x + block.x;
     if at < out.len() {
-        // SAFETY: in bounds, and all accesses are atomic.
+        // SAFETY: the accesses are in bounds, and all accesses are atomic.
         unsafe { atomic::AtomicAdd::atomic_add(out.atomic(at), 1) };
     }
 }

@@ -1,9 +1,11 @@
-//! One small kernel for each feature of `cuda_std`, and one for each mistake that the CPU reports.
+//! One small kernel for each feature of `cuda_std`, and one for each kind of fault that the CPU
+//! reports.
 //!
-//! The tests are in `panoweave-tests`:
-//! - `conformance.rs` runs everything except [`faults`], on the CPU and on a GPU if there is one.
-//! - `faults.rs` runs the mistakes on the CPU.
-//! - `planted.rs` runs a few of the mistakes on a GPU, where compute-sanitizer must find them.
+//! The tests are in `panoweave-tests`, in the folder `tests/tests`:
+//! - `systems/kit/conformance` runs everything except [`faults`], on the CPU and on a GPU if there
+//!   is one.
+//! - `systems/kit/faults` runs the faults on the CPU.
+//! - `alone/planted.rs` runs a few of the faults on a GPU, where compute-sanitizer must find them.
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![no_std]
 
@@ -48,7 +50,7 @@ fn global_rank() -> u32 {
     ((block.z * grid.y + block.y) * grid.x + block.x) * block_threads() + thread::rank()
 }
 
-/// Returns true if every warp of the block has all its lanes, which the full mask requires.
+/// Returns true if every warp of the block has 32 lanes. Calls with the full mask require this.
 #[inline(always)]
 fn whole_warps() -> bool {
     block_threads().is_multiple_of(cuda_std::warp::WARP_SIZE)

@@ -8,9 +8,10 @@ use cuda_std::{cfg::ComputeCapability, mem, misc, prelude::*};
 
 use crate::global_rank;
 
-/// The first thread calls fences and waits, which change nothing, and writes query results:
+/// The first thread calls fences and waits, which have no visible effect, and writes the results of
+/// queries:
 /// - the bytes of dynamic shared memory,
-/// - whether the total includes those and 256 static bytes,
+/// - whether the total size of shared memory includes the dynamic bytes and 256 static bytes,
 /// - whether a shared array is in shared memory, and whether it is in global memory,
 /// - whether `out` is in shared memory, and whether it is in global memory,
 /// - whether a pointer is the same after conversion to an address space and back,
@@ -23,7 +24,8 @@ pub fn machine(out: SliceMut<u32>) {
     if global_rank() != 0 || out.len() < 10 {
         return;
     }
-    // SAFETY: in bounds, and only one thread writes. The pointers are valid for the elements.
+    // SAFETY: the accesses are in bounds, and only one thread writes. The pointers are valid for
+    // the arrays' elements.
     unsafe {
         tile.store(0, 7);
         let start = misc::clock();

@@ -4,11 +4,11 @@ use cuda_std::prelude::*;
 
 use crate::global_rank;
 
-/// Defines a list of functions of two arguments. For each type, defines a kernel that applies the
-/// function with the number `function` to each pair.
+/// Defines a list of functions of `x` and `y`. For each type, defines a kernel that applies
+/// function number `function` to each pair.
 macro_rules! functions {
     ($names:ident, $kernel32:ident, $kernel64:ident, |$x:ident, $y:ident| $($result:expr;)+) => {
-        /// The source text of each function in the kernel. The position is the function's number.
+        /// The source text of each function. The position is the function's number.
         pub const $names: &[&str] = &[$(stringify!($result)),+];
         functions!(@kernel $kernel32, f32, |$x, $y| $($result;)+);
         functions!(@kernel $kernel64, f64, |$x, $y| $($result;)+);
@@ -19,7 +19,7 @@ macro_rules! functions {
         pub fn $kernel(x: Slice<$float>, y: Slice<$float>, out: SliceMut<$float>, function: u32) {
             let at = global_rank();
             if at < x.len().min(y.len()).min(out.len()) {
-                // SAFETY: in bounds.
+                // SAFETY: the accesses are in bounds.
                 let ($x, $y) = unsafe { (x.load(at), y.load(at)) };
                 let mut number = 0..;
                 let mut result = <$float>::NAN;
@@ -28,7 +28,7 @@ macro_rules! functions {
                         result = $result;
                     }
                 )+
-                // SAFETY: in bounds, and each thread writes its own element.
+                // SAFETY: the accesses are in bounds, and each thread writes its own element.
                 unsafe { out.store(at, result) };
             }
         }

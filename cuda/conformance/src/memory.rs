@@ -5,17 +5,17 @@ use cuda_std::prelude::*;
 
 use crate::{block_threads, global_rank};
 
-/// A type of 16 bytes that takes one access.
+/// A A A type of 16 bytes that the GPU loads in one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Quad(pub [f32; 4]);
 
-/// A type of 4 bytes that takes one access.
+/// A A A type of 4 bytes that the GPU loads in one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(4))]
 pub struct Pixel(pub [u8; 4]);
 
-/// A type of 12 bytes, for which no access of that width exists.
+/// A A A type of 12 bytes. The GPU has no access of this width. access of that width exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Odd {
@@ -42,7 +42,7 @@ constant! {
 pub fn taps(out: SliceMut<f32>) {
     let at = global_rank();
     if at < out.len() && at < TAPS::LEN {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, TAPS::load(at)) };
     }
 }
@@ -57,11 +57,11 @@ pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
     let mut sum = 0.0;
     let mut k = 0;
     while k < TAPS::LEN && at + k < input.len() {
-        // SAFETY: in bounds.
+        // SAFETY: the accesses are in bounds.
         sum += unsafe { TAPS::load(k) * input.load(at + k) };
         k += 1;
     }
-    // SAFETY: in bounds, and each thread writes its own element.
+    // SAFETY: the accesses are in bounds, and each thread writes its own element.
     unsafe { out.store(at, sum) };
 }
 
@@ -70,25 +70,25 @@ pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
 pub fn quads(out: SliceMut<Quad>) {
     let at = global_rank();
     if at < out.len() && at < QUADS::LEN {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, QUADS::load(at)) };
     }
 }
 
-/// Each thread writes the second element of the tail at its index, and prefetches an element that
-/// may not exist.
+/// Each thread writes the second element of the tail that starts at its index, and prefetches an
+/// element that may not exist.
 #[kernel]
 pub fn seconds(input: Slice<u16>, out: SliceMut<u16>) {
     let at = global_rank();
     input.prefetch(at + 3);
     if at < out.len() && at + 1 < input.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, input.tail(at).load(1)) };
     }
 }
 
-/// Copies an image of bytes four at a time, if rows are aligned, and skips incomplete groups at the
-/// end of a row. Prefetches elements that may not exist.
+/// Copies an image of bytes, four at a time, if its rows are aligned. Skips incomplete groups at
+/// the end of a row. Prefetches elements that may not exist.
 #[kernel(launch_bounds(256))]
 pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     let at = thread::index_2d();
@@ -96,21 +96,22 @@ pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     input.prefetch(last, at.y + 1);
     let aligned = input.is_aligned(4) && out.is_aligned(4);
     if aligned && input.contains(last, at.y) && out.contains(last, at.y) {
-        // SAFETY: in bounds and aligned, and each thread writes its own four elements.
+        // SAFETY: the accesses are in bounds and aligned, and each thread writes its own four
+        // elements.
         unsafe { out.store_wide(4 * at.x, at.y, input.load_wide::<u32>(4 * at.x, at.y)) };
     }
 }
 
-/// Each thread copies the column at its index, from the row at its index down.
+/// Each thread copies one column from the diagonal down: thread `x` starts in column `x`, row `x`.
 #[kernel]
 pub fn copy_columns(input: View<u16>, out: ViewMut<u16>) {
     let x = global_rank();
     let mut y = 0;
     if x < input.width() && x < input.height() {
-        // SAFETY: in bounds.
+        // SAFETY: the accesses are in bounds.
         let column = unsafe { input.column(x, x) };
         while out.contains(x, x + y) && x + y < input.height() {
-            // SAFETY: in bounds, and each thread writes its own column.
+            // SAFETY: the accesses are in bounds, and each thread writes its own column.
             unsafe { out.store(x, x + y, column.load(y)) };
             y += 1;
         }
@@ -118,7 +119,7 @@ pub fn copy_columns(input: View<u16>, out: ViewMut<u16>) {
 }
 
 /// Defines three kernels for one element type: a copy with read-only loads, a mirrored copy of an
-/// image, and a reversal of each block through shared memory.
+/// image, and a reversal within each block through shared memory.
 macro_rules! element {
     ($copy:ident, $copy_view:ident, $share:ident, $type:ty) => {
         #[doc = concat!("Copies elements of `", stringify!($type), "`.")]
@@ -126,7 +127,7 @@ macro_rules! element {
         pub fn $copy(input: Slice<$type>, out: SliceMut<$type>) {
             let at = global_rank();
             if at < input.len() && at < out.len() {
-                // SAFETY: in bounds, and each thread writes its own element.
+                // SAFETY: the accesses are in bounds, and each thread writes its own element.
                 unsafe { out.store(at, input.load(at)) };
             }
         }
@@ -136,7 +137,7 @@ macro_rules! element {
         pub fn $copy_view(input: View<$type>, out: ViewMut<$type>) {
             let at = thread::index_2d();
             if input.contains(at.x, at.y) && out.contains(at.x, at.y) {
-                // SAFETY: in bounds, and each thread writes its own element.
+                // SAFETY: the accesses are in bounds, and each thread writes its own element.
                 unsafe { out.store(at.x, at.y, input.load(input.width() - 1 - at.x, at.y)) };
             }
         }
@@ -147,12 +148,14 @@ macro_rules! element {
             let tile = shared_array![$type; 256];
             let (at, rank) = (global_rank(), thread::rank());
             if at < input.len() {
-                // SAFETY: in bounds; each thread accesses only its own element until the barrier.
+                // SAFETY: the accesses are in bounds; each thread accesses only its own element
+                // until the barrier.
                 unsafe { tile.store(rank, input.load(at)) };
             }
             thread::sync_threads();
             if at < out.len() {
-                // SAFETY: in bounds, and nothing writes shared memory after the barrier.
+                // SAFETY: the accesses are in bounds, and nothing writes shared memory after the
+                // barrier.
                 unsafe { out.store(at, tile.load(block_threads() - 1 - rank)) };
             }
         }

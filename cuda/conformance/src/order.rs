@@ -5,14 +5,15 @@ use cuda_std::prelude::*;
 /// The number of loop iterations of a slow block.
 const SLOW: u32 = 3000;
 
-/// Writes `out[i] = input[i + shift] + 1`, wrapping around at the end. Thus blocks read elements
-/// that other blocks, some of them slow, wrote in the previous launch.
+/// Writes `out[i] = input[i + shift] + 1`, wrapping around at the end. Blocks thus read elements
+/// that other blocks wrote in the previous launch. Some of those blocks are slow.
 #[kernel(launch_bounds(256))]
 pub fn shifted(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
     shift_by(input, shift, out, slowly_one());
 }
 
-/// Does the same as [`shifted`], but waits explicitly for the previous kernel, after the slow part.
+/// Does the same as [`shifted`], but waits explicitly for the previous kernel, after its own slow
+/// part.
 #[kernel(launch_bounds(256))]
 pub fn shifted_late(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
     let one = slowly_one();
@@ -29,7 +30,7 @@ fn slowly_one() -> u32 {
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         turns -= 1;
     }
-    // No thread reaches this value, but the compiler does not know that.
+    // `noise` never has this value, but the compiler does not know that.
     u32::from(noise != u32::MAX)
 }
 
@@ -40,6 +41,7 @@ fn shift_by(input: Slice<u32>, shift: u32, out: SliceMut<u32>, one: u32) {
         return;
     }
     let from = (u64::from(at) + u64::from(shift)) % u64::from(input.len());
-    // SAFETY: `from` is reduced and `at` is checked, and each thread writes its own element.
+    // SAFETY: `from` is reduced modulo the length, `at` is checked, and each thread writes its own
+    // element.
     unsafe { out.store(at, input.load(from as u32) + one) };
 }

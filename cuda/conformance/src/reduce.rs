@@ -5,7 +5,7 @@ use cuda_std::warp::WARP_SIZE;
 
 use crate::{block_threads, global_rank, load_or_zero, whole_warps};
 
-/// Defines a kernel in which each thread writes sum, minimum and maximum over its warp.
+/// Defines a kernel in which each thread writes the sum, minimum and maximum over its warp.
 macro_rules! reduce_warp {
     ($name:ident, $type:ty) => {
         #[doc = concat!("Reduces `", stringify!($type), "` over each warp: sum, minimum, maximum.")]
@@ -16,7 +16,7 @@ macro_rules! reduce_warp {
                 return;
             }
             let value = load_or_zero(input, at);
-            // SAFETY: warps are whole and reach this call together.
+            // SAFETY: every warp has 32 lanes, which reach this call together.
             let reduced = unsafe {
                 [
                     warp::warp_reduce_add(value),
@@ -25,7 +25,7 @@ macro_rules! reduce_warp {
                 ]
             };
             if at < out.len() {
-                // SAFETY: in bounds, and each thread writes its own element.
+                // SAFETY: the accesses are in bounds, and each thread writes its own element.
                 unsafe { out.store(at, reduced) };
             }
         }
@@ -46,10 +46,10 @@ pub fn reduce_words(a: Slice<u32>, b: Slice<u32>, c: Slice<u32>, out: SliceMut<[
         return;
     }
     let (a, b, c) = (load_or_zero(a, at), load_or_zero(b, at), load_or_zero(c, at));
-    // SAFETY: warps are whole and reach this call together.
+    // SAFETY: every warp has 32 lanes, which reach this call together.
     let sum = unsafe { warp::warp_reduce_add_u32(a) };
     if at < out.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, [sum, dp4a(a, b, c)]) };
     }
 }
@@ -64,8 +64,8 @@ pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
         return;
     }
     let value = load_or_zero(input, at);
-    // SAFETY: warps are whole and reach this call together. A block has at most 32 warps, and one
-    // lane of each writes.
+    // SAFETY: every warp has 32 lanes, which reach this call together. A block has at most 32
+    // warps, and one lane of each writes.
     unsafe {
         let sum = warp::warp_reduce_add(value);
         if rank.is_multiple_of(WARP_SIZE) {
@@ -74,13 +74,13 @@ pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
     }
     thread::sync_threads();
     if rank < WARP_SIZE {
-        // SAFETY: the first warp is whole, and nothing writes shared memory after the barrier.
+        // SAFETY: the first warp has 32 lanes, and nothing writes shared memory after the barrier.
         let sum = unsafe {
             let warps = block_threads() / WARP_SIZE;
             warp::warp_reduce_add(if rank < warps { sums.load(rank) } else { 0.0 })
         };
         if rank == 0 && thread::block_idx_x() < out.len() {
-            // SAFETY: in bounds, and each block writes its own element.
+            // SAFETY: the accesses are in bounds, and each block writes its own element.
             unsafe { out.store(thread::block_idx_x(), sum) };
         }
     }

@@ -25,10 +25,11 @@ macro_rules! shuffle {
                 return;
             }
             let value = load_or_zero(input, at);
-            // SAFETY: warps are whole and reach this call together. The width was just checked.
+            // SAFETY: every warp has 32 lanes, which reach this call together. The width was just
+            // checked.
             let shuffled = unsafe { warp::$function(FULL_MASK, value, argument, width) };
             if at < out.len().min(in_range.len()) {
-                // SAFETY: in bounds, and each thread writes its own elements.
+                // SAFETY: the accesses are in bounds, and each thread writes its own elements.
                 unsafe {
                     out.store(at, shuffled.0);
                     in_range.store(at, shuffled.1.into());
@@ -51,7 +52,8 @@ shuffle!(shuffle_up_i64, warp_shuffle_up, i64);
 shuffle!(shuffle_xor_f32, warp_shuffle_xor, f32);
 shuffle!(shuffle_idx_f64, warp_shuffle_idx, f64);
 
-/// The first `lanes` lanes of each warp shuffle among themselves. The others do not take part.
+/// The first `lanes` lanes of each warp read the value of lane `lanes - 1`. The other lanes do not
+/// take part.
 #[kernel]
 pub fn shuffle_part(input: Slice<u32>, out: SliceMut<u32>, lanes: u32) {
     let at = global_rank();
@@ -60,7 +62,7 @@ pub fn shuffle_part(input: Slice<u32>, out: SliceMut<u32>, lanes: u32) {
     }
     let mask = FULL_MASK >> (warp::WARP_SIZE - lanes);
     if warp::lane_id() < lanes && at < input.len() && at < out.len() {
-        // SAFETY: exactly the lanes of the mask within the slices reach this call.
+        // SAFETY: exactly the lanes of the mask reach this call, except those beyond the slices.
         unsafe {
             let last = warp::warp_shuffle_idx(mask, input.load(at), lanes - 1, 32).0;
             out.store(at, last);

@@ -1,4 +1,5 @@
-//! Texture reads. Format, filter and edge mode belong to the texture, so two kernels cover all.
+//! Texture reads. Format, filter and edge mode are properties of the texture, so two kernels cover
+//! all combinations.
 
 use cuda_std::prelude::*;
 use glam::{UVec4, Vec2, Vec4};
@@ -11,7 +12,7 @@ use crate::memory::Quad;
 pub fn sample(texture: Texture2d<Vec4>, coordinates: Slice<Vec2>, out: SliceMut<Quad>) {
     let at = global_rank();
     if at < coordinates.len() && at < out.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe {
             let Vec2 { x, y } = coordinates.load(at);
             out.store(at, Quad(texture.read(x, y).to_array()));
@@ -28,7 +29,7 @@ pub fn sample_elements(
 ) {
     let at = global_rank();
     if at < coordinates.len() && at < out.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe {
             let Vec2 { x, y } = coordinates.load(at);
             out.store(at, texture.read(x, y).to_array());

@@ -5,7 +5,8 @@ use cuda_std::warp::FULL_MASK;
 
 use crate::{global_rank, load_or_zero, whole_warps};
 
-/// Each thread votes whether its value is over `limit`, and writes all, any and the ballot.
+/// Each thread votes whether its value is greater than `limit`, and writes the results of the votes
+/// all, any and ballot.
 #[kernel]
 pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     let at = global_rank();
@@ -13,7 +14,7 @@ pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
         return;
     }
     let over = load_or_zero(input, at) > limit;
-    // SAFETY: warps are whole and reach this call together.
+    // SAFETY: every warp has 32 lanes, which reach this call together.
     let votes = unsafe {
         [
             warp::warp_vote_all(FULL_MASK, over).into(),
@@ -22,7 +23,7 @@ pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
         ]
     };
     if at < out.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, votes) };
     }
 }
@@ -36,7 +37,8 @@ pub fn vote_even(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
         return;
     }
     if EVEN & 1 << warp::lane_id() != 0 && at < input.len() && at < out.len() {
-        // SAFETY: in bounds. The input has whole warps, so exactly the even lanes reach this call.
+        // SAFETY: the accesses are in bounds. The input length is a multiple of 32, so exactly the
+        // even lanes reach this call.
         unsafe {
             let over = input.load(at) > limit;
             let all = warp::warp_vote_all(EVEN, over).into();
@@ -46,8 +48,8 @@ pub fn vote_even(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     }
 }
 
-/// Each lane passes its value to the lane whose index differs in `lane_mask`, through shared memory
-/// and with only `sync_warp` in between.
+/// Each lane passes its value to lane `lane ^ lane_mask` through shared memory, with only
+/// `sync_warp` in between.
 #[kernel(launch_bounds(256))]
 pub fn exchange_in_warp(input: Slice<u32>, out: SliceMut<u32>, lane_mask: u32) {
     let tile = shared_array![u32; 256];
@@ -55,7 +57,8 @@ pub fn exchange_in_warp(input: Slice<u32>, out: SliceMut<u32>, lane_mask: u32) {
     if !whole_warps() || lane_mask >= warp::WARP_SIZE {
         return;
     }
-    // SAFETY: in bounds. Warps are whole, and only lanes of the same warp exchange values.
+    // SAFETY: the accesses are in bounds. Every warp has 32 lanes, and only lanes of the same warp
+    // exchange values.
     unsafe {
         tile.store(rank, load_or_zero(input, at));
         warp::sync_warp(FULL_MASK);

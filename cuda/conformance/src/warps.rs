@@ -1,4 +1,5 @@
-//! Reductions over some lanes, matches, shuffles of every width, and barriers that count.
+//! Reductions over some lanes, matches, shuffles of every width, and barriers that count or combine
+//! a value.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WarpReductionOp::{Add, And, Max, Min, Or, Xor};
@@ -17,8 +18,9 @@ macro_rules! reduce_lanes {
                 return;
             }
             if mask & 1 << warp::lane_id() != 0 && at < input.len() && at < out.len() {
-                // SAFETY: in bounds, and each thread writes its own element. The input has whole
-                // warps, so exactly the lanes of the mask reach this call.
+                // SAFETY: the accesses are in bounds, and each thread writes its own element. The
+                // input length is a multiple of 32, so exactly the lanes of the mask reach this
+                // call.
                 unsafe {
                     let value = input.load(at);
                     let reduce = |op| warp::warp_reduce(mask, value, op);
@@ -46,7 +48,7 @@ reduce_lanes!(reduce_lanes_u32, u32);
 reduce_lanes!(reduce_lanes_i64, i64);
 reduce_lanes!(reduce_lanes_u64, u64);
 
-/// Matches equal values in each warp, all and any, in 32 bits and 64 bits.
+/// Calls `warp_match_any` and `warp_match_all` for the values of each warp, in 32 bits and 64 bits.
 #[kernel]
 pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
     let at = global_rank();
@@ -56,7 +58,7 @@ pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
     let value = load_or_zero(input, at);
     // The low word is constant, so only the high word decides.
     let wide = u64::from(value) << 32 | 7;
-    // SAFETY: warps are whole and reach this call together.
+    // SAFETY: every warp has 32 lanes, which reach this call together.
     let matches = unsafe {
         [
             warp::warp_match_any(warp::FULL_MASK, value),
@@ -66,13 +68,13 @@ pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
         ]
     };
     if at < out.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, matches) };
     }
 }
 
-/// Each lane converts its value to every width and passes the results to the lane whose index
-/// differs in `lane_mask`. That lane widens them again.
+/// Each lane converts its value to every width, exchanges the results with lane `lane ^ lane_mask`,
+/// and writes the received values as `u64`.
 #[kernel]
 pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32) {
     let at = global_rank();
@@ -80,7 +82,7 @@ pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32
         return;
     }
     let v = load_or_zero(input, at);
-    // SAFETY: warps are whole and reach this call together.
+    // SAFETY: every warp has 32 lanes, which reach this call together.
     unsafe {
         macro_rules! swap {
             ($value:expr) => {
@@ -105,11 +107,12 @@ pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32
     }
 }
 
-/// Each block counts its values over `limit` at a barrier, and tests whether all or any exceed it.
+/// At a barrier, each block counts its values greater than `limit`, and tests whether all or any
+/// are.
 #[kernel(barriers(3))]
 pub fn count_at_barrier(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     let at = global_rank();
-    // Any nonzero number counts.
+    // The barriers treat any nonzero number as true.
     let over = load_or_zero(input, at).saturating_sub(limit);
     let counts = [
         thread::sync_threads_count(over),
@@ -117,7 +120,7 @@ pub fn count_at_barrier(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) 
         thread::sync_threads_or(over),
     ];
     if at < out.len() {
-        // SAFETY: in bounds, and each thread writes its own element.
+        // SAFETY: the accesses are in bounds, and each thread writes its own element.
         unsafe { out.store(at, counts) };
     }
 }

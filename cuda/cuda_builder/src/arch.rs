@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Declares [`Arch`] and every table with one entry per architecture.
+/// Declares [`Arch`] and its methods that look up a value per architecture.
 macro_rules! archs {
     ($($(#[doc = $doc:literal])+ $variant:ident $compute:ident $name:literal $capability:tt $ptx:tt;)+) => {
         /// A virtual architecture, such as `sm_87`.
@@ -117,8 +117,8 @@ archs! {
     Sm121a Compute121a "sm_121a" (12, 1) (8, 8);
 }
 
-/// The oldest architecture that the current `ptxas` assembles. Its PTX runs on every GPU since T4
-/// and RTX 20.
+/// The default is the oldest architecture that the current `ptxas` assembles. Its PTX runs on every
+/// GPU since T4 and RTX 20.
 impl Default for Arch {
     fn default() -> Self {
         Self::Sm75
@@ -145,10 +145,13 @@ impl Arch {
         self.name().ends_with('a')
     }
 
-    /// Returns the values of `cfg(target_feature)` that hold, as rust-cuda defines them:
-    /// `compute_80` for each plain architecture up to this one; `compute_100f` for a family or
-    /// exact variant of the same major number and the same or a higher minor one; `compute_100a`
-    /// for that architecture only.
+    /// Returns the values of `cfg(target_feature)` that are set for this architecture, like
+    /// rust-cuda:
+    ///
+    /// - `compute_80`: every plain architecture up to this one.
+    /// - `compute_100f`: every family of the same major number and the same or a lower minor
+    ///   number, if this is a family (`f`) or exact (`a`) variant.
+    /// - `compute_100a`: only this exact variant.
     pub(crate) fn target_features(self) -> Vec<String> {
         let (major, minor) = self.capability();
         let has_family = self.is_family() || self.is_exact();

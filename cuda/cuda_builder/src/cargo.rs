@@ -1,4 +1,5 @@
-//! Runs a second cargo for the GPU, isolated from the settings of the first one.
+//! Runs an inner cargo that compiles the kernel crate for the GPU, isolated from the settings of
+//! the outer cargo that runs the build script.
 //!
 //! Every flag here is necessary; the comments give the reasons.
 
@@ -26,7 +27,8 @@ const KEPT: [&str; 8] = [
     "CARGO_REGISTRY_",
     "CARGO_REGISTRIES_",
     "CARGO_SOURCE_",
-    // The outer cargo's job tokens. Without them the machine would get twice the load.
+    // Gives the inner cargo the job tokens of the outer one. Without them, the two would run twice
+    // as many jobs.
     "CARGO_MAKEFLAGS",
     "CARGO_BUILD_JOBS",
 ];
@@ -91,8 +93,8 @@ pub(crate) fn command(folder: &Path) -> Command {
             command.env_remove(&name);
         }
     }
-    // Empty variables also override a wrapper in a configuration file. A compiler cache does not
-    // know that the compiler here is a script.
+    // Empty variables also override a wrapper in a configuration file. A compiler cache would not
+    // know that the compiler is a script here.
     for wrapper in ["RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
         command.env(wrapper, "");
     }
@@ -119,13 +121,15 @@ pub(crate) fn compile(
     arch: Arch,
     options: &Options,
 ) -> Result<Compiled, BuildError> {
-    // The inner cargo locks its own folder, but not the assembly beside it.
+    // The inner cargo releases its own lock when it ends. This lock lasts until the assembly has
+    // been read.
     let _lock = workplace::lock(&workplace.join("cargo.lock"))?;
     let target_dir = workplace.join("cargo");
     let flags = flags(arch, options).join(SEPARATOR);
     let profile = profile(options);
     let last = last_crate(options);
-    // If cargo has nothing to do, it writes nothing. Each set of flags therefore has its own file.
+    // If nothing has changed, cargo writes no assembly, and the file of an earlier build is read.
+    // Each set of flags therefore has its own file.
     let id = hash(&(&kernels.folder, &flags, &profile, &last, &options.build_args));
     let assembly = target_dir.join("assembly").join(format!("{}.{arch}.{id:016x}.s", kernels.name));
     let ir = assembly.with_extension("ll");
@@ -160,7 +164,8 @@ pub(crate) fn compile(
     }
     command
         .arg("--")
-        // Only for the last crate: the others produce no assembly, only bitcode.
+        // Arguments after `--` apply only to the kernel crate itself. Its dependencies produce no
+        // assembly, only bitcode.
         .arg(emit)
         .args(last)
         .env("RUSTC_BOOTSTRAP", "1")
@@ -188,8 +193,8 @@ pub(crate) fn compile(
     Ok(Compiled { assembly, ir, bitcode })
 }
 
-/// Returns the IR that LLVM wrote before code generation failed: the newest file in rustc's own
-/// folder.
+/// Returns the IR that LLVM wrote before code generation failed: the newest `.rcgu.ll` file in the
+/// `deps` folder.
 fn unfinished_ir(target_dir: &Path) -> Option<String> {
     let folder = target_dir.join(TARGET).join("release/deps");
     let files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
@@ -199,7 +204,8 @@ fn unfinished_ir(target_dir: &Path) -> Option<String> {
     fs::read_to_string(newest).ok()
 }
 
-/// Returns the complete release profile, so the workspace's own profile does not affect the PTX.
+/// Returns settings for the whole release profile. They override the workspace's own profile, which
+/// must not affect the PTX.
 fn profile(options: &Options) -> [String; 9] {
     let Options { debug_assertions, .. } = options;
     [
@@ -228,18 +234,21 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
         // Jump threading copies barriers into divergent branches, which hangs the GPU. It also
         // transforms functions that are inlined later, so it must be off in every crate.
         "-Zmir-enable-passes=-JumpThreading".to_owned(),
-        // Barriers from one macro expansion keep distinct lines.
+        // Keeps the source lines inside macros, so two barriers from one macro expansion remain
+        // distinct.
         "-Ccollapse-macro-debuginfo=no".to_owned(),
-        // Nothing is linked: the assembly is the result. The program `true` exists everywhere.
+        // The assembly is the result, so nothing needs to be linked. The program `true` does
+        // nothing and exists everywhere.
         "-Clinker=true".to_owned(),
-        // rustc sets `target_feature` itself and does not know these values.
+        // A lint rejects `--cfg=target_feature`, because rustc usually sets it. rustc does not know
+        // the values below, so they are declared.
         "-Aexplicit_builtin_cfgs_in_flags".to_owned(),
         format!("--check-cfg=cfg(target_feature, values({}))", values.join(", ")),
     ];
     let features = arch.target_features();
     flags.extend(features.iter().map(|feature| format!("--cfg=target_feature={feature:?}")));
     if !options.debug_assertions {
-        // A failed bounds check becomes a `trap` instead of a call that formats a message.
+        // A failed bounds check then becomes a `trap` instead of a call that formats a message.
         flags.extend(["-Zunstable-options", "-Cpanic=immediate-abort"].map(str::to_owned));
     }
     if options.optix {
@@ -251,8 +260,8 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
     flags
 }
 
-/// Returns the flags for the last crate only. LLVM generates code there for the whole program, and
-/// `core` is the same with or without these flags.
+/// Returns the flags for the kernel crate only. LLVM generates the code of the whole program there,
+/// so `core` need not be compiled again when these flags change.
 fn last_crate(options: &Options) -> Vec<String> {
     let Options { fma_contraction, fast_div, fast_sqrt, .. } = options;
     [

@@ -2,8 +2,8 @@
 //!
 //! No toolchain ships a `core` for the GPU, so cargo builds it from source. `rustup` provides that
 //! source as a component. On a machine without rustup, or where rustup must not install anything,
-//! the user can name a folder, or the same version can be downloaded from Debian. Every source is
-//! tried in turn. If all fail, one error lists the attempts.
+//! the user can name a folder, or the same version can be downloaded from Debian. The module tries
+//! these sources in turn. If all fail, one error lists the attempts.
 
 mod debian;
 
@@ -17,9 +17,9 @@ use std::process::Command;
 /// The variable that names the `library` folder of the compiler's source.
 pub(crate) const VARIABLE: &str = "CUDA_BUILDER_CORE_SRC";
 
-/// Returns the folder `library` of the compiler's source.
+/// Returns the `library` folder of the compiler's source.
 ///
-/// The caller must hold a lock, so two builds do not download it at once.
+/// The caller must hold a lock, so two builds do not download the source at once.
 pub(crate) fn find(
     installed: &Installed,
     workplace: &Path,
@@ -27,7 +27,7 @@ pub(crate) fn find(
 ) -> Result<PathBuf, BuildError> {
     let mut tried = Vec::new();
 
-    // A folder named by the user comes first, because nothing else can override the other sources.
+    // A folder named by the user comes first, so the user can override the other sources.
     let variable = env::var_os(VARIABLE).map(PathBuf::from);
     for (who, folder) in [("CudaBuilder::core_source", named), (VARIABLE, variable.as_deref())] {
         if let Some(folder) = folder {
@@ -73,8 +73,10 @@ fn add_component(installed: &Installed) -> Result<(), String> {
     if env::var_os("RUSTUP_AUTO_INSTALL").is_some_and(|value| value == "0") {
         return Err("RUSTUP_AUTO_INSTALL=0 forbids the installation".to_owned());
     }
-    // Otherwise a rustup toolchain of the same name would get the component.
-    let toolchain = installed.sysroot.file_name().ok_or("the toolchain has no name")?;
+    // rustup finds a toolchain by its name. If rustup did not install this one, it would add the
+    // component to another toolchain of the same name.
+    let toolchain =
+        installed.sysroot.file_name().ok_or("the path of the toolchain has no last component")?;
     let is_rustups =
         installed.sysroot.join("lib/rustlib/multirust-channel-manifest.toml").is_file();
     if !is_rustups {
@@ -100,7 +102,7 @@ fn run(command: &mut Command) -> Result<String, String> {
     Err(format!("`{name}` failed: {}", last.unwrap_or("no reason given")))
 }
 
-/// Creates a folder, with the error as text.
+/// Creates a folder. Returns an error as text.
 fn create(folder: &Path) -> Result<(), String> {
     workplace::create_folder(folder).map_err(|error| error.to_string())
 }

@@ -1,6 +1,7 @@
-//! Writes the Rust file with which a host program embeds the PTX.
+//! Writes a Rust file that embeds the PTX in a host program.
 //!
-//! The file is one call of the macro `cust::kernels!`, which decides how the images are used:
+//! The file is one call of the macro `cust::kernels!`, which makes the PTX images available to the
+//! program:
 //!
 //! ```text
 //! ::cust::kernels! {
@@ -12,16 +13,17 @@
 //! }
 //! ```
 //!
-//! The numbers are the compute capability. For a variant such as `sm_90a`, the PTX itself names the
-//! variant in its line `.target`.
+//! The numbers are the compute capability. They do not distinguish a variant such as `sm_90a` from
+//! `sm_90`; the `.target` line of the PTX does.
 
 use crate::{Build, BuildError, workplace};
 use std::fmt::Write as _;
 use std::path::Path;
 
 impl Build {
-    /// Writes a Rust file beside the PTX that embeds it with `include!`, and returns its path:
-    /// `kernels.rs`, or the path given to `copy_to` with the extension `.rs`.
+    /// Writes a Rust file beside the PTX and returns its path: `kernels.rs`, or the path given to
+    /// `copy_to` with the extension `.rs`. A host program that includes the file with `include!`
+    /// embeds the PTX.
     ///
     /// # Errors
     /// Returns [`BuildError::Io`] if the file cannot be written.

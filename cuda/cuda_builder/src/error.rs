@@ -1,7 +1,7 @@
-//! All errors, by domain: the build as a whole, the text of the PTX, `ptxas`.
+//! All errors: of the build as a whole, of the text of the PTX, and of `ptxas`.
 //!
-//! Every message states the operation, its position and the remedy, because most people read it as
-//! the last lines of a failed build script.
+//! Every message states what failed, where, and the remedy, because most people read it as the last
+//! lines of a failed build script.
 
 use crate::Arch;
 use std::fmt;
@@ -45,12 +45,12 @@ pub enum BuildError {
         /// The reason.
         reason: String,
     },
-    /// The compiler does not report a property of itself.
-    #[error("cannot ask `{rustc}` for its {what}: {reason}; check the toolchain with `rustc -vV`")]
+    /// The compiler did not report its version or its sysroot.
+    #[error("cannot read the {what} of `{rustc}`: {reason}; check the toolchain with `rustc -vV`")]
     Toolchain {
         /// The compiler.
         rustc: String,
-        /// The requested property.
+        /// The requested property: `version` or `sysroot`.
         what: &'static str,
         /// The output of the compiler.
         reason: String,
@@ -69,7 +69,7 @@ pub enum BuildError {
     },
     /// The kernel crate does not compile.
     #[error(
-        "cannot compile `{kernel_crate}` for {arch}; the compiler said:\n{stderr}{}",
+        "cannot compile `{kernel_crate}` for {arch}; the compiler reports:\n{stderr}{}",
         remedies(stderr)
     )]
     Compile {
@@ -85,7 +85,7 @@ pub enum BuildError {
     #[error(
         "cannot compile `{kernel_crate}` for {arch}: LLVM has no code for an operation{}; a \
          known case is a conversion between a 128-bit integer and a floating-point number: convert \
-         two 64-bit halves instead; the compiler said:\n{stderr}",
+         two 64-bit halves instead; the compiler reports:\n{stderr}",
         place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default()
     )]
     Unsupported {
@@ -119,7 +119,7 @@ pub enum BuildError {
         kernel_crate: String,
         /// The target architecture.
         arch: Arch,
-        /// The rule.
+        /// The broken rule.
         source: PtxError,
     },
     /// `ptxas` rejected the PTX, or a kernel exceeds its limits.
@@ -159,7 +159,7 @@ impl fmt::Debug for BuildError {
     }
 }
 
-/// Compiler errors that programs for rust-cuda run into, and their remedies.
+/// Parts of compiler errors that are common in programs written for rust-cuda, and their remedies.
 const REMEDIES: [(&str, &str); 4] = [
     (
         "can't find crate for `alloc`",
@@ -178,7 +178,7 @@ const REMEDIES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Returns the remedies for errors in the compiler's output, one per line.
+/// Returns the remedies for the known errors in the compiler's output, one per line.
 fn remedies(stderr: &str) -> String {
     let known = REMEDIES.iter().filter(|(error, _)| stderr.contains(error));
     known.map(|(_, remedy)| format!("\nhelp: {remedy}")).collect()
@@ -188,9 +188,10 @@ fn remedies(stderr: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxError {
-    /// A marker line could not be parsed.
+    /// A marker line could not be parsed. `#[kernel]` and `shared_array!` write markers into the
+    /// PTX.
     #[error(
-        "marker line `{line}`: {reason}; `#[kernel]` or `shared_array!` wrote it; check the arguments of the macro"
+        "invalid marker line `{line}`: {reason}; correct the arguments of the macro that wrote it (`#[kernel]` or `shared_array!`)"
     )]
     Marker {
         /// The line.
@@ -206,7 +207,7 @@ pub enum PtxError {
     },
     /// A marker names a kernel that is not in the PTX.
     #[error(
-        "kernel `{kernel}` is marked but not in the PTX; it must be `#[unsafe(no_mangle)] pub` and \
+        "kernel `{kernel}` has a marker but is not in the PTX; it must be `#[unsafe(no_mangle)] pub` and \
          not generic"
     )]
     MarkerWithoutEntry {
@@ -214,7 +215,7 @@ pub enum PtxError {
         kernel: String,
     },
     /// A kernel in the PTX has no marker.
-    #[error("kernel `{kernel}` is in the PTX without a marker; write it with `#[kernel]`")]
+    #[error("kernel `{kernel}` in the PTX has no marker; declare it with `#[kernel]`")]
     EntryWithoutMarker {
         /// The name of the kernel.
         kernel: String,
@@ -286,7 +287,7 @@ pub enum PtxError {
         /// The number of barriers in that function.
         counted: u32,
     },
-    /// The text is not PTX in the form that the compiler writes.
+    /// The text of the PTX has another form than the compiler's usual output.
     #[error(
         "the PTX cannot be parsed at byte {at}: expected {reason}; check whether rustc or LLVM changed"
     )]

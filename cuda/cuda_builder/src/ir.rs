@@ -1,8 +1,8 @@
-//! Reads information from the LLVM IR of the optimised module that the PTX lacks.
+//! Reads information that the PTX lacks from the LLVM IR of the optimised module.
 //!
-//! The IR has the chain of call sites of each instruction and the ordering of each atomic
-//! operation. This module reads the text line by line, in the form that LLVM prints, and only as
-//! much of it as these two queries need.
+//! The IR contains the call sites through which each instruction was inlined, the ordering of each
+//! atomic operation, and the position of an operation for which LLVM has no code. This module reads
+//! the text line by line, as LLVM prints it, and ignores everything else.
 
 mod atomics;
 mod barriers;
@@ -26,7 +26,7 @@ fn name(text: &str) -> &str {
     &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())]
 }
 
-/// The metadata of the module, by name.
+/// The metadata nodes of the module, by name.
 struct Nodes<'a>(HashMap<&'a str, &'a str>);
 
 impl<'a> Nodes<'a> {
@@ -44,8 +44,8 @@ impl<'a> Nodes<'a> {
         Some(name(&text[at.0 + key.len() + 2..]))
     }
 
-    /// Returns the call chain, innermost frame first. Frames compare by content, because LLVM keeps
-    /// some equal nodes distinct.
+    /// Returns the call chain of the location `node`, innermost frame first. Frames compare by
+    /// content, because LLVM keeps some equal nodes distinct.
     fn chain(&self, node: &'a str) -> Vec<Frame<'a>> {
         let frame = |node: &&'a str| {
             let function = self.function(node);
@@ -54,12 +54,12 @@ impl<'a> Nodes<'a> {
         self.frames(node).map(|node| frame(&node)).collect()
     }
 
-    /// Returns the locations from `node` outwards.
+    /// Returns the location `node` and the call sites into which it was inlined, innermost first.
     fn frames(&self, node: &'a str) -> impl Iterator<Item = &'a str> {
         std::iter::successors(Some(node), |node| self.get(node, "inlinedAt"))
     }
 
-    /// Returns the function that contains a location.
+    /// Returns the metadata node of the function that contains a location.
     fn function(&self, node: &str) -> &'a str {
         let mut scope = self.get(node, "scope").unwrap_or("");
         while self.0.get(scope).is_some_and(|text| text.contains("DILexicalBlock")) {

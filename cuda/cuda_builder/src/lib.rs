@@ -12,7 +12,8 @@
 //! # }
 //! ```
 //!
-//! In a build script it also writes `kernels.rs`, which embeds the PTX in the host program:
+//! In a build script, [`CudaBuilder::build`] also writes `kernels.rs`, which embeds the PTX in the
+//! host program:
 //!
 //! ```ignore
 //! include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
@@ -20,25 +21,25 @@
 //!
 //! The API follows rust-cuda where rust-cuda has an equivalent. The compiler is the workspace's
 //! stable rustc with its own target `nvptx64-nvidia-cuda`. The builder adds what the compiler
-//! lacks: launch bounds, a `core` for the GPU, PTX that does not depend on the folder, and the
-//! crate attributes of kernels. A kernel crate therefore needs neither `#![no_std]` nor
-//! `#![feature]`.
+//! lacks: launch bounds, a `core` for the GPU, PTX that does not depend on the path of the source,
+//! and the crate attributes that kernels need. A kernel crate therefore needs neither `#![no_std]`
+//! nor `#![feature]`.
 //!
-//! It also checks every kernel:
+//! The builder also checks every kernel:
 //!
-//! - `#[kernel]` declares it, and every declaration has its kernel.
+//! - `#[kernel]` declares every kernel in the PTX, and every declared kernel is in the PTX.
 //! - The compiler has not duplicated a barrier into exclusive branches, which would hang the GPU.
-//!   If the kernel declares the number of barriers, the PTX has as many.
-//! - Every function that it calls is in the PTX or in the driver.
-//! - If `ptxas` is installed: the kernel assembles, it fits its launch bounds, and it does not
-//!   [spill](Spills) against the policy.
+//!   If a kernel declares the number of its barriers, the PTX has as many.
+//! - Every function that a kernel calls is in the PTX or in the driver.
+//! - If `ptxas` is installed: `ptxas` assembles every kernel, every kernel fits its launch bounds,
+//!   and none spills registers if [`Spills::Deny`] forbids it.
 //!
-//! It does not load, launch or time anything, and generates no machine code.
+//! The builder does not load, launch or time kernels, and generates no machine code.
 //!
 //! With the feature `serde`, `Build::write_json` writes the report as JSON.
 //!
 //! Environment variables: `CUDA_BUILDER_CORE_SRC` names the `library` folder of the compiler's
-//! source. `CUDA_BUILDER_PTXAS` names a `ptxas`; if empty, none is used.
+//! source. `CUDA_BUILDER_PTXAS` names a `ptxas`; if it is empty, the build uses none.
 
 mod arch;
 mod cargo;
@@ -67,7 +68,8 @@ use std::path::{Path, PathBuf};
 use toolchain::Toolchain;
 
 impl CudaBuilder {
-    /// Runs [`build`](Self::build) as the whole of a build script, and prints an error as text.
+    /// Runs [`build`](Self::build), prints an error to stderr, and returns the exit code. The
+    /// `main` function of a build script can return the result directly.
     pub fn build_script(self) -> std::process::ExitCode {
         match self.build() {
             Ok(_) => std::process::ExitCode::SUCCESS,
@@ -78,13 +80,14 @@ impl CudaBuilder {
         }
     }
 
-    /// Compiles, checks, measures and writes the PTX.
+    /// Compiles the kernel crate, checks and measures its kernels, and writes the PTX.
     ///
-    /// In a build script it also tells cargo when to run again, warns about spilled registers, and
-    /// writes the Rust file that [`Build::write_rust`] describes.
+    /// In a build script it also tells cargo when to run the script again, warns about spilled
+    /// registers, and writes the Rust file that [`Build::write_rust`] describes.
     ///
     /// # Errors
-    /// Returns a [`BuildError`] if any step fails. It writes no PTX for an architecture that fails.
+    /// Returns a [`BuildError`] if any step fails. The build writes no PTX for an architecture that
+    /// fails.
     pub fn build(self) -> Result<Build, BuildError> {
         let kernels = KernelCrate::read(&self.kernel_crate)?;
         let in_build_script = workplace::build_script_out_dir();
@@ -146,7 +149,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Writes the PTX to `path`. `named` adds the architecture's name to another path of the user.
+    /// Builds for one architecture and writes the PTX to `path`. If there are several
+    /// architectures, `named` adds the architecture's name to a path.
     fn one(
         &self,
         arch: Arch,
@@ -181,8 +185,8 @@ impl Job<'_> {
             kernels.name, kernels.version, finished.text
         );
 
-        // Measured before the PTX is moved to its final path, so PTX that fails a check is never
-        // used.
+        // `ptxas` measures a temporary file. The PTX is written to its final path only afterwards,
+        // so PTX that fails a check is never used.
         let candidate = workplace.join("candidate").join(format!(
             "{}.{}.{arch}.ptx",
             kernels.name,
@@ -206,14 +210,16 @@ impl Job<'_> {
         })
     }
 
-    /// Looks for duplicated barriers in kernels that declare no count.
+    /// Returns an error if the compiler has duplicated a barrier in a kernel that declares no
+    /// count.
     fn check_copies(
         &self,
         kernels: &[ptx::Kernel],
         ir: &Path,
         broken: impl Fn(PtxError) -> BuildError,
     ) -> Result<(), BuildError> {
-        // A single barrier has no copy, and a declared count has already been compared.
+        // A kernel with a single barrier has no duplicate, and `ptx::finish` has already compared
+        // declared counts.
         let uncounted = kernels
             .iter()
             .filter(|kernel| kernel.barriers_declared.is_none() && kernel.barriers_counted > 1);
@@ -235,7 +241,7 @@ impl Job<'_> {
     }
 }
 
-/// Returns the report of a kernel before it is measured.
+/// Returns the report of a kernel, without the resources that `ptxas` measures later.
 fn report(kernel: ptx::Kernel) -> KernelReport {
     KernelReport {
         name: kernel.name,

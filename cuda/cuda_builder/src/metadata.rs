@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use tinyjson::{InnerAsRef, JsonValue};
 
-/// The part of `cargo metadata --no-deps` that is used here.
+/// The part of the output of `cargo metadata --no-deps` that this module uses.
 struct Metadata {
     packages: Vec<Package>,
     workspace_root: PathBuf,
@@ -32,7 +32,7 @@ struct Dependency {
     features: Vec<String>,
 }
 
-/// An existing kernel crate.
+/// A kernel crate, as cargo describes it.
 #[derive(Debug)]
 pub(crate) struct KernelCrate {
     pub(crate) name: String,
@@ -42,7 +42,8 @@ pub(crate) struct KernelCrate {
     pub(crate) target_directory: PathBuf,
     /// The files and folders that determine the PTX. Registry crates are covered by the lock file.
     pub(crate) sources: BTreeSet<PathBuf>,
-    /// Whether it enables the allocator of `cuda_std`.
+    /// Whether the crate, or a workspace member that it depends on, enables the allocator of
+    /// `cuda_std`.
     pub(crate) allocates: bool,
 }
 
@@ -110,7 +111,7 @@ fn path(object: &JsonValue, name: &str) -> Option<PathBuf> {
 }
 
 impl Metadata {
-    /// Returns `None` if the text is not in cargo's documented format.
+    /// Parses the output of cargo. Returns `None` if it is not in cargo's documented format.
     fn parse(json: &str) -> Option<Self> {
         let json = json.parse::<JsonValue>().ok()?;
         Some(Self {
@@ -162,7 +163,7 @@ impl Metadata {
             sources.insert(member.manifest_path.clone());
             sources.extend(member.targets.iter().filter_map(Target::source));
         }
-        // The layout of folders outside the workspace is unknown.
+        // The layout of folders outside the workspace is unknown, so cargo watches them completely.
         sources.extend(others.into_iter().map(Path::to_owned));
         // Cargo treats a missing file as always changed.
         sources.retain(|path| path.exists());
@@ -228,8 +229,8 @@ impl Target {
         !self.kind.iter().any(|kind| other.contains(&kind.as_str()))
     }
 
-    /// Returns the path to watch: the whole folder of a library, only the file of a build script,
-    /// nothing for tests.
+    /// Returns the path whose changes affect the PTX: the folder of a library, or the file of a
+    /// build script. Returns `None` for other targets, such as tests.
     fn source(&self) -> Option<PathBuf> {
         if self.is_library() {
             self.src_path.parent().map(Path::to_owned)

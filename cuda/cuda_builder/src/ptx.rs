@@ -1,22 +1,23 @@
 //! Edits the text of the PTX: converts markers to launch bounds, counts barriers and removes line
 //! tables.
 //!
-//! rustc has no attribute for launch bounds. `#[kernel]` therefore emits one comment per kernel
-//! through `global_asm!`. It reaches the PTX unchanged, from any module and any crate, without a
-//! comment of LLVM around it:
+//! rustc has no attribute for launch bounds. `#[kernel]` therefore emits one comment per kernel,
+//! its marker, through `global_asm!`. A marker reaches the PTX unchanged from any module and any
+//! crate, and LLVM adds no comment around it:
 //!
 //! ```text
 //! // cuda_std.kernel NAME maxntid=256 minnctapersm=4 barriers=1
 //! ```
 //!
-//! [`finish`] converts these to `.maxntid` and `.minnctapersm`, and rejects PTX whose barriers
-//! differ from the declared ones. It declares the [shared memory arrays](shared) that functions
-//! name.
+//! [`finish`] converts markers to `.maxntid` and `.minnctapersm`, and rejects PTX whose number of
+//! barriers differs from the declared one. It also declares the [shared memory arrays](shared) that
+//! functions use.
 //!
 //! From Hopper on, a kernel also begins with [`LAUNCH_DEPENDENTS`] and [`WAIT`]. The GPU may then
-//! launch it before the preceding kernel of its stream has ended, and the kernel itself waits for
-//! that one, which hides the time between two launches. A kernel that calls the wait itself does
-//! not wait at its beginning. It is rejected if any path returns without reaching the wait.
+//! launch the kernel before the preceding kernel of its stream has ended. The kernel itself waits
+//! for the preceding one, which hides the launch latency. A kernel whose code contains [`WAIT`]
+//! gets no second wait at its beginning. [`finish`] rejects it if any path returns without reaching
+//! that wait.
 //!
 //! This module works on text only and touches no files. It does not verify PTX; `ptxas` does.
 
@@ -63,8 +64,8 @@ const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents";
 /// ordinary launch.
 const WAIT: &str = "griddepcontrol.wait";
 
-/// Returns whether the architecture has both instructions. Its first PTX version, 7.8, has them
-/// too.
+/// Returns whether the architecture has [`LAUNCH_DEPENDENTS`] and [`WAIT`]. PTX 7.8, the oldest
+/// version for such an architecture, has them, too.
 fn waits_for_the_one_before(arch: Arch) -> bool {
     arch.capability() >= (9, 0)
 }
@@ -118,7 +119,7 @@ pub(crate) fn finish(
     Ok(Finished { text: without_noise(&text, arch, keep_lines), kernels })
 }
 
-/// Returns the kernel of `marker` and `entry` if it keeps every rule.
+/// Checks a kernel against every rule and returns its properties.
 fn checked(
     marker: &Marker,
     entry: &Function,
@@ -169,7 +170,8 @@ fn checked(
 
 /// Returns every function that `entry` names, directly or through other functions.
 ///
-/// Naming is sufficient: a function whose address is taken may be called through it.
+/// A name without a call counts, too: a function whose address is taken may be called through a
+/// pointer.
 fn reachable<'a>(entry: &'a Function, functions: &'a [Function]) -> Vec<&'a Function> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -185,11 +187,11 @@ fn reachable<'a>(entry: &'a Function, functions: &'a [Function]) -> Vec<&'a Func
     found
 }
 
-/// Writes the launch bounds, which stand between the parameter list and the body.
+/// Writes the launch bounds, whose place in PTX is between the parameter list and the body.
 fn push_bounds(text: &mut String, marker: &Marker) {
     if let Some(threads) = marker.max_threads {
-        // The limit applies to the product of the three numbers: a block of 16 × 16 may run with
-        // 256 here.
+        // The limit applies to the product of the three numbers: a kernel with `.maxntid 256, 1, 1`
+        // may run in blocks of 16×16 threads.
         let _ = write!(text, "\n.maxntid {threads}, 1, 1");
     }
     if let Some(blocks) = marker.min_blocks {

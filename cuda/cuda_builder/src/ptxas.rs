@@ -2,8 +2,8 @@
 //!
 //! The build does not need `ptxas`. If it is found, a kernel that does not fit its launch bounds
 //! fails the build instead of running slowly, and so does a kernel that spills registers under
-//! [`Spills::Deny`]. The machine code is discarded: the driver assembles the PTX for the GPU of the
-//! system.
+//! [`Spills::Deny`]. The machine code is discarded, because the driver of the target system
+//! assembles the PTX for its GPU.
 
 mod find;
 mod parse;
@@ -16,9 +16,9 @@ use std::process::Command;
 pub(crate) use find::{Candidates, VARIABLES};
 use parse::Function;
 
-/// The number of registers of a multiprocessor, the same on every [`Arch`].
+/// The number of registers of a multiprocessor, which is the same on every [`Arch`].
 const REGISTERS: u32 = 65_536;
-/// The allocation unit of registers per thread.
+/// The allocation unit: the GPU rounds the registers of a thread up to a multiple of it.
 const REGISTER_UNIT: u32 = 8;
 const WARP: u32 = 32;
 
@@ -46,7 +46,7 @@ pub(crate) fn measure(
                     reason: error.to_string(),
                 });
             }
-            // A program that was found in the search but does not run counts as not found.
+            // A program that the user did not name and that does not run counts as not found.
             Err(_) => continue,
         };
         let said = String::from_utf8_lossy(&output.stderr);

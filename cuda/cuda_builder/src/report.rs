@@ -104,7 +104,7 @@ impl Build {
 }
 
 impl Build {
-    /// Returns the warnings that a build script prints under a policy.
+    /// Returns a warning for each kernel that spills, if the policy `spills` is [`Spills::Report`].
     pub(crate) fn warnings(&self, spills: Spills) -> impl Iterator<Item = (Arch, String)> {
         let kernels = self.archs.iter().flat_map(|one| one.kernels.iter().map(|k| (one.arch, k)));
         kernels.filter_map(move |(arch, kernel)| {

@@ -1,27 +1,27 @@
 //! The settings of a build: [`CudaBuilder`] and its setters.
 //!
-//! Names and semantics follow rust-cuda where it has the setting. Settings of rust-cuda's own
-//! compiler without an equivalent exist here, too, so a build script compiles unchanged; their
+//! Settings that rust-cuda also has use its names and semantics. Some of them control only
+//! rust-cuda's own compiler. They exist here so that a build script compiles unchanged, and their
 //! documentation says that they have no effect.
 
 use crate::Arch;
 use crate::cargo::Options;
 use std::path::{Path, PathBuf};
 
-/// The treatment of kernels that need more registers than available and spill values to local
-/// memory.
+/// The treatment of kernels that need more registers than they have and therefore spill values to
+/// local memory.
 ///
 /// Only `ptxas` reports spills, so the setting has no effect without it. The
 /// [report](crate::KernelReport) always contains the numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spills {
-    /// Does nothing.
+    /// Spills are accepted.
     Allow,
-    /// Prints a warning for each kernel that spills, in a build script.
+    /// A build script prints a warning for each kernel that spills.
     #[default]
     Report,
-    /// Returns an error.
+    /// The build returns an error if a kernel spills.
     Deny,
 }
 
@@ -84,7 +84,7 @@ impl CudaBuilder {
         }
     }
 
-    /// Adds an architecture. Without any, the PTX is for [`Arch::Sm75`].
+    /// Adds an architecture to build for. If none is added, the PTX is for [`Arch::Sm75`].
     pub fn arch(mut self, arch: Arch) -> Self {
         if !self.archs.contains(&arch) {
             self.archs.push(arch);
@@ -92,9 +92,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets the path of the PTX. For one architecture it is used unchanged; for several, `x.ptx`
-    /// becomes `x.sm_87.ptx` and so on. The default folder is OUT_DIR in a build script, otherwise
-    /// the work folder.
+    /// Sets the path of the PTX. With one architecture, the path is used unchanged. With several,
+    /// `x.ptx` becomes `x.sm_87.ptx` and so on. The default folder is OUT_DIR in a build script,
+    /// otherwise the work folder.
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.copy_to = Some(path.as_ref().to_owned());
         self
@@ -119,7 +119,8 @@ impl CudaBuilder {
     }
 
     /// Checks integer overflow and `debug_assert!` in kernels, and keeps the text of panics, which
-    /// the panic handler of `cuda_std` prints. Off by default; a failed check is then a `trap`.
+    /// the panic handler of `cuda_std` prints. Off by default. Integer overflow then wraps, and a
+    /// failed bounds check is a `trap`.
     pub fn debug_assertions(mut self, debug_assertions: bool) -> Self {
         self.options.debug_assertions = debug_assertions;
         self
@@ -184,8 +185,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Has no effect. A `static` lies in global memory, and a `cuda_std::ConstantArray` in constant
-    /// memory.
+    /// Has no effect. A `static` is always in global memory, and a `cuda_std::ConstantArray` in
+    /// constant memory.
     pub fn use_constant_memory_space(self, _use_constant_memory_space: bool) -> Self {
         self
     }
@@ -209,7 +210,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Requests a newer PTX version than the architecture's first, for instructions in `asm!`.
+    /// Sets a newer PTX version than the oldest one for the architecture, for instructions in
+    /// `asm!` that need it.
     pub fn ptx_version(mut self, major: u8, minor: u8) -> Self {
         self.options.ptx_version = Some((major, minor));
         self

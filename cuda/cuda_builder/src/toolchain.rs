@@ -1,6 +1,6 @@
 //! The compiler for the GPU: the toolchain's own rustc behind a small shell script.
 //!
-//! The script does four things for which there is no flag:
+//! The script does four things for which rustc has no flag:
 //!
 //! - It gives rustc a sysroot that contains `core`'s source, if the toolchain has none. That
 //!   sysroot is a folder of links. Nothing is written into the toolchain, which would look damaged
@@ -25,7 +25,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The path of `core`'s source in a sysroot.
+/// The path of the `library` folder, which contains `core`'s source, in a sysroot.
 pub(crate) const LIBRARY: &str = "lib/rustlib/src/rust/library";
 
 /// The unstable features that the output of `#[kernel]` and `shared_array!` needs.
@@ -167,7 +167,8 @@ fn write_wrapper(
     Ok(path)
 }
 
-/// Returns the text of the script. Cargo sets variables for each rustc that name the crate.
+/// Returns the text of the script. The script uses the environment variables that name the crate,
+/// which cargo sets for each run of rustc.
 fn wrapper(rustc: &Path, sysroot: &Path) -> String {
     format!(
         r#"#!/bin/sh

@@ -22,10 +22,11 @@ pub(crate) fn build_script_out_dir() -> Option<PathBuf> {
     env::var_os("OUT_DIR").map(PathBuf::from)
 }
 
-/// Returns the shared folder: in the outer cargo's target folder, or else in the kernel crate's.
+/// Returns the shared folder. In a build script it is in the outer cargo's target folder, otherwise
+/// in the kernel crate's.
 pub(crate) fn folder(kernel_target_dir: &Path) -> PathBuf {
-    // In a build script the outer build decides: the embedding program has its own target folder,
-    // and the kernel crate may lie in a read-only checkout.
+    // In a build script the kernel crate may be in a read-only checkout, so the folder must be in
+    // the target folder of the outer build.
     let outer = build_script_out_dir().map(|out_dir| {
         out_dir
             .ancestors()
@@ -51,7 +52,7 @@ pub(crate) fn remove_folder(path: &Path) -> Result<(), BuildError> {
 }
 
 /// Writes `text` atomically. Leaves an identical file unchanged, because a new time stamp would
-/// recompile everything that includes it.
+/// cause cargo to recompile everything that includes the file.
 pub(crate) fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError> {
     if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());

@@ -1,7 +1,8 @@
-//! Builds a small kernel crate like a user would, both correct and with errors.
+//! Builds a small kernel crate as a user would, first unchanged and then with deliberate errors.
 //!
 //! All tests share the compiled `core`, one per architecture and set of flags. A first run takes a
-//! minute, most of it for `core`. Tests about `ptxas` report that it is missing and pass.
+//! minute, most of it for `core`. Where `ptxas` is not installed, tests that need it print that
+//! they are skipped, and pass.
 
 use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError, PtxasError, Spills};
 use std::fs;
@@ -93,7 +94,7 @@ fn two_architectures_and_a_report() {
 }
 
 #[test]
-fn one_architecture_goes_exactly_where_asked() {
+fn one_architecture_is_written_to_the_given_path() {
     let fixture = Fixture::new("one", &[]);
     let build = fixture.build_one().unwrap();
     assert_eq!(build.archs[0].ptx, fixture.folder.join("out/kernels.ptx"));
@@ -102,8 +103,8 @@ fn one_architecture_goes_exactly_where_asked() {
 
 #[test]
 fn the_same_bytes_from_every_folder() {
-    // Keeps line information, because it contains paths. The second build uses another work folder,
-    // so `core` itself is compiled from another place.
+    // Both builds keep line information, because it contains paths. The second build uses another
+    // work folder, so even `core` is compiled from another path.
     let here = Fixture::new("here", &[]);
     let there = Fixture::new("elsewhere/deeper", &[]);
     let first = here.builder().arch(Arch::Sm87).generate_line_info(true).build().unwrap();
@@ -133,7 +134,8 @@ fn the_same_bytes_from_every_folder() {
     assert_eq!(json(&first), json(&second));
 }
 
-/// Returns the downloaded source in a work folder, or `None` if the toolchain has its own.
+/// Returns the source of `core` that a build has downloaded into the folder `work`, or `None` if
+/// the toolchain has its own.
 fn core_source(work: &Path) -> Option<PathBuf> {
     fs::read_dir(work)
         .unwrap()
@@ -191,8 +193,8 @@ fn a_folder_without_a_crate_is_an_error() {
     assert!(matches!(error, Err(BuildError::KernelCrate { .. })));
 }
 
-/// Returns the error of `ptxas` about the kernel `many` with other bounds, or `None` without a
-/// `ptxas`.
+/// Builds the kernel `many` with the launch bounds `bounds`, and returns the error about its
+/// resources. Returns `None` if no `ptxas` is installed.
 fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
     let bounds = format!("kernel many {bounds}");
     let fixture = Fixture::new(name, &[("kernel many maxntid=32", &bounds)]);

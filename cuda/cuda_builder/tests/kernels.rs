@@ -1,4 +1,4 @@
-//! Builds kernel crates that depend on `cuda_std`, like a user of the kit writes them.
+//! Builds kernel crates that depend on `cuda_std`, as users write them.
 //!
 //! The crates are strings in this file and have no crate attributes. All tests share the compiled
 //! `core` and `cuda_std`.
@@ -58,7 +58,7 @@ pub unsafe fn orderings(n: u32) {
     COUNT.swap(n, Ordering::SeqCst);
 }
 
-/// Two calls of `halve` in a loop: unrolled, these are many barriers.
+/// A barrier in a loop. The compiler unrolls the loop, so the PTX has several barriers.
 #[kernel]
 pub unsafe fn tree(out: SliceMut<f32>) {
     let shared = shared_array![f32; 256];
@@ -87,7 +87,7 @@ fn kernel_crate(name: &str, source: &str) -> (CudaBuilder, PathBuf) {
     let manifest = MANIFEST.replace("NAME", name).replace("CUDA_STD", cuda_std.to_str().unwrap());
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::write(folder.join("src/lib.rs"), source).unwrap();
-    // An earlier run may have left it, perhaps for other dependencies of `cuda_std`.
+    // An earlier run may have left a lock file for other dependencies of `cuda_std`.
     let _ = fs::remove_file(folder.join("Cargo.lock"));
     let out = folder.join("out");
     let builder =

@@ -1,4 +1,5 @@
-//! Prints the cost of each simulator operation in nanoseconds per thread, on one core.
+//! Prints the cost of each simulator operation in nanoseconds per thread, on one core. With any
+//! argument, it measures only a barrier.
 //!
 //! `cargo run --release -p stable-cuda-cpu --example cost`
 
@@ -20,7 +21,7 @@ fn main() {
     rayon_core::ThreadPoolBuilder::new()
         .num_threads(1)
         .build_global()
-        .expect("the first use of rayon");
+        .expect("rayon's global pool is not in use yet");
     println!("{:>32} {:>10} {:>10}", "ns per thread, block of", BLOCKS[0], BLOCKS[1]);
     if std::env::args().nth(1).is_some() {
         row("barrier", false, 500, |n| (0..n).for_each(|_| sync_threads()));
@@ -79,7 +80,7 @@ fn row(name: &str, check_races: bool, times: u32, kernel: impl Fn(u32) + Sync) {
         };
         let best = (0..5).map(|_| {
             let start = Instant::now();
-            launch(&config, &|| kernel(times)).expect("no faults");
+            launch(&config, &|| kernel(times)).expect("the kernel causes no fault");
             start.elapsed().as_secs_f64()
         });
         let operations = f64::from(config.grid[0] * threads * times);

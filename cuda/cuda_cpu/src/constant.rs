@@ -9,8 +9,8 @@ pub struct ConstantBank {
 }
 
 impl ConstantBank {
-    /// Writes the first bytes of `symbol`. The remaining bytes keep their value, which is initially
-    /// zero.
+    /// Writes `bytes` to the start of `symbol`. The bytes after them keep their value, which is
+    /// initially zero.
     pub fn set(&mut self, symbol: &'static str, bytes: &[u8]) {
         let words = self.symbols.entry(symbol).or_default();
         if words.len() < bytes.len().div_ceil(16) {
@@ -23,8 +23,8 @@ impl ConstantBank {
         }
     }
 
-    /// Returns the 16-byte aligned words of `symbol`, or `None` if it was never set. Such a symbol
-    /// reads as zero.
+    /// Returns the 16-byte aligned words of `symbol`, or `None` if it was never set. A kernel reads
+    /// such a symbol as zero.
     #[must_use]
     pub fn get(&self, symbol: &str) -> Option<&[u128]> {
         self.symbols.get(symbol).map(Vec::as_slice)

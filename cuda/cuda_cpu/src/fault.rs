@@ -22,7 +22,8 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// A kernel did something undefined on a GPU, or stopped itself.
+/// The reason why a launch failed: behaviour that is undefined on a GPU, a panic or `trap` in the
+/// kernel, or an impossible launch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("kernel `{kernel}`, {at}: {kind}")]
 pub struct Fault {
@@ -39,7 +40,9 @@ pub struct Fault {
 #[non_exhaustive]
 pub enum FaultKind {
     /// Some threads of the block wait at a barrier that other threads will never reach.
-    #[error("barrier divergence: {waiting} of {threads} threads wait at {barrier}, {others}")]
+    #[error(
+        "barrier divergence: {waiting} of {threads} threads wait at {barrier}, {others}; all threads of a block must reach the same barrier"
+    )]
     BarrierDivergence {
         /// The number of threads that wait at the same barrier as the reporting thread.
         waiting: u32,
@@ -52,7 +55,7 @@ pub enum FaultKind {
     },
     /// A warp operation names lanes that do not take part in it.
     #[error(
-        "warp divergence: {op} at {place} waits for lanes {missing:#010x} of mask {mask:#010x}"
+        "warp divergence: {op} at {place} waits for lanes {missing:#010x} of mask {mask:#010x}; every lane of the mask must call it"
     )]
     WarpDivergence {
         /// The operation.
@@ -65,7 +68,7 @@ pub enum FaultKind {
         missing: u32,
     },
     /// An access outside a view, slice, shared array or constant.
-    #[error("out of bounds: {access} of {what} at {index} outside {extent}")]
+    #[error("out of bounds: {access} of {what} at index {index}, but the size is {extent}")]
     OutOfBounds {
         /// The kind of access.
         access: AccessKind,
@@ -77,7 +80,9 @@ pub enum FaultKind {
         extent: Index,
     },
     /// A thread used a handle that belongs to another launch or another thread.
-    #[error("stale handle: this {what} belongs to another launch or thread; obtain it in this one")]
+    #[error(
+        "stale handle: this {what} belongs to another launch or thread; create it in the launch and thread that use it"
+    )]
     StaleHandle {
         /// The kind of handle.
         what: &'static str,
@@ -141,7 +146,8 @@ pub enum FaultKind {
     },
     /// The grid or the block is empty or exceeds CUDA's limits.
     #[error(
-        "cannot launch a grid of {grid:?} blocks of {block:?} threads: CUDA's limits are [2147483647, 65535, 65535] blocks and 1024 threads, at most 64 along z, and no axis may be 0"
+        "cannot launch a grid of {}×{}×{} blocks of {}×{}×{} threads: a grid must have 1 to 2147483647 blocks along x and 1 to 65535 along y and z; a block must have 1 to 1024 threads, at most 64 of them along z",
+        .grid[0], .grid[1], .grid[2], .block[0], .block[1], .block[2]
     )]
     Shape {
         /// The number of blocks in x, y, z.
@@ -159,7 +165,7 @@ pub enum FaultKind {
     },
 }
 
-/// The state of the threads that are missing at a barrier.
+/// The state of the threads that have not reached a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
     /// The number of threads that have returned from the kernel.

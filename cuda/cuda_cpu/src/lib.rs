@@ -3,17 +3,17 @@
 //!
 //! A kernel is a closure that does the work of one thread. [`launch`] calls it once for every
 //! thread of the grid and distributes blocks over the cores. Within a block, threads are scheduled
-//! cooperatively. A thread gets its own fiber only when it has to wait: a fiber runs threads one
-//! after the other in a plain loop until one of them reaches a barrier, and the next thread then
-//! starts on another fiber. A kernel without barriers is therefore a plain loop; it needs no
-//! annotation.
+//! cooperatively. A fiber runs threads one after the other until a thread has to wait at a barrier.
+//! That thread keeps the fiber, and the next thread starts on another one. A kernel without
+//! barriers therefore runs as a plain loop and needs no annotation.
 //!
 //! Behaviour that is undefined on a GPU is reported as a [`Fault`] that names the kernel, block and
 //! thread: barrier and warp divergence, out-of-bounds accesses, and races on shared memory between
 //! two barriers.
 //!
-//! Not here: timing (a CPU says nothing about a GPU's speed), races on global memory, weak memory
-//! ordering, and dynamic parallelism. Kernels use this crate through `cuda_std`, not directly.
+//! The crate does not simulate timing (a CPU says nothing about a GPU's speed), weak memory
+//! ordering or dynamic parallelism, and it does not detect races on global memory. Kernels use this
+//! crate through `cuda_std`, not directly.
 
 mod block;
 mod constant;
@@ -22,7 +22,7 @@ mod fault;
 mod overflow;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod overflow {
-    //! On this platform a stack overflow is an access violation.
+    //! On this platform a stack overflow ends the process with an access violation.
     pub(crate) fn prepare() {}
 }
 mod panics;
@@ -55,9 +55,9 @@ pub const WARP_SIZE: u32 = 32;
 /// The floats are deliberately finite: BLAS-like programs scale an uninitialised result by 0, and a
 /// NaN would turn that into a failure that no GPU shows.
 ///
-/// Shared memory starts with this byte. A CPU allocator of device memory fills every allocation
-/// that a GPU leaves undefined (see [`poison`]), so a kernel that reads before it writes computes a
-/// wrong result on the CPU too.
+/// Shared memory initially contains this byte. An allocator that simulates device memory should
+/// fill new allocations with it, too (see [`poison`]): a kernel that reads memory before it writes
+/// it then computes a wrong result on the CPU as well.
 pub const POISON: u8 = 0x7b;
 
 /// Fills uninitialised memory with [`POISON`] and returns it as bytes.
@@ -89,15 +89,16 @@ pub struct Launch<'a> {
 ///
 /// A launch within a kernel runs its blocks one after the other. The first launch of a process
 /// installs a panic hook and, on Linux, a SIGSEGV handler. Both forward events that do not come
-/// from a kernel.
+/// from a kernel to the hook and handler that were installed before.
 ///
 /// # Errors
-/// Returns the first [`Fault`] of any block. If several blocks fail, it is unspecified which fault
-/// is returned. Memory written before the fault stays written.
+/// Returns the [`Fault`] of a block that failed. If several blocks fail, it is unspecified which
+/// fault is returned. Memory written before the fault stays written.
 pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     if std::thread::panicking() {
-        // The launch is in a destructor during unwinding. Its threads must not count as panicking.
+        // A destructor called `launch` during unwinding. The kernel's threads must not count as
+        // panicking, so they run on another OS thread.
         return std::thread::scope(|scope| {
             let result = scope.spawn(|| crate::launch(launch, thread)).join();
             result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -114,18 +115,19 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
         let index = [block % gx, block / gx % gy, block / (gx * gy)].map(|i| i as u32);
         block::run(launch, id, index, thread)
     };
-    // At most 2⁶³, because `check_shape` limits the grid.
+    // The product is below 2⁶³, because `check_shape` limits the grid.
     match gx * gy * gz {
-        // A single block cannot be distributed, and waking the pool would cost more than the block.
+        // A single block cannot be distributed, and waking the pool would cost more than running it
+        // here.
         1 => run(0),
-        // A core that waits in `join` may start another block of the outer launch.
+        // A nested launch does not use the pool: an OS thread that waits in `join` might start
+        // another block of the outer launch meanwhile.
         blocks if block::is_running() => (0..blocks).try_for_each(run),
         blocks => share_out(0..blocks, &run, &AtomicBool::new(false)),
     }
 }
 
-/// Runs each of these blocks on a thread of rayon's global pool. After a fault, no further block
-/// starts.
+/// Distributes `blocks` over rayon's global thread pool. After a fault, no further block starts.
 fn share_out(
     blocks: Range<u64>,
     run: &(impl Fn(u64) -> Result<(), Fault> + Sync),

@@ -1,23 +1,24 @@
 //! Turns a stack overflow of a kernel's thread into a fault, by means of the stack's guard page.
 //!
-//! Linux sends SIGSEGV for an access to a guard page. This handler recognises the guard pages of
-//! the fibers that this OS thread is running. It redirects the fiber to [`block::overflowed`] on a
-//! small separate stack, which suspends the fiber for good. Every other SIGSEGV goes to the
-//! previously installed handler, so Rust's own message about overflows is preserved.
+//! Linux sends SIGSEGV for an access to a guard page. The handler in this module recognises the
+//! guard pages of the fibers that the OS thread is running. It makes the overflowed fiber continue
+//! in [`block::overflowed`] on a small separate stack. That function suspends the fiber for good.
+//! Every other SIGSEGV goes to the previously installed handler, so Rust's own message about
+//! overflows is preserved.
 //!
-//! The fiber's frames are never unwound, because Rust unwinds only from calls and the overflow may
-//! be at any instruction. They are never freed either, because another OS thread may hold
+//! The fiber's frames are never unwound, because Rust unwinds only from calls, and an overflow can
+//! occur at any instruction. They are never freed either, because another OS thread may hold
 //! references into them. A kernel thread that overflows thus keeps the locks it holds. The C
 //! library holds such locks inside `malloc`, and the process would soon hang if they were never
 //! released. An overflow inside the C library therefore prints its message and ends the process.
 //!
-//! Not here: a kernel that lends its arguments to other OS threads (`std::thread::scope`,
-//! `rayon::join`) and overflows before they end. The launch returns while they still run, and the
-//! memory behind a `&[T]` argument may be freed while they use it. Such a launch is therefore
-//! `unsafe`; a `Slice` is checked and stays safe.
+//! One case stays unsafe: a kernel lends its arguments to other OS threads (`std::thread::scope`,
+//! `rayon::join`) and overflows before they end. The launch then returns while they still run, and
+//! the memory behind a `&[T]` argument may be freed while they use it. A launch with such an
+//! argument is therefore `unsafe`. Accesses through a `Slice` are checked, so it is safe.
 //!
-//! Also not here: systems other than Linux on x86-64 and 64-bit ARM. There, the guard page makes an
-//! overflow an access violation that ends the process.
+//! The module exists only for Linux on x86-64 and 64-bit ARM. On other systems an overflow is an
+//! access violation at the guard page, which ends the process.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -39,6 +40,7 @@ static mut EARLIER: MaybeUninit<libc::sigaction> = MaybeUninit::uninit();
 /// The address range of the C library's code.
 static LIBC: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
+/// The size of a memory page in bytes.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -96,7 +98,7 @@ impl Drop for Spare {
     }
 }
 
-/// Turns overflows on this OS thread into faults. Called before each block.
+/// Prepares this OS thread, so that stack overflows on it become faults. Called before each block.
 #[inline]
 pub(crate) fn prepare() {
     if SPARE_END.get() == 0 {
@@ -108,7 +110,8 @@ pub(crate) fn prepare() {
 fn prepare_thread() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(install);
-    // Fails while thread-local destructors run. An overflow is then an access violation.
+    // `try_with` fails while thread-local destructors run. An overflow then ends the process with
+    // an access violation.
     let _ = SPARE.try_with(|_| ());
 }
 
@@ -133,7 +136,7 @@ fn install() {
 /// The caller must be `dl_iterate_phdr`.
 unsafe extern "C" fn find_libc(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
     let malloc = libc::malloc as *const () as usize;
-    // SAFETY: the loader passes a valid description.
+    // SAFETY: the loader passes a valid description of a loaded object, with `dlpi_phnum` headers.
     let (base, headers) = unsafe {
         let info = &*info;
         (info.dlpi_addr, std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
@@ -150,11 +153,14 @@ unsafe extern "C" fn find_libc(info: *mut libc::dl_phdr_info, _: usize, _: *mut 
     0
 }
 
+/// Handles SIGSEGV: redirects an overflowed fiber, and forwards every other fault.
+///
 /// # Safety
 /// The caller must be the operating system, delivering SIGSEGV.
 unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: for SIGSEGV the operating system passes the address and the interrupted thread's
-    // registers.
+    // registers. `EARLIER` was written before this handler was installed, and the earlier handler
+    // gets the arguments that its flags promise.
     unsafe {
         let address = (*info).si_addr().addr();
         let spare = SPARE_END.get();
@@ -174,7 +180,8 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
         let earlier = *(&raw const EARLIER).cast::<libc::sigaction>();
         match earlier.sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {
-                // The access faults again and ends the process.
+                // After this handler returns, the access faults again, and the default action ends
+                // the process.
                 let mut default: libc::sigaction = mem::zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
                 libc::sigaction(signal, &raw const default, ptr::null_mut());
@@ -202,8 +209,8 @@ fn call(context: &mut libc::ucontext_t, function: usize, argument: usize, stack:
     let registers = &mut context.uc_mcontext;
     #[cfg(target_arch = "x86_64")]
     {
-        // A call would have pushed the return address here. The memory below belongs to the spare
-        // stack.
+        // A call instruction would have pushed an 8-byte return address, and `function` expects the
+        // stack pointer at this offset.
         registers.gregs[libc::REG_RSP as usize] = (stack - 8) as i64;
         registers.gregs[libc::REG_RBP as usize] = 0;
         registers.gregs[libc::REG_RDI as usize] = argument as i64;

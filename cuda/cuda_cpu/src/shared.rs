@@ -5,19 +5,21 @@
 //! number of `sync_warp`s that the thread's warp has passed since. Two accesses by different
 //! threads are ordered if a barrier lies between them or, within one warp, if a chain of
 //! `sync_warp`s leads from one lane to the other. The first access after a barrier therefore
-//! discards the history. Bytes that were always accessed together share one entry.
+//! discards the history. Adjacent bytes that were always accessed together form a granule, which
+//! has one entry.
 //!
-//! One store is enough: an earlier store that is not ordered before it was reported at that time.
-//! The detector records three loads and three atomics (see [`Recent`]), which is enough to find
-//! every race if warps synchronise as a whole. If only part of a warp synchronises, a race with an
-//! older load of the same warp can go unnoticed. Every reported race is real.
+//! One store is enough: every older store is ordered before it, because the newer one would have
+//! been reported as a race otherwise. The detector records three loads and three atomics (see
+//! [`Recent`]), which is enough to find every race if warps synchronise as a whole. If only part of
+//! a warp synchronises, a race with an older load of the same warp can go unnoticed. Every reported
+//! race is real.
 
 use std::{iter, ptr};
 
 use crate::fault::{AccessKind, FaultKind};
 use crate::{POISON, WARP_SIZE};
 
-/// The largest element that one access reads or writes on a GPU.
+/// The maximum size of a granule in bytes: the widest access of a GPU.
 const MAX_GRANULE: usize = 16;
 
 /// The largest amount of shared memory in bytes that a block can have on any GPU (compute
@@ -27,7 +29,7 @@ const MAX_SHARED: usize = 227 << 10;
 /// A region of a block's shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedRegion {
-    /// The first byte, aligned to 16.
+    /// The first byte, aligned to 16 bytes.
     pub base: *mut u8,
     /// The size in bytes.
     pub bytes: usize,
@@ -52,8 +54,8 @@ impl Now<'_> {
         self.thread / WARP_SIZE
     }
 
-    /// Returns whether `earlier`, an access since the last barrier, is not ordered before this
-    /// moment.
+    /// Returns whether an access by the running thread would be unordered with `earlier`, an access
+    /// since the last barrier.
     #[inline]
     fn races_with(&self, earlier: Access) -> bool {
         if earlier.thread == self.thread || earlier.is_none() {
@@ -62,7 +64,8 @@ impl Now<'_> {
         earlier.warp() != self.warp() || !self.is_synced_with(earlier)
     }
 
-    /// Returns whether a chain of `sync_warp`s leads here from the lane of an earlier access.
+    /// Returns whether a chain of `sync_warp`s leads from the lane of `earlier`, after that access,
+    /// to the lane of the running thread.
     fn is_synced_with(&self, earlier: Access) -> bool {
         let between = &self.syncs[earlier.warp_epoch as usize..];
         let reached = between.iter().fold(1 << (earlier.thread % WARP_SIZE), |lanes, mask| {
@@ -72,7 +75,7 @@ impl Now<'_> {
     }
 }
 
-/// An access by one thread since the last barrier, or none.
+/// An access by one thread since the last barrier, or [`NONE`](Self::NONE).
 #[derive(Clone, Copy, Debug)]
 struct Access {
     thread: u32,
@@ -96,9 +99,9 @@ impl Access {
 /// warp.
 ///
 /// A race requires an access by another warp, or by another thread of the same warp since its last
-/// `sync_warp`. These three accesses decide this as well as the full history would. If the first
-/// two belong to the given warp, they are its last two. Otherwise one of the three belongs to
-/// another warp.
+/// `sync_warp`. These three accesses decide this as well as the full history would. If all of them
+/// belong to the warp of the accessing thread, so do all other accesses of this kind, and the first
+/// two are the newest by two different threads. Otherwise one of the three belongs to another warp.
 #[derive(Clone, Copy)]
 struct Recent {
     newest: Access,
@@ -179,7 +182,7 @@ struct Region {
 }
 
 impl Region {
-    /// Splits granules to the size `granule`.
+    /// Splits every granule into granules of `granule` bytes.
     #[cold]
     fn refine(&mut self, granule: usize, block_epoch: u32) {
         if self.shadow.is_empty() {
@@ -200,8 +203,8 @@ pub(crate) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Returns the region declared at `name`, and allocates it on the first call of the block.
-    /// Fails if the block would exceed the limit of shared memory.
+    /// Returns the region that is identified by `name` and `bytes`, and allocates it on the first
+    /// call of the block. Fails if the block's regions would exceed [`MAX_SHARED`].
     pub(crate) fn region(
         &mut self,
         name: &'static str,
@@ -306,10 +309,10 @@ mod tests {
     }
 
     /// Makes random accesses of all widths up to the first race. If warps synchronise as a whole,
-    /// the detector must agree exactly with one that stores everything. If parts of warps
-    /// synchronise, every race it finds must be real.
+    /// the detector must agree exactly with [`Everything`]. If parts of warps synchronise, every
+    /// race it finds must be real.
     #[test]
-    fn it_finds_what_a_detector_that_keeps_everything_finds() {
+    fn it_agrees_with_a_detector_that_stores_every_access() {
         let mut state = 1_u64;
         let mut random = move |below: usize| {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);

@@ -1,12 +1,13 @@
 //! Stacks for fibers. They outlive blocks, because mapping a stack costs more than running a small
 //! block.
 //!
-//! A stack and its guard page are two mappings, and Linux allows a process 65,530. On a machine
-//! with many cores, blocks of 1024 waiting threads would exceed that if all cores ran one at once.
-//! So a block whose threads wait reserves one stack per thread, and waits if that would exceed the
-//! limit. A block whose threads do not wait needs one stack, which its core keeps.
+//! A stack and its guard page are two memory mappings, and Linux allows a process 65,530 mappings.
+//! On a machine with many cores, blocks of 1024 waiting threads would exceed that limit if every
+//! core ran one at once. A block whose threads wait therefore reserves one stack per thread, and is
+//! delayed while all blocks together would exceed [`LIMIT`]. A block whose threads do not wait
+//! needs one stack, which the OS thread keeps for its next block.
 //!
-//! Memory that no thread has touched costs only address space, so stacks are large.
+//! Memory that no thread has touched costs only address space, so stacks can be large.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -17,24 +18,26 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use corosensei::stack::{DefaultStack, Stack, StackPointer};
 
-/// The default stack size, sufficient for the deep frames of debug builds. At 2 MiB, Linux may back
-/// a stack with one huge page, touched or not.
+/// The default stack size, sufficient for the deep frames of debug builds. It is below 2 MiB,
+/// because Linux may back a stack of that size with a huge page even if little of it is used.
 const DEFAULT_BYTES: usize = 1 << 20;
 
 /// The minimum stack size: enough for a panic in a kernel and its message.
 const MIN_BYTES: usize = 32 << 10;
 
-/// An upper bound of the stack that a launch needs on the calling thread, without its kernel
-/// threads.
+/// An upper bound in bytes of the stack that a launch needs on the calling thread. The threads of
+/// the launched kernel have their own stacks.
 const HEADROOM: usize = 12 << 10;
 
-/// Larger than any address space, and small enough that rounding up does not overflow.
+/// The maximum stack size: larger than any address space, and small enough that rounding up does
+/// not overflow.
 const MAX_BYTES: usize = isize::MAX as usize >> 8;
 
-/// The size of a new stack.
+/// The size of a new stack in bytes.
 static BYTES: AtomicUsize = AtomicUsize::new(DEFAULT_BYTES);
 
-/// The number of stacks that all blocks together may reserve: half of the Linux limit.
+/// The number of stacks that all blocks together may reserve. They use half of the mappings that
+/// Linux allows.
 const LIMIT: u32 = 16 << 10;
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), reserved: 0 });
@@ -46,9 +49,9 @@ struct Pool {
 }
 
 thread_local! {
-    /// The stack that this core keeps.
+    /// The stack that this OS thread keeps between blocks.
     static KEPT: Cell<Option<FiberStack>> = const { Cell::new(None) };
-    /// The number of unfinished blocks on this core that hold a reservation.
+    /// The number of unfinished blocks on this OS thread that have reserved stacks.
     static HELD: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -66,8 +69,8 @@ pub fn stack_bytes() -> usize {
     BYTES.load(Relaxed)
 }
 
-/// Overflows here if a launch by a kernel thread would overflow later. Later the thread would hold
-/// locks and reserved stacks; here it holds nothing.
+/// Overflows the stack now if a nested launch would overflow it later. At that time the thread
+/// would hold locks and reserved stacks; now it holds none.
 #[inline(never)]
 pub(crate) fn claim_headroom() {
     // A frame of this size touches each of its pages.
@@ -86,7 +89,7 @@ impl FiberStack {
     }
 }
 
-// SAFETY: every method forwards to the default stack.
+// SAFETY: every method forwards to `DefaultStack`, which satisfies the trait's contract.
 unsafe impl Stack for FiberStack {
     fn base(&self) -> StackPointer {
         self.stack.base()
@@ -107,7 +110,8 @@ unsafe impl Stack for FiberStack {
     }
 }
 
-/// Returns the stack that this core keeps. Returns `None` while thread-local destructors run.
+/// Takes the stack that this OS thread keeps, if any. Returns `None` while thread-local destructors
+/// run.
 fn take_kept() -> Option<FiberStack> {
     KEPT.try_with(Cell::take).ok().flatten()
 }
@@ -154,7 +158,8 @@ impl Stacks {
             return;
         }
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        // A nested block must not wait, because the outer block holds a reservation.
+        // A nested block must not wait: the outer block keeps its reservation until the nested one
+        // has finished, so both could wait forever.
         while HELD.get() == 0 && pool.reserved + self.threads > LIMIT {
             pool = RELEASED.wait(pool).unwrap_or_else(PoisonError::into_inner);
         }
@@ -169,7 +174,7 @@ impl Stacks {
 impl Drop for Stacks {
     fn drop(&mut self) {
         let kept = take_kept().or_else(|| self.free.pop());
-        // Fails while thread-local destructors run; the stack is then freed.
+        // `try_with` fails while thread-local destructors run; the stack is then freed.
         let _ = KEPT.try_with(|place| place.set(kept));
         if self.has_reserved {
             HELD.set(HELD.get() - 1);

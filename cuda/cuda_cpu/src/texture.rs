@@ -42,10 +42,10 @@ pub enum Filter {
     Linear,
 }
 
-/// The value of texels outside the picture.
+/// The address mode: the value of texels outside the texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// The nearest texel of the edge.
+    /// The value of the nearest texel at the edge.
     Clamp,
     /// Zero.
     Border,
@@ -73,15 +73,15 @@ pub struct Format {
 
 // SAFETY: the texels are only read, and the contract of `new` keeps them alive and unwritten.
 unsafe impl Send for Texture {}
-// SAFETY: as above.
+// SAFETY: as for `Send`, all access is read-only.
 unsafe impl Sync for Texture {}
 
 impl Texture {
     /// Creates a texture of `size` texels (columns, rows) whose rows start `pitch` bytes apart.
     ///
     /// # Safety
-    /// - Neither side may be 0. The rows must be valid for reads, and nobody may write to them,
-    ///   while the texture is in use.
+    /// - Neither side of `size` may be 0. While the texture is in use, the rows must be valid for
+    ///   reads, and nobody may write to them.
     /// - `texels` and `pitch` must be multiples of a channel's size.
     #[must_use]
     pub unsafe fn new(
@@ -145,8 +145,8 @@ impl Texture {
         let offset = y * self.pitch as usize + x * bytes * channels;
         std::array::from_fn(|c| {
             if c < channels {
-                // SAFETY: x and y were clamped to the picture, which is valid by the contract of
-                // `new`.
+                // SAFETY: x and y were clamped to the texture, whose rows are valid by the contract
+                // of `new`.
                 read(self, unsafe { self.texels.add(offset + c * bytes) })
             } else {
                 T::default()
@@ -177,7 +177,8 @@ impl Texture {
     }
 }
 
-/// Returns the lower neighbour of a coordinate, and the filter fraction in 256ths.
+/// Returns the index of the last texel whose centre is not above `x`, and the filter fraction in
+/// 256ths.
 fn split(x: f32) -> (i64, i32) {
     let centred = x - 0.5;
     let floor = centred.floor();

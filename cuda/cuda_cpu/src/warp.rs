@@ -1,6 +1,6 @@
-//! The single rendezvous on which all warp operations are built.
+//! The two kinds of rendezvous on which all warp operations are built.
 
-/// The kind of warp operation. Lanes meet only in operations of the same kind.
+/// The kind of warp operation. A lane waits only for lanes that call an operation of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarpOp {
     /// Each lane exchanges a 32-bit word.

@@ -1,5 +1,5 @@
-//! Safe code that tries to break the simulator. It must get a fault, or the process must end with a
-//! clear message.
+//! Runs safe kernels that try to break the simulator. The launch must return a fault, or the
+//! process must end with a clear message.
 //!
 //! Attacks that end the process run in a child process: [`alone`] starts this test executable again
 //! for one test.
@@ -40,7 +40,7 @@ impl<F: Fn()> Drop for OnDrop<F> {
     }
 }
 
-/// Fills about `bytes` of the stack, in small frames.
+/// Uses about `bytes` bytes of the stack, in small frames.
 #[inline(never)]
 fn recurse(bytes: usize) -> u64 {
     let frame = black_box([bytes as u64; 16]);
@@ -48,7 +48,8 @@ fn recurse(bytes: usize) -> u64 {
     rest + black_box(frame)[3]
 }
 
-/// Runs `test` of this executable in a child process, and calls `attack` there.
+/// Runs the test `test` of this executable in a child process, which calls `attack`. Returns the
+/// child's output, or `None` in the child itself.
 #[track_caller]
 fn alone(test: &str, environment: &[(&str, &str)], attack: fn()) -> Option<Output> {
     const MARK: &str = "CUDA_CPU_ATTACK";
@@ -94,7 +95,7 @@ fn a_large_array_overflows_too() {
     assert!(matches!(fault.unwrap_err().kind, FaultKind::StackOverflow { .. }));
 }
 
-/// Threads that wait when another overflows drop their values; the overflowing thread does not.
+/// Thread 50 of 96 overflows its stack. The other threads drop their values; thread 50 does not.
 #[test]
 fn an_overflow_unwinds_the_other_threads() {
     let live = AtomicU32::new(0);
@@ -137,7 +138,8 @@ fn stacks_can_be_made_larger() {
     assert_eq!(stack_bytes(), 8 << 20);
 }
 
-/// A thread that Rust did not create has no signal stack.
+/// An OS thread that Rust did not create has no signal stack. A stack overflow in its launch is a
+/// fault all the same.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_overflow_on_a_foreign_thread_is_a_fault() {
@@ -157,7 +159,8 @@ fn an_overflow_on_a_foreign_thread_is_a_fault() {
     assert_eq!(result.addr(), 1);
 }
 
-/// The C library holds locks inside `malloc`, so an overflow there ends the process.
+/// A kernel overflows its stack while it allocates. The C library holds locks inside `malloc`, so
+/// the process may end, but its message must name the thread and the overflow.
 #[test]
 fn an_overflow_that_allocates_is_named() {
     #[expect(unconditional_recursion, reason = "it must overflow")]
@@ -199,7 +202,8 @@ fn the_hosts_overflow_and_access_violations_stay_what_they_are() {
     assert!(!text(&kernel).contains("stack"), "{}", text(&kernel));
 }
 
-/// Destructors wait while another thread's fault ends the block.
+/// Thread 33 causes a fault, and destructors then wait at a barrier and in a warp exchange. The
+/// launch returns the fault of thread 33.
 #[test]
 fn a_wait_in_drop_does_not_hide_the_fault() {
     let drops = AtomicU32::new(0);
@@ -246,7 +250,7 @@ fn a_wait_in_drop_during_a_caught_panic_is_a_fault() {
     assert!(matches!(fault.kind, FaultKind::WaitInUnwinding { .. }), "{fault}");
 }
 
-/// The fault is reported even if the kernel catches its unwinding.
+/// A kernel catches the panic of a fault and continues. The launch returns the fault all the same.
 #[test]
 fn a_fault_cannot_be_caught() {
     for wait in [true, false] {
@@ -267,7 +271,8 @@ fn a_fault_cannot_be_caught() {
     run(2, 48, sync_threads).unwrap();
 }
 
-/// A payload kept beyond its launch is an ordinary panic in another launch.
+/// A kernel stores the panic payload of a fault, and a later launch unwinds with it. The later
+/// launch reports an ordinary panic.
 #[test]
 fn a_kept_payload_is_a_panic_like_any() {
     thread_local!(static KEPT: RefCell<Vec<Box<dyn std::any::Any + Send>>> = const { RefCell::new(Vec::new()) });
@@ -386,7 +391,8 @@ fn other_os_threads_are_no_threads_of_the_kernel() {
     .unwrap();
 }
 
-/// The threads of a launch in a destructor do not count as panicking, even if the host unwinds.
+/// A destructor launches a kernel while the host unwinds. The kernel's threads do not count as
+/// panicking, so they pass the barrier.
 #[test]
 fn a_launch_while_the_host_unwinds_works() {
     thread_local!(static PASSED: Cell<u32> = const { Cell::new(0) });
@@ -405,7 +411,8 @@ fn a_launch_while_the_host_unwinds_works() {
     assert_eq!(PASSED.get(), 128);
 }
 
-/// A launch of one block runs on the calling OS thread, so its thread-locals persist.
+/// A kernel stores a shared region in a thread-local, and another block uses it. A launch of one
+/// block runs on the calling OS thread, so both blocks see the same thread-local.
 #[test]
 fn shared_memory_kept_from_another_block_is_refused() {
     thread_local!(static KEPT: Cell<Option<SharedRegion>> = const { Cell::new(None) });
@@ -454,8 +461,8 @@ fn the_largest_grid_begins() {
     }
 }
 
-/// A `RefCell` borrow held across a barrier: the fibers of a block interleave on one OS thread, so
-/// a second borrow panics.
+/// A kernel holds a `RefCell` borrow across a barrier. The threads of a block interleave on one OS
+/// thread, so the second borrow panics.
 #[test]
 fn borrows_across_a_barrier_are_checked() {
     thread_local!(static VALUE: RefCell<u32> = const { RefCell::new(0) });
@@ -490,7 +497,8 @@ fn catching_an_unwinding_keeps_what_the_closure_owns() {
     assert_eq!(live.load(Relaxed), 0);
 }
 
-/// Linux would grant the memory, and kill the process once it is filled.
+/// A kernel declares more shared memory than any GPU has. Without a check, Linux would grant the
+/// memory, and kill the process once it is filled.
 #[test]
 fn shared_memory_that_no_gpu_has_is_a_fault() {
     for bytes in [228 << 10, 64 << 30, usize::MAX] {
@@ -506,7 +514,8 @@ fn shared_memory_that_no_gpu_has_is_a_fault() {
     }
 }
 
-/// The thread-local destructor may run after this crate's thread-locals are gone.
+/// A thread-local destructor launches a kernel. It may run after the simulator's own thread-locals
+/// are gone.
 #[test]
 fn a_launch_in_a_thread_local_destructor_works() {
     struct AtExit(Cell<Option<std::sync::mpsc::Sender<Result<(), Fault>>>>);
@@ -528,7 +537,8 @@ fn a_launch_in_a_thread_local_destructor_works() {
     assert_eq!(results.recv(), Ok(Ok(())));
 }
 
-/// Runs in a child process, because the stack size is global to the process.
+/// A stack that is too large to allocate is a fault, and a size of 0 is raised to the minimum. The
+/// test runs in a child process, because the stack size is global to the process.
 #[test]
 fn stacks_of_any_size_are_safe() {
     let output = alone("stacks_of_any_size_are_safe", &[], || {
@@ -544,7 +554,8 @@ fn stacks_of_any_size_are_safe() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-/// The stack of a thread can end anywhere in a launch, not only in the kernel's own frames.
+/// Nested launches fill the stack, in each round with another offset. The stack then overflows
+/// anywhere in the code of a launch, not only in the kernel.
 #[test]
 fn an_overflow_while_launching_is_a_fault() {
     #[expect(unconditional_recursion, reason = "it must overflow")]

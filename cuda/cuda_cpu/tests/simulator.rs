@@ -61,8 +61,8 @@ fn indices_stay_right_after_every_barrier() {
     .unwrap();
 }
 
-/// Without barriers a thread costs one call. Ten million threads would take minutes if each had a
-/// fiber, which costs at least a microsecond.
+/// Without barriers a thread costs one call. If each thread had its own fiber, which costs at least
+/// a microsecond, ten million threads would take much longer.
 #[test]
 fn threads_without_barriers_are_a_loop() {
     let threads = 10_000_000;
@@ -116,8 +116,8 @@ fn a_thousand_threads_pass_a_hundred_barriers() {
     assert!(steps.iter().all(|step| step.load(Relaxed) == 100));
 }
 
-/// The launch needs more fibers at once than a process can map stacks for, unless blocks share
-/// them.
+/// 48 OS threads run blocks of 1024 waiting threads. One stack for each of these threads would
+/// exceed the mappings that Linux allows, unless blocks wait for stacks.
 #[test]
 fn many_cores_and_large_blocks_fit_into_the_address_space() {
     let pool = rayon_core::ThreadPoolBuilder::new().num_threads(48).build().unwrap();
@@ -149,7 +149,7 @@ fn a_panic_is_a_fault_and_the_next_launch_works() {
     }
 }
 
-/// Waiting threads drop their values when their block fails.
+/// One thread of a block panics while the others wait. All of them drop their values.
 #[test]
 fn waiting_threads_are_unwound() {
     struct Owned<'a>(&'a AtomicU32);
@@ -170,7 +170,7 @@ fn waiting_threads_are_unwound() {
     assert_eq!(live.load(Relaxed), 0);
 }
 
-/// A kernel may catch its own panic, also across a barrier.
+/// A kernel catches its own panic, even from code after a barrier. The launch succeeds.
 #[test]
 fn a_caught_panic_is_no_fault() {
     let caught = AtomicU32::new(0);

@@ -11,7 +11,7 @@ trait Element: bytemuck::Pod + core::ops::Add<Output = Self> {}
 impl Element for f32 {}
 impl Element for u64 {}
 
-/// Adds `BY` times each input to the output.
+/// Adds each input to the output `BY` times.
 #[kernel(
     dims(1),
     launch_bounds(64),
@@ -27,13 +27,13 @@ where
     }
 }
 
-/// Sets an element through references.
+/// Stores `input[0]` in the thread's element of `out`, a raw pointer.
 ///
 /// # Safety
-/// `out` must be as long as the grid.
+/// `input` must not be empty, and `out` must have an element for each thread of the grid.
 #[kernel(instances(first_u64 = first::<u64>))]
 unsafe fn first<T: Element>(input: &[T], out: *mut T) {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees that `out` has an element for each thread.
     unsafe { *out.add(thread::index_1d() as usize) = input[0] };
 }
 

@@ -1,4 +1,5 @@
-//! Kernels on the CPU print exactly their text.
+//! On the CPU, `print!` and `println!` in kernels write exactly the expected text to standard
+//! output.
 
 mod common;
 

@@ -41,7 +41,8 @@ fn flip(input: View<u8>, out: ViewMut<u8>) {
     }
 }
 
-/// Indices along x repeat in two dimensions.
+/// Uses the index along x without `dims(1)`. In a two-dimensional launch, several threads have the
+/// same index.
 #[kernel]
 fn without_dims(out: SliceMut<u32>) {
     out.set(thread::unique_1d(), 1);
@@ -70,7 +71,8 @@ fn threads_take_several_elements() {
 fn images_are_flipped() {
     let input: Vec<u8> = (0..35).collect();
     let mut out = vec![99_u8; 40];
-    // SAFETY: 5 rows of 7 elements, with pitch 7 and 8. Both images outlive the launch.
+    // SAFETY: both images have 5 rows of 7 elements, with pitches of 7 and 8, and outlive the
+    // launch.
     let kernel = unsafe {
         Flip {
             input: DeviceView::new(Place::Cpu, input.as_ptr(), 7, 5, 7),
@@ -99,7 +101,7 @@ fn an_index_that_is_not_unique_is_a_fault() {
     }
 }
 
-/// Kernels with the names of items that `#[kernel]` declares next to its call of the kernel.
+/// Kernels whose names could collide with names in the code that `#[kernel]` generates.
 mod names {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Shared memory on the CPU, in the forms that rust-cuda kernels use: each block has its own, and
+//! Shared memory on the CPU, declared like in rust-cuda kernels. Each block has its own copy, and
 //! races are reported.
 
 mod common;
@@ -85,7 +85,8 @@ mod kernels {
         }
     }
 
-    /// A generic helper. Each instance has its own array.
+    /// Returns the value of the thread `by` positions further, modulo `N`. Each instance of this
+    /// generic function has its own array.
     #[inline(always)]
     fn rotated<T: Copy, const N: usize>(value: T, by: usize) -> T {
         let tile = shared_array![T; 2 * N];

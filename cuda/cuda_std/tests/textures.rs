@@ -1,4 +1,4 @@
-//! Textures on the CPU: a handle works only in the launch that it is an argument of.
+//! Textures on the CPU: a handle is valid only during a launch that has it as an argument.
 
 use std::ptr;
 use std::sync::Mutex;
@@ -43,7 +43,7 @@ fn run<K: Kernel + Sync>(kernel: &K) -> Result<(), Fault> {
 fn a_texture_kept_from_an_earlier_launch_is_refused() {
     let texel = Box::new(7.0_f32);
     let format = Format { channel: Channel::F32, channels: 1 };
-    // SAFETY: the texture covers one texel, which outlives it.
+    // SAFETY: the texture covers one texel, and the texel outlives the texture.
     let texture = unsafe {
         let texel = ptr::from_ref(&*texel).cast();
         Texture::new(texel, [1, 1], 4, format, Filter::Point, Address::Clamp)

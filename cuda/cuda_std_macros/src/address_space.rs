@@ -39,7 +39,8 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named like the static")]
         #vis struct #ident {}
 
-        // SAFETY: the marker declares a variable of this size. `address` checks the alignment.
+        // SAFETY: `cuda_builder` declares a variable of this size when it finds the comment in
+        // `address`. `address` checks the alignment.
         unsafe impl ::cuda_std::shared::SharedVariable for #ident {
             type Value = #ty;
             type View = #view;
@@ -50,8 +51,8 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
             fn address() -> *mut #ty {
                 const { assert!(align_of::<#ty>() <= 16, "shared memory is aligned to 16 bytes") };
                 let address: u64;
-                // SAFETY: only reads the address of the variable, which `cuda_builder` declares
-                // because of the comment.
+                // SAFETY: the assembly only reads the address of the variable, which `cuda_builder`
+                // declares when it finds the comment.
                 unsafe {
                     ::cuda_std::__private::asm!(#asm, const size_of::<#ty>(), out(reg64) address,
                         options(pure, nomem, nostack, preserves_flags));

@@ -85,7 +85,7 @@ impl Instance {
     }
 }
 
-/// The generic arguments by the names of their parameters.
+/// The generic arguments, keyed by the names of their parameters.
 struct Replaced(HashMap<String, TokenStream>);
 
 impl Replaced {

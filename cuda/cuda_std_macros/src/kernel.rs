@@ -61,7 +61,7 @@ pub(crate) fn one(options: &Options, function: &ItemFn) -> syn::Result<TokenStre
     let host = kernel.launch_type();
     let registry = kernel.registry();
     let mut function = function.clone();
-    // The entry is exported; the function itself is not.
+    // Only the entry is exported under the kernel's name. `inline` is set below.
     function.attrs.retain(|a| !a.path().is_ident("no_mangle") && !a.path().is_ident("inline"));
     Ok(quote! {
         // Inlining avoids a copy of the arguments in each thread.
@@ -106,7 +106,8 @@ impl Kernel<'_> {
             quote!(const #barriers,)
         });
 
-        // The launch of a safe kernel is checked; any other caller must guarantee the shape.
+        // The host checks the dimensions of a safe kernel's launch. Any other caller must guarantee
+        // them.
         let assume_dims = (!self.is_unsafe).then(|| {
             let dims = self.dims();
             quote!(::cuda_std::__private::assume_dims(#dims);)

@@ -53,7 +53,7 @@ fn has_layout(attributes: &[Attribute]) -> syn::Result<bool> {
     Ok(fixed)
 }
 
-/// The types that are passed unchanged.
+/// The types whose host argument has the same type.
 const PRIMITIVES: [&str; 16] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32",
     "f64", "bool", "char",
@@ -64,7 +64,7 @@ struct Field<'a> {
     ty: &'a Type,
     vis: &'a Visibility,
     docs: Vec<&'a Attribute>,
-    /// The field that has the same size and pitch, if declared.
+    /// The earlier field with the same size and pitch, if declared with `like`.
     like: Option<Ident>,
 }
 
@@ -193,7 +193,7 @@ impl Spread<'_> {
     fn host(&self) -> TokenStream {
         let Self { name, vis, fields } = self;
         let host = self.host_name();
-        let doc = format!("The host argument for a [`{name}`] of a kernel.");
+        let doc = format!("The host argument for a kernel argument of type [`{name}`].");
         let names: Vec<_> = fields.iter().map(|f| f.name).collect();
         let alike: Vec<_> =
             fields.iter().filter_map(|f| Some((f.name, f.like.as_ref()?))).collect();
@@ -208,8 +208,8 @@ impl Spread<'_> {
             quote! {
                 #[cfg(not(target_arch = "nvptx64"))]
                 impl<'a> #host<'a> {
-                    /// Creates the argument. Returns `None` if images that share a size and pitch
-                    /// differ in them or are on different devices.
+                    /// Creates the argument. Returns `None` if fields declared `like` each other
+                    /// differ in size or pitch or are on different devices.
                     #[must_use]
                     #vis fn new(
                         #(#names: #hosts),*

@@ -60,7 +60,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// derives `cust_core::DeviceCopy`.
 ///
 /// Any other struct is passed field by field, so that each pointer in it becomes a separate
-/// parameter. It can group views, slices, textures and values, of at most 16 parameters in total.
+/// parameter. It can group views, slices, textures and values, with at most 16 parameters in total.
 /// The derive generates the struct `DeviceNAME<'a>` for the host, which has a host argument for
 /// each field. Images of the same size and pitch can share these parameters:
 ///
@@ -126,7 +126,7 @@ pub fn shared_array(input: TokenStream) -> TokenStream {
 /// not see accesses through a reference or pointer to the whole array. The static itself is
 /// zero-sized, so `&raw mut TILE` is not the array's address. Use `TILE.as_mut_ptr()`.
 ///
-/// A global or constant static remains an ordinary Rust static: memory of the device that all
+/// A A A global or constant static remains an ordinary Rust static. On the GPU it is in device memory that all launches share; on the CPU it is in the program's memory. The compiler cannot place it in constant memory; use [`constant!`](../cuda_std/macro.constant.html) for that. memory of the device that all
 /// launches share, or of the program on the CPU. The compiler cannot place it in constant memory;
 /// use [`constant!`](../cuda_std/macro.constant.html) for that.
 #[proc_macro_attribute]

@@ -47,8 +47,8 @@ pub(crate) fn expand(
         #[cfg(target_arch = "nvptx64")]
         {
             let address: u64;
-            // SAFETY: only reads the address of the array, which `cuda_builder` declares because of
-            // the comment.
+            // SAFETY: the assembly only reads the address of the array, which `cuda_builder`
+            // declares when it finds the comment.
             unsafe {
                 ::cuda_std::__private::asm!(
                     #asm,

@@ -210,7 +210,7 @@ impl From<DeviceAttribute> for sys::CUdevice_attribute {
     }
 }
 
-/// A device, identified by the driver's device number. The CPU has one, number 0.
+/// A device, identified by the driver's device number. The CPU is device 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     device: sys::CUdevice,
@@ -223,7 +223,7 @@ impl Device {
     /// Returns the driver's error.
     pub fn num_devices() -> CudaResult<u32> {
         let mut count = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuDeviceGetCount(&raw mut count) }?;
         Ok(count.unsigned_abs())
     }
@@ -235,7 +235,7 @@ impl Device {
     pub fn get_device(ordinal: u32) -> CudaResult<Self> {
         let ordinal = i32::try_from(ordinal).map_err(|_| CudaError::InvalidDevice)?;
         let mut device = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuDeviceGet(&raw mut device, ordinal) }?;
         Ok(Self { device })
     }
@@ -254,7 +254,7 @@ impl Device {
     /// Returns the driver's error.
     pub fn total_memory(self) -> CudaResult<usize> {
         let mut bytes = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuDeviceTotalMem_v2(&raw mut bytes, self.device) }?;
         Ok(bytes)
     }
@@ -278,7 +278,7 @@ impl Device {
     /// Returns the driver's error.
     pub fn uuid(self) -> CudaResult<[u8; 16]> {
         let mut uuid = sys::CUuuid::default();
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuDeviceGetUuid_v2(&raw mut uuid, self.device) }?;
         Ok(uuid.bytes)
     }
@@ -289,7 +289,7 @@ impl Device {
     /// Returns the driver's error.
     pub fn get_attribute(self, attribute: DeviceAttribute) -> CudaResult<i32> {
         let mut value = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuDeviceGetAttribute(&raw mut value, attribute.into(), self.device) }?;
         Ok(value)
     }

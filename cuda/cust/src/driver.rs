@@ -1,8 +1,8 @@
-//! All driver calls of the API, on a GPU or on the CPU.
+//! The driver functions that the rust-cuda interface calls, on a GPU or on the CPU.
 //!
-//! The API is written once, against the functions here. Each calls NVIDIA's driver or
-//! [`cpu`](crate::cpu), which does the same with host memory. [`backend`] chooses one of them, once
-//! for the process. Calls that the CPU does not support return `NotSupported` there.
+//! Each function calls either NVIDIA's driver or the function of the same name in
+//! [`cpu`](crate::cpu), which does the same work with host memory. [`backend`] makes this choice
+//! once per process. A function that the CPU does not support returns `NotSupported` there.
 
 use std::env;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -44,35 +44,37 @@ pub fn backend() -> Backend {
 
 fn has_gpu() -> bool {
     let mut count = 0;
-    // SAFETY: the result is written.
+    // SAFETY: the driver writes the result to a local variable.
     cust_raw::init().is_ok()
         && unsafe { cust_raw::driver_sys::cuDeviceGetCount(&raw mut count) }.to_result().is_ok()
         && count > 0
 }
 
-/// Checks on the CPU that a kernel is given as many arguments as it has parameters. On a GPU the
-/// caller must ensure this.
+/// Checks on the CPU that `count`, the number of arguments, is the number of the kernel's
+/// parameters. On a GPU the caller must ensure this.
 ///
 /// # Safety
 /// The function must belong to a loaded module.
 pub(crate) unsafe fn check_arguments(function: CUfunction, count: usize) -> CudaResult<()> {
     match backend() {
         Backend::Gpu => Ok(()),
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         Backend::Cpu => Ok(unsafe { cpu::check_arguments(function, count) }?),
     }
 }
 
-/// Defines a function for each signature, which calls one of two functions of the same name.
+/// Defines a function for each signature. It calls the driver's function or, on the CPU, the one of
+/// the same name in `cpu`. In a list marked `none`, the CPU has no such function, and the call
+/// returns `CUDA_ERROR_NOT_SUPPORTED` there.
 macro_rules! calls {
     ($cpu:ident: $(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
-        /// Calls the driver's function, on a GPU or on the CPU.
+        /// Calls the driver's function of this name, on a GPU or on the CPU.
         ///
         /// # Safety
         /// The arguments must meet the requirements in NVIDIA's manual.
-        #[allow(non_snake_case, clippy::too_many_arguments, reason = "as the driver has it")]
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "the driver's signature")]
         pub(crate) unsafe fn $name($($argument: $type),*) -> CudaResult<()> {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             let result = unsafe {
                 match backend() {
                     Backend::Gpu => cust_raw::driver_sys::$name($($argument),*),

@@ -1,4 +1,4 @@
-//! The driver's errors, as an enum of all its codes.
+//! The driver's errors, as an enum with a variant for each code.
 //!
 //! On the CPU a kernel's fault contains more than a code: kernel, block, thread and cause.
 //! [`last_fault`] returns it, and it is written to standard error like an assertion of a GPU
@@ -22,10 +22,11 @@ macro_rules! codes {
         #[allow(missing_docs, reason = "the driver's own names, which NVIDIA's manual explains")]
         pub enum CudaError {
             $($name = $code,)+
-            /// The size of an allocation exceeds the address space. This code is rust-cuda's, not the
-            /// driver's.
+            /// The size of an allocation exceeds the address space. This code is rust-cuda's, not
+            /// the driver's.
             InvalidMemoryAllocation = 100_100,
-            /// An OptiX error. This code is rust-cuda's; nothing here returns it.
+            /// An OptiX error. This code is rust-cuda's, not the driver's. No function of this
+            /// crate returns it.
             OptixError = 100_101,
         }
 
@@ -167,7 +168,7 @@ impl fmt::Display for CudaError {
 
 impl Error for CudaError {}
 
-/// The result of most calls.
+/// The result of a call that can fail with a [`CudaError`].
 pub type CudaResult<T> = Result<T, CudaError>;
 
 /// The result of an explicit drop. The error contains the value that could not be dropped.
@@ -196,7 +197,8 @@ pub(crate) fn report(fault: Fault) -> CUresult {
     code
 }
 
-/// Writes a hint that a code cannot express to standard error, and returns the code.
+/// Writes an explanation to standard error, because a code cannot contain one, and returns the
+/// code.
 pub(crate) fn explain(code: CUresult, text: &str) -> CUresult {
     eprintln!("cust: {text}");
     code

@@ -28,9 +28,9 @@ bitflags::bitflags! {
 /// The state of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventStatus {
-    /// All work before it is done.
+    /// All work before the event is done.
     Ready,
-    /// Some work before it is not done.
+    /// Some work before the event is not done.
     NotReady,
 }
 
@@ -38,9 +38,9 @@ pub enum EventStatus {
 #[derive(Debug)]
 pub struct Event(sys::CUevent);
 
-// SAFETY: an event handle may be used from any thread; the driver locks.
+// SAFETY: an event handle may be used from any thread; driver calls are thread-safe.
 unsafe impl Send for Event {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Event {}
 
 impl Event {
@@ -50,7 +50,7 @@ impl Event {
     /// Returns an error if no context is current, or the driver's error.
     pub fn new(flags: EventFlags) -> CudaResult<Self> {
         let mut event = ptr::null_mut();
-        // SAFETY: the handle is written.
+        // SAFETY: the driver writes the handle to a local variable.
         unsafe { driver::cuEventCreate(&raw mut event, flags.bits()) }?;
         Ok(Self(event))
     }
@@ -64,7 +64,7 @@ impl Event {
         unsafe { driver::cuEventRecord(self.0, stream.as_inner()) }
     }
 
-    /// Returns whether all work before the event is done.
+    /// Returns the event's status: whether all work before it is done.
     ///
     /// # Errors
     /// Returns the driver's error from that work.
@@ -94,7 +94,7 @@ impl Event {
     /// driver's error.
     pub fn elapsed_time_f32(&self, start: &Self) -> CudaResult<f32> {
         let mut milliseconds = 0.0;
-        // SAFETY: both handles are alive, the result is written.
+        // SAFETY: both handles are alive, and the driver writes the result to a local variable.
         unsafe { driver::cuEventElapsedTime(&raw mut milliseconds, start.0, self.0) }?;
         Ok(milliseconds)
     }
@@ -120,7 +120,8 @@ impl Event {
     /// Returns the driver's error together with the event.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(event: Self) -> DropResult<Self> {
-        // SAFETY: created here and destroyed once; the driver lets pending waits finish.
+        // SAFETY: the handle is alive and is destroyed only once; the driver lets pending waits
+        // finish.
         match unsafe { driver::cuEventDestroy_v2(event.0) } {
             Ok(()) => {
                 mem::forget(event);
@@ -133,7 +134,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: created here and destroyed once. Drop cannot report a failure.
+        // SAFETY: the handle is alive and is destroyed only once. Drop cannot report a failure.
         let _ = unsafe { driver::cuEventDestroy_v2(self.0) };
     }
 }

@@ -14,9 +14,9 @@ use crate::memory::{DeviceCopy, DevicePointer};
 #[derive(Debug)]
 pub struct ExternalMemory(sys::CUexternalMemory);
 
-// SAFETY: the handle may be used from any thread; the driver locks.
+// SAFETY: the handle may be used from any thread; driver calls are thread-safe.
 unsafe impl Send for ExternalMemory {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for ExternalMemory {}
 
 impl ExternalMemory {
@@ -38,7 +38,8 @@ impl ExternalMemory {
             reserved: [0; 16],
         };
         let mut memory = ptr::null_mut();
-        // SAFETY: the handle is written, the description is complete; the caller guarantees the rest.
+        // SAFETY: the description is complete, and the driver writes the handle to a local
+        // variable. The caller upholds the rest of this function's safety contract.
         unsafe { driver::cuImportExternalMemory(&raw mut memory, &raw const description) }?;
         Ok(Self(memory))
     }
@@ -52,7 +53,7 @@ impl ExternalMemory {
     /// # Errors
     /// Returns the errors of [`import`](Self::import) and then keeps the old memory.
     pub unsafe fn reimport(&mut self, fd: i32, size: usize) -> CudaResult<()> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         *self = unsafe { Self::import(fd, size) }?;
         Ok(())
     }
@@ -73,7 +74,8 @@ impl ExternalMemory {
             ..Default::default()
         };
         let mut address = 0;
-        // SAFETY: the memory is imported, the address is written, the description is complete.
+        // SAFETY: the memory is imported, the description is complete, and the driver writes the
+        // address to a local variable.
         unsafe {
             driver::cuExternalMemoryGetMappedBuffer(
                 &raw mut address,
@@ -88,9 +90,9 @@ impl ExternalMemory {
     ///
     /// # Errors
     /// Returns the driver's error together with the memory.
-    #[allow(clippy::should_implement_trait, reason = "named as the others are")]
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: imported once and released once.
+        // SAFETY: the memory was imported once and is released only once.
         match unsafe { driver::cuDestroyExternalMemory(this.0) } {
             Ok(()) => {
                 mem::forget(this);
@@ -103,7 +105,8 @@ impl ExternalMemory {
 
 impl Drop for ExternalMemory {
     fn drop(&mut self) {
-        // SAFETY: imported once and released once. Drop cannot report a failure.
+        // SAFETY: the memory was imported once and is released only once. Drop cannot report a
+        // failure.
         let _ = unsafe { driver::cuDestroyExternalMemory(self.0) };
     }
 }

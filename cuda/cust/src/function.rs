@@ -10,7 +10,7 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult};
 use crate::module::Module;
 
-/// Defines a size with three axes and its conversions.
+/// Defines a size type with three axes, and conversions to it.
 macro_rules! size {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -25,25 +25,25 @@ macro_rules! size {
         }
 
         impl $name {
-            /// Creates a size along x.
+            /// Creates a size with the given x. The other axes are 1.
             #[must_use]
             pub fn x(x: u32) -> Self {
                 Self { x, y: 1, z: 1 }
             }
 
-            /// Creates a size along x and y.
+            /// Creates a size with the given x and y. The z axis is 1.
             #[must_use]
             pub fn xy(x: u32, y: u32) -> Self {
                 Self { x, y, z: 1 }
             }
 
-            /// Creates a size along all three axes.
+            /// Creates a size with the given x, y and z.
             #[must_use]
             pub fn xyz(x: u32, y: u32, z: u32) -> Self {
                 Self { x, y, z }
             }
 
-            /// Returns the product of the three axes in the driver's type.
+            /// Returns the product of the three axes as an `i32`, the type that the driver takes.
             fn count(self) -> CudaResult<i32> {
                 let count = u64::from(self.x) * u64::from(self.y);
                 let count = count.checked_mul(self.z.into());
@@ -104,7 +104,7 @@ macro_rules! size {
     };
 }
 
-/// Returns the number, limited to `u32::MAX`, with which a launch fails.
+/// Converts to `u32`. A larger number becomes `u32::MAX`, and a launch with that size fails.
 fn saturated(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -137,7 +137,7 @@ pub enum FunctionAttribute {
     PtxVersion = 5,
     /// The compiled architecture: ten times the major version plus the minor version.
     BinaryVersion = 6,
-    /// 1 if it was compiled to cache global loads in L1.
+    /// 1 if the kernel was compiled to cache global loads in L1.
     CacheModeCa = 7,
 }
 
@@ -148,9 +148,9 @@ pub struct Function<'a> {
     module: PhantomData<&'a Module>,
 }
 
-// SAFETY: the handle of a function may be used from any thread; the driver locks.
+// SAFETY: the handle of a function may be used from any thread; driver calls are thread-safe.
 unsafe impl Send for Function<'_> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Function<'_> {}
 
 impl<'a> Function<'a> {
@@ -158,14 +158,13 @@ impl<'a> Function<'a> {
         Self { inner, module: PhantomData }
     }
 
-    /// Returns the value of an attribute. The CPU measures nothing; attributes without a meaning
-    /// there are 0.
+    /// Returns the value of an attribute. On the CPU, most attributes are 0.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn get_attribute(&self, attribute: FunctionAttribute) -> CudaResult<i32> {
         let (mut value, which) = (0, sys::CUfunction_attribute(attribute as u32));
-        // SAFETY: the module is alive, the result is written.
+        // SAFETY: the module is alive, and the driver writes the result to a local variable.
         unsafe { driver::cuFuncGetAttribute(&raw mut value, which, self.inner) }?;
         Ok(value)
     }
@@ -219,7 +218,7 @@ impl<'a> Function<'a> {
     ) -> CudaResult<usize> {
         let (blocks, threads) = (blocks.count()?, block_size.count()?);
         let mut bytes = 0;
-        // SAFETY: the module is alive, the result is written.
+        // SAFETY: the module is alive, and the driver writes the result to a local variable.
         unsafe {
             driver::cuOccupancyAvailableDynamicSMemPerBlock(
                 &raw mut bytes,
@@ -241,7 +240,7 @@ impl<'a> Function<'a> {
         dynamic_smem_size: usize,
     ) -> CudaResult<u32> {
         let (mut blocks, threads) = (0, block_size.count()?);
-        // SAFETY: the module is alive, the result is written.
+        // SAFETY: the module is alive, and the driver writes the result to a local variable.
         unsafe {
             driver::cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &raw mut blocks,
@@ -253,8 +252,9 @@ impl<'a> Function<'a> {
         Ok(blocks.unsigned_abs())
     }
 
-    /// Returns the smallest number of blocks and the number of threads per block that maximise
-    /// occupancy. A block has at most `block_size_limit` threads; 0 means no limit.
+    /// Returns the launch shape with the highest occupancy: the smallest number of blocks and the
+    /// number of threads per block. A block has at most `block_size_limit` threads; 0 means no
+    /// limit.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -264,7 +264,7 @@ impl<'a> Function<'a> {
         block_size_limit: BlockSize,
     ) -> CudaResult<(u32, u32)> {
         let (mut grid, mut block, limit) = (0, 0, block_size_limit.count()?);
-        // SAFETY: the module is alive, the results are written.
+        // SAFETY: the module is alive, and the driver writes the results to local variables.
         unsafe {
             driver::cuOccupancyMaxPotentialBlockSize(
                 &raw mut grid,
@@ -279,12 +279,13 @@ impl<'a> Function<'a> {
     }
 }
 
-/// Launches a kernel by name: `launch!(kernel<<<grid, block, dynamic_shared, stream>>>(arguments…))`.
+/// Launches a kernel by name:
+/// `launch!(kernel<<<grid, block, dynamic_shared, stream>>>(arguments…))`.
 ///
 /// `kernel` is a [`Function`], or `module.kernel` for the module's function of that name. Grid and
 /// block are values that convert into [`GridSize`] and [`BlockSize`](crate::function::BlockSize). A
-/// slice parameter of the kernel takes two arguments here, a device pointer and its length.
-/// Evaluates to a [`CudaResult`](crate::error::CudaResult).
+/// slice parameter of the kernel takes two arguments here, a device pointer and its length. The
+/// macro evaluates to a [`CudaResult`](crate::error::CudaResult).
 ///
 /// # Safety
 /// The call is unsafe. The number and types of the arguments must match the kernel's parameters,

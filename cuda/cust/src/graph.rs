@@ -2,7 +2,8 @@
 //!
 //! A [`Graph`] describes work. Each node runs after the nodes that it depends on.
 //! [`Graph::instantiate`] checks the graph and creates a [`GraphExec`], which can be launched any
-//! number of times at a fraction of the cost of its parts.
+//! number of times. A launch takes a fraction of the CPU time that separate submissions of all
+//! nodes take.
 //!
 //! ```no_run
 //! # fn run(module: cust::module::Module, stream: cust::stream::Stream) -> cust::error::CudaResult<()> {
@@ -56,26 +57,27 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult, DropResult};
 
 bitflags::bitflags! {
-    /// Reserved by the driver.
+    /// Flags of [`Graph::new`]. The driver defines none.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GraphCreationFlags: u32 {
-        /// The only value.
+        /// No flags. This is the only valid value.
         const NONE = 0;
     }
 }
 
-/// Work with dependencies between its parts.
+/// A graph of launches, copies and fills, with the dependencies between them.
 pub struct Graph {
     raw: sys::CUgraph,
     nodes: Vec<GraphNode>,
-    /// The kernels that were added here. The driver returns pointers without their number.
+    /// The launches added by [`add_kernel_node`](Self::add_kernel_node). They are stored because
+    /// the driver returns the parameters only as pointers, without their number.
     invocations: HashMap<GraphNode, KernelInvocation>,
 }
 
-// SAFETY: the driver requires serialised operations on a graph, which exclusive borrows ensure;
-// shared borrows only read it.
+// SAFETY: the driver requires that changes of a graph are serialised, which exclusive borrows
+// ensure. Shared borrows only read the graph.
 unsafe impl Send for Graph {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Graph {}
 
 impl Graph {
@@ -85,7 +87,7 @@ impl Graph {
     /// Returns any error of the driver.
     pub fn new(flags: GraphCreationFlags) -> CudaResult<Self> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the handle is written.
+        // SAFETY: the driver writes the handle to a local variable.
         unsafe { driver::cuGraphCreate(&raw mut raw, flags.bits()) }?;
         Ok(Self { raw, nodes: Vec::new(), invocations: HashMap::new() })
     }
@@ -99,11 +101,12 @@ impl Graph {
     /// Returns any error of the driver.
     pub unsafe fn from_raw(raw: sys::CUgraph) -> CudaResult<Self> {
         let mut count = 0;
-        // SAFETY: the graph is alive; without room for nodes, their number is written.
+        // SAFETY: the graph is alive. With a null array, the driver writes only the number of
+        // nodes.
         unsafe { driver::cuGraphGetNodes(raw, ptr::null_mut(), &raw mut count) }?;
         let mut handles = vec![ptr::null_mut(); count];
         if count > 0 {
-            // SAFETY: as above, and there is room for `count` nodes.
+            // SAFETY: the graph is alive, and there is room for `count` nodes.
             unsafe { driver::cuGraphGetNodes(raw, handles.as_mut_ptr(), &raw mut count) }?;
         }
         let nodes = handles.into_iter().take(count).map(GraphNode::from_raw).collect();
@@ -146,7 +149,7 @@ impl Graph {
     /// Returns any error of the driver.
     pub fn num_edges(&mut self) -> CudaResult<usize> {
         let mut count = 0;
-        // SAFETY: the graph is alive; without room for edges, their number is written.
+        // SAFETY: the graph is alive. With null arrays, the driver writes only the number of edges.
         unsafe {
             driver::cuGraphGetEdges(self.raw, ptr::null_mut(), ptr::null_mut(), &raw mut count)
         }?;
@@ -174,12 +177,13 @@ impl Graph {
     /// Returns the type of a node.
     ///
     /// # Errors
-    /// Returns `InvalidValue` for a node of another graph, `NotSupported` for a node type of a
-    /// newer driver, or any other error of the driver.
+    /// Returns `InvalidValue` for a node of another graph, `NotSupported` for a node type that
+    /// [`GraphNodeType`] lacks, or any other error of the driver.
     pub fn node_type(&mut self, node: GraphNode) -> CudaResult<GraphNodeType> {
         self.check(&[node])?;
         let mut raw = RawType(0);
-        // SAFETY: the node is in the graph, which is alive; the result is written.
+        // SAFETY: the node is in the graph, which is alive. The driver writes the result to a local
+        // variable.
         unsafe { driver::cuGraphNodeGetType(node.raw, &raw mut raw) }?;
         GraphNodeType::from_raw(raw).ok_or(CudaError::NotSupported)
     }
@@ -187,9 +191,9 @@ impl Graph {
     /// Returns the kernel launch of a node.
     ///
     /// # Errors
-    /// Returns `InvalidValue` for a node of another graph or another type, and `NotSupported` for
-    /// one that was not added by [`add_kernel_node`](Self::add_kernel_node), such as a captured
-    /// one.
+    /// Returns `InvalidValue` for a node of another graph or another type. Returns `NotSupported`
+    /// for a kernel node that was not added by [`add_kernel_node`](Self::add_kernel_node), such as
+    /// a captured launch.
     pub fn kernel_node_params(&mut self, node: GraphNode) -> CudaResult<KernelInvocation> {
         if self.node_type(node)? != GraphNodeType::KernelInvocation {
             return Err(CudaError::InvalidValue);
@@ -206,7 +210,7 @@ impl Graph {
         let path = path.as_ref().as_os_str().as_bytes();
         let path = CString::new(path).map_err(|_| CudaError::InvalidValue)?;
         let flags = sys::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE;
-        // SAFETY: the graph is alive, and the path ends with a zero.
+        // SAFETY: the graph is alive, and the path is zero-terminated.
         unsafe { driver::cuGraphDebugDotPrint(self.raw, path.as_ptr(), flags) }
     }
 
@@ -216,7 +220,7 @@ impl Graph {
     /// Returns any error of the driver.
     pub fn instantiate(&self) -> CudaResult<GraphExec> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the graph is alive, the handle is written.
+        // SAFETY: the graph is alive, and the driver writes the handle to a local variable.
         unsafe { driver::cuGraphInstantiateWithFlags(&raw mut raw, self.raw, 0) }?;
         Ok(GraphExec { raw })
     }
@@ -225,10 +229,10 @@ impl Graph {
     ///
     /// # Errors
     /// Returns any error of the driver, together with the graph.
-    #[allow(clippy::should_implement_trait, reason = "named as the others are")]
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(graph: Self) -> DropResult<Self> {
         let mut graph = ManuallyDrop::new(graph);
-        // SAFETY: created once, destroyed once.
+        // SAFETY: the handle is alive and is destroyed only once.
         match unsafe { driver::cuGraphDestroy(graph.raw) } {
             Ok(()) => {
                 let _ = (mem::take(&mut graph.nodes), mem::take(&mut graph.invocations));
@@ -241,7 +245,7 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: created once, destroyed once. An error cannot be reported here.
+        // SAFETY: the handle is alive and is destroyed only once. Drop cannot report a failure.
         let _ = unsafe { driver::cuGraphDestroy(self.raw) };
     }
 }

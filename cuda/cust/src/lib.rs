@@ -1,18 +1,19 @@
-//! GPU or CPU: memory, streams and kernel launches from Rust.
+//! Memory, streams and kernel launches for CUDA kernels, on a GPU or on the CPU.
 //!
 //! The crate has two interfaces:
 //!
-//! - [`typed`] is this project's own. A [`typed::Device`] is a GPU or the CPU, chosen when the program
-//!   runs. A launch takes a kernel's arguments by name and type, and it is safe if the kernel is. An error
-//!   states the failed operation and its source location.
+//! - [`typed`] is this project's own. A [`typed::Device`] is a GPU or the CPU, chosen when the
+//!   program runs. A launch takes a kernel's arguments by name and type. It is safe if the kernel
+//!   is a safe function. An error states the failed operation and its source location.
 //! - The other modules are rust-cuda's `cust`, with its names and signatures: [`quick_init`],
-//!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on, over the current context of a
-//!   thread. A program that was written for rust-cuda builds unchanged.
+//!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on. They use the context that
+//!   is current on the calling thread. A program that was written for rust-cuda builds unchanged.
 //!
-//! Neither needs CUDA to build. The crate loads NVIDIA's driver at run time. Without a GPU, kernels run on
-//! the CPU: the same functions with the same results, and a reported fault where a GPU leaves the behaviour
-//! undefined. A kernel that is launched by name runs there if the program links its crate; one line is
-//! enough: `use my_kernels as _;`. [`backend`] returns which of the two a process uses.
+//! Neither interface needs CUDA to build. The crate loads NVIDIA's driver at run time. Without a
+//! GPU, the same kernels run on the CPU and give the same results. Where the behaviour on a GPU is
+//! undefined, such as for an access out of bounds, the CPU reports a fault. To launch a kernel by
+//! name on the CPU, the program must link the kernel's crate: `use my_kernels as _;`. [`backend`]
+//! returns whether launches by name run on a GPU or on the CPU.
 //!
 //! # Examples
 //! A typed launch:
@@ -56,7 +57,7 @@
 //! #         *value /= 2.0;
 //! #     }
 //! # }
-//! # // The PTX has a name and no code.
+//! # // The PTX names the kernel. The CPU does not use its code.
 //! # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry halve() { ret; }";
 //!
 //! // `static PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));`
@@ -69,7 +70,7 @@
 //!     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
 //!     let data = [1.0_f32, 2.0, 3.0].as_dbuf()?;
 //!
-//!     // SAFETY: the kernel takes one slice, and stays within it.
+//!     // SAFETY: the kernel takes one slice and stays within it.
 //!     unsafe { launch!(module.halve<<<1, 256, 0, stream>>>(data.as_device_ptr(), data.len())) }?;
 //!     stream.synchronize()?;
 //!     assert_eq!(data.as_host_vec()?, [0.5, 1.0, 1.5]);
@@ -78,9 +79,9 @@
 //! ```
 //!
 //! # Limits
-//! - The runtime API (`cuda*`), NVTX and the OptiX parts of rust-cuda are not here.
-//! - On the CPU a process has one device and no linker. The only globals of a module are the arrays that
-//!   `cuda_std::constant!` declares.
+//! - The crate has no runtime API (`cuda*`), no NVTX and none of the OptiX parts of rust-cuda.
+//! - On the CPU a process has one device, and [`mod@link`] is not supported. The only globals of a
+//!   module are the arrays that `cuda_std::constant!` declares.
 //! - A [`typed::Buffer`] holds fewer than 2³² elements. [`memory::DeviceBuffer`] has no such limit.
 
 pub mod context;
@@ -113,7 +114,7 @@ use device::Device;
 use error::CudaResult;
 
 bitflags::bitflags! {
-    /// Reserved by the driver.
+    /// Flags of [`init`]. The driver defines none.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct CudaFlags: u32 {
         #[doc(hidden)]
@@ -127,7 +128,7 @@ bitflags::bitflags! {
 /// Returns `NoDevice` if there is no GPU and the program links no kernels either, or the driver's
 /// error.
 pub fn init(flags: CudaFlags) -> CudaResult<()> {
-    // SAFETY: no preconditions.
+    // SAFETY: the call has no preconditions.
     unsafe { driver::cuInit(flags.bits()) }
 }
 
@@ -135,7 +136,7 @@ pub fn init(flags: CudaFlags) -> CudaResult<()> {
 ///
 /// # Errors
 /// Returns the errors of [`init`], or the driver's error.
-#[must_use = "the context must be kept alive: without it calls fail"]
+#[must_use = "keep the context; after it is dropped, calls fail"]
 pub fn quick_init() -> CudaResult<Context> {
     init(CudaFlags::empty())?;
     let context = Context::new(Device::get_device(0)?)?;
@@ -160,7 +161,7 @@ impl CudaApiVersion {
     /// Returns an error if there is no driver, or the driver's error.
     pub fn get() -> CudaResult<Self> {
         let mut version = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuDriverGetVersion(&raw mut version) }?;
         Ok(Self { version })
     }
@@ -182,7 +183,7 @@ pub(crate) mod private {
     pub trait Sealed {}
 }
 
-/// Items that the macros expand to; not a public interface.
+/// Items that the exported macros use. They are not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
     pub use linkme;

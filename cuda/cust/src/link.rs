@@ -1,7 +1,7 @@
 //! The linker, which combines PTX, cubins and fatbins that refer to each other into one cubin.
 //!
-//! It needs a GPU. On the CPU kernels are linked into the program, and every call here returns
-//! `NotSupported`.
+//! The linker needs a GPU. On the CPU, kernels are linked into the program, and [`Linker::new`]
+//! returns `NotSupported`.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -19,9 +19,10 @@ pub struct Linker {
     state: sys::CUlinkState,
 }
 
-// SAFETY: the handle may be used from any thread, and every use of it borrows the linker exclusively.
+// SAFETY: the handle may be used from any thread, and every use of it borrows the linker
+// exclusively.
 unsafe impl Send for Linker {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Linker {}
 
 impl Linker {
@@ -31,7 +32,7 @@ impl Linker {
     /// Returns the driver's error; `NotSupported` on the CPU.
     pub fn new() -> CudaResult<Self> {
         let mut state = ptr::null_mut();
-        // SAFETY: the handle is written; there are no options.
+        // SAFETY: the driver writes the handle to a local variable; there are no options.
         unsafe { driver::cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut state) }?;
         Ok(Self { state })
     }
@@ -39,10 +40,10 @@ impl Linker {
     /// Adds PTX.
     ///
     /// # Errors
-    /// Returns `InvalidValue` if the text contains a zero, `InvalidPtx` if the driver rejects the
-    /// PTX, or another driver error.
+    /// Returns `InvalidValue` if the text contains a zero byte, `InvalidPtx` if the driver rejects
+    /// the PTX, or another driver error.
     pub fn add_ptx(&mut self, ptx: impl AsRef<str>) -> CudaResult<()> {
-        // The driver takes PTX with its terminating zero.
+        // The driver requires that PTX is zero-terminated.
         let ptx = CString::new(ptx.as_ref()).map_err(|_| CudaError::InvalidValue)?;
         self.add(Input::CU_JIT_INPUT_PTX, ptx.as_bytes_with_nul())
     }
@@ -64,8 +65,8 @@ impl Linker {
     }
 
     fn add(&mut self, kind: Input, data: &[u8]) -> CudaResult<()> {
-        // SAFETY: the state is alive. The driver only reads the data, and does so before it
-        // returns; the name ends with a zero; there are no options.
+        // SAFETY: the state is alive and the name is zero-terminated. There are no options. The
+        // driver only reads the data, and does not use it after it has returned.
         unsafe {
             driver::cuLinkAddData_v2(
                 self.state,
@@ -87,8 +88,8 @@ impl Linker {
     /// Returns the driver's error, such as for an unresolved symbol.
     pub fn complete(self) -> CudaResult<Vec<u8>> {
         let (mut cubin, mut bytes) = (ptr::null_mut::<c_void>(), 0);
-        // SAFETY: the state is alive, the results are written, and the state owns the cubin, which
-        // therefore lives until `self` is dropped.
+        // SAFETY: the state is alive, and the driver writes the results to local variables. The
+        // state owns the cubin, which therefore lives until `self` is dropped.
         unsafe {
             driver::cuLinkComplete(self.state, &raw mut cubin, &raw mut bytes)?;
             Ok(slice::from_raw_parts(cubin.cast::<u8>(), bytes).to_vec())
@@ -98,7 +99,7 @@ impl Linker {
 
 impl Drop for Linker {
     fn drop(&mut self) {
-        // SAFETY: created once and destroyed once. Drop cannot report a failure.
+        // SAFETY: the handle is alive and is destroyed only once. Drop cannot report a failure.
         let _ = unsafe { driver::cuLinkDestroy(self.state) };
     }
 }

@@ -1,7 +1,6 @@
 //! Modules: compiled kernels and globals, loaded into the current context.
 //!
-//! On the CPU a module's kernels are functions linked into the program. The PTX determines which
-//! ones.
+//! On the CPU a module's kernels are functions linked into the program. The PTX lists their names.
 
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
@@ -64,7 +63,7 @@ pub enum JitTarget {
     Compute121 = 121,
 }
 
-/// The driver's choice for a fatbin that has no binary for the device.
+/// The driver's fallback if a fatbin has no binary for the device.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitFallback {
@@ -86,7 +85,7 @@ pub enum ModuleJitOption {
     DetermineTargetFromContext,
     /// Compile for this architecture.
     Target(JitTarget),
-    /// The choice if there is no binary for the device.
+    /// The fallback if there is no binary for the device.
     Fallback(JitFallback),
     /// Whether to generate debug information.
     GenenerateDebugInfo(bool),
@@ -95,7 +94,7 @@ pub enum ModuleJitOption {
 }
 
 impl ModuleJitOption {
-    /// Converts the options for the driver: names, and as many values.
+    /// Converts the options to the driver's two lists: the names and the values.
     #[must_use]
     pub fn into_raw(options: &[Self]) -> (Vec<sys::CUjit_option>, Vec<*mut c_void>) {
         use sys::CUjit_option as Raw;
@@ -121,9 +120,9 @@ pub struct Module {
     inner: sys::CUmodule,
 }
 
-// SAFETY: the handle of a module may be used from any thread; the driver locks.
+// SAFETY: the handle of a module may be used from any thread; driver calls are thread-safe.
 unsafe impl Send for Module {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Module {}
 
 impl Module {
@@ -134,7 +133,8 @@ impl Module {
     pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Self> {
         let path = c_string(path.as_ref().as_os_str().as_bytes())?;
         let mut inner = ptr::null_mut();
-        // SAFETY: the handle is written, the path ends with a zero.
+        // SAFETY: the driver writes the handle to a local variable, and the path is
+        // zero-terminated.
         unsafe { driver::cuModuleLoad(&raw mut inner, path.as_ptr()) }?;
         Ok(Self { inner })
     }
@@ -142,8 +142,8 @@ impl Module {
     /// Loads a fatbin.
     ///
     /// # Errors
-    /// Returns the driver's error. On the CPU returns `NoBinaryForGpu`, because machine code does
-    /// not list its kernels.
+    /// Returns the driver's error. On the CPU returns `NoBinaryForGpu`, because the names of
+    /// kernels cannot be read from machine code.
     pub fn from_fatbin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         Self::from_cubin(bytes, options)
     }
@@ -154,26 +154,26 @@ impl Module {
     /// Returns the errors of [`from_fatbin`](Self::from_fatbin).
     pub fn from_cubin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         let mut bytes = bytes.as_ref().to_vec();
-        // The terminating zero is for an image that is text.
+        // The image may be text, which must be zero-terminated.
         bytes.push(0);
-        // SAFETY: the image ends with a zero; a binary states its own length.
+        // SAFETY: the image is zero-terminated. If it is a binary, it states its own length.
         unsafe { Self::load(bytes.as_ptr().cast(), options) }
     }
 
-    /// Loads PTX that ends with a zero.
+    /// Loads PTX from a zero-terminated string.
     ///
     /// # Errors
     /// Returns `InvalidPtx` if the driver rejects the PTX, or another driver error.
     pub fn from_ptx_cstr(ptx: &CStr, options: &[ModuleJitOption]) -> CudaResult<Self> {
-        // SAFETY: the text ends with a zero.
+        // SAFETY: the text is zero-terminated.
         unsafe { Self::load(ptx.as_ptr().cast(), options) }
     }
 
     /// Loads PTX.
     ///
     /// # Errors
-    /// Returns `InvalidValue` if the PTX contains a zero, `InvalidPtx` if the driver rejects it, or
-    /// another driver error.
+    /// Returns `InvalidValue` if the PTX contains a zero byte, `InvalidPtx` if the driver rejects
+    /// it, or another driver error.
     pub fn from_ptx<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         Self::from_ptx_cstr(&c_string(ptx.as_ref())?, options)
     }
@@ -188,7 +188,7 @@ impl Module {
         Self::from_ptx(ptx, &[])
     }
 
-    /// Loads PTX that ends with a zero.
+    /// Loads PTX from a zero-terminated string.
     ///
     /// # Errors
     /// Returns the errors of [`from_ptx`](Self::from_ptx).
@@ -197,14 +197,16 @@ impl Module {
         Self::from_ptx_cstr(ptx, &[])
     }
 
+    /// Loads an image.
+    ///
     /// # Safety
-    /// The image must be text that ends with a zero, or a binary that states its own length.
+    /// The image must be zero-terminated text, or a binary that states its own length.
     unsafe fn load(image: *const c_void, options: &[ModuleJitOption]) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
         let (mut names, mut values) = ModuleJitOption::into_raw(options);
         let (names, values, count) = (names.as_mut_ptr(), values.as_mut_ptr(), names.len() as u32);
-        // SAFETY: the handle is written; there are `count` names and `count` values; the caller
-        // guarantees the image.
+        // SAFETY: the driver writes the handle to a local variable; there are `count` names and
+        // `count` values. The caller guarantees the image.
         unsafe { driver::cuModuleLoadDataEx(&raw mut inner, image, count, names, values) }?;
         Ok(Self { inner })
     }
@@ -216,7 +218,8 @@ impl Module {
     /// driver's error.
     pub fn get_global<'a, T: DeviceCopy>(&'a self, name: &CStr) -> CudaResult<Symbol<'a, T>> {
         let (mut address, mut size) = (0, 0);
-        // SAFETY: the module is alive, the results are written, the name ends with a zero.
+        // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
+        // results to local variables.
         unsafe {
             driver::cuModuleGetGlobal_v2(&raw mut address, &raw mut size, self.inner, name.as_ptr())
         }?;
@@ -235,7 +238,8 @@ impl Module {
     pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
         let name = c_string(name.as_ref())?;
         let mut function = ptr::null_mut();
-        // SAFETY: the module is alive, the result is written, the name ends with a zero.
+        // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
+        // result to a local variable.
         unsafe { driver::cuModuleGetFunction(&raw mut function, self.inner, name.as_ptr()) }?;
         Ok(Function::new(function, self))
     }
@@ -246,7 +250,8 @@ impl Module {
     /// Returns the driver's error together with the module.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(module: Self) -> DropResult<Self> {
-        // SAFETY: loaded here and unloaded once; functions and symbols borrow it.
+        // SAFETY: the module was loaded here and is unloaded only once. Functions and symbols
+        // borrow it, so none is left.
         match unsafe { driver::cuModuleUnload(module.inner) } {
             Ok(()) => {
                 mem::forget(module);
@@ -259,12 +264,13 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: as above. A failure cannot be reported from here.
+        // SAFETY: the module was loaded here and is unloaded only once. Drop cannot report a
+        // failure.
         let _ = unsafe { driver::cuModuleUnload(self.inner) };
     }
 }
 
-/// Returns the text with a terminating zero.
+/// Converts to a C string. Rejects a text that contains a zero byte.
 fn c_string(text: impl Into<Vec<u8>>) -> CudaResult<CString> {
     CString::new(text).map_err(|_| CudaError::InvalidValue)
 }

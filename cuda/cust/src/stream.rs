@@ -24,24 +24,24 @@ bitflags::bitflags! {
 }
 
 bitflags::bitflags! {
-    /// Reserved by the driver.
+    /// Flags of [`Stream::wait_event`]. The driver defines none.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamWaitEventFlags: u32 {
-        /// The only value.
+        /// No flags. This is the only valid value.
         const DEFAULT = 0x0;
     }
 }
 
-/// A queue of work. Two streams run concurrently; [`Event`]s order them.
+/// A queue of work. The work of two streams can run concurrently; [`Event`]s order it.
 #[derive(Debug)]
 pub struct Stream {
     inner: sys::CUstream,
     is_owned: bool,
 }
 
-// SAFETY: a stream handle may be used from any thread; the driver locks.
+// SAFETY: a stream handle may be used from any thread; driver calls are thread-safe.
 unsafe impl Send for Stream {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Stream {}
 
 impl Stream {
@@ -58,7 +58,7 @@ impl Stream {
         flags.remove(StreamFlags::NON_BLOCKING);
         let mut inner = ptr::null_mut();
         let priority = priority.unwrap_or(0);
-        // SAFETY: the handle is written.
+        // SAFETY: the driver writes the handle to a local variable.
         unsafe { driver::cuStreamCreateWithPriority(&raw mut inner, flags.bits(), priority) }?;
         Ok(Self { inner, is_owned: true })
     }
@@ -79,7 +79,7 @@ impl Stream {
     /// Returns the driver's error.
     pub fn get_flags(&self) -> CudaResult<StreamFlags> {
         let mut bits = 0;
-        // SAFETY: the handle is alive, the result is written.
+        // SAFETY: the handle is alive, and the driver writes the result to a local variable.
         unsafe { driver::cuStreamGetFlags(self.inner, &raw mut bits) }?;
         Ok(StreamFlags::from_bits_truncate(bits))
     }
@@ -90,7 +90,7 @@ impl Stream {
     /// Returns the driver's error.
     pub fn get_priority(&self) -> CudaResult<i32> {
         let mut priority = 0;
-        // SAFETY: the handle is alive, the result is written.
+        // SAFETY: the handle is alive, and the driver writes the result to a local variable.
         unsafe { driver::cuStreamGetPriority(self.inner, &raw mut priority) }?;
         Ok(priority)
     }
@@ -115,7 +115,8 @@ impl Stream {
         T: FnOnce(CudaResult<()>) + Send + 'static,
     {
         let data = Box::into_raw(callback);
-        // SAFETY: the handle is alive; the wrapper takes ownership of the box once.
+        // SAFETY: the handle is alive; `call` takes ownership of the box, and the driver calls it
+        // only once.
         let result =
             unsafe { driver::cuStreamAddCallback(self.inner, Some(call::<T>), data.cast(), 0) };
         if result.is_err() {
@@ -143,7 +144,7 @@ impl Stream {
         unsafe { driver::cuStreamWaitEvent(self.inner, event.as_inner(), flags.bits()) }
     }
 
-    /// Launches a kernel; [`launch!`](crate::launch) calls it.
+    /// Launches a kernel. [`launch!`](crate::launch) expands to a call of this method.
     ///
     /// # Safety
     /// `args` must point to the kernel's parameters, in their order and with their types. The
@@ -168,7 +169,8 @@ impl Stream {
         let (grid, block): (GridSize, BlockSize) = (grid.into(), block.into());
         // SAFETY: the function borrows its module.
         unsafe { driver::check_arguments(function.to_raw(), args.len()) }?;
-        // SAFETY: the handles are alive; the caller guarantees the rest.
+        // SAFETY: the handles are alive. The caller upholds the rest of this function's safety
+        // contract.
         unsafe {
             driver::cuLaunchKernel(
                 function.to_raw(),
@@ -201,7 +203,8 @@ impl Stream {
         if !stream.is_owned {
             return Ok(());
         }
-        // SAFETY: created here and destroyed once; the driver lets the stream's work finish.
+        // SAFETY: the handle is alive and is destroyed only once; the driver lets the stream's work
+        // finish.
         match unsafe { driver::cuStreamDestroy_v2(stream.inner) } {
             Ok(()) => {
                 mem::forget(stream);
@@ -215,7 +218,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.is_owned {
-            // SAFETY: created here and destroyed once. Drop cannot report a failure.
+            // SAFETY: the handle is alive and is destroyed only once. Drop cannot report a failure.
             let _ = unsafe { driver::cuStreamDestroy_v2(self.inner) };
         }
     }
@@ -224,13 +227,13 @@ impl Drop for Stream {
 /// Calls a callback boxed by `add_callback`.
 ///
 /// # Safety
-/// `data` must be the box, and nothing may use it again.
+/// `data` must be the box from `add_callback`, and nothing may use it again.
 unsafe extern "C" fn call<T: FnOnce(CudaResult<()>) + Send>(
     _stream: sys::CUstream,
     status: sys::CUresult,
     data: *mut c_void,
 ) {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     let callback = unsafe { Box::from_raw(data.cast::<T>()) };
     // A panic must not unwind into the driver. The panic hook has already reported it.
     let _ = panic::catch_unwind(AssertUnwindSafe(|| {

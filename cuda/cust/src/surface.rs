@@ -1,7 +1,7 @@
 //! Surface objects, through which kernels read and write the texels of an array.
 //!
-//! `cuda_std` has no surface instructions, so surfaces are for other kernels, such as those in CUDA
-//! C++. On the CPU, creating one returns `NotSupported`.
+//! `cuda_std` has no surface instructions, so only kernels from another source, such as CUDA C++,
+//! can use surfaces. On the CPU, creating a surface returns `NotSupported`.
 
 use std::ffi::c_ulonglong;
 use std::mem::ManuallyDrop;
@@ -13,7 +13,7 @@ use crate::error::CudaResult;
 use crate::memory::array::ArrayObject;
 use crate::texture::{ResourceDescriptor, ResourceDescriptorFlags, ResourceType};
 
-/// The handle of a surface in the form that kernels take.
+/// The handle of a surface, which kernels take as an argument.
 pub type SurfaceHandle = c_ulonglong;
 
 /// A surface object, together with its array.
@@ -24,7 +24,8 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Returns the handle in the form that kernels take. It is valid as long as the surface lives.
+    /// Returns the handle that a kernel takes as an argument. It is valid as long as the surface
+    /// lives.
     #[must_use]
     pub fn handle(&self) -> SurfaceHandle {
         self.handle
@@ -38,8 +39,8 @@ impl Surface {
     pub fn new(resource_desc: ResourceDescriptor) -> CudaResult<Self> {
         let raw = resource_desc.as_raw();
         let mut handle = 0;
-        // SAFETY: the handle is written, the description is complete, and the array lives on in
-        // `resource_desc`, longer than the surface.
+        // SAFETY: the description is complete, the driver writes the handle to a local variable,
+        // and the array lives on in `resource_desc`, longer than the surface.
         unsafe { driver::cuSurfObjectCreate(&raw mut handle, &raw const raw) }?;
         Ok(Self { handle, resource: ManuallyDrop::new(resource_desc) })
     }
@@ -59,7 +60,7 @@ impl Surface {
     /// Returns the driver's error. The array is then not destroyed.
     pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: created once and destroyed once; nothing drops the resource again.
+        // SAFETY: the handle is alive and is destroyed only once; nothing drops the resource again.
         unsafe {
             driver::cuSurfObjectDestroy(this.handle)?;
             let ResourceType::Array { array } = ManuallyDrop::take(&mut this.resource).ty;
@@ -70,8 +71,8 @@ impl Surface {
 
 impl Drop for Surface {
     fn drop(&mut self) {
-        // SAFETY: created once and destroyed once. If destroying the surface fails, its array stays
-        // alive.
+        // SAFETY: the handle is alive and is destroyed only once. If destroying the surface fails,
+        // its array stays alive.
         unsafe {
             if driver::cuSurfObjectDestroy(self.handle).is_ok() {
                 ManuallyDrop::drop(&mut self.resource);

@@ -1,8 +1,9 @@
-//! Texture objects, through which the texture unit reads an array.
+//! Texture objects, through which kernels read an array with the texture unit.
 //!
 //! A kernel takes [`Texture::handle`] as an argument of `cuda_std`'s type `Texture2d`. On the CPU,
 //! textures are two-dimensional, with coordinates in texels, clamping or zeros outside, and
-//! channels of `u8`, `u16`, `f32` or 32-bit integers. Others return `NotSupported`.
+//! channels of `u8`, `u16`, `f32` or 32-bit integers. Creating any other texture returns
+//! `NotSupported`.
 
 use std::ffi::{c_float, c_uint, c_ulonglong};
 use std::mem::ManuallyDrop;
@@ -14,18 +15,18 @@ use crate::driver;
 use crate::error::CudaResult;
 use crate::memory::array::{ArrayDescriptor, ArrayFormat, ArrayObject};
 
-/// The handle of a texture in the form that kernels take.
+/// The handle of a texture, which kernels take as an argument.
 pub type TextureHandle = c_ulonglong;
 
 /// The result of a read outside the array.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureAdressingMode {
-    /// The array repeats. Only for normalised coordinates.
+    /// The texel of the periodically repeated array. Only for normalised coordinates.
     Wrap = 0,
     /// The texel at the edge.
     Clamp = 1,
-    /// The array repeats in mirror image. Only for normalised coordinates.
+    /// The texel of the array repeated in mirror image. Only for normalised coordinates.
     Mirror = 2,
     /// The border colour.
     Border = 3,
@@ -46,9 +47,9 @@ impl TextureAdressingMode {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureFilterMode {
-    /// The texel that holds the coordinate.
+    /// The texel that contains the coordinate.
     Point = 0,
-    /// The weighted mean of the texels around it.
+    /// The weighted mean of the texels around the coordinate.
     Linear = 1,
 }
 
@@ -74,8 +75,8 @@ bitflags::bitflags! {
     }
 }
 
-/// The read behaviour of a texture. The default reads without filtering, clamped, at coordinates in
-/// texels.
+/// The read behaviour of a texture. By default, reads are not filtered, coordinates are in texels,
+/// and reads outside are clamped to the edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureDescriptor {
     /// The behaviour of reads outside the array, per dimension.
@@ -94,8 +95,8 @@ pub struct TextureDescriptor {
     pub min_mipmap_level_clamp: c_float,
     /// The highest mipmap level.
     pub max_mipmap_level_clamp: c_float,
-    /// The colour outside, for [`TextureAdressingMode::Border`]. On the CPU it must be zero in that
-    /// mode.
+    /// The colour of reads outside the array in mode [`TextureAdressingMode::Border`]. On the CPU,
+    /// that mode requires a colour of zeros.
     pub border_color: [c_float; 4],
 }
 
@@ -178,7 +179,7 @@ pub enum ResourceViewFormat {
 }
 
 impl ResourceViewFormat {
-    /// Returns the format of an array's own texels.
+    /// Returns the view format that matches an array's own texels.
     ///
     /// # Panics
     /// Panics if the number of channels is not 1, 2 or 4, and for [`ArrayFormat::F64`], which
@@ -194,20 +195,20 @@ impl ResourceViewFormat {
             ArrayFormat::I32 => [Self::I32x1, Self::I32x2, Self::I32x4],
             ArrayFormat::F16 => [Self::F16x1, Self::F16x2, Self::F16x4],
             ArrayFormat::F32 => [Self::F32x1, Self::F32x2, Self::F32x4],
-            ArrayFormat::F64 => panic!("no texture reads f64; use U32 with two channels"),
+            ArrayFormat::F64 => panic!("textures cannot read F64; use U32 with two channels"),
         };
         match num_channels {
             1 => formats[0],
             2 => formats[1],
             4 => formats[2],
-            other => panic!("a texel has 1, 2 or 4 channels, not {other}"),
+            other => panic!("a texel must have 1, 2 or 4 channels, not {other}"),
         }
     }
 }
 
 /// A view of an array, with another format of the same size or a part of its levels and layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they are the driver's")]
+#[allow(missing_docs, reason = "the driver's fields")]
 pub struct ResourceViewDescriptor {
     pub format: ResourceViewFormat,
     pub width: usize,
@@ -256,7 +257,7 @@ impl ResourceViewDescriptor {
 }
 
 bitflags::bitflags! {
-    /// Reserved by the driver.
+    /// Flags of a [`ResourceDescriptor`]. The driver defines none.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ResourceDescriptorFlags: c_uint {
         #[doc(hidden)]
@@ -264,7 +265,7 @@ bitflags::bitflags! {
     }
 }
 
-/// The memory that a texture or a surface is bound to, and owns.
+/// The memory that a texture or a surface accesses. The value owns the memory.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum ResourceType {
@@ -275,10 +276,10 @@ pub enum ResourceType {
     },
 }
 
-/// The memory that a texture or a surface is bound to.
+/// The memory that a texture or a surface accesses, with flags.
 #[derive(Debug)]
 pub struct ResourceDescriptor {
-    /// Reserved.
+    /// Flags. The driver defines none.
     pub flags: ResourceDescriptorFlags,
     /// The memory.
     pub ty: ResourceType,
@@ -314,7 +315,8 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns the handle in the form that kernels take. It is valid as long as the texture lives.
+    /// Returns the handle that a kernel takes as an argument. It is valid as long as the texture
+    /// lives.
     #[must_use]
     pub fn handle(&self) -> TextureHandle {
         self.handle
@@ -333,8 +335,8 @@ impl Texture {
         let (resource, texture) = (resource_desc.as_raw(), texture_desc.to_raw());
         let view = resource_view_desc.map(ResourceViewDescriptor::to_raw);
         let mut handle = 0;
-        // SAFETY: the handle is written, the descriptions are complete, and the array lives on in
-        // `resource_desc`, longer than the texture.
+        // SAFETY: the driver writes the handle to a local variable, the descriptions are complete,
+        // and the array lives on in `resource_desc`, longer than the texture.
         unsafe {
             driver::cuTexObjectCreate(
                 &raw mut handle,
@@ -346,8 +348,8 @@ impl Texture {
         Ok(Self { handle, resource: ManuallyDrop::new(resource_desc) })
     }
 
-    /// Creates a texture for an array that reads without filtering, clamped, at coordinates in
-    /// texels.
+    /// Creates a texture for an array with the default [`TextureDescriptor`]: no filtering, clamped
+    /// to the edge, coordinates in texels.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -363,7 +365,7 @@ impl Texture {
     /// Returns the driver's error. The array is then not destroyed.
     pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: created once and destroyed once; nothing drops the resource again.
+        // SAFETY: the handle is alive and is destroyed only once; nothing drops the resource again.
         unsafe {
             driver::cuTexObjectDestroy(this.handle)?;
             let ResourceType::Array { array } = ManuallyDrop::take(&mut this.resource).ty;
@@ -374,8 +376,8 @@ impl Texture {
 
 impl Drop for Texture {
     fn drop(&mut self) {
-        // SAFETY: created once and destroyed once. If destroying the texture fails, its array stays
-        // alive.
+        // SAFETY: the handle is alive and is destroyed only once. If destroying the texture fails,
+        // its array stays alive.
         unsafe {
             if driver::cuTexObjectDestroy(self.handle).is_ok() {
                 ManuallyDrop::drop(&mut self.resource);

@@ -1,7 +1,7 @@
 //! The typed interface: asynchronous copies, and handles shared with other libraries.
 //!
-//! Each test runs on the CPU and on the first GPU. Without a GPU a test prints a line and skips the
-//! second half.
+//! Each test runs on the CPU and on the first GPU. Without a GPU, a test prints a line and runs on
+//! the CPU only.
 
 use cuda_std::DeviceSlice;
 use cuda_std::launch::DevicePointer;
@@ -94,21 +94,21 @@ fn lengths_are_checked() {
 }
 
 #[test]
-fn memory_changes_hands() {
+fn a_buffer_releases_and_takes_ownership() {
     on_each_device(|device| {
         let stream = device.stream()?;
         let buffer = Buffer::from_slice(&stream, &[1_u32, 2, 3])?;
         let address = buffer.as_device_ptr();
         let pointer = buffer.into_raw();
         assert_eq!(pointer, address);
-        // SAFETY: a buffer of this length just released ownership. The same applies below.
+        // SAFETY: a buffer of this length just released ownership.
         let buffer = unsafe { Buffer::from_raw(device, pointer, 3) }?;
         assert_eq!(buffer.download(&stream)?, [1, 2, 3]);
         let pointer = buffer.into_raw();
         // SAFETY: the call fails and takes no ownership.
         let error = unsafe { Buffer::<u32>::from_raw(device, pointer, 0) };
         assert!(matches!(error.expect_err("no elements").kind, ErrorKind::ImpossibleSize(_)));
-        // SAFETY: as above.
+        // SAFETY: a buffer of this length just released ownership.
         drop(unsafe { Buffer::from_raw(device, pointer, 3) }?);
         Ok(())
     });
@@ -147,7 +147,8 @@ fn kernels_read_memory_of_others() -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// Uses a context, stream and allocation that the driver created for another library.
+/// Creates a context, a stream and an allocation with raw driver calls, as another library would.
+/// `Device`, `Stream` and `Buffer` can use them and do not destroy the context and the stream.
 #[test]
 fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
     assert!(Device::cpu().as_context().is_null());
@@ -189,7 +190,8 @@ fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// The driver limits the pitch of a copy to 2 GiB, but not the size of a buffer.
+/// Copies a buffer of 4.7 GiB to the GPU, to another buffer and back. The driver limits the pitch
+/// of a copy to 2 GiB, but not the size of a buffer.
 #[test]
 fn a_buffer_may_be_larger_than_a_pitch() -> Result<(), DeviceError> {
     let device = match Device::cuda_with(0, &[]) {

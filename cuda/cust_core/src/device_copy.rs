@@ -2,7 +2,7 @@
 
 /// A type whose values have the same bit representation on host and GPU.
 ///
-/// Derive it. The macro checks that every field is `DeviceCopy` too.
+/// Derive this trait. The derive macro checks that every field is `DeviceCopy` too.
 ///
 /// ```
 /// use cust_core::DeviceCopy;
@@ -31,7 +31,7 @@
 ///   for `#[repr(Rust)]` structs; in practice one compiler gives both the same layout. `#[repr(C)]`
 ///   guarantees it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be copied to a device as it is",
+    message = "`{Self}` cannot be copied to a device byte by byte",
     label = "not `DeviceCopy`",
     note = "derive `cust_core::DeviceCopy`, for host and kernels alike, if the type holds no references to host memory"
 )]

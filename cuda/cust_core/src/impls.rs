@@ -11,7 +11,7 @@ use crate::DeviceCopy;
 
 macro_rules! plain {
     ($($type:ty),+ $(,)?) => {$(
-        // SAFETY: plain data with the same layout everywhere.
+        // SAFETY: the type is plain data with the same layout on host and device.
         unsafe impl DeviceCopy for $type {}
     )+};
 }
@@ -34,7 +34,7 @@ plain!(
 
 // SAFETY: the value is only an address; code that dereferences it must ensure that it is valid.
 unsafe impl<T> DeviceCopy for *const T {}
-// SAFETY: as above.
+// SAFETY: the value is only an address; code that dereferences it must ensure that it is valid.
 unsafe impl<T> DeviceCopy for *mut T {}
 // SAFETY: the type has no data.
 unsafe impl<T> DeviceCopy for PhantomData<T> {}
@@ -48,16 +48,17 @@ macro_rules! generic {
 
 generic!(MaybeUninit<T>, Wrapping<T>);
 
-// SAFETY: the elements are contiguous.
+// SAFETY: the elements are `DeviceCopy`, and an array stores them contiguously everywhere.
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
-// SAFETY: both parts are plain data, and one compiler lays them out for host and device.
+// SAFETY: the contents are plain data, and the same compiler lays the type out for host and device.
 unsafe impl<T: DeviceCopy> DeviceCopy for Option<T> {}
-// SAFETY: as above.
+// SAFETY: the contents are plain data, and the same compiler lays the type out for host and device.
 unsafe impl<T: DeviceCopy, E: DeviceCopy> DeviceCopy for Result<T, E> {}
 
 macro_rules! tuples {
     ($(($($name:ident),+)),+ $(,)?) => {$(
-        // SAFETY: every part is plain data, and one compiler lays them out for host and device.
+        // SAFETY: every element is plain data, and the same compiler lays the tuple out for host
+        // and device.
         unsafe impl<$($name: DeviceCopy),+> DeviceCopy for ($($name,)+) {}
     )+};
 }

@@ -1,7 +1,8 @@
 //! [`DeviceCopy`], the trait of types that can be copied to a GPU byte by byte, and its derive
 //! macro.
 //!
-//! Host and kernel crates share this crate, so it is `no_std` and contains nothing else.
+//! Both host crates and kernel crates depend on this crate, so it is `no_std` and contains nothing
+//! else.
 #![no_std]
 
 mod device_copy;

@@ -31,7 +31,7 @@ pub fn driver() -> Result<DriverInfo, DriverError> {
 /// Returns the names in [`sys::FUNCTIONS`] that the driver does not have. Calls of these functions
 /// return `CUDA_ERROR_NOT_FOUND`.
 ///
-/// Without a driver it returns all names; call [`driver`] first.
+/// Without a driver it returns all names. Call [`driver`] first to check that there is one.
 pub fn missing_symbols() -> Vec<&'static str> {
     sys::FUNCTIONS.iter().copied().filter(|name| find(name).is_err()).collect()
 }

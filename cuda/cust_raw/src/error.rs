@@ -9,7 +9,7 @@ pub type DriverResult<T = ()> = Result<T, CUresult>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
-    /// The loader did not find the driver or could not load it.
+    /// The dynamic loader did not find the driver library or could not load it.
     #[error(
         "cannot load a CUDA driver ({message}); install NVIDIA's driver, or start the container \
          with `--gpus all`"
@@ -18,7 +18,7 @@ pub enum DriverError {
         /// The loader's message.
         message: String,
     },
-    /// The library named in the environment could not be loaded.
+    /// The library that [`LIBRARY_VARIABLE`](crate::LIBRARY_VARIABLE) names could not be loaded.
     #[error(
         "cannot load the library named in {variable}: {message}; correct the variable, or unset it \
          to use the installed driver",
@@ -30,8 +30,8 @@ pub enum DriverError {
     },
     /// The loaded library has no `cuInit`.
     #[error(
-        "{library} is not a CUDA driver: it has no cuInit; look for a stale file of that name in \
-         the loader's path (LD_LIBRARY_PATH), or correct {variable} if it is set",
+        "{library} is not a CUDA driver: it has no cuInit; remove the file of that name from the \
+         loader's path (LD_LIBRARY_PATH), or correct {variable} if it is set",
         variable = crate::LIBRARY_VARIABLE
     )]
     NotADriver {

@@ -1,18 +1,18 @@
 //! The CUDA driver API for programs that must start on any machine: with an NVIDIA driver, without
 //! one, or with an older one.
 //!
-//! Each function of [`driver_sys`] looks itself up in `libcuda.so.1` on its first call. A build
-//! needs no CUDA, and a missing driver is an ordinary error. The names match rust-cuda's
-//! `cust_raw`, which links the library and therefore needs CUDA to build.
+//! On its first call, each function of [`driver_sys`] looks up the driver's function of the same
+//! name in `libcuda.so.1`. A build needs no CUDA, and a missing driver is an ordinary error. The
+//! names match rust-cuda's `cust_raw`, which links the library and therefore needs CUDA to build.
 //!
-//! # What a call returns
-//! | machine | a function of [`driver_sys`] |
+//! # Results of a call
+//! | machine | result of a function of [`driver_sys`] |
 //! |---|---|
 //! | driver present | the driver's result; the call costs one atomic load and an indirect call |
 //! | driver older than the function | `CUDA_ERROR_NOT_FOUND` (500) |
 //! | no driver, or not loadable | `CUDA_ERROR_NO_DEVICE` (100); [`driver`] has the loader's reason |
 //!
-//! [`driver_sys::CUresult::to_result`] converts it to a `Result`.
+//! [`driver_sys::CUresult::to_result`] converts the code to a `Result`.
 //!
 //! # Tests and fault injection
 //! [`LIBRARY_VARIABLE`] names another library to load. Symbols are looked up in that library and
@@ -25,7 +25,8 @@
 //!   (`cuda*`). Adding a function takes a line in `driver_sys/functions.rs`.
 //! - The library is never closed or loaded again, so a driver that is installed later needs a new
 //!   process.
-//! - The variable also applies to set-uid programs, so do not use this crate in one.
+//! - The variable also takes effect in a set-uid program, which would then load any library that
+//!   its caller names. Do not use this crate in such a program.
 
 #[cfg(not(unix))]
 compile_error!("the driver is loaded by `dlopen`, which this system does not have");
@@ -43,6 +44,6 @@ pub use library::{DEFAULT_LIBRARY, LIBRARY_VARIABLE};
 /// # Errors
 /// Returns `CUDA_ERROR_NO_DEVICE` if there is no device, or another error of the driver.
 pub fn init() -> error::DriverResult {
-    // SAFETY: no preconditions.
+    // SAFETY: the call has no preconditions.
     unsafe { driver_sys::cuInit(0) }.to_result()
 }

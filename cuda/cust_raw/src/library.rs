@@ -1,7 +1,8 @@
 //! Loads the driver library once per process.
 //!
-//! The library is opened with all its symbols bound and private to this handle. It is never closed
-//! because the functions of [`driver_sys`](crate::driver_sys) keep addresses from it.
+//! The library is opened with `RTLD_NOW | RTLD_LOCAL`: all its symbols are bound at once, and other
+//! libraries do not see them. The library is never closed because the functions of
+//! [`driver_sys`](crate::driver_sys) keep addresses from it.
 
 use std::env;
 use std::error::Error;
@@ -42,8 +43,8 @@ pub(crate) fn library() -> Result<&'static Library, &'static DriverError> {
     LIBRARY.wait().as_ref()
 }
 
-/// Returns the address of the driver's function `name`, or the code that a call of it returns
-/// instead.
+/// Returns the address of the driver's function `name`, or the error code that a call of the
+/// function returns instead.
 pub(crate) fn find(name: &str) -> Result<*mut (), CUresult> {
     match library() {
         Ok(library) => library.symbol(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND),

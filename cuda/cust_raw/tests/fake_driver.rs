@@ -43,16 +43,17 @@ fn context_synchronize() -> CUresult {
 fn arguments_and_results_are_unchanged() {
     let folder = common::folder("fake");
     let Some(library) = fake(&folder) else { return };
-    // Each process has only one first call, so a race needs several processes to appear.
+    // Each function has only one first call per process, so the test starts several processes to
+    // provoke races.
     for _ in 0..16 {
-        common::run_alone("alone_threads_meet_in_their_first_calls", &library);
+        common::run_alone("alone_concurrent_first_calls_reach_the_driver", &library);
     }
     common::run_alone("alone_an_old_driver_lacks_functions", &library);
 }
 
 #[test]
 #[ignore = "run by arguments_and_results_are_unchanged, with the fake driver"]
-fn alone_threads_meet_in_their_first_calls() {
+fn alone_concurrent_first_calls_reach_the_driver() {
     const THREADS: usize = 8;
     let barrier = Barrier::new(THREADS);
     std::thread::scope(|scope| {
@@ -60,7 +61,8 @@ fn alone_threads_meet_in_their_first_calls() {
             let barrier = &barrier;
             scope.spawn(move || {
                 barrier.wait();
-                // Twice: the first call looks the function up, the second one has it.
+                // The first round looks up the functions; the second round uses the stored
+                // addresses.
                 for _ in 0..2 {
                     if thread % 2 == 0 {
                         assert_eq!(launch(), CUresult::CUDA_SUCCESS);
@@ -90,7 +92,7 @@ fn alone_an_old_driver_lacks_functions() {
     let result = unsafe { sys::cuMemAlloc_v2(&raw mut pointer, 16) };
     assert_eq!(result, CUresult::CUDA_ERROR_NOT_FOUND);
 
-    // The fake has descriptions of errors but no names.
+    // The fake driver has `cuGetErrorString` but no `cuGetErrorName`.
     assert_eq!(result.to_string(), "CUDA_ERROR_NOT_FOUND (500): text of the fake");
     // SAFETY: the fake does nothing.
     let unknown = unsafe { sys::cuStreamSynchronize(ptr::null_mut()) };

@@ -7,7 +7,7 @@ use std::path::Path;
 use cust_raw::driver_sys::{self as sys, CUresult};
 use cust_raw::error::DriverError;
 
-/// Checks the driver API on a machine without a GPU.
+/// Checks that every call reports that there is no device.
 fn no_device() {
     for _ in 0..2 {
         assert_eq!(cust_raw::init(), Err(CUresult::CUDA_ERROR_NO_DEVICE));
@@ -43,7 +43,7 @@ fn a_library_that_is_not_there() {
 #[test]
 #[ignore = "run by a_library_that_is_not_there"]
 fn alone_nothing_to_load() {
-    // This call precedes `driver()`, so the call itself loads the library.
+    // `no_device` runs before `driver()`, so its first driver call tries to load the library.
     no_device();
     let error = cust_raw::driver().expect_err("there is no such file");
     assert!(matches!(error, DriverError::OverrideNotLoaded { .. }), "{error:?}");

@@ -1,7 +1,7 @@
 //! Devices, which run kernels and own memory: an NVIDIA GPU or the CPU.
 //!
-//! The types are those of [`cust::typed`]. This module adds device names for users and the log message about a missing
-//! GPU.
+//! The types are re-exported from [`cust::typed`]. This module adds the device names that users pass, and the log
+//! message about a missing GPU.
 
 mod name;
 

@@ -6,7 +6,7 @@ use super::{Device, DeviceError};
 
 /// The text is not the name of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a device is auto, cpu or cuda:N with N from 0, such as cuda:0")]
+#[error("the device must be auto, cpu or cuda:N, where N is a GPU's number from 0, such as cuda:0")]
 pub struct DeviceNameError;
 
 /// A device by name; parsed from `auto`, `cpu` or `cuda:N`.
@@ -42,7 +42,7 @@ impl FromStr for DeviceName {
         match name.split_once(':') {
             None if name == "auto" => Ok(Self::Auto),
             None if name == "cpu" => Ok(Self::Cpu),
-            // `parse` would accept a sign.
+            // `parse` alone would accept a plus sign.
             Some(("cuda", ordinal)) if ordinal.bytes().all(|b| b.is_ascii_digit()) => {
                 ordinal.parse().map(Self::Cuda).map_err(|_| DeviceNameError)
             }

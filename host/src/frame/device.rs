@@ -1,7 +1,7 @@
 //! Frames on a device: owned frames, and views for kernels.
 //!
-//! A view may refer to foreign memory, such as a camera's or a decoder's. Build it from the [`DeviceView`]s of that
-//! memory.
+//! A view may refer to memory that this crate did not allocate, such as a camera's or a decoder's. Build such a view
+//! from [`DeviceView`]s of the memory.
 
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Place;
@@ -13,9 +13,9 @@ use shared_types::{Chroma, Rgba8};
 use super::{Frame, FrameFormat, PixelFormat, PlaneExtent};
 use crate::device::{Device, DeviceError, ErrorKind, Image, Rows, RowsMut, Stream};
 
-/// A frame has another format than required.
+/// A frame does not have the required format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{found} given, {expected} needed")]
+#[error("the frame is {found}; it must be {expected}")]
 pub struct FormatMismatch {
     /// The format of the frame.
     pub found: FrameFormat,
@@ -34,7 +34,7 @@ pub enum DeviceFrame {
         y: Image<u8>,
         /// Chroma.
         uv: Image<Chroma>,
-        /// Matrix and range of the colours.
+        /// Matrix and range of the luma and chroma values.
         encoding: YuvEncoding,
     },
 }
@@ -44,7 +44,7 @@ pub enum DeviceFrame {
 pub enum FrameView<'a> {
     /// See [`PixelFormat::Rgba8`].
     Rgba8(DeviceView<'a, Rgba8>),
-    /// See [`PixelFormat::Nv12`]. The chroma plane has half of luma's size, rounded up.
+    /// See [`PixelFormat::Nv12`]. The chroma plane has half the width and height of the luma plane, rounded up.
     Nv12(DeviceNv12<'a>, YuvEncoding),
 }
 
@@ -53,12 +53,12 @@ pub enum FrameView<'a> {
 pub enum FrameViewMut<'a> {
     /// See [`PixelFormat::Rgba8`].
     Rgba8(DeviceViewMut<'a, Rgba8>),
-    /// See [`PixelFormat::Nv12`]. The chroma plane has half of luma's size, rounded up.
+    /// See [`PixelFormat::Nv12`]. The chroma plane has half the width and height of the luma plane, rounded up.
     Nv12(DeviceNv12Mut<'a>, YuvEncoding),
 }
 
 impl DeviceFrame {
-    /// Allocates a frame of zeros.
+    /// Allocates a frame and fills it with zeros.
     ///
     /// # Errors
     /// Returns [`DeviceError`] for an empty size or if the allocation fails.
@@ -75,7 +75,7 @@ impl DeviceFrame {
         })
     }
 
-    /// Returns size and format.
+    /// Returns the frame's size and pixel format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         match self {
@@ -84,7 +84,7 @@ impl DeviceFrame {
         }
     }
 
-    /// Returns a view for reading kernels.
+    /// Returns a view for kernels that read the frame.
     #[must_use]
     pub fn view(&self) -> FrameView<'_> {
         match self {
@@ -95,7 +95,7 @@ impl DeviceFrame {
         }
     }
 
-    /// Returns a view for writing kernels.
+    /// Returns a view for kernels that write the frame.
     #[must_use]
     pub fn view_mut(&mut self) -> FrameViewMut<'_> {
         match self {
@@ -115,13 +115,13 @@ impl DeviceFrame {
     pub fn upload(&mut self, stream: &Stream, frame: &Frame<'_>) -> Result<(), DeviceError> {
         self.check("uploading a frame", frame.format())?;
         for (from, to, extent) in self.planes_from(frame) {
-            // SAFETY: both sides hold a plane of the same format.
+            // SAFETY: `check` has ensured that both sides have the same format, so that the planes have this extent.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
     }
 
-    /// Waits for the stream and copies the frame into tight bytes.
+    /// Waits for the stream and copies the frame to host memory, plane after plane, without row padding.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the number of bytes differs, if the stream belongs to another device, or if this
@@ -130,7 +130,8 @@ impl DeviceFrame {
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
         for (from, to, extent) in self.planes_to(bytes) {
-            // SAFETY: as in `upload`.
+            // SAFETY: `check_bytes` has ensured that `bytes` has the length of a frame of this format, so that each plane
+            // and its part of `bytes` have this extent.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -139,10 +140,10 @@ impl DeviceFrame {
     /// Submits the copy of a frame to the device without waiting.
     ///
     /// # Safety
-    /// The frame's bytes stay valid and unchanged until the copy is done.
+    /// The frame's bytes must stay valid and unchanged until the copy is done.
     ///
     /// # Errors
-    /// Returns the errors of [`upload`](Self::upload). If it fails, some of the copies may have been submitted.
+    /// Returns the errors of [`upload`](Self::upload). After an error, some planes' copies may have been submitted.
     pub(crate) unsafe fn submit_upload(
         &mut self,
         stream: &Stream,
@@ -150,19 +151,20 @@ impl DeviceFrame {
     ) -> Result<(), DeviceError> {
         self.check("uploading a frame", frame.format())?;
         for (from, to, extent) in self.planes_from(frame) {
-            // SAFETY: both sides hold a plane of the same format; the rest is the caller's.
+            // SAFETY: `check` has ensured that both sides have the same format, so that the planes have this extent. The
+            // caller keeps the frame's bytes valid and unchanged until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
     }
 
-    /// Submits the copy of the frame to tight bytes without waiting.
+    /// Submits the copy of the frame to host memory, plane after plane, without row padding. Does not wait.
     ///
     /// # Safety
-    /// `bytes` stay valid until the copy is done, and nothing else accesses them.
+    /// `bytes` must stay valid until the copy is done, and nothing else may access them before.
     ///
     /// # Errors
-    /// Returns the errors of [`download`](Self::download). If it fails, some of the copies may have been submitted.
+    /// Returns the errors of [`download`](Self::download). After an error, some planes' copies may have been submitted.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
@@ -170,13 +172,14 @@ impl DeviceFrame {
     ) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
         for (from, to, extent) in self.planes_to(bytes) {
-            // SAFETY: as in `submit_upload`.
+            // SAFETY: `check_bytes` has ensured that each plane and its part of `bytes` have this extent. The caller keeps
+            // `bytes` valid and unused until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
     }
 
-    /// Yields each plane, its part of the tight `bytes`, and its extent.
+    /// Yields each plane, its part of `bytes` (plane after plane without row padding), and its extent.
     fn planes_to<'a>(
         &'a self,
         bytes: &'a mut [u8],
@@ -226,11 +229,11 @@ impl DeviceFrame {
     }
 }
 
-/// Methods of both views.
+/// Implements the methods that [`FrameView`] and [`FrameViewMut`] share.
 macro_rules! frame_view {
     ($view:ident) => {
         impl $view<'_> {
-            /// Returns size and format.
+            /// Returns the frame's size and pixel format.
             #[must_use]
             pub fn format(&self) -> FrameFormat {
                 let (size, pixels) = match self {
@@ -240,7 +243,7 @@ macro_rules! frame_view {
                 FrameFormat { size: size.into(), pixels }
             }
 
-            /// Returns whether the chroma plane fits the luma plane, which kernels rely on.
+            /// Returns whether the chroma plane's size matches the luma plane's. Kernels rely on this.
             pub(crate) fn is_whole(&self) -> bool {
                 match self {
                     Self::Rgba8(_) => true,
@@ -252,7 +255,7 @@ macro_rules! frame_view {
 }
 
 impl FrameView<'_> {
-    /// Yields the places of the planes.
+    /// Yields the place (GPU or host) of each plane's memory.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         let places = match self {
             Self::Rgba8(view) => view.places(),

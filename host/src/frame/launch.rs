@@ -1,12 +1,13 @@
 //! Selects a kernel by the formats of its frames.
 
-/// Launches the kernel for the formats of its input frames and its output: RGBA to RGBA, NV12 to NV12, NV12 to RGBA, or
-/// RGBA to NV12, in this order.
+/// Launches the kernel for the formats of the input frames and of the output.
+///
+/// The four kernels are passed in this order: RGBA to RGBA, NV12 to NV12, NV12 to RGBA, RGBA to NV12.
 ///
 /// `$frames` are variables of type `$Frames` ([`FrameView`](super::FrameView) or [`Textured`](super::Textured)), and
-/// `$out` is a [`FrameViewMut`](super::FrameViewMut). `$launch!(kernel, frames…, out)` launches one kernel, with the
-/// planes or textures instead of the frames. Evaluates to `None` if the frames differ in format, and otherwise to the
-/// launch's result.
+/// `$out` is a [`FrameViewMut`](super::FrameViewMut). `$launch!(kernel, frames…, out)` launches one kernel; it receives
+/// the planes or textures of the frames. The macro evaluates to `None` if the input frames differ in format, and
+/// otherwise to `Some` of the launch's result.
 macro_rules! launch_by_formats {
     (
         $Frames:ident[$($frame:ident),+], $out:ident, $launch:ident:

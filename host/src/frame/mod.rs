@@ -28,10 +28,9 @@ pub const MAX_CANVAS_SIDE: u32 = 32_768;
 /// The layout of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PixelFormat {
-    /// Four bytes: red, green, blue, opacity. One plane.
+    /// One plane with four bytes per pixel: red, green, blue, opacity.
     Rgba8,
-    /// A plane of luma bytes, and one of chroma pairs at half size (rounded up), blue difference
-    /// first.
+    /// A plane of luma bytes, and a plane of chroma pairs (Cb, Cr) with half the width and height, rounded up.
     Nv12(YuvEncoding),
 }
 
@@ -45,7 +44,7 @@ impl PixelFormat {
     }
 }
 
-/// Size and format of a frame.
+/// Size and pixel format of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FrameFormat {
     /// Width and height in pixels.
@@ -57,7 +56,7 @@ pub struct FrameFormat {
 /// The extent of a plane in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaneExtent {
-    /// Pixel bytes per row.
+    /// The number of bytes per row, without padding.
     pub row: usize,
     /// The number of rows.
     pub rows: usize,
@@ -100,7 +99,7 @@ impl FrameFormat {
         Self { size: UVec2::new(width, height), pixels: PixelFormat::Nv12(encoding) }
     }
 
-    /// Yields the planes in order: one, or luma and chroma.
+    /// Yields the extents of the planes: one for RGBA, luma and then chroma for NV12.
     pub fn planes(self) -> impl ExactSizeIterator<Item = PlaneExtent> {
         let UVec2 { x, y } = self.size;
         let plane = |row: u32, rows: u32, bytes: usize| PlaneExtent {
@@ -114,7 +113,7 @@ impl FrameFormat {
         planes.into_iter().take(count)
     }
 
-    /// Yields the planes of a tight frame; shorter ones if bytes are missing.
+    /// Yields the planes of a frame without padding. If `bytes` is too short, the last planes are truncated or empty.
     fn split(self, bytes: &[u8]) -> impl Iterator<Item = PlaneBytes<'_>> {
         let mut rest = bytes;
         self.planes().map(move |extent| {
@@ -124,7 +123,7 @@ impl FrameFormat {
         })
     }
 
-    /// Yields the planes of a tight frame for writing, as `split` does.
+    /// Yields the planes of a frame without padding, for writing. Truncates as `split` does.
     pub(crate) fn split_mut(
         self,
         bytes: &mut [u8],
@@ -138,13 +137,14 @@ impl FrameFormat {
         })
     }
 
-    /// Returns the bytes of a tight frame: plane after plane, row after row, without padding.
+    /// Returns the number of bytes of a tight frame: plane after plane, row after row, without padding.
     #[must_use]
     pub fn bytes(self) -> usize {
         self.planes().map(PlaneExtent::bytes).sum()
     }
 
-    /// Checks that a frame can have this size, which covers panoramas.
+    /// Checks that width and height are 1 to [`MAX_CANVAS_SIDE`] pixels. Camera frames have a lower limit,
+    /// [`MAX_SIDE`](crate::io::picture::MAX_SIDE).
     ///
     /// # Errors
     /// Returns [`FrameError::Size`] otherwise.
@@ -159,31 +159,31 @@ impl FrameFormat {
 #[non_exhaustive]
 pub enum FrameError {
     /// A side is 0 or larger than [`MAX_CANVAS_SIDE`].
-    #[error("a frame of {}×{} pixels; a side is from 1 to {MAX_CANVAS_SIDE}", size.x, size.y)]
+    #[error("the frame is {}×{} pixels; each side must be 1 to {MAX_CANVAS_SIDE} pixels", size.x, size.y)]
     Size {
         /// The requested size.
         size: UVec2,
     },
     /// Fewer or more planes than the format has.
-    #[error("a frame of {found} planes; its format has {expected}")]
+    #[error("the number of planes is {found}; the frame's format needs {expected}")]
     Planes {
         /// The number of planes given.
         found: usize,
         /// The number of planes in the format.
         expected: usize,
     },
-    /// A plane is shorter than its rows, or its rows overlap.
+    /// A plane has too few bytes for its rows, or its rows overlap.
     #[error(
-        "plane {plane} of a frame: {bytes} bytes with {pitch} a row are too few for {} rows of {}", extent.rows, extent.row
+        "plane {plane} of the frame has {bytes} bytes and a pitch of {pitch} bytes; this is too small for {} rows of {} bytes", extent.rows, extent.row
     )]
     Plane {
-        /// Index of the plane, from 0.
+        /// The index of the plane, from 0.
         plane: usize,
         /// The number of bytes given.
         bytes: usize,
         /// Bytes from one row to the next.
         pitch: usize,
-        /// The required extent.
+        /// The plane's extent in the frame's format.
         extent: PlaneExtent,
     },
 }
@@ -191,7 +191,7 @@ pub enum FrameError {
 /// A plane in host memory, with rows `pitch` bytes apart.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneBytes<'a> {
-    /// The bytes from the first row on.
+    /// The bytes, starting with the first row.
     pub bytes: &'a [u8],
     /// Bytes from one row to the next.
     pub pitch: usize,
@@ -205,15 +205,15 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Wraps planes that follow each other without padding.
+    /// Wraps a frame whose rows and planes follow each other without padding.
     ///
     /// # Errors
-    /// Returns [`FrameError`] if size or length do not fit.
+    /// Returns [`FrameError`] if the size is not supported or `bytes` is too short.
     pub fn tight(format: FrameFormat, bytes: &'a [u8]) -> Result<Self, FrameError> {
         Self::new(format, Self::of_tight(format, bytes).planes())
     }
 
-    /// Wraps planes that follow each other, without checking their length.
+    /// Wraps a frame as [`tight`](Self::tight) does, without checking its size and length.
     pub(crate) fn of_tight(format: FrameFormat, bytes: &'a [u8]) -> Self {
         Self::of_planes(format, format.split(bytes))
     }
@@ -221,7 +221,7 @@ impl<'a> Frame<'a> {
     /// Wraps planes at separate addresses.
     ///
     /// # Errors
-    /// Returns [`FrameError`] if size, count or lengths do not fit.
+    /// Returns [`FrameError`] if the size is not supported, the number of planes is wrong, or a plane is too short.
     pub fn new(format: FrameFormat, planes: &[PlaneBytes<'a>]) -> Result<Self, FrameError> {
         format.check()?;
         let extents = format.planes();
@@ -230,7 +230,7 @@ impl<'a> Frame<'a> {
         }
         for (i, (plane, extent)) in planes.iter().zip(extents).enumerate() {
             let PlaneBytes { bytes, pitch } = *plane;
-            // The last row needs no padding.
+            // The last row may lack its padding.
             let needed = pitch.checked_mul(extent.rows - 1).and_then(|n| n.checked_add(extent.row));
             if pitch < extent.row || needed.is_none_or(|needed| bytes.len() < needed) {
                 return Err(FrameError::Plane { plane: i, bytes: bytes.len(), pitch, extent });
@@ -239,14 +239,14 @@ impl<'a> Frame<'a> {
         Ok(Self::of_planes(format, planes.iter().copied()))
     }
 
-    /// Wraps planes that are known to fit.
+    /// Wraps planes without checking them.
     fn of_planes(format: FrameFormat, mut planes: impl Iterator<Item = PlaneBytes<'a>>) -> Self {
         let nothing = PlaneBytes { bytes: &[], pitch: 0 };
         let mut next = || planes.next().unwrap_or(nothing);
         Self { format, planes: [next(), next()] }
     }
 
-    /// Returns size and format.
+    /// Returns the frame's size and pixel format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_do_not_fit_are_refused() {
+    fn rejects_wrong_sizes_and_planes() {
         let format = FrameFormat::rgba8(4, 2);
         assert!(matches!(Frame::tight(format, &[0; 31]), Err(FrameError::Plane { .. })));
         let plane = |bytes, pitch| [PlaneBytes { bytes, pitch }];

@@ -1,4 +1,5 @@
-//! Frames per second as a fraction. 30000/1001 differs from 29.97 visibly within an hour.
+//! Frame rates as fractions. A decimal number is not exact enough: in 10 hours, 29.97 is off by one frame from
+//! 30000/1001.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +7,14 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// The maximum rate.
+/// The maximum rate, in frames per second.
 pub const MAX_RATE: u32 = 1000;
 
-/// The minimum rate, as seconds between frames. The time base of MP4 files does not reach much further.
+/// The maximum time between frames, in seconds. It limits the rate from below, because the time base of MP4 files does
+/// not support much longer intervals.
 pub const MAX_INTERVAL: u32 = 1000;
 
-/// Common camera rates. A rate within [`NEAR`] of one means that rate.
+/// Common camera rates. A decimal number within [`NEAR`] of one of them is replaced by it.
 const USUAL: [(u32, u32); 11] = [
     (24_000, 1001),
     (24, 1),
@@ -27,7 +29,8 @@ const USUAL: [(u32, u32); 11] = [
     (120, 1),
 ];
 
-/// Relative distance. 29.97 is a millionth from 30000/1001; 24 is a thousandth from 24000/1001.
+/// The maximum relative difference between a decimal number and the common rate that it stands for. The difference is
+/// 1e-6 for 29.97 and 30000/1001, but 1e-3 for the distinct rates 24 and 24000/1001.
 const NEAR: f64 = 1e-5;
 
 /// Frames per second, from one frame in [`MAX_INTERVAL`] seconds up to [`MAX_RATE`].
@@ -37,10 +40,10 @@ pub struct Rate {
     denominator: u32,
 }
 
-/// The text or number is no frame rate.
+/// The text or fraction is not a valid frame rate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "a frame rate is a number such as 25 or a fraction such as 30000/1001, from 1/{MAX_INTERVAL} to {MAX_RATE} frames a second"
+    "a frame rate must be a number such as 25 or a fraction such as 30000/1001, from 1/{MAX_INTERVAL} to {MAX_RATE} frames per second"
 )]
 pub struct RateError;
 
@@ -48,7 +51,7 @@ impl Rate {
     /// Returns the rate of `numerator` frames in `denominator` seconds.
     ///
     /// # Errors
-    /// Returns [`RateError`] outside the valid range.
+    /// Returns [`RateError`] if the rate is outside the range of [`Rate`].
     pub fn new(numerator: u32, denominator: u32) -> Result<Self, RateError> {
         let [n, d] = [numerator, denominator].map(u64::from);
         if d == 0 || n > d * u64::from(MAX_RATE) || d > n * u64::from(MAX_INTERVAL) {
@@ -58,7 +61,8 @@ impl Rate {
         Ok(Self { numerator: numerator / common, denominator: denominator / common })
     }
 
-    /// Returns the common rate within the relative distance `near` of this one, which may be a measured average.
+    /// Returns the nearest common camera rate if its relative difference from this rate is less than `near`, otherwise
+    /// this rate. Corrects a measured average.
     #[must_use]
     pub fn usual(self, near: f64) -> Self {
         let usual = USUAL.iter().map(|&(numerator, denominator)| Self { numerator, denominator });
@@ -68,13 +72,13 @@ impl Rate {
             .unwrap_or(self)
     }
 
-    /// Returns the relative distance of another rate.
+    /// Returns the relative difference from `other`.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
         (self.per_second() / other.per_second() - 1.0).abs()
     }
 
-    /// Returns frames per second.
+    /// Returns the rate in frames per second.
     #[must_use]
     pub fn per_second(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
@@ -88,7 +92,7 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
-    /// Returns the frame of this rate that is nearest in time to frame `n` of another rate.
+    /// Returns the number of the frame of this rate that is nearest in time to frame `n` of `other`.
     #[must_use]
     pub fn nearest(self, n: u64, other: Self) -> u64 {
         let own = u128::from(self.numerator) * u128::from(other.denominator);
@@ -96,13 +100,13 @@ impl Rate {
         u64::try_from((u128::from(n) * own + others / 2) / others).unwrap_or(u64::MAX)
     }
 
-    /// Returns the number of frames in a duration, rounded.
+    /// Returns the number of frames in `time`, rounded to nearest.
     #[must_use]
     pub fn frames(self, time: Duration) -> u64 {
         (time.as_secs_f64() * self.per_second()).round() as u64
     }
 
-    /// Returns numerator and denominator without a common divisor.
+    /// Returns numerator and denominator in lowest terms.
     #[must_use]
     pub fn fraction(self) -> (u32, u32) {
         (self.numerator, self.denominator)
@@ -112,8 +116,8 @@ impl Rate {
 impl FromStr for Rate {
     type Err = RateError;
 
-    /// Parses a fraction with `/` or `:`, or a decimal number. A decimal number near a common rate means that rate:
-    /// 29.97 is 30000/1001.
+    /// Parses a fraction with `/` or `:`, an integer, or a decimal number. A decimal number close to a common camera
+    /// rate becomes that rate: 29.97 becomes 30000/1001.
     fn from_str(text: &str) -> Result<Self, RateError> {
         let digits = |text: &str| {
             let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -197,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_are_taken_for_what_they_mean() {
+    fn averages_near_a_common_rate_become_that_rate() {
         assert_eq!(rate("2397000/80000").usual(1e-3), rate("30000/1001"));
         assert_eq!(rate("17/1").usual(1e-3), rate("17"));
     }

@@ -15,16 +15,17 @@ pub(crate) enum Textured<'a> {
 }
 
 impl<'a> Textured<'a> {
-    /// Returns the frame's textures if the frame is whole and the device can read it as textures. They stay valid
-    /// until `textures` evicts them for other frames.
+    /// Returns textures over the frame's planes, or `None` if the device cannot read the planes as textures or the
+    /// chroma plane does not match the luma plane. The textures stay valid until `textures` evicts them for other
+    /// frames.
     #[track_caller]
     pub(crate) fn of(
         device: &Device,
         textures: &mut Textures,
         frame: &FrameView<'a>,
     ) -> Result<Option<Self>, DeviceError> {
-        // SAFETY: the frame outlives `'a`, and the textures return fractions; the caller keeps the texture objects
-        // alive.
+        // SAFETY: the frame's memory is valid for `'a`, and `textures` creates texture objects that return normalised
+        // floats. The caller keeps `textures` from evicting them while kernels use them.
         let texture = |handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) };
         Ok(match frame {
             FrameView::Rgba8(view) => textures.over(device, view)?.map(|handle| {

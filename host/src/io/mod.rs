@@ -1,4 +1,7 @@
-//! Files: pictures, text and video. Writers replace a file in one step, so a reader never sees half a file.
+//! Files: pictures, text and video.
+//!
+//! Pictures, text files and encoded videos are written to a temporary file first and then renamed, so that a reader
+//! never sees an incomplete file. Streams of frames are written directly.
 
 pub mod picture;
 mod replace;

@@ -1,9 +1,9 @@
-//! Replaces a file atomically: a reader sees the old content or the new, never a part of it.
+//! Replaces a file atomically: a reader sees the complete old content or the complete new content.
 //!
-//! The content goes to a temporary file in the same folder, is flushed to the disk and then renamed over the target.
-//! On failure the temporary file is removed and the target is unchanged. Only a regular file is replaced: renaming
-//! over `/dev/null` would remove it for everybody. A symbolic link stays a link, and a file keeps its permissions; its
-//! owner may change.
+//! The content is written to a temporary file in the same folder. The temporary file is flushed to disk and then renamed
+//! to the target. On failure the temporary file is removed and the target is unchanged. The target must be new or a
+//! regular file: renaming over `/dev/null` would remove the device for all programs. A symbolic link stays a link, and
+//! its target is replaced. A file keeps its permissions, but its owner may change.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -15,10 +15,10 @@ use tempfile::NamedTempFile;
 
 use crate::lock::lock;
 
-/// Maximum number of links to follow, as in the kernel.
+/// The maximum number of symbolic links to follow; the same as in the Linux kernel.
 const MAX_LINKS: usize = 40;
 
-/// Replaces `path` by the output of `write`.
+/// Replaces the content of `path` with the output of `write`.
 pub(crate) fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), E>,
@@ -33,23 +33,25 @@ pub(crate) fn replace<E: From<io::Error>>(
     Ok(())
 }
 
-/// Creates a temporary file in the target's folder. Returns its entry in the list of unfinished files, which must be
-/// dropped last, the file, and the path that `path` resolves to, for the rename.
+/// Creates a temporary file in the folder of the target, the path that `path` resolves to.
+///
+/// Returns the temporary file's entry in the list of unfinished files, the file itself, and the target for the rename.
+/// The entry must be dropped last.
 ///
 /// # Errors
-/// Returns an error if the target is no regular file or the folder is not writable.
+/// Returns an error if the target exists and is not a regular file, or if its folder is not writable.
 pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTempFile, PathBuf)> {
     let target = followed(path)?;
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|found| !found.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    // Temporary files are private by default; a new file gets the user's umask.
+    // `tempfile` creates private files by default. A new file gets the mode 0666 less the umask, as usual.
     let kept = old.map(|found| Permissions::from_mode(found.permissions().mode() & 0o777));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".panoweave-").suffix(".tmp");
     builder.permissions(kept.clone().unwrap_or(Permissions::from_mode(0o666)));
-    // Create and list the file under one lock, so that the program cannot end in between.
+    // One lock covers creating and listing the file, so that `remove_unfinished` cannot run in between.
     let mut list = unfinished();
     let temporary = builder.tempfile_in(folder_of(&target))?;
     if let Some(kept) = kept {
@@ -63,7 +65,7 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTemp
 /// Temporary files that are being written.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A temporary file in the list, until it is renamed or removed.
+/// An entry in the list of temporary files. Dropping it removes the entry, not the file.
 #[derive(Debug)]
 pub(crate) struct Unfinished(PathBuf);
 
@@ -74,23 +76,24 @@ impl Drop for Unfinished {
 }
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A panic elsewhere leaves the list valid.
     lock(&UNFINISHED)
 }
 
-/// Removes the temporary files that are being written, for a program that ends immediately, for instance by a signal.
-/// Afterwards every write may fail, and starting or finishing one blocks forever.
+/// Removes the temporary files that are being written. Call it just before the program ends early, for instance after a
+/// signal.
+///
+/// Afterwards, unfinished writes may fail, and a thread that starts or finishes a write blocks forever.
 pub fn remove_unfinished() {
     let list = unfinished();
     for path in list.iter() {
-        // An ending program has nobody to report to.
+        // The program is ending, so a failure is ignored.
         let _ = fs::remove_file(path);
     }
-    // Keep the lock, or another file could be created before the end.
+    // Never unlock, so that no other thread creates a file before the program ends.
     std::mem::forget(list);
 }
 
-/// Returns the parent folder of a file.
+/// Returns the parent folder of a file, `.` for a bare file name.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -98,7 +101,7 @@ pub(crate) fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// Resolves symbolic links; the target need not exist.
+/// Follows `path` while it is a symbolic link. The final target need not exist.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn links_in_a_circle_are_refused() {
+    fn rejects_cyclic_links() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::os::unix::fs::symlink("a", at("b")).unwrap();

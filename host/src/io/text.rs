@@ -1,8 +1,8 @@
 //! Opens regular files, reads small text files, and replaces text files.
 //!
 //! Rigs, calibrations and homographies have a few kilobytes; trajectories may be larger. The size is checked before
-//! reading, so a wrong path (a video, a device, a pipe) costs nothing. Folders, pipes and devices are rejected,
-//! because reading them could block forever. [`read_text_from`] reads an open stream.
+//! reading, so that a wrong path, such as a video's, fails at once. Folders, pipes and devices are rejected, because
+//! reading them could block forever. [`read_text_from`] reads an open stream, such as standard input.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use crate::io::replace;
 
-/// Default limit of a text file's size, in bytes.
+/// The default maximum size of a text file, in bytes.
 pub const TEXT_LIMIT: u64 = 1 << 20;
 
 /// A text file could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// The file is missing, unreadable, or no regular file.
+    /// The file is missing, unreadable, or not a regular file.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
@@ -26,21 +26,21 @@ pub enum TextError {
         source: io::Error,
     },
     /// The file exceeds the limit.
-    #[error("{}: {bytes} bytes long, at most {limit} are read; is it the right file?", file.display())]
+    #[error("{}: the text has {bytes} bytes, but at most {limit} are allowed; is it the right file?", file.display())]
     TooLong {
         /// The file.
         file: PathBuf,
-        /// Its length in bytes.
+        /// The file's length in bytes; for a stream, the number of bytes read, one more than the limit.
         bytes: u64,
         /// The limit in bytes.
         limit: u64,
     },
     /// The file is not UTF-8.
-    #[error("{}: not UTF-8 text: byte {offset} is invalid", file.display())]
+    #[error("{}: not UTF-8 text: the byte at offset {offset} is invalid", file.display())]
     NotText {
         /// The file.
         file: PathBuf,
-        /// Offset of the first invalid byte.
+        /// The offset of the first invalid byte.
         offset: usize,
     },
 }
@@ -55,7 +55,7 @@ pub fn replace_text(path: impl AsRef<Path>, text: &str) -> io::Result<()> {
 
 /// Opens a regular file and returns it with its length in bytes.
 pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
-    // Check before opening: opening a pipe blocks until somebody writes to it.
+    // Check before opening, because opening a pipe blocks until another program opens it for writing.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
@@ -76,11 +76,12 @@ pub(crate) fn read_text_up_to(path: &Path, limit: u64) -> Result<String, TextErr
     if bytes > limit {
         return Err(TextError::TooLong { file: path.to_owned(), bytes, limit });
     }
-    // It may have grown since its length was read.
+    // Limit the read, too: the file may have grown since its length was read.
     read_text_from(file, path, limit)
 }
 
-/// Reads UTF-8 of at most `limit` bytes to its end, for instance from standard input; errors name `name`.
+/// Reads UTF-8 text of at most `limit` bytes from `source`, for instance standard input, until its end. Errors name the
+/// source by `name`.
 ///
 /// # Errors
 /// Returns [`TextError`] if reading fails, the limit is exceeded, or the text is not UTF-8.

@@ -1,4 +1,4 @@
-//! Buffers of a pair of frames and of a panorama, in page-locked host memory and on the device.
+//! Buffers for frames and panoramas, in page-locked host memory and on the device.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -10,7 +10,7 @@ use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 
-/// A buffer for one camera's frame, in page-locked memory and on the device.
+/// A buffer for one camera's frame, in page-locked host memory and on the device.
 #[derive(Debug)]
 pub(super) struct InputBuffer {
     pub(super) host: Pinned<u8>,
@@ -23,7 +23,7 @@ impl InputBuffer {
         Ok(Self { host, device: DeviceFrame::new(device, format)? })
     }
 
-    /// Copies a frame of the buffer's format into the host memory.
+    /// Copies a frame to the buffer's host memory. The frame must have the buffer's format.
     pub(super) fn fill(&mut self, frame: &Frame<'_>) {
         let planes = frame.format().split_mut(&mut self.host);
         for (from, (to, extent)) in frame.planes().iter().zip(planes) {
@@ -38,9 +38,10 @@ impl InputBuffer {
     }
 }
 
-/// A buffer for a frame that the caller fills directly: the planes in the camera's format, without padding.
+/// A buffer in page-locked host memory that the caller fills with a frame: the planes in the camera's format, one after
+/// the other without padding.
 ///
-/// Dropping it returns it to the stitcher.
+/// Dropping the buffer returns it to the stitcher.
 #[derive(Debug)]
 pub struct FrameBuffer {
     pub(super) buffer: Pooled<InputBuffer>,
@@ -60,20 +61,20 @@ impl DerefMut for FrameBuffer {
     }
 }
 
-/// A frame in device memory that belongs to the caller, for example of a camera or a decoder.
+/// A frame in device memory that the caller owns, for example a camera's or a decoder's.
 pub struct ExternalFrame {
     view: FrameView<'static>,
     ready: Option<Arc<Event>>,
     _keep: Keep,
 }
 
-/// A value that is kept only to be dropped. The lock makes it `Sync`.
+/// A value that is only stored to be dropped later. The mutex makes it `Sync`.
 struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Drop for Keep {
     fn drop(&mut self) {
         let keep = self.0.get_mut().map(Option::take);
-        // If both frames of a pair panic, the second panic would abort the process.
+        // If the drops of both frames of a pair panic, the second panic would abort the process.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(keep)))
             && !thread::panicking()
         {
@@ -83,38 +84,39 @@ impl Drop for Keep {
 }
 
 impl ExternalFrame {
-    /// Wraps the frame that `view` describes. The stitcher drops `keep` after the device has read the frame for the
-    /// last time; then the owner may reuse the memory. The drop happens on a thread of the stitcher and must not
-    /// block. A panic in it stops the stitcher.
+    /// Wraps the frame that `view` describes.
+    ///
+    /// The stitcher drops `keep` after the device has read the frame for the last time. The owner may then reuse the
+    /// memory. The drop runs on a thread of the stitcher and must not block. If it panics, the stitcher stops.
     ///
     /// # Safety
     /// - The memory must stay valid and unchanged until `keep` is dropped.
-    /// - The writer of the frame must be done before the stitcher reads it: now, or when the event of
-    ///   [`after`](Self::after) is reached.
+    /// - The frame must be completely written before the stitcher reads it: before it is submitted, or before the event
+    ///   of [`after`](Self::after).
     #[must_use]
     pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
         Self { view, ready: None, _keep: Keep(Mutex::new(Some(Box::new(keep)))) }
     }
 
-    /// Makes the device wait for `ready` before it reads the frame. Record the event before the frame is submitted. If
-    /// it is recorded again meanwhile, the device waits for the later record.
+    /// Makes the device wait for `ready` before it reads the frame. Record the event before you submit the frame. If the
+    /// event is recorded again before the stitcher submits the wait, the device waits for the later record.
     #[must_use]
     pub fn after(self, ready: impl Into<Arc<Event>>) -> Self {
         Self { ready: Some(ready.into()), ..self }
     }
 
-    /// Returns size and pixel format.
+    /// Returns the frame's size and pixel format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.view.format()
     }
 
-    /// Returns whether the chroma plane has the size that the luma plane requires.
+    /// Returns whether the chroma plane's size matches the luma plane's.
     pub(super) fn is_whole(&self) -> bool {
         self.view.is_whole()
     }
 
-    /// Returns the devices of the frame and of its event.
+    /// Yields the places (GPU or host) of the frame's planes and of its event.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.view.places().chain(self.ready.iter().map(|ready| ready.place()))
     }
@@ -126,7 +128,7 @@ impl fmt::Debug for ExternalFrame {
     }
 }
 
-/// One camera's frame in flight.
+/// One camera's frame of a submitted pair.
 #[derive(Debug)]
 pub(super) enum Input {
     Host(Pooled<InputBuffer>),
@@ -141,23 +143,23 @@ impl Input {
         }
     }
 
-    /// Submits the upload of the frame unless it is on the device.
+    /// Submits the upload of a frame in host memory. Does nothing for an external frame, which is on the device.
     ///
     /// # Safety
-    /// The caller must not drop or fill the input before the copy is done.
+    /// The input must not be dropped or changed before the copy is done.
     pub(super) unsafe fn submit_upload(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         match self {
             Self::Host(buffer) => {
                 let InputBuffer { host, device } = &mut **buffer;
                 let frame = Frame::of_tight(device.format(), host);
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller guarantees that the host buffer stays valid and unchanged until the copy is done.
                 unsafe { device.submit_upload(stream, &frame) }
             }
             Self::External(_) => Ok(()),
         }
     }
 
-    /// Makes `stream` wait until an external frame is ready.
+    /// Makes `stream` wait for the event of an external frame, if it has one.
     pub(super) fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
         match self {
             Self::External(ExternalFrame { ready: Some(ready), .. }) => stream.wait(ready),
@@ -166,16 +168,17 @@ impl Input {
     }
 }
 
-/// The frames of both cameras. Every user on the device holds a reference until its work is done.
+/// The frames of both cameras. Whoever submits device work on the frames holds a reference until the work is done.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) left: Input,
     pub(super) right: Input,
-    /// Limits the number of pairs in flight. It must be the last field, so that it is returned last.
+    /// A token that limits the number of pairs in flight. It is the last field, so that it returns to its pool after the
+    /// frames' buffers.
     pub(super) _token: Pooled<()>,
 }
 
-/// A buffer for a panorama, with the events of its three steps.
+/// A buffer for a panorama, with an event for each step: upload, stitch and download (`done`).
 #[derive(Debug)]
 pub(super) struct OutputBuffer {
     pub(super) device: DeviceFrame,

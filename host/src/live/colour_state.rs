@@ -6,27 +6,27 @@ use shared_types::colour::ColourSums;
 
 use crate::ops::colour::Colours;
 
-/// The newest analysis with a result.
+/// The result of a colour analysis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Analysis {
-    /// Timestamp of the analysed pair of frames.
+    /// The timestamp of the analysed pair of frames.
     pub timestamp: Duration,
-    /// Colour sums of both frames over the overlap.
+    /// The colour sums of both frames over the overlap.
     pub sums: ColourSums,
 }
 
-/// The state of the colour correction and of the seam search. Both share the strikes.
+/// The state of the colour correction and of the seam search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourState {
     /// Whether colour correction tracks changes in lighting.
     pub following: bool,
     /// Whether the seam search runs.
     pub seeking: bool,
-    /// Failures in a row. The third switches both off.
+    /// The number of consecutive failures of the analysis, which runs both. The third failure switches both off.
     pub strikes: u32,
-    /// The colours of the newest frame.
+    /// The colours that were applied to the newest frame.
     pub colours: Colours,
-    /// The newest analysis.
+    /// The result of the newest colour analysis, if any.
     pub analysis: Option<Analysis>,
 }
 

@@ -3,21 +3,21 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The number of latencies in the percentiles: the newest ones.
+/// The number of latencies that the percentiles cover, counted back from the newest.
 const LATENCIES: usize = 4096;
 
-/// Frames that did not become part of a panorama, and panoramas that were not read.
+/// Counts of frames that did not become part of a panorama, and of panoramas that were not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Dropped {
-    /// Unpaired frames of the left camera.
+    /// Frames of the left camera without a partner.
     pub left_alone: u64,
-    /// Unpaired frames of the right camera.
+    /// Frames of the right camera without a partner.
     pub right_alone: u64,
-    /// Pairs that came while every buffer was in use: the device is too slow.
+    /// Pairs that arrived while all input buffers were in use: the device is too slow.
     pub busy: u64,
-    /// Pairs that came while the reader held every panorama.
+    /// Pairs that arrived while the reader held all panorama buffers.
     pub reader: u64,
-    /// Finished panoramas that were discarded for newer ones: the reader is slow.
+    /// Finished panoramas that were discarded to make room for newer ones: the reader is too slow.
     pub unread: u64,
     /// Pairs that the device rejected several times.
     pub failed: u64,
@@ -35,7 +35,7 @@ impl Dropped {
     }
 }
 
-/// Counters since the start.
+/// Counters of a stitcher since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct LiveCounters {
     /// Received frames of both cameras.
@@ -48,23 +48,23 @@ pub struct LiveCounters {
     pub dropped: Dropped,
     /// Repeated submissions of a pair after a device error.
     pub retries: u64,
-    /// Waits for a free buffer.
+    /// Waits for a free buffer or for the other camera's frame.
     pub slot_waits: u64,
     /// Colour analyses with a result.
     pub analyses: u64,
     /// Colour analyses of scenes too dark or too bright for an estimate.
     pub dark: u64,
-    /// Failed analyses.
+    /// Failures of the colour and seam analysis, including missed deadlines.
     pub strikes: u64,
     /// Moves of the seam, including its first placement.
     pub seam_moves: u64,
-    /// Median of the time from a complete pair to its panorama in host memory, in seconds.
+    /// The median latency in seconds: the time from a complete pair to its panorama in host memory.
     pub latency_p50: f64,
-    /// 99th percentile of the same time, in seconds.
+    /// The 99th percentile of the latency in seconds.
     pub latency_p99: f64,
 }
 
-/// The running counters.
+/// The counters and the latest latencies.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) counters: LiveCounters,
@@ -73,7 +73,7 @@ pub(super) struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        // The full capacity, because live stitching allocates at the start.
+        // Live stitching allocates all memory at the start.
         let latencies = VecDeque::with_capacity(LATENCIES);
         Self { counters: LiveCounters::default(), latencies }
     }
@@ -88,14 +88,14 @@ impl Tally {
         self.latencies.push_back(latency);
     }
 
-    /// Returns the counters and the latencies for [`LiveCounters::with_latencies`].
+    /// Returns the counters, whose percentiles are not set, and the latencies for [`LiveCounters::with_latencies`].
     pub(super) fn snapshot(&self) -> (LiveCounters, Vec<Duration>) {
         (self.counters, self.latencies.iter().copied().collect())
     }
 }
 
 impl LiveCounters {
-    /// Adds the percentiles. It runs outside the lock that the frame threads take.
+    /// Sets the percentiles. The sorting must not block the stitcher's threads, so call it without the tally's lock.
     pub(super) fn with_latencies(self, mut latencies: Vec<Duration>) -> Self {
         let mut percentile = |part: f64| {
             let Some(last) = latencies.len().checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! The error of live stitching.
+//! The error type of live stitching.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
 use crate::warp::RenderError;
 
-/// A stitcher cannot be made, or rejects its input.
+/// A stitcher cannot be created, rejects its input, or has failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// A frame has another format than the stitcher expects.
+    /// A frame does not have the format that the stitcher expects.
     #[error(
-        "live stitching: the {camera:?} frame is {found}, but the stitcher was made for {expected}"
+        "live stitching: the {camera:?} frame is {found}; it must be {expected}, as given when the stitcher was created"
     )]
     Format {
         /// The camera of the frame.
@@ -29,9 +29,10 @@ pub enum LiveError {
         /// The format that the stitcher expects.
         expected: FrameFormat,
     },
-    /// The chroma plane of a frame in device memory is not half the size of its luma plane, rounded up.
+    /// The chroma plane of a frame in device memory does not have half the width and height of the luma plane, rounded
+    /// up.
     #[error(
-        "live stitching: the {camera:?} frame's chroma plane is not half the size of its luma plane, rounded up"
+        "live stitching: the {camera:?} frame's chroma plane must have half the width and height of its luma plane, rounded up"
     )]
     Chroma {
         /// The camera of the frame.
@@ -39,7 +40,7 @@ pub enum LiveError {
     },
     /// A frame in device memory, or its event, is on another device.
     #[error(
-        "live stitching: the {camera:?} frame or its event is on {found}, but the stitcher runs on {expected}; copy it there first"
+        "live stitching: the {camera:?} frame or its event is on {found}, but the stitcher runs on {expected}; copy the frame to {expected} first"
     )]
     Place {
         /// The camera of the frame.
@@ -49,7 +50,7 @@ pub enum LiveError {
         /// The device of the stitcher.
         expected: Place,
     },
-    /// A filled buffer belongs to the other camera or to another stitcher.
+    /// A submitted buffer belongs to the other camera or to another stitcher.
     #[error(
         "live stitching: the {camera:?} buffer belongs to the other camera or to another stitcher; take it with `Stitcher::buffer`"
     )]
@@ -57,9 +58,10 @@ pub enum LiveError {
         /// The camera that the buffer was submitted for.
         camera: Side,
     },
-    /// A warp has other source sizes than the stitcher.
+    /// A warp does not have the source sizes of the stitcher.
     #[error(
-        "live stitching: the warp is for sources of {found:?} pixels, but the stitcher expects {expected:?}; make a new stitcher for them"
+        "live stitching: the warp is for pictures of {}×{} and {}×{} pixels, but the stitcher takes {}×{} and {}×{}; create a stitcher for this warp",
+        found[0].x, found[0].y, found[1].x, found[1].y, expected[0].x, expected[0].y, expected[1].x, expected[1].y
     )]
     Sources {
         /// The source sizes of the warp.
@@ -70,7 +72,7 @@ pub enum LiveError {
     /// An option is invalid.
     #[error("live stitching: {0}")]
     Options(&'static str),
-    /// A warp or a setting cannot be used.
+    /// The stitcher cannot use a warp or an option.
     #[error("live stitching: {0}")]
     Unusable(Arc<dyn std::error::Error + Send + Sync>),
     /// The stitcher was closed.
@@ -79,10 +81,10 @@ pub enum LiveError {
     /// The device failed. [`DeviceError::is_fatal`] tells whether the process must be restarted.
     #[error("live stitching: {0}")]
     Device(#[from] DeviceError),
-    /// A thread of the stitcher panicked: in the drop of the `keep` value of an
-    /// [`ExternalFrame`](super::ExternalFrame), in the path of a virtual camera, or by a bug of the stitcher.
+    /// A thread of the stitcher panicked. The panic was in the drop of an [`ExternalFrame`](super::ExternalFrame)'s
+    /// `keep` value, in the path of a virtual camera, or in the stitcher itself, which is a bug.
     #[error(
-        "live stitching: a thread of the stitcher panicked, see its panic message; make a new stitcher"
+        "live stitching: a thread of the stitcher panicked; see its panic message, and create a new stitcher"
     )]
     Panicked,
     /// The operating system cannot start a thread.

@@ -1,13 +1,15 @@
-//! Colour analysis and seam search, in parallel with the stitching and collected without waiting.
+//! Analyses colours and searches the seam in parallel with the stitching, and collects the results without waiting.
 //!
-//! One analysis runs at a time, on a low-priority stream. It keeps its frames alive, so a late analysis never reads an
-//! overwritten frame. Its result changes the colours of the following frames step by step, and moves the seam.
+//! One analysis runs at a time, on a low-priority stream. It owns a reference to its pair of frames, so that the frames'
+//! buffers are not reused before it ends. Its result changes the colours of the following frames in small steps, and
+//! moves the seam.
 //!
-//! A failed analysis is a strike, and so is a result after the deadline. Three strikes in a row switch off the
-//! correction and the seam search, and the seam stays where it is. A scene too dark for an estimate is not a failure.
+//! Each failure of an analysis is counted as a strike; so is a missed deadline. The third consecutive strike switches off
+//! the colour correction and the seam search. The seam then keeps its position. A scene too dark for an estimate is not
+//! a failure.
 //!
-//! After the correction is switched on or off, the colours continue from their current values in small steps. After it
-//! is switched off, they go to the colours set by hand.
+//! When the correction is switched on or off, the colours change from their current values in small steps. After it is
+//! switched off, they change to the manual colours, those of the stitcher's options.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,28 +27,29 @@ use crate::lock::lock;
 use crate::ops::colour::{ColourTracker, Colours, EstimateLimits, estimate};
 use crate::ops::stitch::StitchError;
 
-/// Failures in a row that switch off the correction and the seam search.
+/// The number of consecutive failures that switches off the colour correction and the seam search.
 const STRIKES: u32 = 3;
 
 /// An analysis in progress.
 struct Running {
-    /// The frames, kept alive until the stream is idle.
+    /// The analysed frames. The reference keeps their buffers from being reused until the stream is idle.
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
     timestamp: Duration,
-    /// Whether colours are analysed.
+    /// Whether the analysis includes the colours.
     colour: bool,
+    /// Whether the analysis includes the seam.
     seam: bool,
-    /// The time of the launch, or of the latest strike for a missed deadline.
+    /// The time from which the deadline counts: the launch, or the latest strike for a missed deadline.
     since: Instant,
     stage: Stage,
 }
 
 enum Stage {
-    /// Launched after so many more frames; used by tests of late analyses.
+    /// Not launched yet; the number of frames until the launch. Tests use it to delay analyses.
     Held(u32),
     Launched,
-    /// There will be no result, but the device may still read the frames.
+    /// Failed without a result. The device may still read the frames.
     Failed,
 }
 
@@ -56,14 +59,14 @@ pub(super) struct Follower {
     costs: Pinned<SeamCosts>,
     options: ColourOptions,
     tracker: ColourTracker,
-    /// The colours set by hand, as of the newest frame.
+    /// The manual colours at the newest frame.
     manual: Colours,
     running: Option<Running>,
-    /// The number of frames since the last analysis was due.
+    /// The number of frames since the last analysis was started.
     frames: u32,
 }
 
-/// Returns the limits of colour estimates for this warp.
+/// Returns the limits for colour estimates in the overlap of this warp.
 fn limits(warp: &LiveWarp) -> EstimateLimits {
     warp.overlap.as_ref().map_or_else(EstimateLimits::default, |(overlap, _)| overlap.limits())
 }
@@ -95,7 +98,7 @@ impl Follower {
         let mut state = shared.colour();
         let manual = current.colours();
         if !state.following && state.colours == self.manual {
-            // The fade is complete, so new colours apply at once.
+            // The fade to the manual colours is complete, so new manual colours apply at once.
             self.tracker.begin_at(manual);
         } else if !state.following {
             self.tracker.head_for(manual);
@@ -105,7 +108,7 @@ impl Follower {
         Ok(state.colours)
     }
 
-    /// Processes a finished analysis, if there is one.
+    /// Processes the result of the running analysis if it is done. Checks its deadline otherwise.
     fn collect(&mut self, shared: &Shared) -> Result<(), DeviceError> {
         let Some(running) = &mut self.running else { return Ok(()) };
         if let Stage::Held(frames) = &mut running.stage {
@@ -133,7 +136,7 @@ impl Follower {
         }
     }
 
-    /// Processes the result of an analysis. Correction and search may have been switched off meanwhile.
+    /// Processes the result of an analysis. Ignores the parts that were switched off since its launch.
     fn take_in(&mut self, shared: &Shared, running: &Running) {
         let mut found = None;
         if running.colour {
@@ -163,7 +166,8 @@ impl Follower {
         }
     }
 
-    /// Starts an analysis of a submitted pair if one is due. Fails only if the device is lost.
+    /// Starts an analysis of a submitted pair if an analysis is due and none is running. Fails only if the device is
+    /// lost.
     pub(super) fn offer(
         &mut self,
         shared: &Shared,
@@ -191,7 +195,7 @@ impl Follower {
         let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
         let since = Instant::now();
         self.running = Some(Running { pair, warp, timestamp, colour, seam, since, stage });
-        // The uploads of the pair are complete when the stitch is.
+        // The stitch reads both frames, so when it is done, their uploads are done, too.
         if let Err(error) = self.stream.wait(stitched) {
             return self.failed(shared, error.into());
         }
@@ -216,13 +220,15 @@ impl Follower {
         if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
             let mut summing = lock(summing);
             let (left, right) = (pair.left.view(), pair.right.view());
-            // SAFETY: only this stream uses the sums.
+            // SAFETY: only this stream uses `summing`, and `running` keeps the frames and the warp alive until the
+            // stream is idle.
             unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
-            // SAFETY: the sums are read and freed only when the stream is idle.
+            // SAFETY: `self.sums` is read and freed only when the stream is idle.
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }
         if let (true, Some(seam)) = (*seam, &warp.seam) {
-            // SAFETY: as for the sums; only this stream searches the seam of a warp.
+            // SAFETY: all searches of a warp's seam use this stream, and `self.costs` is read and freed only when the
+            // stream is idle.
             unsafe {
                 lock(seam).submit(&self.stream, &warp.warp, pair, colours, &mut self.costs)?;
             }
@@ -230,7 +236,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Handles a failure after which the device may still read the frames.
+    /// Handles a failure of the running analysis. Keeps its frames, because the device may still read them.
     fn failed(&mut self, shared: &Shared, error: StitchError) -> Result<(), DeviceError> {
         let error = match error {
             StitchError::Device(error) if error.is_fatal() => return Err(error),
@@ -259,12 +265,13 @@ impl Follower {
             tracing::warn!("colour and seam analysis failed: {reason}");
         } else {
             tracing::error!(
-                "colour correction and seam search are off after {STRIKES} failures; `follow_colour` switches them on again: {reason}"
+                "colour correction and seam search were switched off after {STRIKES} failures; `follow_colour` switches them on again; the last failure: {reason}"
             );
         }
     }
 
-    /// Waits for the running analysis. If that fails, leaks its frames. Fails only if the device is lost.
+    /// Waits for the running analysis. If the wait fails, leaks the analysed frames, because the device may still read
+    /// them. Returns an error only if the device is lost.
     pub(super) fn end(self) -> Result<(), DeviceError> {
         if self.running.is_none() {
             return Ok(());

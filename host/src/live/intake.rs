@@ -1,4 +1,4 @@
-//! Frame intake: checks frames, pairs them, and sends pairs to the worker thread.
+//! Accepts frames: checks and pairs them, and sends the pairs to the worker thread.
 
 use std::sync::mpsc::SyncSender;
 use std::sync::{MutexGuard, PoisonError};
@@ -22,13 +22,14 @@ pub enum Submitted {
     Pair,
     /// The frame waits for its partner.
     Waiting,
-    /// The frame or pair was dropped and counted in [`Dropped`]: all buffers are in use, or the frame came too late.
+    /// The frame or pair was dropped and counted in [`Dropped`], because all buffers were in use or the frame came too
+    /// late.
     ///
     /// [`Dropped`]: super::Dropped
     Dropped,
 }
 
-/// The entry to the stitcher.
+/// The state of the frame intake.
 #[derive(Debug)]
 pub(super) struct Intake {
     pub(super) pairing: Pairing<FrameBuffer>,
@@ -39,7 +40,7 @@ pub(super) struct Intake {
 impl Stitcher {
     /// Copies a pair of frames from host memory and submits it. The caller can reuse the frames at once.
     ///
-    /// Blocks until a buffer is free in [`Pace::Wait`], never in [`Pace::Live`].
+    /// In [`Pace::Wait`], blocks until a buffer is free. In [`Pace::Live`], never blocks.
     ///
     /// # Errors
     /// Returns [`LiveError`] if a frame has the wrong format, or the stitcher was closed or has failed.
@@ -61,11 +62,12 @@ impl Stitcher {
         self.submit_filled(a, b, timestamp)
     }
 
-    /// Returns a buffer for a frame of `camera` in page-locked memory. Fill it and pass it to
-    /// [`submit_filled`](Self::submit_filled) or [`push_filled`](Self::push_filled); the frame is then copied only
-    /// once, to the device. If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`].
+    /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to
+    /// [`submit_filled`](Self::submit_filled) or [`push_filled`](Self::push_filled). The only copy of the frame is then
+    /// the copy to the device.
     ///
-    /// The initial contents are unspecified.
+    /// If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`]. The initial contents of
+    /// the buffer are unspecified.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the stitcher was closed or has failed.
@@ -74,7 +76,7 @@ impl Stitcher {
         Ok(buffer.map(|buffer| FrameBuffer { buffer }))
     }
 
-    /// Takes an item from a pool. In [`Pace::Wait`], blocks until one is free.
+    /// Takes an item from a pool. If none is free, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`].
     fn take<T>(&self, pool: &Pool<T>) -> Result<Option<Pooled<T>>, LiveError> {
         let mut waited = false;
         loop {
@@ -108,8 +110,9 @@ impl Stitcher {
         self.submit_pair([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp)
     }
 
-    /// Submits a pair of frames in device memory, without a copy. The limit on pairs in flight is the same as for
-    /// frames in host memory; beyond it, pairs are dropped or the call blocks, as selected by [`Pace`].
+    /// Submits a pair of frames in device memory, without a copy. The limit on the number of pairs in flight applies as
+    /// for frames in host memory. At the limit, the pair is dropped in [`Pace::Live`], and the call blocks in
+    /// [`Pace::Wait`].
     ///
     /// # Errors
     /// Returns [`LiveError`] if a frame has the wrong format or is on another device, or if the stitcher was closed or
@@ -123,11 +126,12 @@ impl Stitcher {
         self.submit_pair([Input::External(left), Input::External(right)], timestamp)
     }
 
-    /// Copies a frame of one camera, and stitches it once its partner has arrived.
+    /// Copies a frame of one camera from host memory. When the frame of the other camera that belongs to it has arrived,
+    /// submits the two as a pair.
     ///
-    /// The frames of each camera must come in the order of their timestamps. The timestamps of a pair differ by at
-    /// most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without a partner are dropped and
-    /// counted. In [`Pace::Wait`], the camera that is ahead waits for the other.
+    /// The frames of each camera must arrive in the order of their timestamps. Two frames form a pair if their timestamps
+    /// differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without a partner are dropped
+    /// and counted. In [`Pace::Wait`], the call blocks while its camera is too far ahead of the other camera.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the frame has the wrong format, or the stitcher was closed or has failed.
@@ -152,7 +156,7 @@ impl Stitcher {
         }
     }
 
-    /// Implements [`push`](Self::push) for a filled buffer.
+    /// Pushes a filled buffer, like [`push`](Self::push) but without copying the frame.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the buffer belongs to the other camera or to another stitcher, or if the stitcher was
@@ -179,7 +183,7 @@ impl Stitcher {
                 Some(token) => {
                     let (left, right) = (Input::Host(left.buffer), Input::Host(right.buffer));
                     let pair = Pair { left, right, _token: token };
-                    // Pairs are sent in the order in which they were found.
+                    // The intake is still locked, so that pairs are sent in the order of their completion.
                     self.send(&intake, pair, timestamp, 0)
                 }
                 None => Ok(self.busy(0)),
@@ -189,8 +193,8 @@ impl Stitcher {
         }
     }
 
-    /// Locks the intake, checks that it is open, and takes a token for a pair. In [`Pace::Wait`], blocks until there
-    /// is a token and the frame would not push out an unpaired one.
+    /// Locks the intake, checks that it is open, and takes a token for a pair. In [`Pace::Wait`], blocks until a token is
+    /// free and there is room for the frame among the waiting frames of its camera.
     fn room_to_push(
         &self,
         camera: Side,
@@ -229,7 +233,7 @@ impl Stitcher {
         if found == expected { Ok(()) } else { Err(LiveError::Format { camera, found, expected }) }
     }
 
-    /// Checks for faults that would make every attempt to stitch the frame fail.
+    /// Checks that the stitcher can use a frame: its buffer's owner, or its format, planes and device.
     fn check(&self, camera: Side, input: &Input) -> Result<(), LiveError> {
         let frame = match input {
             Input::Host(buffer) => return self.check_buffer(camera, buffer),
@@ -255,14 +259,14 @@ impl Stitcher {
         self.check_taking(&lock(&self.intake))
     }
 
-    /// Checks the same as `check_open`; the result holds while the intake is locked.
+    /// Checks that the stitcher works and was not closed. No other thread can close it while `intake` is locked.
     fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
         self.health()?;
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
     }
 
-    /// Counts a pair that was dropped because no buffer was free. `frames_in` is the number of its frames not counted
-    /// yet.
+    /// Counts a pair that was dropped because no buffer was free. `frames_in` is the number of the pair's frames that
+    /// are not counted yet.
     fn busy(&self, frames_in: u64) -> Submitted {
         let counters = &mut self.shared.tally().counters;
         counters.frames_in += frames_in;
@@ -271,7 +275,7 @@ impl Stitcher {
         Submitted::Dropped
     }
 
-    /// Checks a pair, waits for a token, and sends the pair to the worker.
+    /// Checks a pair, takes a token, and sends the pair to the worker. Drops the pair if it gets no token.
     fn submit_pair(&self, pair: [Input; 2], timestamp: Duration) -> Result<Submitted, LiveError> {
         for (camera, input) in Side::ALL.into_iter().zip(&pair) {
             self.check(camera, input)?;
@@ -284,7 +288,7 @@ impl Stitcher {
         self.send(&intake, Pair { left, right, _token: token }, timestamp, 2)
     }
 
-    /// Sends a pair to the worker. `frames_in` is the number of its frames not counted yet.
+    /// Sends a pair to the worker. `frames_in` is the number of the pair's frames that are not counted yet.
     fn send(
         &self,
         intake: &Intake,

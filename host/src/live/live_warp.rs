@@ -1,4 +1,4 @@
-//! The warp in use with its derived data, and the settings of the next frame.
+//! The stitcher's warp with the data derived from it, and the settings for the next frame.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,7 +15,7 @@ use crate::ops::stitch::{Lookup, StitchOptions};
 use crate::ops::view::Viewer;
 use crate::warp::DeviceWarp;
 
-/// A warp in use with its derived data, and the cameras if views are rendered.
+/// A warp with the data derived from it, and the cameras if the stitcher renders views.
 #[derive(Debug)]
 pub(super) struct LiveWarp {
     pub(super) warp: DeviceWarp,
@@ -41,8 +41,8 @@ impl LiveWarp {
             None => warp.resized(stream, size)?,
         };
         if lookup == Lookup::Mesh && viewer.is_none() {
-            // Built here, so that the first frame does not wait, and before the seam copies the warp and changes its
-            // weights.
+            // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the seam
+            // copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
         }
         let overlap = match Overlap::find(stream, &warp)? {
@@ -60,7 +60,7 @@ impl LiveWarp {
     }
 }
 
-/// The warp and the options of the next frame.
+/// The warp and the options for the next frame.
 #[derive(Clone)]
 pub(super) struct FrameSettings {
     pub(super) warp: Arc<LiveWarp>,
@@ -68,21 +68,21 @@ pub(super) struct FrameSettings {
 }
 
 impl FrameSettings {
-    /// Returns the colours that were set by hand.
+    /// Returns the manual colours, those of the options.
     pub(super) fn colours(&self) -> Colours {
         Colours { left: self.stitch.left, right: self.stitch.right }
     }
 }
 
-/// Warps that were swapped out but may still be in use.
+/// Replaced warps that may still be in use.
 #[derive(Debug, Default)]
 pub(super) struct RetiredWarps(Vec<Arc<LiveWarp>>);
 
 impl RetiredWarps {
-    /// Waits at most half a second until `former` and the earlier warps are out of use, and frees them. A warp that is
-    /// still in use stays until the next call.
+    /// Waits at most half a second until `former` and the earlier replaced warps are unused, and frees them. The next
+    /// call frees the warps that are still in use.
     ///
-    /// Freeing waits for the device, so it must not happen on the threads of the frames.
+    /// Freeing device memory waits for the device, so it must not happen on the threads that process frames.
     pub(super) fn free(&mut self, former: Arc<LiveWarp>) {
         self.0.push(former);
         let deadline = Instant::now() + Duration::from_millis(500);

@@ -1,26 +1,27 @@
 //! Live stitching: frame pairs in, panoramas out, at the frame rate of the cameras.
 //!
-//! A [`Stitcher`] takes frame pairs ([`submit`](Stitcher::submit)), or single frames that it pairs by timestamp
-//! ([`push`](Stitcher::push)), and returns at once. [`panoramas`](Stitcher::panoramas) delivers the panoramas in order
-//! to a loop, an `async` task or a callback. The warp and the settings can change between any two frames.
+//! A [`Stitcher`] takes pairs of frames ([`submit`](Stitcher::submit)), or single frames that it pairs by timestamp
+//! ([`push`](Stitcher::push)). It stitches asynchronously. [`panoramas`](Stitcher::panoramas) delivers the panoramas in
+//! order to a loop, an `async` task or a callback. The warp and the options can change between any two frames.
 //!
-//! All buffers are allocated at the start and reused; only [`Power::Table`](crate::ops::stitch::Power) allocates its
-//! table when it is first used. If frames come too fast, the stitcher drops and counts them, or blocks, as selected by
-//! [`Pace`]. Colour correction tracks changes in lighting unless it is switched off.
+//! All buffers are allocated at the start and reused. The only exception is the table of
+//! [`Power::Table`](crate::ops::stitch::Power), which is allocated when it is first used. If frames arrive faster than
+//! panoramas can be made or read, the stitcher drops and counts them, or blocks ([`Pace`]). Colour correction tracks
+//! changes in lighting unless it is switched off.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `intake` | checks and pairs frames, sends pairs to the worker |
 //! | `pairing` | pairs frames by timestamp |
-//! | `worker` | the two threads: submit, retry, collect |
-//! | `follow`, `colour_state` | colour analysis and seam search, strikes |
-//! | `live_warp`, `seam` | the warp in use, its seam and fades |
-//! | `buffers`, `pool` | reused memory |
+//! | `worker` | the two threads: submits pairs, repeats failed submissions, collects panoramas |
+//! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
+//! | `live_warp`, `seam` | the warp in use, its seam, and fades to a new seam |
+//! | `buffers`, `pool` | buffers and their reuse |
 //! | `panorama`, `readers` | finished panoramas and their readers |
 //! | `counters` | counters and latencies |
 //! | `shared` | state shared by the threads |
 //!
-//! Not here: decoding, encoding and camera access ([`video`](crate::video) handles files and pipes).
+//! This module does not decode, encode or access cameras. [`video`](crate::video) reads and writes files and pipes.
 
 mod buffers;
 mod colour_state;
@@ -68,8 +69,8 @@ use worker::Worker;
 
 /// Stitches live video. Any thread may call its methods.
 ///
-/// Dropping it discards the pairs in flight. To receive all panoramas, call [`close`](Self::close) and read to the
-/// end.
+/// Dropping the stitcher discards the pairs in flight. To receive all panoramas, call [`close`](Self::close) and read
+/// until the reader ends before you drop the stitcher.
 #[derive(Debug)]
 pub struct Stitcher {
     shared: Arc<Shared>,
@@ -84,7 +85,7 @@ pub struct Stitcher {
 /// The state of warp swaps.
 #[derive(Debug)]
 struct WarpSwap {
-    /// Prepares new warps in parallel with the frames.
+    /// Prepares new warps in parallel with the stitching.
     stream: Stream,
     retired: RetiredWarps,
 }
@@ -98,9 +99,9 @@ impl Stitcher {
         Self::start(device, warp, None, options)
     }
 
-    /// Creates a stitcher that outputs views of a virtual camera, of [`LiveOptions::size`] or [`DEFAULT_SIZE`] pixels.
-    /// Views are rendered directly from the frames. The warp must have the same geometry; it defines the overlap for
-    /// colour correction and the seam.
+    /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. Their size is
+    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. The warp must
+    /// be made from the geometry of `camera`. Only the colour correction and the seam use it.
     ///
     /// # Errors
     /// Returns [`LiveError`] if an option is invalid, the warp does not match the camera, memory runs out, or a thread
@@ -136,7 +137,8 @@ impl Stitcher {
         let how = (options.blend, options.stitch.lookup);
         let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, how)?);
         stream.synchronize()?;
-        // No channel is ever full: each sender holds a token or an output buffer.
+        // No channel is ever full: each item in a channel holds a token or an output buffer, and there are only as many
+        // as the channel has room for.
         let (finish, finished) = async_channel::bounded(options.slots);
         let (jobs, to_stitch) = mpsc::sync_channel(options.input_buffers());
         let (flights, flying) = mpsc::sync_channel(options.slots);
@@ -151,7 +153,7 @@ impl Stitcher {
             swap: Mutex::new(WarpSwap { stream, retired: RetiredWarps::default() }),
             threads: Vec::new(),
         };
-        // On an error, dropping the stitcher ends the threads that were started.
+        // If a thread cannot be started, dropping the stitcher ends the threads started before.
         let mut spawn = |name: &str, body: Box<dyn FnOnce() + Send>| -> Result<(), LiveError> {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
             stitcher.threads.push(thread.map_err(|e| LiveError::Thread(Arc::new(e)))?);
@@ -180,14 +182,14 @@ impl Stitcher {
         &self.shared.device
     }
 
-    /// Returns a reader of the panoramas from now on.
+    /// Returns a reader of the panoramas. Several readers share the panoramas: each panorama goes to one of them.
     #[must_use]
     pub fn panoramas(&self) -> StitchedFrames {
         self.shared.read.store(true, Release);
         StitchedFrames::new(Arc::clone(&self.shared))
     }
 
-    /// Stops accepting frames. The readers' loops end after the panoramas in flight.
+    /// Stops accepting frames. The pairs in flight are still stitched, and the readers end after their panoramas.
     pub fn close(&self) {
         let mut intake = lock(&self.intake);
         for (camera, _) in intake.pairing.clear() {
@@ -199,21 +201,22 @@ impl Stitcher {
 
     /// Stitches with another warp from the next frame on. The panorama keeps its size.
     ///
-    /// The new warp is prepared in parallel with the frames. The call then waits at most half a second until the old
-    /// warp is out of use, and frees it. If it is still in use, a later call or the drop of the stitcher frees it.
+    /// The new warp is prepared in parallel with the stitching. The call then waits at most half a second until no frame
+    /// uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the stitcher frees
+    /// it.
     ///
     /// # Errors
-    /// Returns [`LiveError`], and keeps the old warp, if the new one has other source sizes, if the stitcher renders
+    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes, if the stitcher renders
     /// views, or if the device fails.
     pub fn swap_warp(&self, warp: DeviceWarp) -> Result<(), LiveError> {
         self.swap(warp, None)
     }
 
-    /// Replaces the warp of a stitcher that renders views, like [`swap_warp`](Self::swap_warp). `viewer` holds the
-    /// cameras of the new warp.
+    /// Replaces the warp and the viewer of a stitcher that renders views, like [`swap_warp`](Self::swap_warp). `viewer`
+    /// and `warp` must be made from the same geometry.
     ///
     /// # Errors
-    /// Returns [`LiveError`], and keeps the old warp, if the new one has other source sizes or another geometry, if
+    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes or does not match `viewer`, if
     /// the stitcher outputs panoramas, or if the device fails.
     pub fn swap_viewer(&self, warp: DeviceWarp, viewer: Viewer) -> Result<(), LiveError> {
         self.swap(warp, Some(viewer))
@@ -243,7 +246,7 @@ impl Stitcher {
     }
 
     /// Stitches with other options from the next frame on. The colours in `options` apply only while colour correction
-    /// is off. If it was just switched off, the colours fade to them.
+    /// is off. If it was just switched off, the current colours fade to those in `options`.
     ///
     /// # Errors
     /// Returns [`LiveError::Unusable`] if an option is out of range.
@@ -253,10 +256,10 @@ impl Stitcher {
         Ok(())
     }
 
-    /// Switches colour correction on or off from the next frame on. The correction continues from the current colours,
-    /// and no pixel value changes by more than one level from frame to frame.
+    /// Switches colour correction on or off from the next frame on. The colours change from their current values in small
+    /// steps: the correction of a pixel value changes by at most one level per frame.
     ///
-    /// The call also resets the strikes that switched the correction off, and resumes the seam search.
+    /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
         self.shared.colour().switch(follow, self.shared.blend.is_seam());
     }
@@ -267,8 +270,8 @@ impl Stitcher {
         *self.shared.colour()
     }
 
-    /// Returns the blending weights of the last pair, left and right, row by row. They include the seam. Waits for the
-    /// pairs in flight; while frames arrive, it is undefined which pair is the last one.
+    /// Returns the blending weights of the last pair, left and right, row by row. The weights include the seam. Waits for
+    /// the pairs in flight. While frames arrive, it is unspecified which pair is the last.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the download fails.
@@ -292,12 +295,13 @@ impl Stitcher {
 
     /// Checks that the stitcher works.
     ///
-    /// A pair that the device rejects several times is dropped and counted in [`Dropped::failed`]; the stitcher goes
-    /// on. If that counter grows and [`panoramas`](LiveCounters::panoramas) does not, no output is produced.
+    /// A pair that the device rejects several times is dropped and counted in [`Dropped::failed`], and the stitcher
+    /// continues. Also watch the counters: if [`Dropped::failed`] grows and [`LiveCounters::panoramas`] does not, the
+    /// stitcher produces no output although it has not failed.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if the stitcher has failed for good: the device was lost, waiting for it fails, or a
-    /// thread of the stitcher panicked.
+    /// Returns [`LiveError`] if the stitcher has failed permanently: the device was lost, a wait for the device failed,
+    /// or a thread of the stitcher panicked.
     pub fn health(&self) -> Result<(), LiveError> {
         self.shared.health()
     }
@@ -308,7 +312,7 @@ impl Drop for Stitcher {
         self.close();
         self.shared.close_pools();
         for thread in self.threads.drain(..) {
-            // The thread has already reported its panic.
+            // A panic of the thread was already reported.
             drop(thread.join());
         }
     }

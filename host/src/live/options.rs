@@ -10,35 +10,35 @@ use crate::ops::colour::EVERY;
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
 
-/// The behaviour if frames come faster than panoramas can be made or read.
+/// The behaviour if frames arrive faster than panoramas can be made or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// For cameras: no call blocks. If no buffer is free, the pair is dropped. If the reader is slow, the oldest
-    /// unread panorama makes room for the newest.
+    /// For cameras: no call blocks. If no buffer is free, the pair is dropped. If the reader is too slow, the oldest
+    /// unread panorama is discarded to make room for a new one.
     #[default]
     Live,
-    /// For files: only frames without a partner are dropped. `submit` and `push` block until a buffer is free, and so
-    /// until the reader catches up: read on another thread.
+    /// For files: only frames without a partner are dropped. `submit` and `push` block until a buffer is free. This
+    /// depends on the reader, so read the panoramas on another thread.
     ///
-    /// `push` also blocks while `slots − 1` frames of its camera have no partner, until frames of the other camera
-    /// arrive. So push each camera on its own thread, or push them in turns. When one camera ends, call
-    /// [`close`](super::Stitcher::close); the blocked `push` of the other camera then returns [`LiveError::Closed`].
+    /// `push` also blocks while `slots − 1` frames of its camera wait for frames of the other camera. Therefore push each
+    /// camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
+    /// [`close`](super::Stitcher::close). A blocked `push` of the other camera then returns [`LiveError::Closed`].
     Wait,
 }
 
-/// The longest sleep of a waiting thread before it checks again whether it should stop waiting.
+/// The maximum time that a waiting thread sleeps before it checks whether the stitcher was closed or has failed.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Options of the colour correction.
+/// Options for the colour correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColourOptions {
     /// Whether colour correction tracks changes in lighting.
     pub follow: bool,
-    /// The number of frames from one analysis to the next.
+    /// The number of frames from one analysis to the next, at least 1.
     pub every: u32,
-    /// The time limit for a result. A later result counts as a failure.
+    /// The time limit for an analysis. Exceeding it is a failure.
     pub deadline: Duration,
-    /// The number of frames by which each analysis is launched late, for tests.
+    /// The number of frames by which tests delay the launch of each analysis.
     #[doc(hidden)]
     pub delay: u32,
 }
@@ -52,27 +52,28 @@ impl Default for ColourOptions {
 /// Options of a [`Stitcher`](super::Stitcher).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LiveOptions {
-    /// Pixel format of the cameras' frames. Their sizes are those of the warp's sources.
+    /// The pixel format of the cameras' frames. Their sizes are the source sizes of the warp.
     pub input: PixelFormat,
-    /// Pixel format of the panorama.
+    /// The pixel format of the panoramas.
     pub output: PixelFormat,
-    /// Size of the output. Defaults to the size of the warp, or to [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE)
-    /// for views.
+    /// The size of the panoramas or views. The default is the size of the warp for panoramas, and
+    /// [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE) for views.
     pub size: Option<UVec2>,
-    /// Flip, edge boost, gamma method, and colours. The colours apply while colour correction is off, and until its
-    /// first result.
+    /// Flip, edge boost, gamma method, and manual colours. The manual colours apply while colour correction is off, and
+    /// until its first result.
     pub stitch: StitchOptions,
-    /// Colour correction that tracks changes in lighting.
+    /// The options for the colour correction.
     pub colour: ColourOptions,
-    /// Blending in the overlap. The seam search runs as often as the colour analysis; see [`seam`](crate::ops::seam).
+    /// The blending in the overlap. The seam search runs as often as the colour analysis; see
+    /// [`seam`](crate::ops::seam).
     pub blend: Blend,
-    /// The behaviour if frames come too fast.
+    /// The behaviour if frames arrive too fast.
     pub pace: Pace,
-    /// Maximum number of pairs in flight (at least 2). Each slot has a panorama buffer. One extra pair of input
-    /// buffers is reserved for the running colour analysis.
+    /// The maximum number of pairs in flight, at least 2. It is also the number of panorama buffers. One extra pair of
+    /// input buffers is reserved for the running colour analysis.
     pub slots: usize,
-    /// Maximum difference between the timestamps of a pair. [`Stitcher::push`](super::Stitcher::push) reduces it to
-    /// half of the measured frame time if that is less.
+    /// The maximum difference between the timestamps of a pair. [`Stitcher::push`](super::Stitcher::push) uses half of
+    /// the measured frame time if that is less.
     pub tolerance: Duration,
 }
 
@@ -93,19 +94,19 @@ impl Default for LiveOptions {
 }
 
 impl LiveOptions {
-    /// Returns [`LiveError`] if an option is invalid.
+    /// Checks that all options are valid.
     pub(super) fn check(&self) -> Result<(), LiveError> {
         if self.slots < 2 {
-            return Err(LiveError::Options("fewer than 2 slots; use 4"));
+            return Err(LiveError::Options("`slots` must be at least 2; the default is 4"));
         }
         if self.colour.every == 0 {
-            return Err(LiveError::Options("a colour analysis every 0 frames; use 1 or more"));
+            return Err(LiveError::Options("`colour.every` is 0; it must be at least 1"));
         }
         Ok(self.stitch.check()?)
     }
 
-    /// Returns the number of input buffers for each camera. It is one more than the panorama buffers, because a colour
-    /// analysis may hold a pair.
+    /// Returns the number of input buffers for each camera. It is one more than the number of panorama buffers, because
+    /// a colour analysis may keep one pair.
     pub(super) fn input_buffers(&self) -> usize {
         self.slots + 1
     }

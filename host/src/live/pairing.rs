@@ -1,13 +1,13 @@
 //! Pairs the frames of two cameras by timestamp, within a tolerance.
 //!
-//! The frames of one camera arrive in order; the two cameras may be out of step. A frame waits until its partner
-//! arrives, until no partner can arrive any more, or until too many frames wait. This module does not look into
-//! frames.
+//! The frames of one camera arrive in order, but one camera may be ahead of the other. A frame waits until its partner
+//! arrives, until its partner can no longer arrive, or until too many frames wait. This module uses only the timestamps
+//! of frames, not their contents.
 //!
-//! Within the tolerance, each camera must have only one candidate. So the tolerance is at most half the frame time,
-//! whatever the options say. With a larger tolerance, one lost frame at the start would pair every later frame with
-//! its partner's successor. The frame time is the median of recent intervals, because one lost frame or a burst of two
-//! must not change it.
+//! A frame must have only one possible partner. Therefore the tolerance is at most half the frame time, whatever the
+//! options say. With a larger tolerance, one lost frame at the start would pair every later frame with its partner's
+//! successor. The frame time is the median of recent intervals, so that one lost frame or a burst of two frames does not
+//! change it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both sides, left first.
+    /// Both cameras, left first.
     pub const ALL: [Self; 2] = [Self::Left, Self::Right];
 
     pub(super) const fn other(self) -> Self {
@@ -33,13 +33,13 @@ impl Side {
     }
 }
 
-/// The number of intervals in the median.
+/// The number of recent intervals whose median is the frame time.
 const INTERVALS: usize = 9;
 
 /// Measures the frame time of a camera.
 #[derive(Clone, Copy, Debug, Default)]
 struct FrameTime {
-    /// A ring of the latest intervals.
+    /// A ring buffer of the latest intervals.
     intervals: [Duration; INTERVALS],
     count: usize,
 }
@@ -50,7 +50,7 @@ impl FrameTime {
         self.count += 1;
     }
 
-    /// Returns the lower median; `None` before the second frame.
+    /// Returns the lower median of the latest intervals; `None` before the second frame.
     fn frame_time(&self) -> Option<Duration> {
         let mut sorted = self.intervals;
         let known = &mut sorted[..self.count.min(INTERVALS)];
@@ -59,8 +59,7 @@ impl FrameTime {
     }
 }
 
-/// Unpaired frames. Only one camera has any: if both had, two frames would wait for each other's neighbours, and one
-/// could never get a partner.
+/// Frames that wait for a partner, and the clocks of both cameras.
 #[derive(Debug)]
 pub(super) struct Pairing<T> {
     waiting: [VecDeque<(Duration, T)>; 2],
@@ -70,19 +69,20 @@ pub(super) struct Pairing<T> {
     most: usize,
 }
 
-/// The result of a pushed frame.
+/// The result of adding a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outcome<T> {
-    /// Left, right, and the later of their timestamps.
+    /// The completed pair, if any: the left frame, the right frame, and the later of their timestamps.
     pub(super) pair: Option<(T, T, Duration)>,
-    /// Frames that will have no partner.
+    /// Frames that will never have a partner.
     pub(super) alone: Vec<(Side, T)>,
     /// Whether the frame waits for a partner.
     pub(super) waits: bool,
 }
 
 impl<T> Pairing<T> {
-    /// Pairs frames that are at most `tolerance` or half a frame time apart. At most `most` frames of a camera wait.
+    /// Creates an empty pairing. Frames of a pair are at most `tolerance` and at most half a frame time apart. At most
+    /// `most` frames of a camera wait.
     pub(super) fn new(tolerance: Duration, most: usize) -> Self {
         Self {
             waiting: [VecDeque::new(), VecDeque::new()],
@@ -93,8 +93,9 @@ impl<T> Pairing<T> {
         }
     }
 
-    /// Adds a frame. A frame that is not newer than its camera's newest is unpaired. If it is older by more than a
-    /// second, the clock of the camera was set back, and all waiting frames are unpaired.
+    /// Adds a frame. A frame that is not newer than the camera's previous frames gets no partner. If it is more than a
+    /// second older, the clock of the camera was set back: all waiting frames then get no partner, and pairing restarts
+    /// with this frame.
     pub(super) fn push(&mut self, camera: Side, time: Duration, frame: T) -> Outcome<T> {
         let mut alone = Vec::new();
         if let Some(newest) = self.newest[camera as usize]
@@ -110,7 +111,7 @@ impl<T> Pairing<T> {
         }
         let tolerance = self.tolerance();
         let other = camera.other();
-        // A frame that is too early for this one is too early for all that follow.
+        // A waiting frame that is too early for this frame is too early for all later frames of this camera, too.
         let queue = &mut self.waiting[other as usize];
         while let Some((early, _)) = queue.front()
             && early.saturating_add(tolerance) < time
@@ -126,7 +127,8 @@ impl<T> Pairing<T> {
         if let Some((_, i)) = nearest {
             alone.extend(queue.drain(..i).map(|(_, frame)| (other, frame)));
             if let Some((at, partner)) = queue.pop_front() {
-                // The waiting frames of this camera are earlier; their partners can no longer come.
+                // The waiting frames of this camera are earlier than this frame. The other camera has passed them, so
+                // their partners can no longer arrive.
                 let passed = std::mem::take(&mut self.waiting[camera as usize]);
                 alone.extend(passed.into_iter().map(|(_, frame)| (camera, frame)));
                 let (left, right) = match camera {
@@ -137,7 +139,7 @@ impl<T> Pairing<T> {
                 return Outcome { pair, alone, waits: false };
             }
         }
-        // The other camera has already passed this frame.
+        // The other camera has already passed this frame, so its partner can no longer arrive.
         if self.newest[other as usize].is_some_and(|newest| newest > time.saturating_add(tolerance))
         {
             alone.push((camera, frame));
@@ -151,19 +153,19 @@ impl<T> Pairing<T> {
         Outcome { pair: None, alone, waits: true }
     }
 
-    /// Returns whether the frame would push out an earlier frame of its camera that may still get a partner.
+    /// Returns whether adding this frame would displace a waiting frame of the same camera.
     pub(super) fn is_full(&self, camera: Side, time: Duration) -> bool {
         let in_order = self.newest[camera as usize].is_none_or(|newest| time > newest);
         in_order && self.waiting[camera as usize].len() >= self.most
     }
 
-    /// Returns the maximum difference within a pair.
+    /// Returns the maximum difference between the timestamps of a pair.
     fn tolerance(&self) -> Duration {
         let frame_time = self.rhythm.iter().filter_map(FrameTime::frame_time).min();
         frame_time.map_or(self.tolerance, |time| self.tolerance.min(time / 2))
     }
 
-    /// Removes all waiting frames and resets the frame times.
+    /// Removes and returns all waiting frames. Forgets the timestamps and the frame times.
     pub(super) fn clear(&mut self) -> Vec<(Side, T)> {
         (self.newest, self.rhythm) = Default::default();
         let mut all = Vec::new();
@@ -183,7 +185,7 @@ mod tests {
 
     type Lone = Vec<(Side, u64)>;
 
-    /// Pushes frames whose value is their timestamp; returns the pairs and the unpaired frames.
+    /// Adds frames whose value is their timestamp in milliseconds. Returns the pairs and the unpaired frames.
     fn run(frames: &[(Side, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
         let mut pairing = Pairing::new(MS(tolerance), 3);
         let (mut pairs, mut alone) = (Vec::new(), Vec::new());
@@ -203,35 +205,37 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_missed_leaves_its_partner_alone() {
+    fn the_partner_of_a_lost_frame_stays_unpaired() {
         let (pairs, alone) =
             run(&[(Left, 0), (Left, 33), (Right, 34), (Left, 66), (Right, 67)], 10);
         assert_eq!((pairs, alone), (vec![(33, 34), (66, 67)], vec![(Left, 0)]));
     }
 
     #[test]
-    fn of_several_the_nearest_is_taken() {
+    fn the_nearest_of_several_frames_is_the_partner() {
         let (pairs, alone) = run(&[(Left, 0), (Left, 8), (Left, 16), (Right, 9)], 10);
         assert_eq!((pairs, alone), (vec![(8, 9)], vec![(Left, 0), (Left, 16)]));
     }
 
-    /// Two cameras at 120 frames/s. The right camera's frames come first, and its first frame is lost.
+    /// Two cameras run at 120 frames/s with a tolerance of 16 ms, almost two frame times. The first frame of the right
+    /// camera is lost. Only the first pair is wrong; all later pairs have equal timestamps.
     #[test]
-    fn a_lost_frame_does_not_shift_all_that_follow() {
+    fn a_lost_frame_does_not_shift_later_pairs() {
         let mut frames = vec![(Left, 0)];
         for i in 1..100 {
             frames.extend([(Right, 25 * i / 3), (Left, 25 * i / 3)]);
         }
         let (pairs, alone) = run(&frames, 16);
-        // One pair is wrong, before the frame time is known.
+        // The first pair is wrong, because the frame time is not known yet.
         assert_eq!((pairs[0], alone.len()), ((0, 8), 1));
         assert!(pairs[1..].iter().all(|(left, right)| left == right), "{pairs:?}");
         assert_eq!(pairs.len(), 99);
     }
 
-    /// The same in the middle, with jitter, a burst and a pause.
+    /// Two cameras run at 120 frames/s with jitter, a pause of 400 ms, lost frames of both cameras, and bursts of two
+    /// frames. The frame times of all pairs differ by at most the jitter of a burst, and few pairs are lost.
     #[test]
-    fn a_frame_time_is_known_through_lost_frames_and_bursts() {
+    fn lost_frames_and_bursts_do_not_change_the_frame_time() {
         let mut frames = Vec::new();
         for i in 0..200_u64 {
             let time = 1000 * i / 120 + u64::from(i > 120) * 400 + (i * 7 % 3);
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_the_other_camera_is_past_do_not_wait() {
+    fn frames_that_the_other_camera_has_passed_do_not_wait() {
         let mut pairing = Pairing::new(MS(10), 3);
         for time in [100, 120, 140] {
             assert!(!pairing.is_full(Left, MS(time)));
@@ -267,23 +271,24 @@ mod tests {
     }
 
     #[test]
-    fn a_camera_that_stays_away_costs_bounded_memory() {
+    fn few_frames_wait_if_the_other_camera_is_missing() {
         let mut pairing = Pairing::new(MS(10), 3);
         let lone: usize = (0..100).map(|i| pairing.push(Left, MS(33 * i), i).alone.len()).sum();
         assert_eq!((lone, pairing.waiting[0].len()), (97, 3));
     }
 
     #[test]
-    fn a_clock_that_was_set_back_starts_again() {
+    fn pairing_restarts_after_a_clock_was_set_back() {
         let (pairs, alone) = run(&[(Left, 10_000), (Right, 10_000), (Left, 5), (Right, 6)], 10);
         assert_eq!((pairs, alone), (vec![(10_000, 10_000), (5, 6)], vec![]));
         let (pairs, alone) = run(&[(Left, 100), (Left, 100), (Left, 90), (Right, 100)], 10);
         assert_eq!((pairs, alone), (vec![(100, 100)], vec![(Left, 100), (Left, 90)]));
     }
 
-    /// Each frame is output exactly once; pairs are in order and within the tolerance.
+    /// Two cameras deliver random timestamps in random order. Each frame is returned exactly once, in a pair or alone.
+    /// Pairs are in order and within the tolerance.
     #[test]
-    fn nothing_is_lost_and_nothing_twice() {
+    fn every_frame_is_returned_once() {
         for seed in 0..200_u64 {
             let mut state = seed;
             let mut random = |n: u64| {

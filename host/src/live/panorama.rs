@@ -8,7 +8,7 @@ use crate::frame::{Frame, FrameFormat, PixelFormat};
 use crate::io::picture::Picture;
 use crate::ops::colour::Colours;
 
-/// A finished panorama in host memory. Dropping it frees its buffer for another.
+/// A finished panorama in host memory. Dropping it returns its buffer to the stitcher.
 #[derive(Debug)]
 pub struct StitchedFrame {
     pub(super) buffer: Pooled<OutputBuffer>,
@@ -19,7 +19,7 @@ pub struct StitchedFrame {
 }
 
 impl StitchedFrame {
-    /// Returns size and pixel format.
+    /// Returns the panorama's size and pixel format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
@@ -37,7 +37,7 @@ impl StitchedFrame {
         Frame::of_tight(self.format, self.bytes())
     }
 
-    /// Returns a copy of the panorama to save or encode; `None` unless it is RGBA.
+    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for NV12.
     #[must_use]
     pub fn to_picture(&self) -> Option<Picture> {
         let FrameFormat { size, pixels } = self.format;
@@ -48,7 +48,7 @@ impl StitchedFrame {
         Picture::from_pixels(size.x, size.y, pixels)
     }
 
-    /// Returns the later timestamp of its two frames.
+    /// Returns the later timestamp of the panorama's two frames.
     #[must_use]
     pub fn timestamp(&self) -> Duration {
         self.timestamp
@@ -60,7 +60,7 @@ impl StitchedFrame {
         self.latency
     }
 
-    /// Returns the colour correction of both cameras.
+    /// Returns the colours that were applied to both cameras' frames.
     #[must_use]
     pub fn colours(&self) -> Colours {
         self.colours

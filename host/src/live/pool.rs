@@ -1,5 +1,5 @@
-//! A pool of a fixed number of items that return when they are dropped. It keeps live stitching free of allocations
-//! and bounds its memory.
+//! A pool of a fixed number of items. An item returns to the pool when it is dropped. With pools, live stitching does not
+//! allocate per frame, and its memory is limited.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::lock::lock;
 
-/// The free items. Clones share one pool.
+/// A handle to a pool. All clones share the items.
 pub(super) struct Pool<T>(Arc<PoolState<T>>);
 
 struct PoolState<T> {
@@ -19,13 +19,13 @@ struct PoolState<T> {
 struct Free<T> {
     items: Vec<T>,
     closed: bool,
-    /// The number of changes that a waiting thread may care about.
+    /// The number of changes so far that may end a wait; see [`Pool::changes`].
     changes: u64,
 }
 
-/// An item taken from a pool. Dropping it returns it.
+/// An item that was taken from a pool. Dropping it returns the item to the pool.
 pub(super) struct Pooled<T> {
-    /// `None` only during the drop.
+    /// The item; `None` only in `drop` and `abandon`.
     item: Option<T>,
     state: Arc<PoolState<T>>,
 }
@@ -38,7 +38,6 @@ impl<T> Clone for Pool<T> {
 
 impl<T> PoolState<T> {
     fn free(&self) -> MutexGuard<'_, Free<T>> {
-        // No code panics while it holds the lock.
         lock(&self.free)
     }
 
@@ -70,8 +69,8 @@ impl<T> Pool<T> {
         Arc::ptr_eq(&self.0, &item.state)
     }
 
-    /// Returns the number of returns, closings and [`nudge`](Self::nudge)s so far. Read it before you check the
-    /// condition for a [`wait`](Self::wait).
+    /// Returns the number of changes so far: returned items, closings and [`nudge`](Self::nudge)s. Read this number before
+    /// you check the condition for a [`wait`](Self::wait), so that the wait does not miss a change in between.
     pub(super) fn changes(&self) -> u64 {
         self.0.free().changes
     }
@@ -98,7 +97,7 @@ impl<T> Pool<T> {
 }
 
 impl<T> Pooled<T> {
-    /// Leaks the item, because the GPU may still use it.
+    /// Leaks the item instead of returning it. Used if the GPU may still access the item's memory.
     pub(super) fn abandon(mut self) {
         std::mem::forget(self.item.take());
     }
@@ -110,7 +109,7 @@ impl<T> Deref for Pooled<T> {
     fn deref(&self) -> &T {
         match &self.item {
             Some(item) => item,
-            None => unreachable!("taken out only by `drop` and `abandon`"),
+            None => unreachable!("only `drop` and `abandon` take the item"),
         }
     }
 }
@@ -119,7 +118,7 @@ impl<T> DerefMut for Pooled<T> {
     fn deref_mut(&mut self) -> &mut T {
         match &mut self.item {
             Some(item) => item,
-            None => unreachable!("taken out only by `drop` and `abandon`"),
+            None => unreachable!("only `drop` and `abandon` take the item"),
         }
     }
 }
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_can_be_taken_again() {
+    fn dropped_items_return_and_abandoned_items_do_not() {
         let pool = Pool::new(vec![1, 2]);
         let (a, b) = (pool.try_take().unwrap(), pool.try_take().unwrap());
         assert!(pool.try_take().is_none());
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pool_gives_nothing_and_lets_nobody_wait() {
+    fn a_closed_pool_has_no_items_and_ends_waits() {
         let pool = Pool::new(vec![1]);
         let (taken, seen) = (pool.try_take(), pool.changes());
         let waiting = pool.clone();
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_between_looking_and_waiting_is_not_missed() {
+    fn a_change_before_the_wait_is_not_missed() {
         let pool = Pool::new(vec![1]);
         let taken = pool.try_take();
         let begun = Instant::now();

@@ -1,7 +1,8 @@
-//! The seam of a warp in use: searched in parallel with the stitching, and faded to between frames.
+//! The seam of the warp in use. A better path of the seam is searched in parallel with the stitching. Then the blending
+//! weights fade to the new path over several frames.
 //!
-//! One copy of the warp holds the blending weights. They are written on the compute stream before the stitch of the
-//! frame, and only while a seam fades. So no frame sees partly written weights.
+//! A copy of the warp has the blending weights with the seam. The weights are written only during a fade, on the compute
+//! stream before the stitch of the frame. Therefore no stitch reads partly written weights.
 
 use shared_types::seam::SeamCosts;
 
@@ -12,18 +13,18 @@ use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker};
 use crate::ops::stitch::StitchError;
 use crate::warp::DeviceWarp;
 
-/// A seam, its fade state, and the warp with its weights.
+/// A seam, the state of its fade, and a copy of the warp with the seam's weights.
 #[derive(Debug)]
 pub(super) struct LiveSeam {
     seam: Seam,
     tracker: SeamTracker,
     seamed: DeviceWarp,
-    /// The progress of the fade in weights that are not written yet.
+    /// The fraction of the fade that the next frame's weights must show; `None` if the weights are up to date.
     unwritten: Option<f32>,
 }
 
 impl LiveSeam {
-    /// Returns `None` and logs a warning if the warp allows no seam.
+    /// Creates the seam. Returns `None` and logs a warning if the warp does not allow a seam.
     pub(super) fn new(
         stream: &Stream,
         warp: &DeviceWarp,
@@ -40,13 +41,13 @@ impl LiveSeam {
         Ok(Some(Self { seam, tracker: SeamTracker::default(), seamed, unwritten: None }))
     }
 
-    /// Starts the next frame.
+    /// Advances the fade to the next frame.
     pub(super) fn advance(&mut self) {
         self.unwritten = self.tracker.advance().or(self.unwritten);
     }
 
-    /// Returns the warp for the frame. If its weights change, `stream` writes them first. The call may be repeated if
-    /// the frame is submitted again.
+    /// Returns the warp for the frame. If the weights change for this frame, submits the kernel that writes them to
+    /// `stream` first. May be called again if the frame is submitted again.
     pub(super) fn warp(
         &mut self,
         stream: &Stream,
@@ -63,26 +64,26 @@ impl LiveSeam {
         &self.seamed
     }
 
-    /// Marks the weights of the frame as submitted.
+    /// Records that the weights of the frame were submitted.
     pub(super) fn submitted(&mut self) {
         self.unwritten = None;
     }
 
-    /// Returns whether a search for a better path may start: not during a fade.
+    /// Returns whether a search for a better path may start, which is the case except during a fade.
     pub(super) fn is_at_rest(&self) -> bool {
         self.tracker.is_at_rest()
     }
 
-    /// Returns whether there is no path yet.
+    /// Returns whether the seam has no path yet.
     pub(super) fn is_new(&self) -> bool {
         self.tracker.is_new()
     }
 
-    /// Submits a search over a pair of frames and the download of its costs.
+    /// Submits a search for the best path for a pair of frames, and the download of its costs.
     ///
     /// # Safety
-    /// - All searches must use the same stream.
-    /// - `costs` must live and stay untouched until the stream is idle.
+    /// - All searches of this seam must use the same stream.
+    /// - `costs` must stay valid, and must not be accessed, until the stream is idle.
     pub(super) unsafe fn submit(
         &mut self,
         stream: &Stream,
@@ -92,7 +93,7 @@ impl LiveSeam {
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), StitchError> {
         let (left, right) = (pair.left.view(), pair.right.view());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller uses one stream for all searches, and keeps `costs` valid and unused until it is idle.
         unsafe {
             self.seam.submit(stream, warp, left, right, colours)?;
             self.seam.submit_download(stream, costs)?;
@@ -104,7 +105,8 @@ impl LiveSeam {
     pub(super) fn observe(&mut self, costs: SeamCosts) -> bool {
         let moves = self.tracker.observe(costs, self.seam.grid().cells().y);
         if moves {
-            // The users of the former path were done before the search, which followed a later frame.
+            // `accept` reuses the memory of the former path. The kernels that read that path are done, because the
+            // search ran after a frame that was submitted later.
             self.seam.accept();
         }
         moves

@@ -26,7 +26,7 @@ pub(super) struct Formats {
     pub(super) output: FrameFormat,
 }
 
-/// The streams of all frames.
+/// The streams for upload, stitch and download, which all frames share.
 pub(super) struct Streams {
     pub(super) upload: Stream,
     pub(super) compute: Stream,
@@ -48,7 +48,7 @@ impl Streams {
     }
 }
 
-/// State shared by the stitcher, its threads and its readers.
+/// The shared state.
 pub(super) struct Shared {
     pub(super) device: Device,
     pub(super) formats: Formats,
@@ -57,13 +57,13 @@ pub(super) struct Shared {
     pub(super) streams: Streams,
     pub(super) inputs: [Pool<InputBuffer>; 2],
     pub(super) outputs: Pool<OutputBuffer>,
-    /// One token for each pair that may be in flight.
+    /// The pool of tokens. Each pair in flight holds one.
     pub(super) tokens: Pool<()>,
     pub(super) current: Mutex<FrameSettings>,
     pub(super) tally: Mutex<Tally>,
     pub(super) colour: Mutex<ColourState>,
     pub(super) failure: Mutex<Option<LiveError>>,
-    /// Unread panoramas.
+    /// The channel of finished panoramas that no reader has received yet.
     pub(super) finished: Receiver<StitchedFrame>,
     pub(super) in_flight: AtomicUsize,
     pub(super) readers: AtomicUsize,
@@ -120,7 +120,7 @@ impl Shared {
         lock(&self.colour)
     }
 
-    /// Returns whether all readers were dropped, so that unread panoramas may be discarded.
+    /// Returns whether there was a reader and all readers were dropped. Unread panoramas may then be discarded.
     pub(super) fn is_abandoned(&self) -> bool {
         self.read.load(Acquire) && self.readers.load(Acquire) == 0
     }
@@ -132,7 +132,8 @@ impl Shared {
         *(if failed { &mut dropped.lost } else { &mut dropped.closing }) += pairs;
     }
 
-    /// Stops the stitcher: it accepts no more frames, blocked calls return, and the readers' loops end.
+    /// Records the first error and stops the stitcher: it accepts no more frames, blocked calls return, and the readers
+    /// end.
     pub(super) fn fail(&self, error: LiveError) {
         tracing::error!("{error}");
         lock(&self.failure).get_or_insert(error);
@@ -140,14 +141,14 @@ impl Shared {
         self.finished.close();
     }
 
-    /// Stops the stitcher because of an error with a pair, and counts the pair.
+    /// Stops the stitcher because of an error with a pair, and counts the pair as unfinished.
     pub(super) fn fail_with_pair(&self, error: LiveError) {
         self.fail(error);
         self.count_unfinished(1);
     }
 
     pub(super) fn health(&self) -> Result<(), LiveError> {
-        // Another user of the device may have caused its loss.
+        // Ask the device, too, because other code in this process may have caused its loss.
         if lock(&self.failure).is_none()
             && let Err(error) = self.device.health()
         {

@@ -1,12 +1,12 @@
 //! The two threads of a stitcher: one submits pairs, the other collects panoramas.
 //!
-//! Upload, stitch and download use one stream each, joined by events, so the work of different frames overlaps. The
-//! first thread never waits for the device, only for a free output buffer. The second waits for the panoramas one by
-//! one. On the CPU the same calls do the work immediately.
+//! Upload, stitch and download use one stream each, ordered by events, so that the work of different frames overlaps. In
+//! normal operation, the first thread waits only for a free output buffer, never for the device. The second thread waits
+//! for the panoramas one by one. On the CPU, the same calls do the work immediately.
 //!
-//! If the driver rejects the submission of a pair, the worker drains the streams and submits the pair again, up to
-//! `ATTEMPTS` times. A fatal error or a panic stops the stitcher. After that both threads only count the remaining
-//! pairs and wait for the work in flight.
+//! If the driver rejects the submission of a pair, the first thread drains the streams and submits the pair again, up to
+//! `ATTEMPTS` times in total. A fatal error or a panic stops the stitcher. After that, both threads only count the
+//! remaining pairs and wait for the work in flight.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,17 +30,17 @@ use crate::ops::colour::{Colours, GammaTable};
 use crate::ops::stitch::{Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
-/// Maximum number of attempts to submit a pair.
+/// The maximum number of attempts to submit a pair.
 const ATTEMPTS: u32 = 3;
 
-/// A complete pair that was not submitted yet.
+/// A complete pair that was not submitted to the device yet.
 pub(super) struct Job {
     pub(super) pair: Pair,
     pub(super) timestamp: Duration,
     pub(super) complete: Instant,
 }
 
-/// A pair in flight.
+/// A pair that was submitted to the device, with the buffers that the device uses.
 pub(super) struct Flight {
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
@@ -58,27 +58,30 @@ impl Flight {
     }
 }
 
-/// Returns whether `body` panics. Dropping a frame runs code of its owner.
+/// Runs `body` and returns whether it panicked. Code of the caller may panic, for instance in the drop of an external
+/// frame.
 fn panics(body: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(body)).is_err()
 }
 
-/// The reason for a missing output buffer.
+/// The reason why there is no output buffer.
 enum NoOutput {
+    /// The reader holds all panoramas.
     Reader,
+    /// The stitcher is being dropped or has failed.
     Closed,
 }
 
 pub(super) struct Worker {
     shared: Arc<Shared>,
     follower: Follower,
-    /// Allocated by the first frame that uses it.
+    /// The table for [`Power::Table`], allocated for the first frame that uses it.
     table: Option<GammaTable>,
-    /// The path of the virtual camera.
+    /// The path of the virtual camera, if the stitcher renders views.
     path: Option<ViewPath>,
     /// The last valid pose of the virtual camera.
     view: ViewPose,
-    /// Whether the warning about an invalid pose was logged.
+    /// Whether the last pose was invalid. The warning about it is logged once, until the next valid pose.
     view_stays: bool,
     flights: SyncSender<Flight>,
 }
@@ -112,7 +115,7 @@ impl Worker {
                 self.shared.fail_with_pair(LiveError::Panicked);
             }
         }
-        // The other thread must end even if the analysis never does.
+        // Close the channel first, so that the other thread ends even if the analysis never ends.
         drop(self.flights);
         let (shared, follower) = (self.shared, self.follower);
         let end = || follower.end().unwrap_or_else(|error| shared.fail(error.into()));
@@ -121,7 +124,8 @@ impl Worker {
         }
     }
 
-    /// Submits one pair, or drops and counts it. `held` owns the buffers while the device may use them.
+    /// Submits one pair, or drops and counts it. Stores the flight in `held` during submission, so that the caller can
+    /// leak the buffers after a panic.
     fn stitch(&mut self, job: Job, held: &mut Option<Flight>) {
         let shared = Arc::clone(&self.shared);
         let output = match self.output() {
@@ -147,7 +151,7 @@ impl Worker {
             match view.check() {
                 Ok(()) => (self.view, self.view_stays) = (view, false),
                 Err(error) if !self.view_stays => {
-                    tracing::warn!("keeping the last view: {error}");
+                    tracing::warn!("the virtual camera keeps its last valid pose: {error}");
                     self.view_stays = true;
                 }
                 Err(_) => {}
@@ -158,8 +162,8 @@ impl Worker {
         let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
-            // The device still uses the buffers for the part that was submitted. It is impossible to wait for a lost
-            // device.
+            // The device may still use the buffers for the part that was submitted. If the wait fails because the device
+            // was lost, the buffers are leaked.
             if let Err(error) = shared.streams.drain() {
                 if let Some(flight) = held.take() {
                     flight.abandon();
@@ -168,12 +172,12 @@ impl Worker {
             }
             let may_pass = matches!(&error, LiveError::Device(error) if error.may_pass());
             if attempt == ATTEMPTS || !may_pass {
-                tracing::error!("dropped a pair of frames after {attempt} attempts: {error}");
+                tracing::error!("dropped a pair of frames; attempt {attempt} failed: {error}");
                 *held = None;
                 shared.tally().counters.dropped.failed += 1;
                 return;
             }
-            tracing::warn!("stitching a pair of frames again: {error}");
+            tracing::warn!("submitting a pair of frames again after an error: {error}");
             shared.tally().counters.retries += 1;
             attempt += 1;
         }
@@ -198,10 +202,11 @@ impl Worker {
         let Streams { upload, compute, download } = &self.shared.streams;
         let Flight { pair, warp, output, colours, .. } = flight;
         let Some(pair) = Arc::get_mut(pair) else {
-            unreachable!("shared only when it has been submitted")
+            unreachable!("the pair is shared only after its submission")
         };
         for input in [&mut pair.left, &mut pair.right] {
-            // SAFETY: the pair is dropped only after its panorama is done or the streams are drained.
+            // SAFETY: the pair is not changed, and it is dropped only after its panorama is done or the streams are
+            // drained.
             unsafe { input.submit_upload(upload)? };
         }
         output.uploaded.record(upload)?;
@@ -234,12 +239,14 @@ impl Worker {
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
         let OutputBuffer { device, host, done, .. } = &mut **output;
-        // SAFETY: as for the upload; the host memory is read only after the panorama is done.
+        // SAFETY: `output` is dropped, and its host memory is read, only after the panorama is done or the streams are
+        // drained.
         unsafe { device.submit_download(download, host)? };
         Ok(done.record(download)?)
     }
 
-    /// Takes an output buffer. If the reader is slow, waits, or in [`Pace::Live`] takes the oldest unread panorama.
+    /// Takes an output buffer. If none is free, waits for one. In [`Pace::Live`], or if all readers were dropped, discards
+    /// the oldest unread panorama first, and returns [`NoOutput::Reader`] if the reader holds all panoramas.
     fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
         let shared = &self.shared;
         let mut waited = false;
@@ -252,7 +259,8 @@ impl Worker {
                 return Err(NoOutput::Closed);
             }
             if shared.pace == Pace::Live || shared.is_abandoned() {
-                // The order matters: a panorama becomes unread before it leaves `in_flight`.
+                // Load `in_flight` before `try_recv`, because the collecting thread sends a panorama before it decrements
+                // `in_flight`. Otherwise a panorama that is sent in between could be missed in both.
                 let in_flight = shared.in_flight.load(Acquire);
                 if shared.finished.try_recv().is_ok() {
                     shared.tally().counters.dropped.unread += 1;
@@ -271,7 +279,7 @@ impl Worker {
     }
 }
 
-/// Waits for the panoramas one by one and delivers them.
+/// Waits for the panoramas one by one and sends each to the readers.
 pub(super) fn collect(
     shared: &Shared,
     flights: Receiver<Flight>,
@@ -286,9 +294,9 @@ pub(super) fn collect(
     }
 }
 
-/// Waits for one panorama and delivers it. Only the drop of the frames may panic, and it comes last.
+/// Waits for one panorama and sends it to the readers. Only the drop of the frames may panic, so it is the last step.
 fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<StitchedFrame>) {
-    // If only the wait failed, draining the streams also finishes the panorama.
+    // If waiting for the event fails, draining the streams may still succeed; the panorama is then done, too.
     let done = insist(DeviceError::is_fatal, || flight.output.done.synchronize())
         .or_else(|_| shared.streams.drain());
     if let Err(error) = done {
@@ -299,10 +307,10 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
-    // The lock makes delivery and count one step: no reader gets a panorama that is not counted yet, and no count
-    // includes a panorama that cannot be read.
+    // Send and count the panorama under the lock: no reader sees a panorama before it is counted, and no panorama is
+    // counted that was not sent.
     let mut tally = shared.tally();
-    // The channel has room for all buffers.
+    // The channel has room for all output buffers, so it is never full.
     let sent = finished.try_send(panorama);
     if sent.is_ok() {
         tally.panorama(latency);

@@ -19,9 +19,10 @@ pub(crate) trait Grade {
 
 /// No gamma: the exponent is 1.
 pub(crate) struct Linear(pub(crate) Colour);
-/// Within 2 ULP.
+/// Computes the power within 2 ULP.
 pub(crate) struct Exact(pub(crate) Colour);
-/// Uses the special function unit; the error is far below one level, and it is several times faster.
+/// Computes the power in the special function unit. The error is far below one level, and the power is several times
+/// faster than that of [`Exact`].
 pub(crate) struct Fast(pub(crate) Colour);
 
 impl Grade for Linear {
@@ -47,12 +48,13 @@ impl Grade for Fast {
     }
 }
 
+/// Returns `clamp(gain · c / 255, 0, 1)` for each channel.
 #[inline(always)]
 fn gained(colour: &Colour, levels: Vec3) -> Vec3 {
     (levels * (colour.gain * (1.0 / 255.0))).clamp(Vec3::ZERO, Vec3::ONE)
 }
 
-/// A camera's colour, scaled for samples with a given value of white.
+/// A camera's colour correction, scaled for samples with a given value of white.
 #[derive(Clone, Copy)]
 pub(crate) struct Scaled(Colour);
 
@@ -62,7 +64,7 @@ impl Scaled {
         Self(Colour { gain: gain * (1.0 / white), gamma })
     }
 
-    /// Corrects four samples.
+    /// Corrects four samples to colours from 0 to 1.
     #[inline(always)]
     pub(crate) fn apply(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
         let Self(Colour { gain, gamma }) = *self;
@@ -72,7 +74,8 @@ impl Scaled {
     }
 }
 
-/// Returns `clamp(colour, 0, 1)^gamma` of four colours, like [`Linear`] or [`Fast`]; the branch is uniform.
+/// Returns `clamp(colour, 0, 1)^gamma` for four colours, like [`Linear`] if `gamma` is 1 and like [`Fast`] otherwise.
+/// The branch is uniform.
 #[inline(always)]
 pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
     let mut powers = colours;
@@ -106,14 +109,14 @@ pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {
     (gain * (1.0 / 255.0) * level as f32).clamp(0.0, 1.0).positive_powf(colour.gamma)
 }
 
-/// The block's copy of the table, starting at a camera's first element.
+/// One camera's part of the gamma table, in the block's shared memory.
 pub(crate) struct Table {
     entries: Shared<TableEntry>,
     first: u32,
 }
 
 impl Table {
-    /// Copies the tables of both cameras into shared memory: left, right.
+    /// Copies the gamma table into shared memory. Returns the parts of the left and the right camera.
     ///
     /// Contains a barrier.
     ///
@@ -126,7 +129,7 @@ impl Table {
         let threads = thread::block_dim_x() * thread::block_dim_y();
         let mut i = thread::rank();
         while i < TABLE_LEN {
-            // SAFETY: inside both; one thread writes each element.
+            // SAFETY: element `i` exists in both tables, and one thread writes it.
             unsafe { entries.store(i, table.load(i)) };
             i += threads;
         }
@@ -138,8 +141,8 @@ impl Table {
     fn channel(&self, channel: u32, level: f32) -> f32 {
         let level = level.clamp(0.0, (TABLE_LEVELS - 1) as f32);
         let floor = level.floor();
-        // SAFETY: clamped to the table, which nothing writes after the barrier. Samples are finite, so no level is
-        // NaN.
+        // SAFETY: the level is clamped to the table, which no thread writes after the barrier. Samples are finite, so
+        // no level is NaN.
         let entry = unsafe {
             let i = floor.to_int_unchecked::<u32>();
             self.entries.load(self.first + channel * TABLE_LEVELS + i)

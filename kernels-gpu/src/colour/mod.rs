@@ -1,12 +1,12 @@
 //! Colour analysis: the brightness of both cameras in their overlap, and the gamma table.
 //!
 //! Once per warp, [`find_overlap`] finds the bounding box of the overlap, and [`map_overlap`] stores for each of its
-//! pixels the nearest pixel of both pictures. Then one launch computes the sums of a pair of frames (`sums.rs`). The
-//! sums are integers, so all runs and the CPU agree to the bit.
+//! pixels the nearest pixel of both pictures. Then, for each pair of frames, one launch computes the sums (`sums.rs`).
+//! The sums are integers, so the result is the same to the bit on every run, and on CPU and GPU.
 //!
 //! Source pixels are not interpolated, because interpolation would hide pixels clipped at white. Cost: for each pixel
-//! of the overlap, 8 bytes of the map and two pixels of the pictures. The six planes would take 24 bytes, and the
-//! whole panorama has five times as many pixels.
+//! of the overlap, the kernel reads 8 bytes of this map and a pixel of each picture. The six planes of the warp would
+//! take 24 bytes per pixel, and the whole panorama has five times as many pixels.
 
 pub(crate) mod grade;
 mod sums;
@@ -25,8 +25,8 @@ use shared_types::nv12::Nv12;
 use shared_types::stitch::Colour;
 use shared_types::warp::CameraPlanes;
 
-/// Grows a box until it contains the overlap. `corners` are the minimum column and row, then one past the maximum; the
-/// caller initialises them to [`OverlapBox::EMPTY`].
+/// Extends a box until it contains the overlap. `corners` are the first column and row, then the column and row after
+/// the last. The caller initialises them to [`OverlapBox::EMPTY`].
 ///
 /// `left` and `right` are the sizes of the pictures. Pixels outside a camera's planes are not in the overlap, and
 /// neither are pixels with a weight of at most `min_weight`.
@@ -49,7 +49,7 @@ pub fn find_overlap(
         }
     }
     if low < high && corners.len() >= 4 {
-        // SAFETY: there are four elements, and all threads access them by atomics.
+        // SAFETY: there are four elements, and all threads access them only with atomics.
         unsafe {
             use cuda_std::atomic::AtomicMinMax;
             u32::atomic_min(corners.atomic(0), x);
@@ -81,19 +81,20 @@ pub fn map_overlap(
                 (Some(left), Some(right)) => OverlapPixel { left, right },
                 _ => OverlapPixel::NONE,
             };
-            // SAFETY: inside, as just checked; each pixel has one thread.
+            // SAFETY: the pixel is inside `out`, as just checked, and has one thread.
             unsafe { out.store(x, y, pixel) };
         }
     }
 }
 
-/// Returns the camera of a picture of `size`, limited to the pixels that an [`OverlapPixel`] can encode.
+/// Returns the lookup for a camera whose picture has `size`, limited to the source pixels that an [`OverlapPixel`] can
+/// encode.
 #[inline(always)]
 fn camera(planes: CameraPlanes, size: UVec2) -> SourceLookup {
     SourceLookup { planes, size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)) }
 }
 
-/// Returns the nearest pixel of the camera's picture if `(x, y)` is in the camera's part of the overlap.
+/// Returns the nearest pixel of the camera's picture, or `None` if the camera does not contribute at `(x, y)`.
 #[inline(always)]
 fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     let (place, _) = camera.source(x, y, MIN_WEIGHT)?;
@@ -101,13 +102,13 @@ fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     Some([nearest(place.x, camera.size.x), nearest(place.y, camera.size.y)])
 }
 
-/// Returns the first row of the thread's column of pixels.
+/// Returns the first row of the pixels that a thread processes.
 #[inline(always)]
 fn first_row() -> u32 {
     thread::block_idx_y() * BLOCK_ROWS + thread::thread_idx_y()
 }
 
-/// Defines the sums for one format.
+/// Defines the kernel for the sums over one picture format.
 macro_rules! colour_sums {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
@@ -144,11 +145,11 @@ macro_rules! colour_sums {
 }
 
 colour_sums! {
-    /// The nine sums over the overlap of two RGBA pictures.
+    /// Computes the nine sums over the overlap of two RGBA pictures.
     colour_sums_rgba8, View<Rgba8>
 }
 colour_sums! {
-    /// The nine sums over the overlap of two NV12 pictures.
+    /// Computes the nine sums over the overlap of two NV12 pictures.
     colour_sums_nv12, Nv12
 }
 
@@ -163,6 +164,6 @@ pub fn gamma_table(left: Colour, right: Colour, table: SliceMut<TableEntry>) {
     let (channel, level) = (i / TABLE_LEVELS % 3, i % TABLE_LEVELS);
     let here = graded(&colour, channel, level);
     let next = graded(&colour, channel, (level + 1).min(TABLE_LEVELS - 1));
-    // SAFETY: inside, as just checked; each entry has one thread.
+    // SAFETY: entry `i` exists, as just checked, and has one thread.
     unsafe { table.store(i, Vec2::new(here, next - here)) };
 }

@@ -1,12 +1,13 @@
 //! The sums over the overlap, computed on the stored bytes of the pixels.
 //!
-//! An integer sum is the same in any order, and two byte sums fit one register. So a thread sums a column of pixels
-//! with two channels per addition, and multiplies once by the column's weight. A warp instruction then sums the lanes,
-//! shared memory the warps, and atomics the blocks. Y'CbCr to R'G'B' is linear, so only the totals are converted. Only
-//! the test for clipped pixels runs per pixel, on three channels at once.
+//! An integer sum is the same in any order, and two byte sums fit into one register. So a thread sums a column of
+//! pixels with two channels per addition, and multiplies once by the column's weight. A warp instruction then sums
+//! over the lanes, shared memory is used to sum over the warps, and atomics over the blocks. The conversion from
+//! Y'CbCr to R'G'B' is linear, so only the totals are converted. Only the test for clipped and nearly black pixels
+//! runs per pixel.
 //!
 //! Cost: about 45 instructions per pixel, a third of them for addresses. The kernel is bound by memory latency, not by
-//! these.
+//! instructions.
 
 use crate::io::{Sampler2d, yuv_levels};
 use cuda_std::prelude::*;
@@ -22,13 +23,13 @@ use shared_types::{Chroma, Rgba8};
 /// One sum for each of the left camera's three bytes, the right camera's three, and the weights.
 const SUMS: usize = 7;
 
-/// Elements in a set of running sums. The last one of the first set counts blocks.
+/// The number of elements in a set of running sums. The last element of the first set counts blocks.
 const SET: u32 = 8;
 
 /// The number of sets of running sums.
 const SETS: u32 = RUNNING_SUMS / SET;
 
-/// Counts a pixel, in the fourth byte.
+/// The fourth byte of every stored pixel: a pixel count of 1.
 const ONE: u32 = 0x01_00_00_00;
 
 /// The number of warps per block.
@@ -36,7 +37,7 @@ const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 
 /// A picture whose colours can be summed as stored bytes.
 pub(crate) trait Stored: Sampler2d {
-    /// Returns the bytes of a pixel, the first one lowest, and a fourth that is 1.
+    /// Returns the three bytes of a pixel, the first one lowest, and a fourth byte that is 1.
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole, `x < width` and `y < height`.
@@ -45,7 +46,8 @@ pub(crate) trait Stored: Sampler2d {
     /// Returns whether a pixel is clipped at white or nearly black.
     fn is_extreme(stored: u32, decode: &YuvToRgb) -> bool;
 
-    /// Converts byte sums over pixels of total weight `weight` to the sums of red, green and blue.
+    /// Converts sums of stored bytes to sums of red, green and blue levels. `weight` is the sum of the pixels'
+    /// weights.
     fn to_rgb(sums: [f64; 3], weight: f64, decode: &YuvToRgb) -> [f64; 3];
 }
 
@@ -59,9 +61,10 @@ impl Stored for View<Rgba8> {
 
     #[inline(always)]
     fn is_extreme(stored: u32, _: &YuvToRgb) -> bool {
-        // Added to the low seven bits of a byte over 128, it carries if the byte is over `SATURATED`.
+        // Added to the low seven bits of a byte, it carries into the top bit if those bits exceed 247 − 128. If the
+        // byte's own top bit is set, too, the byte exceeds `SATURATED`, which is 247.
         const CARRY: u32 = 0x01_01_01 * (255 - SATURATED as u32);
-        // Luma times 10,000 is an integer; each weight takes two bytes.
+        // Luma times 10,000 has integer weights. These are their high and low bytes.
         const HIGH: u32 = u32::from_le_bytes([8, 27, 2, 0]);
         const LOW: u32 = u32::from_le_bytes([78, 240, 210, 0]);
         let white = ((stored & 0x7f_7f_7f) + CARRY) & stored & 0x80_80_80 != 0;
@@ -78,7 +81,7 @@ impl Stored for View<Rgba8> {
 impl Stored for Nv12 {
     #[inline(always)]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
-        // SAFETY: guaranteed by the caller; a whole picture has chroma for every pixel.
+        // SAFETY: guaranteed by the caller. A whole picture has chroma for every pixel.
         unsafe {
             let chroma: u16 = bytemuck::cast(self.uv.load(x / 2, y / 2));
             u32::from(self.y.load(x, y)) | u32::from(chroma) << 8 | ONE
@@ -106,7 +109,7 @@ impl Stored for Nv12 {
     }
 }
 
-/// Sums of four bytes over a column, two sums per word.
+/// Sums of four bytes over a column of pixels, two sums per word.
 #[derive(Clone, Copy, Default)]
 struct Packed {
     /// The sums of the first and the third byte.
@@ -144,10 +147,10 @@ pub(crate) unsafe fn column_sums<P: Stored>(
     let x = thread::index_1d();
     let (last_x, last_y) = (overlap.width() - 1, overlap.height() - 1);
     let rows = if x <= last_x { overlap.height() } else { 0 };
-    // Pixels that do not count are loaded, too: a load inside a branch would wait for the loads before it.
+    // Pixels that do not count are loaded, too, because a load inside a branch would wait for the loads before it.
     let place = |i: u32| {
         let y = first + i * BLOCK[1];
-        // SAFETY: clamped to the overlap, which has a pixel.
+        // SAFETY: the position is clamped to the overlap, which has a pixel.
         let at = unsafe { overlap.load(x.min(last_x), y.min(last_y)) };
         (at, y < rows)
     };
@@ -155,8 +158,8 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         let seen = inside & (at.left[0] <= OverlapPixel::MAX);
         let [[lx, ly], [rx, ry]] = [at.left, at.right].map(|at| at.map(u32::from));
         let lx = lx & u32::from(OverlapPixel::MAX);
-        // SAFETY: the overlap was made for pictures of this size, as guaranteed by the caller; every picture has a
-        // first pixel.
+        // SAFETY: the overlap was made for pictures of this size, as guaranteed by the caller. An invalid pixel refers
+        // to the first pixel of both pictures, which exists.
         unsafe { (left.stored(lx, ly), right.stored(rx, ry), seen) }
     };
     let (mut l, mut r) = (Packed::default(), Packed::default());
@@ -166,7 +169,7 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         l.add(if counts { left } else { 0 });
         r.add(if counts { right } else { 0 });
     };
-    // Several loads in flight; named variables, because an array would be in local memory.
+    // Four loads are in flight at a time. They are named variables, because an array would be in local memory.
     const { assert!(PIXELS_PER_THREAD.is_multiple_of(4)) };
     for i in (0..PIXELS_PER_THREAD).step_by(4) {
         let (a, b, c, d) = (place(i), place(i + 1), place(i + 2), place(i + 3));
@@ -180,9 +183,9 @@ pub(crate) unsafe fn column_sums<P: Stored>(
     #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
     let band =
         (-(x as f32 - params.centre).abs()).mul_add(params.per_column, 1.0).max(0.0).min(1.0);
-    // SAFETY: from 0 to 1, even for NaN.
+    // SAFETY: `band` is from 0 to 1, even if an argument is NaN, so the result fits into a `u32`.
     let weight = unsafe { (band * band * WEIGHT_ONE as f32 + 0.5).to_int_unchecked::<u32>() };
-    // The sum of a warp fits.
+    // The weighted sums of a warp fit into 32 bits.
     const {
         let column = PIXELS_PER_THREAD as u64 * 255 * WEIGHT_ONE as u64;
         assert!(column * warp::WARP_SIZE as u64 <= u32::MAX as u64);
@@ -191,7 +194,8 @@ pub(crate) unsafe fn column_sums<P: Stored>(
     [a, b, c, d, e, f, count].map(|sum| sum * weight)
 }
 
-/// Sums the threads of the block, then the blocks in `running`. Thread 0 of the last block returns the total.
+/// Sums over the threads of the block and adds the result to `running`. Thread 0 of the block that finishes last
+/// returns the total; all other threads return `None`.
 ///
 /// Blocks are distributed over several sets of running sums, and the threads of the last block read one element each.
 /// With a single set, blocks would wait for each other; with a set per block, the last block would read for longer
@@ -205,7 +209,7 @@ pub(crate) unsafe fn add_blocks(
     running: SliceMut<u64>,
 ) -> Option<[u64; SUMS]> {
     use cuda_std::atomic::AtomicAdd;
-    // A row of the block is a warp.
+    // A row of the block is one warp.
     const { assert!(BLOCK[0] == warp::WARP_SIZE && SUMS < SET as usize) };
     let warps = shared_array![u64; (WARPS * SET) as usize];
     let last = shared_array![u32; 1];
@@ -213,9 +217,9 @@ pub(crate) unsafe fn add_blocks(
     let rank = warp::WARP_SIZE * warp + lane;
     let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
     let blocks = thread::grid_dim_x() * thread::grid_dim_y();
-    // SAFETY: every thread reaches this code, each barrier and each warp operation. Each element of shared memory has
-    // one writer, and readers follow after a barrier. The fences make the sums of the counted blocks visible to the
-    // block that counts last.
+    // SAFETY: every thread reaches this code and each barrier, and whole warps reach each warp operation. Each element
+    // of shared memory has one writer, and readers follow after a barrier. The fences make the sums of the counted
+    // blocks visible to the block that counts last.
     unsafe {
         let over_warps = || (0..WARPS).fold(0, |sum, warp| sum + warps.load(SET * warp + rank));
         let mut mine = 0;
@@ -268,7 +272,7 @@ pub(crate) unsafe fn add_blocks(
     }
 }
 
-/// Converts byte sums to the nine sums in levels 0 to 255.
+/// Converts sums of stored bytes to the nine sums in levels 0 to 255.
 #[inline(always)]
 pub(crate) fn colour_sums<P: Stored>(total: [u64; SUMS], decode: &YuvToRgb) -> ColourSums {
     let [a, b, c, d, e, f, weight] = total.map(|sum| sum as f64 / f64::from(WEIGHT_ONE));

@@ -1,18 +1,18 @@
 //! Separable convolution: along rows, then along columns, in two launches or in one.
 //!
-//! A pass with `width` taps computes `out[i] = Σ_j in[i − width/2 + j] · taps[j]`, with `j` ascending from a sum of 0
-//! and every product fused, and 0 where the window leaves the picture. Taps are stored reversed, in the order in which
-//! they meet the picture. Two passes and one fused launch agree to the bit.
+//! A pass with `width` taps computes `out[i] = Σ_j in[i − width/2 + j] · taps[j]`. It adds the products fused and in
+//! ascending order of `j`, starting with 0. The result is 0 where the window extends beyond the picture. Taps are
+//! stored in reverse, in the order of the pixels that they multiply. Two passes and one fused launch agree to the bit.
 //!
-//! A block stages its part of the picture with the halo in shared memory, filters the rows into a second tile there,
-//! and the columns of that tile into the output. So the fused kernels access device memory once per pixel, except for
-//! the halo. Lanes are perpendicular to the direction of a pass, so each thread slides over 16 results and reads each
-//! element once.
+//! A block stages its part of the picture with the halo in shared memory, filters its rows into a second tile there,
+//! and filters the columns of that tile into the output. So the fused kernels access device memory once per pixel,
+//! except for the halo. The lanes of a warp process adjacent rows in the pass along rows, and adjacent columns in the
+//! pass along columns. So each thread slides over 16 results and reads each element once.
 //!
-//! **Filters of up to 63 taps are a launch argument**, which CUDA keeps in constant memory, so an instruction takes a
+//! Filters of up to 63 taps are a launch argument. CUDA keeps arguments in constant memory, so an instruction takes a
 //! tap as a direct operand. Each launch has its own copy, so streams with different filters do not interfere and no
-//! upload is needed. With a single `constant!` array, all streams would have to synchronise at each change. Longer
-//! filters are read from global memory.
+//! upload is needed. With a single `constant!` array, all streams would have to synchronise at each change. Kernels
+//! read the taps of longer filters from global memory.
 
 pub(crate) mod slide;
 pub(crate) mod tile;
@@ -33,7 +33,7 @@ trait Taps: Copy {
     /// Returns the number of taps.
     fn width(&self) -> u32;
 
-    /// Returns [`RUN`] adjacent results, whose first window starts at element 0.
+    /// Returns [`RUN`] adjacent results. The window of the first result starts at element 0 of `load`.
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize];
 }
 
@@ -83,17 +83,17 @@ impl Taps for Global {
 
     #[inline(always)]
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize] {
-        // SAFETY: `j` is below the number of taps.
+        // SAFETY: `j` is less than the number of taps.
         slide_far(self.0.len(), load, |j| unsafe { self.0.load(j) })
     }
 }
 
-/// Filters the rows of a staged tile: [`TILE`] results in each of `rows` rows of `to`. The first column of results is
-/// column `x0` of a picture of `width` columns.
+/// Filters the rows of a staged tile: writes [`TILE`] results to each of `rows` rows of `to`. The first column of
+/// results is column `x0` of a picture with `width` columns.
 ///
 /// # Safety
 /// - Every thread of the block must call it, after the barrier that follows staging.
-/// - Both tiles must be large enough, and nothing else may access `to` since that barrier.
+/// - Both tiles must be large enough, and nothing else may have accessed `to` since that barrier.
 #[inline(always)]
 unsafe fn filter_rows(
     from: SharedTile,
@@ -102,12 +102,12 @@ unsafe fn filter_rows(
     rows: u32,
     to: SharedTile,
 ) {
-    // Uniform for the block, and almost always true.
+    // The condition is uniform for the block, and almost always true.
     let all_fit = all_fit(x0, TILE, taps.width(), width);
     let mut item = thread::rank();
     while item < rows * (TILE / RUN) {
         let (first, y) = (item / rows * RUN, item % rows);
-        // SAFETY: the tile has the halo.
+        // SAFETY: the tile contains the halo.
         let mut sums = unsafe {
             let line = from.from(first, y);
             taps.run(|i| line.load(i))
@@ -116,14 +116,15 @@ unsafe fn filter_rows(
             clear_unfit(&mut sums, x0 + first, taps.width(), width);
         }
         unroll!(RUN as usize, |i| {
-            // SAFETY: inside the tile; each element has one thread.
+            // SAFETY: the element is inside the tile and has one thread.
             unsafe { to.store(first + i as u32, y, sums[i]) };
         });
         item += BLOCK_THREADS;
     }
 }
 
-/// Clears the results from position `first` on whose windows of `width` are not inside `0..extent`.
+/// Sets results to 0 if their windows of `width` elements are not inside `0..extent`. The first result is at position
+/// `first`.
 #[inline(always)]
 fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent: u32) {
     unroll!(RUN as usize, |i| {
@@ -133,12 +134,12 @@ fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent
     });
 }
 
-/// Filters the columns of a tile into the output: [`TILE`] results in each of `columns` columns, from pixel `(x0, y0)`
-/// on.
+/// Filters the columns of a tile into the output: writes [`TILE`] results to each of `columns` columns. The first
+/// pixel is at `(x0, y0)`.
 ///
 /// # Safety
 /// - Every thread of the block must call it, after the barrier that follows the filling of the tile.
-/// - The tile must contain the halo; no other block may write this part of the output.
+/// - The tile must contain the halo, and no other block may write this part of the output.
 #[inline(always)]
 unsafe fn filter_columns(
     from: SharedTile,
@@ -151,7 +152,7 @@ unsafe fn filter_columns(
     let mut item = thread::rank();
     while item < columns * (TILE / RUN) {
         let (x, first) = (item % columns, item / columns * RUN);
-        // SAFETY: the tile has the halo.
+        // SAFETY: the tile contains the halo.
         let mut sums = unsafe {
             let line = from.from(x, first);
             taps.run(|i| line.load(i * from.pitch()))
@@ -166,25 +167,26 @@ unsafe fn filter_columns(
     }
 }
 
-/// Returns whether a launch has the shape that the host uses: blocks of [`BLOCK`] that each compute `columns`×`rows`
-/// pixels of the output, pictures of one non-empty size, and enough shared memory.
+/// Returns whether a launch has the shape that the host uses: blocks of [`BLOCK`], of which each computes
+/// `columns`×`rows` pixels of the output, pictures of the same size that are not empty, and enough shared memory.
 #[inline(always)]
 fn is_sound(input: View<f32>, out: ViewMut<f32>, [columns, rows]: [u32; 2], elements: u32) -> bool {
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let same = input.width() == out.width() && input.height() == out.height();
-    // Larger block indices would wrap around to other pixels.
+    // For larger block indices, the position of a pixel would wrap around.
     let inside = thread::block_idx_x() < out.width().div_ceil(columns)
         && thread::block_idx_y() < out.height().div_ceil(rows);
     block && same && inside && shared::dynamic_shared_mem::<f32>().len() >= elements
 }
 
-/// Returns whether the shared memory of a pass with `width` taps and `lines` rows or columns cannot overflow.
+/// Returns whether these arguments are in the range in which the size of shared memory does not overflow: a pass with
+/// `width` taps, and `lines` rows or columns per block.
 #[inline(always)]
 fn is_possible(width: u32, lines: u32) -> bool {
     (1..=MAX_LINES).contains(&lines) && width <= MAX_WIDTH
 }
 
-/// The pass along rows, [`TILE`] columns and `lines` rows per block.
+/// Computes the pass along rows. A block computes [`TILE`] columns and `lines` rows.
 #[inline(always)]
 fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let width = taps.width();
@@ -198,7 +200,8 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let staged = SharedTile::new(memory, 0, pitch(columns));
     let filtered = SharedTile::new(memory, lines * pitch(columns), pitch(TILE));
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * lines);
-    // SAFETY: no thread has returned yet; the tiles have room, as just checked, and do not overlap.
+    // SAFETY: all threads of the block reach this code. The tiles fit into shared memory, as just checked, and do not
+    // overlap.
     unsafe {
         staged.stage(input, (x0.wrapping_sub(width / 2), y0), columns, lines);
         thread::sync_threads();
@@ -210,7 +213,7 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
         let mut x = thread::thread_idx_x();
         while x < TILE {
             if out.contains(x0 + x, y0 + y) {
-                // SAFETY: inside both; each pixel has one thread.
+                // SAFETY: the element is inside the tile, and the pixel is inside the output and has one thread.
                 unsafe { out.store(x0 + x, y0 + y, filtered.load(x, y)) };
             }
             x += BLOCK[0];
@@ -219,7 +222,7 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     }
 }
 
-/// The pass along columns, `lines` columns and [`TILE`] rows per block.
+/// Computes the pass along columns. A block computes `lines` columns and [`TILE`] rows.
 #[inline(always)]
 fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let width = taps.width();
@@ -230,7 +233,7 @@ fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>)
     }
     let staged = SharedTile::new(shared::dynamic_shared_mem(), 0, pitch(lines));
     let (x0, y0) = (thread::block_idx_x() * lines, thread::block_idx_y() * TILE);
-    // SAFETY: no thread has returned yet; the tile has room, as just checked.
+    // SAFETY: all threads of the block reach this code. The tile fits into shared memory, as just checked.
     unsafe {
         let origin = (x0, y0.wrapping_sub(width / 2));
         staged.stage(input, origin, lines, with_halo(TILE, width));
@@ -239,7 +242,7 @@ fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>)
     }
 }
 
-/// Both passes, [`TILE`] columns and rows per block.
+/// Computes both passes. A block computes [`TILE`] columns and rows.
 #[inline(always)]
 fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: ViewMut<f32>) {
     let (width, height) = (horizontal.width(), vertical.width());
@@ -251,7 +254,8 @@ fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: View
     let staged = SharedTile::new(memory, 0, pitch(columns));
     let filtered = SharedTile::new(memory, rows * pitch(columns), pitch(TILE));
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * TILE);
-    // SAFETY: no thread has returned yet; the tiles have room, as just checked, and do not overlap.
+    // SAFETY: all threads of the block reach this code. The tiles fit into shared memory, as just checked, and do not
+    // overlap.
     unsafe {
         let origin = (x0.wrapping_sub(width / 2), y0.wrapping_sub(height / 2));
         staged.stage(input, origin, columns, rows);
@@ -262,8 +266,8 @@ fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: View
     }
 }
 
-/// Both derivatives of a smoothed picture, [`TILE`] columns and rows per block: `derive` along one axis and `smooth`
-/// along the other. The picture is staged once.
+/// Computes both derivatives of a smoothed picture, with `derive` along one axis and `smooth` along the other. A block
+/// computes [`TILE`] columns and rows, and stages the picture once.
 #[inline(always)]
 fn gradients(
     input: View<f32>,
@@ -282,7 +286,7 @@ fn gradients(
     let memory = shared::dynamic_shared_mem::<f32>();
     let side = with_halo(TILE, width);
     let filtered = side * pitch(side);
-    // The start of the narrower filter's halo.
+    // Returns the distance from the start of the staged halo to the start of the halo of a filter with `taps` taps.
     let inset = |taps: u32| width / 2 - taps / 2;
     let rows_of = |taps: u32| SharedTile::new(memory, inset(taps), pitch(side));
     let columns_of =
@@ -291,8 +295,8 @@ fn gradients(
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * TILE);
     let origin = (x0.wrapping_sub(width / 2), y0.wrapping_sub(width / 2));
     let columns = (x0, input.width());
-    // SAFETY: no thread has returned yet; the tiles have room, as just checked, and the filtered tile does not overlap
-    // the staged one.
+    // SAFETY: all threads of the block reach this code. The tiles fit into shared memory, as just checked, and the
+    // filtered tile does not overlap the staged one.
     unsafe {
         SharedTile::new(memory, 0, pitch(side)).stage(input, origin, side, side);
         thread::sync_threads();
@@ -306,14 +310,15 @@ fn gradients(
     }
 }
 
-/// Defines the kernels of one pass for one kind of taps.
+/// Defines the kernel of one pass for one kind of taps.
 macro_rules! one_pass {
     ($(#[$doc:meta])* $name:ident, $pass:ident, $argument:ty => $taps:path, $barriers:literal) => {
         $(#[$doc])*
         ///
-        /// Nothing is written if input and output differ in size, shared memory is too small, or blocks are not
-        /// [`BLOCK`].
-        // One block less than for both passes: staging needs more registers for loads in flight.
+        /// Nothing is written if input and output differ in size, `lines` is not from 1 to [`MAX_LINES`], there are
+        /// more than [`MAX_WIDTH`] taps, shared memory is too small, or blocks are not [`BLOCK`].
+        // One block per multiprocessor less than for both passes, because staging needs more registers for loads in
+        // flight.
         #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers))]
         pub fn $name(input: View<f32>, taps: $argument, lines: u32, out: ViewMut<f32>) {
             $pass(input, $taps(taps), lines, out);
@@ -378,10 +383,11 @@ both_passes! {
     convolve_fused_31, Fixed::<31>
 }
 
-/// Both gradients for feature detection, with 7 taps each, whatever widths the arguments state.
+/// Computes both gradients for feature detection. Both filters have 7 taps; the widths in the arguments are ignored.
 ///
-/// `along_x` is `derive` along rows and `smooth` along columns, `along_y` the reverse, identical to the bit with two
-/// fused launches. Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
+/// `along_x` receives the picture after `derive` along rows and `smooth` along columns; `along_y` receives the
+/// reverse. Both are identical to the bit to the results of two fused launches. Nothing is written if sizes differ,
+/// shared memory is too small, or blocks are not [`BLOCK`].
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(4))]
 pub fn convolve_gradients_7(
     input: View<f32>,

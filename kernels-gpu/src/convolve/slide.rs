@@ -3,7 +3,7 @@
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
-/// Calls a macro with the indices of all steps of a window of at most the maximum width.
+/// Calls a macro with the indices of all steps of the widest window.
 macro_rules! all_steps {
     ($step:ident) => {
         $step! {
@@ -14,14 +14,15 @@ macro_rules! all_steps {
     };
 }
 
-/// Maximum window of [`slide`].
+/// The maximum number of elements in a window of [`slide`].
 pub(crate) const MAX_WINDOW: u32 = 63;
 
 /// Returns `R` results whose windows of `width` elements, at most [`MAX_WINDOW`], start at elements 0 to `R − 1`. Each
-/// result folds `add` over its elements in ascending order, starting with `zero`. `add` receives the step.
+/// result folds `add` over its elements in ascending order, starting with `zero`. `add` also receives the index of the
+/// element in its window, which is the step.
 ///
-/// Unrolled over the steps, so everything that depends on a step is known at compile time: taps become constant
-/// operands. If `width` is known at compile time, no branch remains.
+/// The loop over the steps is unrolled, so everything that depends on a step is known at compile time: taps become
+/// constant operands. If `width` is known at compile time, no branch remains.
 #[inline(always)]
 pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     width: u32,
@@ -30,7 +31,7 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     add: impl Fn(A, V, u32) -> A,
 ) -> [A; R] {
     let mut sums = [zero; R];
-    // The elements for the next step, the i-th at i mod R.
+    // The elements for the next step. Element `i` is at index `i % R`.
     let mut window: [V; R] = core::array::from_fn(|i| load(i as u32));
     macro_rules! steps {
         ($($step:literal)*) => {
@@ -53,7 +54,7 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     sums
 }
 
-/// [`slide`] for any width, as a loop.
+/// Filters like [`slide`], in a loop that accepts any width.
 #[inline(always)]
 pub(crate) fn slide_far<const R: usize>(
     width: u32,
@@ -72,7 +73,7 @@ pub(crate) fn slide_far<const R: usize>(
         for result in 0..R - 1 {
             window[result] = window[result + 1];
         }
-        // There is none after the last step.
+        // No element is needed after the last step.
         if step < width {
             window[R - 1] = load(step + R as u32 - 1);
         }
@@ -80,20 +81,21 @@ pub(crate) fn slide_far<const R: usize>(
     sums
 }
 
-/// Returns whether the windows of `width` around `many` elements from `at` on are all inside `0..extent`.
+/// Returns whether the windows of `width` elements around `many` adjacent elements, the first at `at`, are all inside
+/// `0..extent`.
 #[inline(always)]
 pub(crate) fn all_fit(at: u32, many: u32, width: u32, extent: u32) -> bool {
     fits(at, width, extent) && fits(at + many - 1, width, extent)
 }
 
-/// Returns whether a window of `width` around `at` is inside `0..extent`.
+/// Returns whether the window of `width` elements around `at` is inside `0..extent`.
 #[inline(always)]
 pub(crate) fn fits(at: u32, width: u32, extent: u32) -> bool {
     let radius = width / 2;
     at >= radius && at.wrapping_add(radius) < extent
 }
 
-/// Stores results in one column from `(x, y)` on, as far as they are inside the picture.
+/// Stores those results that are inside the picture: one column, from `(x, y)` down.
 ///
 /// # Safety
 /// No other thread may access these pixels.
@@ -103,15 +105,16 @@ pub(crate) unsafe fn store_down<const R: usize>(
     (x, y): (u32, u32),
     results: [f32; R],
 ) {
-    // With a branch for each store, the computation would move into the branches: one chain of additions after the
-    // other.
+    // If each store had its own branch, the compiler would move the computation into the branches. The chains of
+    // additions would then run one after the other.
     if out.contains(x, y + R as u32 - 1) {
-        // SAFETY: the last one is inside, so all are; they belong to this thread, as guaranteed by the caller.
+        // SAFETY: the last pixel is inside, so all pixels are. They belong to this thread, as guaranteed by the
+        // caller.
         unroll!(R, |i| unsafe { out.store(x, y + i as u32, results[i]) });
     } else {
         unroll!(R, |i| {
             if out.contains(x, y + i as u32) {
-                // SAFETY: inside, as just checked; the caller guarantees the rest.
+                // SAFETY: the pixel is inside, as just checked. The caller guarantees the rest.
                 unsafe { out.store(x, y + i as u32, results[i]) };
             }
         });

@@ -1,14 +1,14 @@
 //! Tiles of pictures in shared memory, for sliding windows.
 //!
 //! A thread computes several adjacent results. Their windows share most elements, so each element is read once from
-//! shared memory and kept in registers. Lanes of a warp are perpendicular to the direction of the slide, one row or
-//! column each; with an odd pitch there are no bank conflicts.
+//! shared memory and kept in registers. Each lane of a warp slides along its own row or column. The pitch is odd, so
+//! there are no bank conflicts.
 
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use shared_types::convolve::{BLOCK, BLOCK_THREADS};
 
-/// Rows of `f32` in the block's dynamic shared memory.
+/// A tile of `f32` elements in the block's dynamic shared memory.
 #[derive(Clone, Copy)]
 pub(crate) struct SharedTile {
     memory: Shared<f32>,
@@ -17,12 +17,14 @@ pub(crate) struct SharedTile {
 }
 
 impl SharedTile {
-    /// Creates a tile whose rows are `pitch` elements apart, from element `first` on.
+    /// Creates a tile that starts at element `first` of `memory` and whose rows are `pitch` elements apart.
     #[inline(always)]
     pub(crate) fn new(memory: Shared<f32>, first: u32, pitch: u32) -> Self {
         Self { memory, first, pitch }
     }
 
+    /// Returns element `(x, y)`.
+    ///
     /// # Safety
     /// The element must exist, and no thread may write it without a barrier in between.
     #[inline(always)]
@@ -31,7 +33,7 @@ impl SharedTile {
         unsafe { self.memory.load(self.first + y * self.pitch + x) }
     }
 
-    /// Returns the elements from `(x, y)` on, in memory order.
+    /// Returns the shared memory from element `(x, y)` on.
     ///
     /// # Safety
     /// The element must exist.
@@ -41,12 +43,14 @@ impl SharedTile {
         unsafe { self.memory.tail(self.first + y * self.pitch + x) }
     }
 
-    /// Returns the number of elements from one row to the next.
+    /// Returns the number of elements between the starts of two adjacent rows.
     #[inline(always)]
     pub(crate) fn pitch(&self) -> u32 {
         self.pitch
     }
 
+    /// Stores element `(x, y)`.
+    ///
     /// # Safety
     /// The element must exist, and no other thread may access it without a barrier in between.
     #[inline(always)]
@@ -55,13 +59,13 @@ impl SharedTile {
         unsafe { self.memory.store(self.first + y * self.pitch + x, value) };
     }
 
-    /// Copies `columns`×`rows` pixels from `(x0, y0)` on, which may wrap below 0, into the tile; pixels outside the
-    /// picture become 0.
+    /// Copies `columns`×`rows` pixels of a picture into the tile, starting at `(x0, y0)`. These coordinates may have
+    /// wrapped below 0. Pixels outside the picture become 0.
     ///
     /// # Safety
-    /// - Every thread of the block must call it, [`BLOCK`] of them.
-    /// - The tile must be large enough, nothing else may access it since the last barrier, and the picture must not be
-    ///   empty.
+    /// - Every thread of the block must call it, and the block must be [`BLOCK`].
+    /// - The tile must be large enough, and nothing else may have accessed it since the last barrier.
+    /// - The picture must not be empty.
     #[inline(always)]
     pub(crate) unsafe fn stage(
         &self,
@@ -70,16 +74,16 @@ impl SharedTile {
         columns: u32,
         rows: u32,
     ) {
-        // Starts at a column that is a multiple of four, also if `x0` wrapped.
+        // The number of columns from the last multiple of four to `x0`. It is also right if `x0` wrapped.
         let lead = x0 % 4;
         let fours = (lead + columns).div_ceil(4);
         let lies_inside =
             |first: u32, many: u32, extent: u32| first <= extent && many <= extent - first;
         let inside = lies_inside(x0 - lead, 4 * fours, picture.width())
             && lies_inside(y0, rows, picture.height());
-        // SAFETY: the fours are inside and aligned, as just checked; the caller guarantees the rest.
+        // SAFETY: in the first case, all groups of four pixels are inside and aligned. The caller guarantees the rest.
         unsafe {
-            // The branch is uniform for the block, and almost always the first.
+            // The branch is uniform for the block, and almost always takes the first case.
             if inside && picture.is_aligned(16) {
                 self.stage_fours(picture, (x0 - lead, y0), lead, columns, rows);
             } else {
@@ -88,13 +92,13 @@ impl SharedTile {
         }
     }
 
-    /// Copies four pixels per load, except the first `lead` columns.
+    /// Copies with loads of four pixels, starting at `(x0, y0)`. Leaves out the first `lead` columns.
     ///
     /// # Safety
-    /// - As for `stage`.
-    /// - `x0` must be a multiple of four, and `lead` less than four.
-    /// - All fours that contain one of these pixels must be inside the picture, whose rows must start at multiples of
-    ///   16 bytes.
+    /// - The conditions of `stage` apply.
+    /// - `x0` must be a multiple of four, and `lead` must be less than four.
+    /// - All groups of four that contain one of these pixels must be inside the picture, whose rows must start at
+    ///   multiples of 16 bytes.
     #[inline(always)]
     unsafe fn stage_fours(
         &self,
@@ -108,21 +112,23 @@ impl SharedTile {
         #[repr(C, align(16))]
         struct Four([f32; 4]);
 
-        /// The number of fours that a thread loads before it stores the first: enough for 31 taps.
+        /// The number of loads that a thread issues before it stores the first result: enough for the whole tile with
+        /// 31 taps.
         const DEPTH: usize = 9;
 
         let fours = (lead + columns).div_ceil(4);
         let many = fours * rows;
         let mut item = thread::rank();
         while item < many {
-            // Indices beyond the last four repeat it.
+            // Indices beyond the last group of four repeat it.
             let place = |i: u32| {
                 let item = (item + i * BLOCK_THREADS).min(many - 1);
                 (item % fours * 4, item / fours)
             };
             let load = |i: u32| {
                 let (x, y) = place(i);
-                // SAFETY: inside and aligned, as guaranteed by the caller: `x` is a multiple of four, too.
+                // SAFETY: the group is inside the picture and aligned, as guaranteed by the caller; `x` is a multiple
+                // of four, too.
                 unsafe { picture.load_wide(x0 + x, y0 + y) }
             };
             let store = |i: u32, Four(values): Four| {
@@ -131,13 +137,13 @@ impl SharedTile {
                     unroll!(4, |c| {
                         let column = (x + c as u32).wrapping_sub(lead);
                         if column < columns {
-                            // SAFETY: inside the tile; each element has one thread.
+                            // SAFETY: the element is inside the tile and has one thread.
                             unsafe { self.store(column, y, values[c]) };
                         }
                     });
                 }
             };
-            // All in flight at once. If the filter's width is known, the unused ones disappear.
+            // All loads are in flight at once. If the filter's width is known at compile time, unused loads disappear.
             let mut values = [load(0); DEPTH];
             unroll!(DEPTH, |i| values[i] = load(i as u32));
             unroll!(DEPTH, |i| store(i as u32, values[i]));
@@ -151,7 +157,7 @@ impl SharedTile {
     /// The same as for `stage`.
     #[inline(always)]
     unsafe fn stage_each(&self, picture: View<f32>, (x0, y0): (u32, u32), columns: u32, rows: u32) {
-        /// The number of rows that a thread has in flight.
+        /// The number of rows that a thread loads before it stores the first.
         const DEPTH: u32 = 4;
         let mut y = thread::thread_idx_y();
         while y < rows {
@@ -160,15 +166,15 @@ impl SharedTile {
                 let load = |i: u32| {
                     let (px, py) = (x0.wrapping_add(x), y0.wrapping_add(y + i * BLOCK[1]));
                     let inside = picture.contains(px, py) && y + i * BLOCK[1] < rows;
-                    // Loaded unconditionally: a load inside a branch would wait for those before it.
+                    // Loads unconditionally, because a load inside a branch would wait for those before it.
                     let (px, py) = if inside { (px, py) } else { (0, 0) };
-                    // SAFETY: inside, or the first pixel of a picture that is not empty.
+                    // SAFETY: the pixel is inside, or it is the first pixel of a picture that is not empty.
                     let value = unsafe { picture.load(px, py) };
                     if inside { value } else { 0.0 }
                 };
                 let store = |i: u32, value: f32| {
                     if y + i * BLOCK[1] < rows {
-                        // SAFETY: inside the tile; each element has one thread.
+                        // SAFETY: the element is inside the tile and has one thread.
                         unsafe { self.store(x, y + i * BLOCK[1], value) };
                     }
                 };

@@ -2,7 +2,7 @@
 //!
 //! A kernel is generic over its input ([`Sampler2d`]) and its output ([`Target`]), so every combination of formats
 //! shares one kernel body and converts colours in registers. Levels range from 0 to 255, or from 0 to 1 if a texture
-//! returns fractions. Y'CbCr levels that encode no R'G'B' colour exceed that range.
+//! returns fractions. A Y'CbCr value outside the R'G'B' range converts to levels outside that range.
 
 mod pack;
 mod sampler;

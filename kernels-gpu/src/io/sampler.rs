@@ -1,7 +1,7 @@
 //! Input pictures in RGBA and NV12, sampled as R'G'B' levels.
 //!
-//! Levels range from 0 to 255, or from 0 to 1 if a texture returns fractions, for every format. Y'CbCr levels that
-//! encode no R'G'B' colour exceed that range.
+//! Levels range from 0 to 255, or from 0 to 1 if a texture returns fractions, for every format. A Y'CbCr value outside
+//! the R'G'B' range converts to levels outside that range.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
@@ -10,7 +10,7 @@ use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::yuv::YuvToRgb;
 use shared_types::{Chroma, Rgba8};
 
-/// A camera picture.
+/// An input picture that kernels sample as R'G'B' levels.
 pub(crate) trait Sampler2d: Copy {
     /// The sample value of white: 255, or 1 for fractions.
     const WHITE: f32;
@@ -19,7 +19,7 @@ pub(crate) trait Sampler2d: Copy {
     /// textures, which saves an addition per sample.
     const MIDDLE: f32;
 
-    /// Columns and rows.
+    /// Returns the number of columns and rows.
     fn size(&self) -> UVec2;
 
     /// Returns whether all planes have matching sizes.
@@ -31,24 +31,25 @@ pub(crate) trait Sampler2d: Copy {
     /// The caller must ensure that the picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        const { assert!(Self::MIDDLE > 0.0, "what is no texture has its own") };
+        const { assert!(Self::MIDDLE > 0.0, "a picture that is not a texture must define `sample`") };
         // SAFETY: guaranteed by the caller.
         unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
     }
 
-    /// Samples at any position, with pixel centres counted from [`MIDDLE`](Self::MIDDLE). Positions outside return the
-    /// edge.
+    /// Samples at any position; the centre of the first pixel is at [`MIDDLE`](Self::MIDDLE). A position outside the
+    /// picture is clamped to its edge.
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole and not empty.
     #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
-        const { assert!(Self::MIDDLE == 0.0, "a texture has its own, which takes any place") };
+        const { assert!(Self::MIDDLE == 0.0, "a texture must define `sample_near`") };
         let size = self.size().as_vec2();
-        // Clamps to just inside the picture, because chroma extends beyond the last pixel's centre. NaN becomes 0.
+        // Clamps to just below the size instead of the last pixel's centre, because chroma may extend beyond that
+        // centre. NaN becomes 0.
         let (u, v) =
             (place.x.max(0.0).min(size.x.next_down()), place.y.max(0.0).min(size.y.next_down()));
-        // SAFETY: inside the picture, which is whole.
+        // SAFETY: the position is clamped to the picture, which is whole, as guaranteed by the caller.
         unsafe { self.sample(u, v, decode) }
     }
 }
@@ -90,9 +91,10 @@ impl Sampler2d for Nv12 {
 
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        // A chroma sample lies in the middle of its four pixels.
+        // A chroma sample is at the centre of its four pixels.
         let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
-        // SAFETY: guaranteed by the caller; half a coordinate of the picture is a coordinate of its chroma.
+        // SAFETY: the caller guarantees that `(u, v)` is inside the picture. Then half of it is inside the chroma
+        // plane.
         unsafe {
             let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
             let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());
@@ -138,17 +140,17 @@ impl Sampler2d for Nv12Texture {
     #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         let y = self.y.read(place.x, place.y).x;
-        // A chroma sample lies in the middle of its four pixels.
+        // A chroma sample is at the centre of its four pixels, so its texture coordinates are half of theirs.
         let chroma = self.uv.read(place.x * 0.5, place.y * 0.5).truncate();
         let in_fractions = YuvToRgb { black: decode.black * (1.0 / 255.0), ..*decode };
         to_rgb(&in_fractions, y, chroma - 128.0 / 255.0)
     }
 }
 
-/// Samples a plane of numbers bilinearly, like [`Sampler2d::sample`].
+/// Samples a plane of `f32` numbers bilinearly, like [`Sampler2d::sample`].
 ///
 /// # Safety
-/// The caller must ensure that `place` is not below 0 and less than the plane's size.
+/// The caller must ensure that both coordinates of `place` are at least 0 and less than the plane's size.
 #[inline(always)]
 pub(crate) unsafe fn sample_plane(plane: &View<f32>, place: Vec2) -> f32 {
     let number = |value: f32| vec3(value, 0.0, 0.0);
@@ -156,7 +158,7 @@ pub(crate) unsafe fn sample_plane(plane: &View<f32>, place: Vec2) -> f32 {
     unsafe { Corners::around(place.x, place.y, plane.width(), plane.height()).mix(plane, number).x }
 }
 
-/// The four pixels around a position, and its distance from them.
+/// The four pixels around a position, and the offset `(a, b)` of the position from the first of them.
 struct Corners {
     x: [u32; 2],
     y: [u32; 2],
@@ -165,12 +167,14 @@ struct Corners {
 }
 
 impl Corners {
+    /// Returns the pixels around `(u, v)` in a picture of this size.
+    ///
     /// # Safety
     /// The caller must ensure `0 ≤ u < width` and `0 ≤ v < height`.
     #[inline(always)]
     unsafe fn around(u: f32, v: f32, width: u32, height: u32) -> Self {
         let (fu, fv) = (u.floor(), v.floor());
-        // SAFETY: coordinates of a picture fit.
+        // SAFETY: both are at least 0 and less than the picture's size, so they fit into a `u32`.
         let (x, y) = unsafe { (fu.to_int_unchecked::<u32>(), fv.to_int_unchecked::<u32>()) };
         Self {
             x: [x, (x + 1).min(width - 1)],
@@ -180,12 +184,14 @@ impl Corners {
         }
     }
 
+    /// Interpolates between the four pixels, which `levels` converts.
+    ///
     /// # Safety
-    /// The caller must ensure that the corners belong to a picture of `view`'s size.
+    /// The caller must ensure that the corners were computed for a picture of `view`'s size.
     #[inline(always)]
     unsafe fn mix<T: bytemuck::Pod>(&self, view: &View<T>, levels: impl Fn(T) -> Vec3) -> Vec3 {
         let ([x0, x1], [y0, y1]) = (self.x, self.y);
-        // SAFETY: inside the picture.
+        // SAFETY: all four pixels are inside the picture.
         let [p00, p10, p01, p11] =
             unsafe { [view.load(x0, y0), view.load(x1, y0), view.load(x0, y1), view.load(x1, y1)] };
         let top = lerp(levels(p00), levels(p10), self.a);
@@ -218,7 +224,7 @@ fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
     vec3(d.x.mul_add(t, a.x), d.y.mul_add(t, a.y), d.z.mul_add(t, a.z))
 }
 
-/// Decodes the levels of a stored pixel.
+/// Converts a stored Y'CbCr pixel to R'G'B' levels.
 #[inline(always)]
 pub(crate) fn yuv_levels(y: u8, chroma: Chroma, decode: &YuvToRgb) -> Vec3 {
     to_rgb(decode, y.into(), differences(chroma))

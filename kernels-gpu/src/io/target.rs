@@ -12,55 +12,56 @@ use shared_types::nv12::Nv12Mut;
 use shared_types::yuv::RgbToYuv;
 use shared_types::{Chroma, Rgba8};
 
-/// An output picture, written in cells of [`CELL`](Self::CELL)² pixels, with four or eight pixels per call.
+/// An output picture. It consists of cells of [`CELL`](Self::CELL)² pixels: single pixels in RGBA, and 2×2 pixels that
+/// share a chroma sample in NV12.
 pub(crate) trait Target: Copy {
-    /// Side length of a cell in pixels.
+    /// The side of a cell in pixels.
     const CELL: u32;
 
-    /// Columns.
+    /// Returns the number of columns.
     fn width(&self) -> u32;
 
-    /// Rows.
+    /// Returns the number of rows.
     fn height(&self) -> u32;
 
     /// Returns whether all planes have matching sizes; see [`Sampler2d::is_whole`].
     fn is_whole(&self) -> bool;
 
-    /// Writes the cell that starts at `(x, y)`, whose pixels have the levels `colour(x, y)`, rounded once. Pixels
-    /// beyond the edge of the panorama repeat the last ones.
+    /// Writes the cell that starts at `(x, y)`. `colour` returns the levels of a pixel, which are rounded once. For
+    /// pixels beyond the edge of the panorama, chroma repeats the last ones inside.
     ///
     /// # Safety
     /// - The panorama must be whole, and the first pixel of the cell inside.
     /// - No other thread may write the cell.
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv);
 
-    /// Columns and rows of the pixels of [`store_four`](Self::store_four).
+    /// Columns and rows that [`store_four`](Self::store_four) writes.
     const FOUR: UVec2;
 
-    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row by row, with these colours from 0 to 1, rounded once.
-    /// Pixels beyond the edge of the panorama are ignored: chroma repeats the last ones. If `flip` is set, the pixels
-    /// are written to their positions after a rotation by 180°.
+    /// Writes [`FOUR`](Self::FOUR) pixels, the first one at `(x, y)`. `colours` are from 0 to 1, row by row, and are
+    /// rounded once. Colours beyond the edge of the panorama are ignored: there, chroma repeats the last ones inside.
+    /// If `flip` is set, each pixel is written to its position after a rotation of the panorama by 180°.
     ///
     /// # Safety
     /// - The panorama must be whole, and `(x, y)` inside and a multiple of [`CELL`](Self::CELL).
     /// - No other thread may write these pixels.
-    /// - A flipped panorama must have a multiple of [`CELL`](Self::CELL) in columns and rows.
+    /// - The width and height of a flipped panorama must be multiples of [`CELL`](Self::CELL).
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool);
 
-    /// Columns and rows of the pixels of [`store_eight`](Self::store_eight): two fours, side by side or one above the
-    /// other.
+    /// Columns and rows that [`store_eight`](Self::store_eight) writes: two blocks of [`FOUR`](Self::FOUR), side by
+    /// side or one above the other.
     const EIGHT: UVec2;
 
-    /// Returns the offset of the `i`-th pixel from the first one, in the order of two
-    /// [`store_four`](Self::store_four).
+    /// Returns the offset of the `i`-th of eight pixels from the first one, in the order of two
+    /// [`store_four`](Self::store_four) calls.
     #[inline(always)]
     fn of_eight(i: u32) -> UVec2 {
         let second = if i < 4 { UVec2::ZERO } else { Self::EIGHT - Self::FOUR };
         second + uvec2(i % Self::FOUR.x, i % 4 / Self::FOUR.x)
     }
 
-    /// Writes two fours like [`store_four`](Self::store_four). NV12 fours side by side become one store if rows start
-    /// at a multiple of four bytes.
+    /// Writes [`EIGHT`](Self::EIGHT) pixels like two [`store_four`](Self::store_four) calls. In NV12, four adjacent
+    /// bytes become one store if rows start at multiples of four bytes.
     ///
     /// # Safety
     /// The same as for [`store_four`](Self::store_four), and `x` and `y` must be multiples of [`EIGHT`](Self::EIGHT).
@@ -122,7 +123,7 @@ impl Target for ViewMut<Rgba8> {
     }
 }
 
-/// Stores opaque pixels in one column from `(x, y)` on, as far as they are inside the panorama.
+/// Stores the pixels of one column that are inside the panorama, opaque, from `(x, y)` down.
 ///
 /// # Safety
 /// The same as for [`Target::store_four`].
@@ -142,12 +143,12 @@ pub(super) unsafe fn store_down<const N: usize>(
         if flip { height - 1 - y } else { y }
     };
     if y + (N as u32 - 1) < height {
-        // SAFETY: the last one is inside, so all are; the caller guarantees the rest.
+        // SAFETY: the last pixel is inside, so all pixels are. The caller guarantees the rest.
         unroll!(N, |i| unsafe { out.store(x, row(i), pixels[i]) });
     } else {
         unroll!(N, |i| {
             if y + (i as u32) < height {
-                // SAFETY: inside; the caller guarantees the rest.
+                // SAFETY: the pixel is inside, as just checked. The caller guarantees the rest.
                 unsafe { out.store(x, row(i), pixels[i]) };
             }
         });
@@ -184,7 +185,7 @@ impl Target for Nv12Mut {
             sum += colour;
             if self.y.contains(x, y) {
                 let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
-                // SAFETY: inside, as just checked; the caller guarantees the rest.
+                // SAFETY: the pixel is inside, as just checked. The caller guarantees the rest.
                 unsafe { self.y.store(x, y, luma) };
             }
         }
@@ -204,8 +205,8 @@ impl Target for Nv12Mut {
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(2) && self.uv.is_aligned(2);
-        // SAFETY: inside, as checked; two neighbours are stored as one if both start at an even byte. The caller
-        // guarantees the rest.
+        // SAFETY: all four pixels are inside, as checked before the first store. Two neighbours are stored at once
+        // only if rows start at even addresses; `x` is even. The caller guarantees the rest.
         unsafe {
             if !wide || x + 1 >= width || y + 1 >= height {
                 return store_bytes(self, x, y, colours, encode, flip);
@@ -233,9 +234,9 @@ impl Target for Nv12Mut {
     ) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(4) && self.uv.is_aligned(4) && (!flip || width % 4 == 0);
-        // SAFETY: inside, as checked. Four neighbours are stored as one if rows start at a multiple of four bytes; the
-        // caller guarantees that the first column is such a multiple, also after a flip. The caller guarantees the
-        // rest.
+        // SAFETY: all eight pixels are inside, as checked before the first store. Four neighbours are stored at once
+        // only if rows start at multiples of four bytes. The caller guarantees that `x` is a multiple of four. It
+        // remains one after a flip, because the width is then a multiple of four, too. The caller guarantees the rest.
         unsafe {
             if !wide || x + 3 >= width || y + 1 >= height {
                 store_bytes(self, x, y, first, encode, flip);
@@ -273,7 +274,7 @@ pub(super) unsafe fn store_bytes(
     flip: bool,
 ) {
     let (width, height) = (out.y.width(), out.y.height());
-    // Pixels beyond the edge repeat the last ones.
+    // Colours beyond the edge repeat the last ones inside.
     if x + 1 >= width {
         [colours[1], colours[3]] = [colours[0], colours[2]];
     }
@@ -281,7 +282,8 @@ pub(super) unsafe fn store_bytes(
         [colours[2], colours[3]] = [colours[0], colours[1]];
     }
     let (levels, [u, v]) = yuv_of_four(colours, encode);
-    // SAFETY: inside, as checked or guaranteed by the caller; the whole chroma plane has a sample for every cell.
+    // SAFETY: each pixel is inside, as checked before its store. The chroma plane is whole, so it has a sample for
+    // every cell. The caller guarantees the rest.
     unsafe {
         unroll!(4, |i| {
             let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);

@@ -1,18 +1,19 @@
 //! Seam: a path through the overlap where one camera ends and the other begins, so that nothing appears twice.
 //!
-//! The seam works on a grid of cells over the overlap's box. Once per warp, [`seam_cells`] determines the cameras that
-//! see each cell, and [`seam_sides`] the cost of ending a camera at the edge of its picture. For each analysed pair of
-//! frames, [`seam_difference_rgba8`] or [`seam_difference_nv12`] compares the cameras after the colour correction of
-//! the stitch, [`seam_cost`] turns the difference into costs, and [`seam_path`] finds the cheapest path.
-//! [`seam_weights`] turns paths into weights for any stitch.
+//! The seam works on a grid of cells over the overlap's bounding box. Once per warp, [`seam_cells`] determines the
+//! cameras that see each cell, and [`seam_sides`] determines the cost of ending a camera at the edge of its picture.
+//! For each analysed pair of frames, [`seam_difference_rgba8`] or [`seam_difference_nv12`] compares the cameras after
+//! the colour correction of the stitch, [`seam_cost`] turns the difference into costs, and [`seam_path`] finds the
+//! cheapest path. [`seam_weights`] turns paths into weights for any stitch.
 //!
-//! The cost of a path is the cost of a labelling: each cell that both cameras see shows the near camera before the
-//! path and the far one after it. Two adjacent cells of this kind with different labels cost the sum of their costs. A
-//! cell next to one that only the other camera sees costs a breach. So a path may be anything from straight to almost
-//! parallel to the rows, and the overlap may have any outline.
+//! A path assigns a camera to each cell that both cameras see: the near camera before the path, the far one after it.
+//! Its cost is the cost of this assignment. Two adjacent cells of this kind with different cameras cost the sum of
+//! their costs. A cell next to one that only the other camera sees costs a breach. So a path may be anything from
+//! straight to almost parallel to the rows, and the overlap may have any outline.
 //!
-//! Not here: the decision to move to a better path. Costs are integers, so a search gives the same result on every
-//! run, on CPU and GPU. The costs themselves may differ by one between CPU and GPU, because powers do.
+//! The host decides whether to move to a better path. Costs are integers, so a search gives the same result on every
+//! run, on CPU and GPU. The costs themselves may differ by one unit between CPU and GPU, because the results of powers
+//! differ.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec2};
@@ -36,7 +37,7 @@ use crate::io::Sampler2d;
 use crate::warp::camera::SourceLookup;
 use crate::warp::edge_distance;
 
-/// Both cameras' planes.
+/// The planes and picture sizes of both cameras.
 struct Cameras {
     left: SourceLookup,
     right: SourceLookup,
@@ -52,7 +53,7 @@ enum Seen {
 }
 
 impl Cameras {
-    /// Creates the lookup for these planes and picture sizes: left, right.
+    /// Creates the lookup from these planes and picture sizes, left camera first.
     #[inline(always)]
     fn new([left, right]: [CameraPlanes; 2], sizes: [UVec2; 2]) -> Self {
         Self {
@@ -61,6 +62,7 @@ impl Cameras {
         }
     }
 
+    /// Returns the cameras that contribute at panorama pixel `at`.
     #[inline(always)]
     fn seen(&self, at: UVec2) -> Seen {
         let left = self.left.source(at.x, at.y, MIN_WEIGHT);
@@ -74,7 +76,8 @@ impl Cameras {
     }
 
     /// Returns the share of each camera at a pixel: the smaller of its share of the weights and its share of the
-    /// distances from the picture edges. 0 at the edge, half in the middle of the overlap.
+    /// distances from the picture edges. The share is 0 at the edge of the camera's picture, and 1/2 in the middle of
+    /// the overlap.
     #[inline(always)]
     fn shares(&self, [left, right]: [(Vec2, f32); 2]) -> Vec2 {
         let distance =
@@ -92,10 +95,11 @@ fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
     (min, (min + grid.cell).min(grid.max))
 }
 
-/// Writes for each cell the cameras that see it ([`Sees`]), and its extra costs: up to [`ASIDE`] away from the
+/// Writes for each cell the cameras that see it ([`Sees`]), and its additional costs: up to [`ASIDE`] away from the
 /// overlap's middle, and up to [`MARGIN`] near the edge of a picture.
 ///
-/// `left` and `right` are the sizes of the pictures. `out` has the grid's cells, columns across and rows along.
+/// `left` and `right` are the sizes of the pictures. `out` has an element per cell of the grid, with columns across
+/// the seam and rows along it.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_cells(
     planes_left: CameraPlanes,
@@ -134,14 +138,15 @@ pub fn seam_cells(
     let bound = 1.0 - (FREEDOM * share).min(1.0);
     let aside = 1.0 - 2.0 * share;
     let margin = (bound * MARGIN as f32 + aside * ASIDE as f32) as u32;
-    // SAFETY: inside, as just checked; each cell has one thread.
+    // SAFETY: the cell is inside `out`, as checked above, and has one thread.
     unsafe { out.store(cell.x, cell.y, sees | margin << Sees::COST) };
 }
 
 /// Writes the cost of breaches for each position at which a path may cross a row of cells, one thread per row.
 ///
-/// A cell that both cameras see costs a breach if only the other camera sees it, and one for each of its four
-/// neighbours that only the other camera sees. `out` has one column more than `cells`.
+/// Each cell that both cameras see shows one of them. It costs a breach if it contains a pixel that only the other
+/// camera sees, and another for each of its four neighbours that only the other camera sees. `out` has one column more
+/// than `cells`.
 #[kernel(launch_bounds(BLOCK_THREADS), dims(1))]
 pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
     let y = thread::index_1d();
@@ -150,10 +155,10 @@ pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
         return;
     }
     let cell = |x: u32, y: u32| {
-        // SAFETY: inside, as just checked. Outside the box no camera is alone.
+        // SAFETY: the cell is inside `cells`, as just checked. Outside the grid, no camera sees a pixel.
         if cells.contains(x, y) { unsafe { cells.load(x, y) } } else { 0 }
     };
-    // The number of cells at `(x, y)` and beside it that only the camera of `bit` sees.
+    // Returns the breaches of cell `(x, y)`, caused by the camera of `bit`, if the cell shows the other camera.
     let alone = |x: u32, y: u32, bit: u32| {
         let here = cell(x, y);
         if here & Sees::BOTH == 0 {
@@ -178,26 +183,27 @@ pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
     }
     let mut x = 0;
     loop {
-        // SAFETY: `x` is at most `across`, and `out` has one more column; the row belongs to this thread.
+        // SAFETY: `x` is at most `across`, and `out` has one column more than that. The row belongs to this thread.
         unsafe { out.store(x, y, (BREACH * breaches).min(MOST)) };
         if x == across {
             return;
         }
-        // From now on the cell shows the near camera.
+        // For all further positions, cell `x` shows the near camera.
         breaches += alone(x, y, Sees::FAR);
         breaches -= alone(x, y, Sees::NEAR);
         x += 1;
     }
 }
 
-/// Defines the comparison for one format.
+/// Defines the comparison for one picture format.
 macro_rules! seam_difference {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
         ///
-        /// Writes the mean difference of the cell's pixels that both cameras see, in levels 0 to 255, corrected with
-        /// gains and fast gammas; zero if there are none, and in the fourth number. Nothing is written if the chroma
-        /// plane of an NV12 picture is not half the size of its luma plane. `out` has the grid's cells.
+        /// Writes for each cell the mean difference over its pixels that both cameras see, in levels 0 to 255 of red,
+        /// green and blue after correction with gains and fast gammas. It is 0 if there are no such pixels. The fourth
+        /// number is always 0. Nothing is written if the chroma plane of an NV12 picture is not half the size of its
+        /// luma plane. `out` has an element per cell of the grid.
         #[kernel(launch_bounds(BLOCK_THREADS, 2))]
         pub fn $name(
             left: $picture,
@@ -218,11 +224,11 @@ macro_rules! seam_difference {
 }
 
 seam_difference! {
-    /// Left minus right camera in each cell, for two RGBA pictures.
+    /// Subtracts the right camera from the left one in each cell, for two RGBA pictures.
     seam_difference_rgba8, View<Rgba8>
 }
 seam_difference! {
-    /// Left minus right camera in each cell, for two NV12 pictures.
+    /// Subtracts the right camera from the left one in each cell, for two NV12 pictures.
     seam_difference_nv12, Nv12
 }
 
@@ -246,7 +252,7 @@ fn difference<P: Sampler2d>(
         let mut x = min.x;
         while x < max.x {
             if let Seen::Both([(l, _), (r, _)]) = cameras.seen(uvec2(x, y)) {
-                // SAFETY: the pictures are whole, as the kernel has checked, and both places are inside.
+                // SAFETY: the pictures are whole, as the kernel has checked, and both positions are inside.
                 let (l, r) = unsafe {
                     (left.sample(l.x, l.y, &look.decode), right.sample(r.x, r.y, &look.decode))
                 };
@@ -258,17 +264,17 @@ fn difference<P: Sampler2d>(
         y += 1;
     }
     let mean = sum * (255.0 / count.max(1.0));
-    // SAFETY: inside, as just checked; each cell has one thread.
+    // SAFETY: the cell is inside `out`, as checked above, and has one thread.
     unsafe { out.store(cell.x, cell.y, mean.extend(0.0)) };
 }
 
-/// Writes the cost of each cell: 0 unless both cameras see it; otherwise [`BASE`], the extra cost near the edge of a
-/// picture, and [`PER_LEVEL`] times the difference above [`NOISE`].
+/// Writes the cost of each cell: 0 unless both cameras see it; otherwise the sum of [`BASE`], the additional cost near
+/// the edge of a picture, and [`PER_LEVEL`] times the difference above [`NOISE`].
 ///
-/// The difference is that of the colours, plus half of the difference of their slopes to the right and down, so an
-/// edge in only one camera is expensive. Each is the mean of the channels. It is smoothed over 3×3 cells with weights
-/// 1 2 1, and over as many cells `reach` cells apart, so a path keeps half a feather away from differences. All images
-/// have one size.
+/// The difference is the mean over the channels of the colour difference, plus half of the mean change of the colour
+/// difference to the next cell on the right and below. So an edge in only one camera is expensive. The difference is
+/// smoothed with weights 1 2 1 along each axis, over 3×3 adjacent cells and over 3×3 cells that are `reach` cells
+/// apart, so a path keeps half a feather away from differences. All images have the same size.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
     let at = thread::index_2d();
@@ -280,7 +286,7 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         if !cells.contains(x, y) {
             return None;
         }
-        // SAFETY: inside, as just checked; both have the same size.
+        // SAFETY: the cell is inside both images, which have the same size.
         let (sees, levels) = unsafe { (cells.load(x, y), difference.load(x, y)) };
         (sees & Sees::BOTH != 0).then(|| levels.truncate())
     };
@@ -290,7 +296,7 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         let slope = |next: Option<Vec3>| next.map_or(0.0, |next| strength(next - here));
         Some(strength(here) + 0.5 * (slope(load(x + 1, y)) + slope(load(x, y + 1))))
     };
-    // SAFETY: inside, as just checked.
+    // SAFETY: the cell is inside `cells`, as checked above.
     let here = unsafe { cells.load(at.x, at.y) };
     let mut cost = 0;
     if here & Sees::BOTH != 0 {
@@ -298,7 +304,7 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         for i in 0..18 {
             let (dx, dy, apart) = (i % 3, i / 3 % 3, if i < 9 { 1 } else { reach });
             let weight = (if dx == 1 { 2.0 } else { 1.0 }) * (if dy == 1 { 2.0 } else { 1.0 });
-            // A wrapped index is outside every grid.
+            // A wrapped coordinate is outside every grid.
             let x = (at.x + dx * apart).wrapping_sub(apart);
             let y = (at.y + dy * apart).wrapping_sub(apart);
             if let Some(levels) = single(x, y) {
@@ -309,6 +315,6 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         let levels = (sum / weights - NOISE).clamp(0.0, LARGEST);
         cost = BASE + (here >> Sees::COST) + (levels * PER_LEVEL as f32).round_ties_even() as u32;
     }
-    // SAFETY: inside, as just checked; each cell has one thread.
+    // SAFETY: the cell is inside `out`, as checked above, and has one thread.
     unsafe { out.store(at.x, at.y, cost) };
 }

@@ -3,13 +3,14 @@
 use cuda_std::prelude::*;
 use shared_types::seam::{BIAS, BIAS_CELLS, MOST, PLACES, STEP, SeamCosts};
 
-/// Returns the cost of two neighbours with different labels; 0 unless both cameras see both cells.
+/// Returns the cost of showing different cameras in two adjacent cells with costs `a` and `b`; 0 unless both cameras
+/// see both cells.
 #[inline(always)]
 fn between(a: u32, b: u32) -> u32 {
     if a != 0 && b != 0 { a + b } else { 0 }
 }
 
-/// The costs that a path is made of.
+/// The costs of all paths: of the cells (`cost`), and of the breaches for each position in a row (`sides`).
 #[derive(Clone, Copy)]
 struct Cells {
     cost: View<u32>,
@@ -17,8 +18,8 @@ struct Cells {
 }
 
 impl Cells {
-    /// Returns the number of positions of a path and the number of rows, or `None` if the images do not match or there
-    /// are more than [`PLACES`] positions.
+    /// Returns the number of positions in a row and the number of rows. Returns `None` if the sizes of the images do
+    /// not match, there are no rows, or there are more than [`PLACES`] positions.
     #[inline(always)]
     fn size(&self) -> Option<(u32, u32)> {
         let (places, along) = (self.cost.width() + 1, self.cost.height());
@@ -29,14 +30,15 @@ impl Cells {
     /// Returns the cost of a cell; 0 outside the grid.
     #[inline(always)]
     fn cell(&self, x: u32, y: u32) -> u32 {
-        // SAFETY: inside, as just checked.
+        // SAFETY: the cell is inside the grid, as just checked.
         if self.cost.contains(x, y) { unsafe { self.cost.load(x, y) } } else { 0 }
     }
 
-    /// Returns the cost of row `y` of a path that crosses it at `at`, and the row before at `from`; and its breaches.
+    /// Returns the cost of row `y` for a path that crosses this row at `at` and the previous row at `from`; and the
+    /// cost of the row's breaches alone.
     ///
     /// # Safety
-    /// `sides` must have `(at, y)`.
+    /// Position `(at, y)` of `sides` must exist.
     #[inline(always)]
     unsafe fn row(&self, y: u32, at: u32, from: u32) -> (u32, u32) {
         // SAFETY: guaranteed by the caller.
@@ -52,14 +54,15 @@ impl Cells {
     }
 }
 
-/// The last row of the search, in shared memory, with an element for each position.
+/// The state of the search in shared memory, with an element for each position. There are two halves for alternate
+/// rows.
 #[derive(Clone, Copy)]
 struct LastRow {
-    /// The cost of the cheapest path to the position.
+    /// The cost of the cheapest path to the position in the previous row.
     totals: Shared<u32>,
-    /// The cost of passing between this cell and the one above it.
+    /// The cost of a path that passes between this cell of the current row and the cell above it.
     runs: Shared<u32>,
-    /// The cost of the cell.
+    /// The cost of this cell of the current row.
     heres: Shared<u32>,
 }
 
@@ -73,7 +76,7 @@ impl LastRow {
         }
     }
 
-    /// Stores element `at` of the row.
+    /// Stores element `at`, given the values of the three fields.
     ///
     /// # Safety
     /// The element must exist. No other thread may access it until the next barrier.
@@ -87,11 +90,12 @@ impl LastRow {
         }
     }
 
-    /// Returns the cost of the cheapest path to position `place` of the next row, without that row, and its position
-    /// in the last row.
+    /// Returns the cost of the cheapest path to position `place` of the current row, without the cost of this row; and
+    /// the path's position in the previous row. `half` is the first element of the current half.
     ///
     /// # Safety
-    /// `half + places` elements must exist and be written before a barrier, and `place` must be below `places`.
+    /// A row must have `places` positions, with `place` below that. The elements of the half must be written before a
+    /// barrier.
     #[inline(always)]
     unsafe fn cheapest(&self, half: u32, place: u32, places: u32) -> (u32, u32) {
         let Self { totals, runs, .. } = self;
@@ -125,7 +129,7 @@ impl LastRow {
     }
 }
 
-/// Follows the cheapest path back from the last row, by one thread.
+/// Writes the cheapest path to `best`, following `parent` back from the last row. One thread calls it.
 ///
 /// # Safety
 /// `totals` must have `half + places` elements, `parent` must have `places` columns, and `parent` and `best` must have
@@ -139,7 +143,7 @@ unsafe fn trace_back(
     best: SliceMut<u32>,
 ) {
     let mut at = 0;
-    // SAFETY: guaranteed by the caller; `at` is always a valid position.
+    // SAFETY: guaranteed by the caller. `at` is always a valid position.
     unsafe {
         for i in 1..places {
             if totals.load(half + i) < totals.load(half + at) {
@@ -157,20 +161,20 @@ unsafe fn trace_back(
 
 /// Finds the cheapest path from the first to the last row of cells, by dynamic programming.
 ///
-/// `best` becomes the number of cells before the path, for each row. From row to row it moves by at most [`STEP`]
-/// cells. Ties are broken from the last row up: there the first position wins; in each row above, a straight step,
-/// then a step to the near side, then a shorter step. If `biased` is not 0, cells away from `current` cost [`BIAS`]
-/// more each, up to [`BIAS_CELLS`]; the result `costs` excludes this bias.
+/// `best` becomes the number of cells before the path, for each row. From row to row, the path moves by at most
+/// [`STEP`] cells. Ties are broken from the last row up: in the last row, the first position wins; in each row above,
+/// a straight step, then a step to the near side, then a shorter step. If `biased` is not 0, each cell of distance
+/// from `current` costs [`BIAS`] more, up to [`BIAS_CELLS`] cells; the result `costs` excludes this bias.
 ///
-/// The cost of a row is `sides` plus the two cells beside the path, at most [`MOST`], plus the vertical neighbours
-/// between the path's positions in this row and the previous one.
+/// The cost of a row is `sides` plus the costs of the two cells beside the path, at most [`MOST`], plus the costs of
+/// vertically adjacent cells that the path separates between its positions in the previous row and in this one.
 ///
-/// One thread per position and one barrier per row, so one block: each row depends on the previous one. A single
-/// thread traces the path back. Cost: about a microsecond per row.
+/// Each row depends on the previous one, so the search is a single block with one thread per position and one barrier
+/// per row. One thread traces the path back. Cost: about a microsecond per row.
 ///
 /// # Safety
 /// - The grid must be one block of [`PLACES`] threads.
-/// - No cell may cost more than `MOST`, and there must be at most 32,768 rows.
+/// - No cell may cost more than [`MOST`], and there must be at most 32,768 rows.
 #[kernel(launch_bounds(PLACES), barriers(4), dims(1))]
 pub unsafe fn seam_path(
     cost: View<u32>,
@@ -193,16 +197,17 @@ pub unsafe fn seam_path(
     let (mut total, mut above) = (0, 0);
     let mut y = 0;
     while y < along {
-        // Two halves in turn, so that threads may still read the previous row.
+        // Rows use the two halves in turn, because other threads may still read the previous row.
         let half = (y & 1) * PLACES;
         let here = cells.cell(place, y);
-        // SAFETY: a block has `PLACES` threads, each with its own element in each half, which others read after the
-        // barrier. The next row writes to the other half, and the one after it follows another barrier.
+        // SAFETY: a block has `PLACES` threads, each with its own element in each half. Other threads read the element
+        // after the barrier. The next row writes to the other half; the row after that writes to this half, but after
+        // another barrier.
         unsafe { last.store(half + place, total, between(above, here), here) };
         above = here;
         thread::sync_threads();
         if place < places {
-            // SAFETY: after the barrier, and `place` is inside the images and below `PLACES`.
+            // SAFETY: the elements were written before the barrier. `place` is inside the images and below `PLACES`.
             unsafe {
                 let (least, from) = last.cheapest(half, place, places);
                 let before = if place > 0 { last.heres.load(half + place - 1) } else { 0 };
@@ -216,7 +221,7 @@ pub unsafe fn seam_path(
         y += 1;
     }
     let half = (along & 1) * PLACES;
-    // SAFETY: as in a row.
+    // SAFETY: each thread has its own element. Other threads read it after the barrier, as in the loop.
     unsafe {
         last.totals.store(half + place, total);
         if place < 3 {
@@ -225,14 +230,14 @@ pub unsafe fn seam_path(
     }
     thread::sync_threads();
     if place == 0 {
-        // SAFETY: everything was written before the barrier, and sizes were checked.
+        // SAFETY: all elements were written before the barrier, and the sizes were checked.
         unsafe { trace_back(last.totals, (half, places), parent, along, best) };
     }
     thread::sync_threads();
     let mut y = place;
     while y < along {
         let before = y.saturating_sub(1);
-        // SAFETY: inside; the first thread wrote before the barrier.
+        // SAFETY: rows `y` and `before` exist. Thread 0 wrote `best` before the barrier.
         unsafe {
             let (cost, breaches) = cells.row(y, best.load(y), best.load(before));
             let (at, from) =
@@ -243,7 +248,7 @@ pub unsafe fn seam_path(
     }
     thread::sync_threads();
     if place == 0 {
-        // SAFETY: no thread adds after the barrier; there is one element, and one thread writes it.
+        // SAFETY: no thread adds after the barrier. `costs` has an element, which only this thread writes.
         unsafe {
             let (best, breaches, current) = (sums.load(0), sums.load(1), sums.load(2));
             costs.store(0, SeamCosts { best, breaches, current });
@@ -251,7 +256,7 @@ pub unsafe fn seam_path(
     }
 }
 
-/// Adds the costs of a row to the sums of the block.
+/// Adds the costs of a row to the block's sums.
 ///
 /// # Safety
 /// `sums` must have three elements. Other threads may access them only with this function.

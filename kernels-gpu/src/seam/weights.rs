@@ -6,7 +6,8 @@ use glam::{UVec2, Vec2};
 use shared_types::seam::{BLOCK_THREADS, FREEDOM, SeamBlend, SeamGrid};
 use shared_types::warp::CameraPlanes;
 
-/// Writes the weights of the box's pixels. They sum to 1 wherever a camera sees the pixel.
+/// Writes the weights of both cameras for the pixels of the grid's box. They sum to 1 wherever a camera sees the
+/// pixel.
 ///
 /// If one camera sees the pixel, its weight is 1. If both do, the weight of the near one is
 ///
@@ -14,14 +15,15 @@ use shared_types::warp::CameraPlanes;
 /// w = mean over rows of clamp(½ + (path − place) / feather, 0, 1)
 /// ```
 ///
-/// over rows within half a feather, with the largest weight for the nearest row, so that the fade has about the same
-/// width for any direction of the path. Near the edge of its picture, a camera's weight is limited by its freedom
-/// ([`FREEDOM`]), and the other camera gets at least the rest, so that weights fall to 0 at the edge without a step.
-/// With the freedoms f, g of the near and far camera, w is clamped to [1 − g, f], or is f / (f + g) if those sum to
-/// less than 1.
+/// The mean is over rows within half a feather of the pixel, with the largest weight for the nearest row, so the fade
+/// has about the same width for any direction of the path. Near the edge of its picture, a camera's weight is limited
+/// by its freedom ([`FREEDOM`]), and the other camera gets at least the rest, so weights fall to 0 at the edge without
+/// a step. With the freedoms f and g of the near and the far camera, w is clamped to [1 − g, f]. If the freedoms sum
+/// to less than 1, w is f / (f + g) instead.
 ///
-/// `from` and `to` are paths; the first has the factor 1 − `part`. Without a former path, the warp's weights replace
-/// it. `left` and `right` are the sizes of the pictures; `out_left` and `out_right` have the size of the panorama.
+/// The weights fade from those of path `from` to those of path `to`: the first have the factor 1 − `part`. Without a
+/// previous path, the warp's weights replace those of `from`. `left` and `right` are the sizes of the pictures.
+/// `out_left` and `out_right` have the size of the panorama.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_weights(
     planes_left: CameraPlanes,
@@ -54,14 +56,15 @@ pub fn seam_weights(
             [left, 1.0 - left]
         }
     };
-    // SAFETY: inside, as just checked; each pixel has one thread.
+    // SAFETY: the pixel is inside both outputs, as just checked, and has one thread.
     unsafe {
         out_left.store(at.x, at.y, left);
         out_right.store(at.x, at.y, right);
     }
 }
 
-/// Returns the left camera's weight at a pixel that both cameras see, for a path; see [`seam_weights`].
+/// Returns the left camera's weight for a path, at a pixel that both cameras see; see [`seam_weights`]. The last
+/// argument is the freedom of both cameras.
 #[inline(always)]
 fn left_share(
     path: Slice<u32>,
@@ -70,7 +73,7 @@ fn left_share(
     feather: f32,
     [left, right]: [f32; 2],
 ) -> f32 {
-    /// The number of rows on each side of the pixel's row.
+    /// The number of path samples on each side of the pixel's row.
     const TAPS: i32 = 4;
     let scale = 1.0 / grid.cell as f32;
     let place = ((at - grid.min).as_vec2() + 0.5) * scale;
@@ -79,11 +82,11 @@ fn left_share(
     let feather = feather * scale;
     let mut near = 0.0;
     for tap in -TAPS..=TAPS {
-        // In rows of cells, whose centres are at integers.
+        // The unit is a row of cells. The centres of cells are at integers.
         let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
         let row = row.max(0.0).min((path.len() - 1) as f32);
         let first = row.floor();
-        // SAFETY: clamped to the path, even for NaN; a path has at least one row.
+        // SAFETY: the row is clamped to the path, even for NaN. A path has at least one row.
         let (a, b) = unsafe {
             let first = first.to_int_unchecked::<u32>();
             (path.load(first), path.load((first + 1).min(path.len() - 1)))

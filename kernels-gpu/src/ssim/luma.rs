@@ -9,13 +9,13 @@ pub(super) trait Pixel: bytemuck::Pod {
     /// Whether the squared differences of a batch fit into 32 bits.
     const SMALL: bool;
 
-    /// Returns the pixel's bytes as a word; packed bytes in registers would have to be unpacked.
+    /// Returns the pixel's bytes in one word. As separate bytes, the pixel would be unpacked into several registers.
     fn bits(self) -> u32;
 
-    /// Returns the luma of these bits.
+    /// Returns the luma of a pixel, given its [`bits`](Self::bits).
     fn luma(bits: u32) -> i32;
 
-    /// Returns the squared differences of red, green and blue; 0 for luma formats.
+    /// Returns the sum of the squared differences of red, green and blue between two pixels; 0 for luma formats.
     fn colour_squares(bits: [u32; 2]) -> u32;
 }
 
@@ -55,19 +55,19 @@ impl Pixel for Rgba8 {
         bytemuck::cast(self)
     }
 
-    /// BT.601 in integers, as in Pillow's `convert("L")`: (19595 r + 38470 g + 7471 b + 32768) / 65536.
+    /// Computes BT.601 luma in integers, as in Pillow's `convert("L")`: (19595 r + 38470 g + 7471 b + 32768) / 65536.
     #[inline(always)]
     fn luma(bits: u32) -> i32 {
-        // Each weight takes two bytes.
+        // The high and the low bytes of the weights.
         const HIGH: u32 = u32::from_le_bytes([76, 150, 29, 0]);
         const LOW: u32 = u32::from_le_bytes([139, 70, 47, 0]);
         (dp4a(bits, LOW, 256 * dp4a(bits, HIGH, 128)) >> 16) as i32
     }
 
-    /// (a − b)² = a² + b² − 2ab.
+    /// Uses (a − b)² = a² + b² − 2ab.
     #[inline(always)]
     fn colour_squares([a, b]: [u32; 2]) -> u32 {
-        // Without alpha.
+        // Alpha does not count.
         let [rgb_a, rgb_b] = [a, b].map(|bits| bits & 0xff_ff_ff);
         dp4a(rgb_a, a, dp4a(rgb_b, b, 0)) - 2 * dp4a(rgb_a, b, 0)
     }
@@ -79,12 +79,14 @@ pub(super) fn lumas<P: Pixel>(batch: Batch) -> Lumas {
     batch.map(|pair| pair.map(P::luma))
 }
 
-/// A batch of pixels of both pictures in the thread's column.
+/// The pixels of a batch in the thread's column: for each row, one pixel of each picture.
 pub(super) type Batch = [[u32; 2]; LINES as usize];
 
-/// The lumas of a batch.
+/// The lumas of the pixels of a [`Batch`].
 pub(super) type Lumas = [[i32; 2]; LINES as usize];
 
+/// Returns the luma of pixel `(x, y)`.
+///
 /// # Safety
 /// The caller must ensure `x < width` and `y < height`.
 #[inline(always)]

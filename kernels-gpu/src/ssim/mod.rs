@@ -1,35 +1,36 @@
 //! SSIM and squared differences of two pictures, in one pass or in two.
 //!
-//! SSIM compares mean, variance and covariance of both pictures a and b under a Gaussian window, at every
-//! pixel whose window lies inside (Wang, Bovik, Sheikh and Simoncelli, 2004):
+//! SSIM compares mean, variance and covariance of both pictures a and b under a Gaussian window, at every pixel whose
+//! window is inside the pictures (Wang, Bovik, Sheikh and Simoncelli, 2004):
 //!
 //! ```text
 //! (2 μa μb + C1) (2 σab + C2) / ((μa² + μb² + C1) (σa² + σb² + C2))
 //! ```
 //!
 //! The fused kernels use u = a + b and v = a − b. Then the formula needs four moments instead of five, those of u, u²,
-//! v and v², because 4ab = u² − v² and 2(a² + b²) = u² + v². A block walks down a strip of columns, several rows at a
-//! time. First each thread filters its own column vertically. The window is the product of three short filters that
-//! start and end with 1, and such a product of n rows takes n − 1 operations: 10 instead of 11. The partial results
-//! for later rows stay in registers, and `ahead[i] = row · tap + ahead[i + 1]` shifts them with the same instruction
-//! that adds. Then, through shared memory, a thread filters four neighbours of one row horizontally; these taps also
-//! divide by the sum of the short filters. So each pixel is read from memory and squared once, except for the margins
-//! of strips, and only the sums are written.
+//! v and v², because 4ab = u² − v² and 2(a² + b²) = u² + v². A block walks down a strip of columns, several rows (a
+//! batch) at a time. First, each thread filters its own column vertically. The window is the product of three short
+//! filters whose first and last taps are 1. Such a filter over n rows takes n − 1 operations, so the product takes 10
+//! instead of 11. The partial results for later rows stay in registers, and `ahead[i] = row · tap + ahead[i + 1]`
+//! shifts them with the same instruction that adds. Then each thread loads from shared memory and filters one row
+//! horizontally at four adjacent pixels; these taps also divide by the sum of the short filters. So each pixel is read
+//! from memory and squared once, except in the margins of strips, and only the sums are written.
 //!
-//! In shared memory the four moments of a column take 16 bytes, with a gap of 16 bytes after every fourth column. Then
-//! eight lanes that read every fourth column have no bank conflict, and neither do eight lanes that write two runs of
-//! four columns, 16 apart. There are two buffers, so one barrier per batch of rows is enough. No branch follows
-//! between the barrier and the SSIMs, so the remaining vertical filtering hides the latency of shared memory.
+//! In shared memory, the four moments of a column take 16 bytes, with a gap of 16 bytes after every fourth column.
+//! Then eight lanes that read every fourth column have no bank conflict, and neither do eight lanes that write two
+//! runs of four columns, 16 columns apart. There are two buffers, so one barrier per batch is enough. No branch
+//! follows between the barrier and the SSIM values, so the remaining vertical filtering hides the latency of shared
+//! memory.
 //!
-//! Cost: (10 + 11) · 4 additions or fused multiply-adds per pixel, and half as much for everything else. The kernel is
+//! Cost: (10 + 11) · 4 additions or fused multiply-adds per pixel, and half as many other instructions. The kernel is
 //! bound by arithmetic, not by memory.
 //!
-//! Accuracy against f64: 5e-7 for noise and gradients, 4e-6 for photographs 60 levels apart. Variances are differences
-//! of large numbers in f32: where both pictures are flat and more than 50 levels apart, the error is up to 1.3e-4 per
+//! Error against f64: 5e-7 for noise and gradients, 4e-6 for photographs 60 levels apart. Variances are differences of
+//! large numbers in f32: where both pictures are flat and more than 50 levels apart, the error is up to 1.3e-4 per
 //! pixel.
 //!
-//! The two passes are the previous design: five moments of 16×8 pixels per block, through planes in memory. The
-//! benchmarks compare the fused kernels with them.
+//! The two-pass kernels are the previous design: five moments, 16×8 pixels per block, and planes in memory between the
+//! passes. The benchmarks compare the fused kernels with them.
 
 mod luma;
 mod totals;
@@ -57,17 +58,17 @@ use window::{Moments, Window, filter_down, tap_along, zip};
 #[repr(C, align(16))]
 struct Column(Moments);
 
-/// Returns the position of a column's moments in their row.
+/// Returns the position of a column's moments in a row of shared memory.
 #[inline(always)]
 const fn place(column: u32) -> u32 {
     column + column / GAP
 }
 
-/// The number of columns between two gaps.
+/// The number of columns between two gaps in shared memory.
 const GAP: u32 = RUN;
 
 /// Returns the column of a block that a thread filters vertically. Eight lanes write at a time, and their positions
-/// must differ in the last three bits: they have two runs of columns that are 16 apart, which is 20 positions.
+/// must differ modulo 8. They write two runs of four columns. The runs are 16 columns apart, which is 20 positions.
 #[inline(always)]
 const fn column_of(thread: u32) -> u32 {
     const { assert!(RUN == 4) };
@@ -78,7 +79,7 @@ const fn column_of(thread: u32) -> u32 {
 /// Row pitch in shared memory, in columns.
 const PITCH: u32 = place(BLOCK_THREADS);
 
-/// Returns SSIM from the moments, where u² already contains 2 C2. Numerator and denominator are scaled by four.
+/// Returns the SSIM from the moments, of which u² already includes 2 C2. Numerator and denominator are scaled by four.
 #[inline(always)]
 fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
     let spread_u = (-u).mul_add(u, uu);
@@ -90,29 +91,29 @@ fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
     above * below.fast_recip()
 }
 
-/// A thread's column in a strip of a pair of pictures.
+/// A thread's column of both pictures in a strip.
 struct Strip<P> {
     a: ColumnView<P>,
     b: ColumnView<P>,
-    /// The strip's last line.
+    /// The last row of the strip, counted from its first row.
     last: u32,
 }
 
 impl<P: Pixel> Strip<P> {
-    /// Loads the batch of the thread's column that starts at a line. Lines below the last repeat it.
+    /// Loads the thread's column of a batch that starts at row `line` of the strip. Rows below the last one repeat it.
     #[inline(always)]
     fn fetch(&self, line: u32) -> Batch {
         let fetch = |i: u32| {
             let line = (line + i).min(self.last);
-            // SAFETY: inside both pictures, which have one size.
+            // SAFETY: the row is inside both pictures, which have the same size.
             unsafe { [self.a.load(line).bits(), self.b.load(line).bits()] }
         };
-        // One by one: in a loop they would be an array in local memory.
+        // Calls one by one, because the results of a loop would be an array in local memory.
         [fetch(0), fetch(1), fetch(2), fetch(3)]
     }
 }
 
-/// Filters four neighbours of a row horizontally; `run` starts at the first column of the first window.
+/// Filters one row horizontally for four adjacent windows. `run` starts at the first column of the first window.
 ///
 /// # Safety
 /// The columns of all four windows must exist and be written before a barrier.
@@ -136,7 +137,7 @@ fn sum(values: [f32; RUN as usize]) -> f32 {
     (values[0] + values[1]) + (values[2] + values[3])
 }
 
-/// Sums the values of the columns from `x` on that are below `inside`.
+/// Sums the values whose columns are below `inside`. The first value is in column `x`.
 #[inline(always)]
 fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
     let mut sum = 0.0;
@@ -146,25 +147,26 @@ fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
     sum
 }
 
-/// Stores the SSIM of four neighbours from `at` on, as far as they are in the map and below column `inside`.
+/// Stores four adjacent SSIM values, the first at `at`, as far as they are in the map and below column `inside`.
 #[inline(always)]
 fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usize]) {
     unroll!(RUN as usize, |j| {
         let x = at.x + j as u32;
         if x < inside && map.contains(x, at.y) {
-            // SAFETY: inside, as just checked; each pixel has one thread.
+            // SAFETY: the pixel is inside the map, as just checked, and has one thread.
             unsafe { map.store(x, at.y, values[j]) };
         }
     });
 }
 
-/// The four neighbouring windows that a thread filters in one row of each batch.
+/// The four adjacent windows that a thread filters in one row of each batch.
 struct Run {
-    /// Row within the batch.
+    /// The row in the batch.
     row: u32,
-    /// First column within the block.
+    /// The first column in the block.
     first: u32,
-    /// Whether the windows count. The last threads of a row repeat others.
+    /// Whether the results count. The last threads of a row repeat the windows of another thread, which do not count
+    /// twice.
     counts: bool,
 }
 
@@ -230,12 +232,12 @@ fn fused<P: Pixel>(
     let t = thread::thread_idx_x();
     let lines = params.rows.min(rows - y0);
     let own_column = column_of(t);
-    // The pixels of the margin are counted by the neighbouring blocks.
+    // The next block sums the squared differences of the margin's pixels.
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
     let last_column = (x0 + own_column).min(width - 1);
-    // SAFETY: inside both pictures.
+    // SAFETY: the column and the row are inside both pictures.
     let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
     let strip = Strip { a, b, last: lines + MARGIN - 1 };
     let Run { row, first, counts: run_counts } = Run::of_thread(t);
@@ -246,33 +248,32 @@ fn fused<P: Pixel>(
     let (mut window, mut totals) = (Window::default(), Totals::default());
     let mut next = strip.fetch(0);
     let mut line = 0;
-    // No window ends in these lines.
+    // These rows complete no window.
     while line < MARGIN / LINES * LINES {
         filter_batch::<P>(&mut window, &mut totals, next, (line, own_lines), params);
         next = strip.fetch(line + LINES);
         line += LINES;
     }
-    // SAFETY: all of these start within the buffer.
+    // SAFETY: both positions are inside the buffer.
     let (mine, run) =
         unsafe { (buffer.tail(place(own_column)), buffer.tail(row * PITCH + place(first))) };
     let whole_run = x + RUN <= inside;
     let mapped = map.width() > 0;
     while line < lines + MARGIN {
         let half = line / LINES % 2 * (LINES * PITCH);
-        // SAFETY: the buffer has two halves.
+        // SAFETY: the buffer has two halves, so the positions in the second half are inside, too.
         let (mine, run) = unsafe { (mine.tail(half), run.tail(half)) };
         let whole = filter_batch::<P>(&mut window, &mut totals, next, (line, own_lines), params);
         unroll!(LINES as usize, |i| {
-            // SAFETY: inside; each element has one writer, and its readers of two batches ago have passed the barrier
-            // of the last one.
+            // SAFETY: the element is inside the buffer and has one writer. Its readers of two batches ago have passed
+            // the barrier of the last batch.
             unsafe { mine.store(i as u32 * PITCH, Column(whole[i])) };
         });
-        // In flight while this batch is filtered horizontally.
+        // These loads are in flight while the batch is filtered horizontally.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
         // Runs even for results that do not count: a branch here would prevent the overlap with vertical filtering.
-        // SAFETY: inside, since the run's last window ends with the block's columns; read after the barrier that
-        // follows the writes.
+        // SAFETY: the last window of the run ends with the block's columns, which were written before the barrier.
         let values = unsafe { filter_along(run) }.map(|sums| ssim(sums, params));
         let sum = if whole_run { sum(values) } else { sum_inside(values, x, inside) };
         let complete = line + row;
@@ -287,7 +288,7 @@ fn fused<P: Pixel>(
         (totals.squares, totals.colour_squares) = (0, 0);
     }
     let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);
-    // SAFETY: no thread has returned yet; the lengths were checked.
+    // SAFETY: all threads of the block reach this call. The lengths were checked.
     unsafe { totals.finish(running, blocks, sums) };
 }
 
@@ -296,9 +297,11 @@ macro_rules! ssim_fused {
     ($(#[$doc:meta])* $name:ident, $type:ty) => {
         $(#[$doc])*
         ///
-        /// Writes the [`SUMS`] sums; between launches `running` is all zeros. `map`, as far as it has room, receives
-        /// the SSIM of each pixel whose window is inside, indexed by the window's first pixel. Nothing happens if the
-        /// pictures differ in size or are smaller than the window, or if blocks are not [`BLOCK_THREADS`] or too few.
+        /// Writes the [`SUMS`] sums to `sums`. `running` must be all zeros before the first launch, and each launch
+        /// resets it to zeros. `map` receives the SSIM of each pixel whose window is inside the pictures, at the
+        /// position of the window's first pixel; positions outside `map` are left out. Nothing happens if the pictures
+        /// differ in size or are smaller than the window, `running` or `sums` is too short, or blocks are not
+        /// [`BLOCK_THREADS`]. If there are too few blocks, `sums` is not written and `running` is not reset.
         #[kernel(launch_bounds(BLOCK_THREADS, BLOCKS), barriers(2))]
         pub fn $name(
             a: View<$type>,
@@ -314,16 +317,16 @@ macro_rules! ssim_fused {
 }
 
 ssim_fused! {
-    /// For two planes of 8-bit luma.
+    /// Compares two planes of 8-bit luma.
     ssim_u8, u8
 }
 
 ssim_fused! {
-    /// For two planes of luma with more than 8 bits.
+    /// Compares two planes of luma with more than 8 bits.
     ssim_u16, u16
 }
 
 ssim_fused! {
-    /// For two colour pictures: compares their luma, and sums the squared colour differences.
+    /// Compares the luma of two colour pictures, and sums their squared colour differences.
     ssim_rgba8, Rgba8
 }

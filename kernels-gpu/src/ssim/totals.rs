@@ -1,4 +1,4 @@
-//! Sums over all pixels, in integers: identical to the bit in any order.
+//! Sums over all pixels, in integers, so that their order does not change the result.
 
 use super::luma::{Batch, Lumas, Pixel};
 use crate::unroll::unroll;
@@ -14,19 +14,20 @@ pub(super) struct Totals {
     pub(super) colour_squares: u64,
 }
 
-/// Converts the sum of `N` SSIMs to an integer summand; 0 if it does not count.
+/// Converts the sum of `N` SSIM values to fixed point; returns 0 if `counts` is false.
 #[inline(always)]
 pub(super) fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
     let most = N as f32;
-    // Each SSIM is within −1 and 1 for valid levels. `clamp` would keep NaN.
+    // Each SSIM is from −1 to 1 for valid levels. `clamp` would keep NaN.
     let sum = sum.max(-most).min(most);
     let scale = if counts { ONE / most } else { 0.0 };
-    // SAFETY: a finite number that fits.
+    // SAFETY: the product is finite and from −`ONE` to `ONE`, so it fits into an `i32`.
     i64::from(N) * i64::from(unsafe { (sum * scale).to_int_unchecked::<i32>() })
 }
 
 impl Totals {
-    /// Adds the squared differences of the lines of a batch before `end`, which is uniform for the block.
+    /// Adds the squared differences of those rows of a batch that are before row `end`. The batch starts at row
+    /// `line`. `end` is uniform for the block.
     #[inline(always)]
     pub(super) fn add_squares<P: Pixel>(
         &mut self,
@@ -42,7 +43,8 @@ impl Totals {
         }
     }
 
-    /// The same, inlined twice: if all lines count, there is no test per line.
+    /// Adds the squared differences of the first `lines` rows of a batch. Inlined twice: if all rows count, there is
+    /// no test per row.
     #[inline(always)]
     pub(super) fn add_squares_of<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
         let (mut squares, mut colour_squares) = (0, 0);
@@ -62,7 +64,7 @@ impl Totals {
         self.colour_squares += u64::from(colour_squares);
     }
 
-    /// Returns the sums of a warp's threads, in the order of [`Sums`](shared_types::ssim::Sums).
+    /// Returns the sums over a warp's threads, in the order of [`Sums`](shared_types::ssim::Sums).
     ///
     /// # Safety
     /// All lanes must call it.
@@ -71,7 +73,7 @@ impl Totals {
         // SAFETY: guaranteed by the caller.
         unsafe {
             [
-                // SSIM may be negative: the sum is in two's complement.
+                // SSIM sums may be negative. They are added in two's complement.
                 warp::warp_reduce_by(self.ssim as u64, u64::wrapping_add),
                 warp::warp_reduce_add(self.squares),
                 warp::warp_reduce_add(self.colour_squares),
@@ -96,21 +98,21 @@ impl Totals {
         }
     }
 
-    /// Sums the threads of the block, then the blocks in `running`. The last of `blocks` writes the totals and resets
-    /// `running` to zeros for the next launch.
+    /// Sums over the threads of the block and adds the result to `running`. The block that finishes last, of `blocks`,
+    /// writes the totals to `sums` and resets `running` to zeros for the next launch.
     ///
     /// Contains a barrier.
     ///
     /// # Safety
-    /// All [`BLOCK_THREADS`] threads of the block must call it. `running` must have [`RUNNING`] elements, `sums`
-    /// [`SUMS`].
+    /// All [`BLOCK_THREADS`] threads of the block must call it. `running` must have at least `RUNNING` elements, and
+    /// `sums` at least [`SUMS`].
     #[inline(always)]
     pub(super) unsafe fn finish(self, running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
         let warps = shared_array![u64; (WARPS * SUMS) as usize];
         let (warp, lane) = (thread::thread_idx_x() / warp::WARP_SIZE, warp::lane_id());
         // SAFETY: guaranteed by the caller. Each element of shared memory has one writer, and readers follow after the
-        // barrier. The fences make the sums of the counted blocks visible to the block that counts last; no other
-        // block then accesses them.
+        // barrier. The fences make the sums of all counted blocks visible to the block that counts last. At that time,
+        // no other block accesses them.
         unsafe {
             let own = self.over_warp();
             if lane == 0 {
@@ -127,7 +129,7 @@ impl Totals {
             }
             warp::sync_warp(warp::FULL_MASK);
             if lane == 0 {
-                // One lane's fence is enough: it covers everything that was ordered before it.
+                // The fence of one lane is enough: it covers everything that was ordered before it.
                 thread::device_fence();
                 let before = u64::atomic_add(running.atomic(SUMS), 1);
                 if before + 1 == blocks.into() {

@@ -1,4 +1,4 @@
-//! SSIM in two straightforward passes, for comparison with the fused kernel.
+//! SSIM in two straightforward passes, for comparison with the fused kernels.
 
 use super::luma::{Pixel, load_luma};
 use super::totals::{Totals, summand};
@@ -7,8 +7,8 @@ use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use shared_types::ssim::{MARGIN, SUMS, SsimParams, TWO_PASS_THREADS, WINDOW};
 
-/// The first pass: moments of a, b, a², b² and ab along the rows, for each pixel whose window is inside, and the
-/// squared differences.
+/// The body of the first pass. Filters a, b, a², b² and ab along the rows, for each pixel whose window is inside the
+/// pictures, and sums the squared differences.
 #[inline(always)]
 pub(super) fn rows<P: Pixel>(
     a: View<P>,
@@ -25,7 +25,7 @@ pub(super) fn rows<P: Pixel>(
     let (x, y) = (at.x, at.y);
     let mut totals = Totals::default();
     if x < width && y < height {
-        // SAFETY: inside, as just checked.
+        // SAFETY: the pixel is inside both pictures, as just checked.
         let (a, b) = unsafe { (load_luma(a, x, y), load_luma(b, x, y)) };
         totals.squares = u64::from((a - b).unsigned_abs()).pow(2);
     }
@@ -37,7 +37,7 @@ pub(super) fn rows<P: Pixel>(
     if x < width - MARGIN && y < height && room {
         let mut moments = [0.0_f32; 5];
         unroll!(WINDOW as usize, |i| {
-            // SAFETY: inside, as just checked.
+            // SAFETY: the window is inside both pictures, as just checked.
             let (a, b) = unsafe { (load_luma(a, x + i as u32, y), load_luma(b, x + i as u32, y)) };
             let (a, b) = (a as f32, b as f32);
             moments[0] = a.mul_add(tap(i), moments[0]);
@@ -47,14 +47,16 @@ pub(super) fn rows<P: Pixel>(
             moments[4] = (a * b).mul_add(tap(i), moments[4]);
         });
         unroll!(5, |i| {
-            // SAFETY: inside, as just checked; each pixel has one thread.
+            // SAFETY: the pixel is inside all planes, as just checked, and has one thread.
             unsafe { planes[i].store(x, y, moments[i]) };
         });
     }
-    // SAFETY: no thread has returned yet, and warps are complete, as the launch checks; the length was checked.
+    // SAFETY: all threads of the block reach this call, and warps are complete, because the launch checks the block
+    // size. The length was checked.
     unsafe { totals.add_to(sums) };
 }
 
+/// Defines the first pass for one pixel type.
 macro_rules! ssim_rows {
     ($(#[$doc:meta])* $name:ident, $type:ty) => {
         $(#[$doc])*
@@ -75,16 +77,16 @@ macro_rules! ssim_rows {
 }
 
 ssim_rows! {
-    /// The first pass for 8-bit luma: moments along the rows.
+    /// The first pass for 8-bit luma: filters along the rows.
     ssim_rows_u8, u8
 }
 
 ssim_rows! {
-    /// The first pass for luma with more than 8 bits: moments along the rows.
+    /// The first pass for luma with more than 8 bits: filters along the rows.
     ssim_rows_u16, u16
 }
 
-/// The second pass: moments along the columns, then SSIM, added to the sums.
+/// The second pass: filters along the columns, computes SSIM and adds it to `sums`.
 #[kernel(launch_bounds(TWO_PASS_THREADS), block_multiple(warp::WARP_SIZE))]
 pub fn ssim_columns(
     mean_a: View<f32>,
@@ -111,7 +113,7 @@ pub fn ssim_columns(
         let mut moments = [0.0_f32; 5];
         unroll!(WINDOW as usize, |i| {
             let y = y + i as u32;
-            // SAFETY: inside, as just checked.
+            // SAFETY: the window is inside all planes, as just checked.
             unsafe {
                 moments[0] = mean_a.load(x, y).mul_add(tap(i), moments[0]);
                 moments[1] = mean_b.load(x, y).mul_add(tap(i), moments[1]);
@@ -127,6 +129,7 @@ pub fn ssim_columns(
             ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2));
         totals.ssim = summand::<1>(ssim, true);
     }
-    // SAFETY: no thread has returned yet, and warps are complete, as the launch checks; the length was checked.
+    // SAFETY: all threads of the block reach this call, and warps are complete, because the launch checks the block
+    // size. The length was checked.
     unsafe { totals.add_to(sums) };
 }

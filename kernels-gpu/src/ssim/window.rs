@@ -1,37 +1,40 @@
-//! The Gaussian window, factored into three short filters; the proof is at compile time.
+//! The Gaussian window, factored into three short filters. An assertion at compile time checks their product.
 
-// The host has these methods of `f32` in `core` or `std`.
 use super::luma::Lumas;
 use crate::unroll::unroll;
+// On the host, `f32` has these methods in `core` or `std`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 use shared_types::ssim::{LINES, SsimParams, TAPS, WINDOW};
 
-/// Returns the weight of a pixel of the window.
+/// Returns the weight of pixel `i` of the window along one axis.
 pub(super) const fn tap(i: usize) -> f32 {
     if i < TAPS.len() { TAPS[i] } else { TAPS[WINDOW as usize - 1 - i] }
 }
 
-/// The moments of u, v, u² and v² under a part of the window.
+/// The moments of u, v, u² and v², filtered with a part of the window.
 pub(super) type Moments = [f32; 4];
 
-/// Three filters whose product is the window times [`DOWN`]: their inner taps, between two ones. As a polynomial in z
-/// + 1/z the window has one real root and two pairs of complex ones.
+/// The inner tap of the first of three filters whose product is the window times [`DOWN`]. The first and last taps of
+/// all three are 1. The factors exist because the window, as a polynomial in `z + 1/z`, has one real root and two
+/// pairs of complex roots.
 pub(super) const THREE: [f32; 1] = [1.960_053_3];
 
+/// The inner taps of the second filter.
 pub(super) const FIVE: [f32; 3] = [1.934_477_4, 11.257_211, 1.934_477_4];
 
+/// The inner taps of the third filter.
 pub(super) const OTHER_FIVE: [f32; 3] = [3.494_525_2, 5.348_836_4, 3.494_525_2];
 
-/// The product of the filters' tap sums.
+/// The product of the tap sums of the three filters.
 pub(super) const DOWN: f64 = (2.0 + THREE[0] as f64) * sum_of(FIVE) * sum_of(OTHER_FIVE);
 
-/// Returns all taps of a filter.
+/// Returns all five taps of a filter, given the inner ones.
 pub(super) const fn between_ones([a, b, c]: [f32; 3]) -> [f64; 5] {
     [1.0, a as f64, b as f64, c as f64, 1.0]
 }
 
-/// Returns the sum of a filter's taps.
+/// Returns the sum of a filter's five taps, given the inner ones.
 pub(super) const fn sum_of(inner: [f32; 3]) -> f64 {
     let [a, b, c, d, e] = between_ones(inner);
     a + b + c + d + e
@@ -39,7 +42,7 @@ pub(super) const fn sum_of(inner: [f32; 3]) -> f64 {
 
 const _: () = assert!(is_the_window());
 
-/// Returns whether each tap of the filters' product is within 1e-7 of the window's.
+/// Returns whether each tap of the filters' product, divided by [`DOWN`], is within 1e-7 of the window's tap.
 pub(super) const fn is_the_window() -> bool {
     let (one, other) = (between_ones(FIVE), between_ones(OTHER_FIVE));
     let three = [1.0, THREE[0] as f64, 1.0];
@@ -61,12 +64,12 @@ pub(super) const fn is_the_window() -> bool {
     true
 }
 
-/// Returns the horizontal weight of a pixel of the window, after vertical filtering.
+/// Returns the weight of pixel `i` of the window for horizontal filtering, which also divides by [`DOWN`].
 pub(super) const fn tap_along(i: usize) -> f32 {
     (tap(i) as f64 / DOWN) as f32
 }
 
-/// The filters' partial results for later rows.
+/// The partial results of the three filters for later rows.
 #[derive(Default)]
 pub(super) struct Window {
     pub(super) three: [Moments; 2],
@@ -75,7 +78,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Adds a row's moments, and returns those of the window that it completes, times [`DOWN`].
+    /// Adds a row's moments. Returns the moments, times [`DOWN`], of the window that this row completes.
     #[inline(always)]
     pub(super) fn push(&mut self, row: Moments) -> Moments {
         let row = filter(&mut self.three, THREE, row);
@@ -100,13 +103,13 @@ pub(super) fn filter<const N: usize, const INNER: usize>(
     done
 }
 
-/// Combines the moments of both pairwise.
+/// Combines each moment of `a` with that of `b`.
 #[inline(always)]
 pub(super) fn zip(a: Moments, b: Moments, f: impl Fn(f32, f32) -> f32) -> Moments {
     [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])]
 }
 
-/// Filters a batch vertically. Returns, for each row, the moments of the windows that it completes.
+/// Filters a batch vertically. Returns, for each row, the moments of the window that it completes.
 #[inline(always)]
 pub(super) fn filter_down(
     window: &mut Window,
@@ -118,7 +121,8 @@ pub(super) fn filter_down(
     unroll!(LINES as usize, |i| {
         let [a, b] = lumas[i];
         let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
-        // Adding C2 here costs nothing: all weights sum to 1.
+        // Adds 2 C2 to u² here, where it costs no instruction. The window's weights sum to 1, so its moment increases
+        // by 2 C2.
         whole[i] = window.push([u, v, u.mul_add(u, 2.0 * params.c2), v * v]);
     });
     whole

@@ -5,11 +5,11 @@
 pub mod mesh;
 pub mod planes;
 
-// The host has these methods of `f32` in `core` or `std`.
+// On the host, `f32` has these methods in `core` or `std`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 
-/// Returns the gain towards both ends of the panorama.
+/// Returns the gain of panorama column `x`, which brightens both ends of the panorama.
 #[inline(always)]
 pub(crate) fn edge_boost(x: u32, width: u32) -> f32 {
     let half = 0.5 * width as f32;

@@ -2,13 +2,16 @@
 //!
 //! One thread computes one output pixel, or the four pixels of an NV12 chroma sample. For each contributing camera
 //! (weight above [`MIN_WEIGHT`], coordinates inside its picture), it samples bilinearly, applies the camera's colour
-//! and adds to a weighted mean, which is rounded once. `planes` is the reference for all faster variants, and the
-//! fallback for any warp and any memory. `textured planes` reads the same planes through the texture unit, with the
-//! same result. `hardware bilinear` has the pictures in textures, whose filter has 8 bits.
+//! correction and adds to a weighted mean, which is rounded once. There are three variants:
+//!
+//! - `planes` is the reference for all faster variants, and the fallback for any warp and any memory.
+//! - `textured planes` reads the same planes through the texture unit, with the same result.
+//! - `hardware bilinear` samples pictures in textures, whose filter weights have 8 bits.
+//!
 //! [`mesh`](crate::stitch::mesh) is the variant without planes.
 //!
-//! Cost: 24 bytes of warp planes per pixel, more than the picture data; coordinates of a camera with too small a
-//! weight are not read.
+//! Cost: 24 bytes of warp planes per panorama pixel, which is more than the picture data. The coordinates of a camera
+//! are read only where its weight is large enough.
 
 use crate::colour::grade::{Exact, Fast, Grade, Linear, Table};
 use crate::io::{Sampler2d, Target};
@@ -24,13 +27,13 @@ use shared_types::texture::{Nv12Texture, Rgba8Texture, TexturedCameraPlanes};
 use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
-/// Defines one kernel of the variant: the formats in and out, and the colour correction.
+/// Defines a kernel for an input format, an output format and a colour correction.
 macro_rules! stitch_planes {
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, Table) => {
         $(#[$doc])*
         ///
-        /// Gains and gammas are those of the build of `table`; nothing is written if it is too short. Otherwise like
-        /// [`stitch_planes_exact`].
+        /// `table` contains the results of both cameras' gains and gammas, which replace those in `params`. Nothing is
+        /// written if `table` is too short. Otherwise the kernel is like [`stitch_planes_exact`].
         #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(1))]
         pub fn $name(
             left: $picture,
@@ -44,7 +47,7 @@ macro_rules! stitch_planes {
             if table.len() < TABLE_LEN {
                 return;
             }
-            // SAFETY: no thread has returned yet; the length was just checked.
+            // SAFETY: all threads of the block reach this call. The length was just checked.
             let grades = unsafe { Table::load(table) };
             let left = Source { picture: left, planes: planes_left };
             let right = Source { picture: right, planes: planes_right };
@@ -196,7 +199,7 @@ stitch_planes! {
     stitch_hardware_rgba8_nv12, Rgba8Texture => Nv12Mut, Fast
 }
 
-/// The body of every kernel of these variants: one thread computes one cell of the panorama.
+/// The body of every kernel of these variants. One thread computes one cell of the panorama.
 #[inline(always)]
 fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
     left: Source<P, M>,
@@ -212,7 +215,7 @@ fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
         return;
     }
     let colour = |x: u32, y: u32| {
-        // The cell of a thread is fixed; a flip changes where it reads.
+        // A thread always writes the same cell; a flip changes the position that it computes.
         let (x, y) = if params.flip != 0 { (width - 1 - x, height - 1 - y) } else { (x, y) };
         let mut sum = WeightedSum::default();
         left.add(x, y, &grades[0], &params.decode, &mut sum);
@@ -221,7 +224,7 @@ fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
         sum.levels(boost)
     };
     let cell = cell * O::CELL;
-    // SAFETY: the panorama is whole and the cell starts inside, as checked; it belongs to this thread.
+    // SAFETY: the panorama is whole and the cell starts inside, as checked. The cell belongs to this thread.
     unsafe { out.store(cell.x, cell.y, colour, &params.encode) };
 }
 
@@ -237,14 +240,14 @@ impl<P: Sampler2d, M: Planes> Source<P, M> {
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
         let camera = SourceLookup { planes: self.planes, size: self.picture.size() };
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
-            // SAFETY: inside the picture, which is whole, as the kernel has checked.
+            // SAFETY: `place` is inside the picture, which is whole, as the kernel has checked.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
             sum.add(weight, grade.apply(levels * (255.0 / P::WHITE)));
         }
     }
 }
 
-/// Σ weight·colour and Σ weight; colours from 0 to 1.
+/// The sums of weight · colour and of the weights. Colours are from 0 to 1.
 #[derive(Default)]
 pub(crate) struct WeightedSum {
     colour: Vec3,

@@ -12,7 +12,7 @@ use shared_types::yuv::YuvToRgb;
 pub(super) struct SourceCamera<'a, P> {
     pub(super) picture: P,
     pub(super) colour: Scaled,
-    /// 1 / the shorter side of the picture.
+    /// The reciprocal of the shorter side of the picture in pixels.
     pub(super) per_side: f32,
     pub(super) decode: &'a YuvToRgb,
 }
@@ -24,7 +24,7 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
         Self { picture, colour, per_side: camera.per_side, decode }
     }
 
-    /// Returns the position one pixel beyond the centre of the last one.
+    /// Returns the position one pixel beyond the centre of the last pixel, along both axes.
     #[inline(always)]
     pub(super) fn end(&self) -> Vec2 {
         self.picture.size().as_vec2() + P::MIDDLE
@@ -37,9 +37,9 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
         place.x >= P::MIDDLE && place.x < end.x && place.y >= P::MIDDLE && place.y < end.y
     }
 
-    /// Returns the distance of a position from the edge of the picture in pixels; 0 if it is not visible. As a
-    /// fraction of the shorter side it is the weight of a warp, which is 0 one pixel beyond the centres of the first
-    /// and last pixel.
+    /// Returns the distance in pixels from a position to the edge of the picture, or 0 if the position is `None` or
+    /// outside. As in a warp, edges are one pixel beyond the centres of the first and the last pixel. A warp's weights
+    /// are this distance as a fraction of the shorter side, divided by the sum for both cameras.
     #[inline(always)]
     pub(super) fn margin(&self, place: Option<Vec2>) -> f32 {
         let Some(place) = place else { return 0.0 };
@@ -71,26 +71,27 @@ impl Weights<'_> {
         there(&self.planes[0]) && there(&self.planes[1])
     }
 
-    /// Returns both weights at a position of the canvas, unless both are 0. The planes must have the canvas's size.
+    /// Returns both weights at a position inside the canvas, or `None` if both are 0. The planes must have the
+    /// canvas's size.
     #[inline(always)]
     pub(super) fn at(&self, place: Vec2) -> Option<[f32; 2]> {
-        // SAFETY: clamped to the canvas, whose size the planes have.
+        // SAFETY: the position is clamped to the canvas, and the planes have the canvas's size.
         let [a, b] =
             unsafe { [sample_plane(&self.planes[0], place), sample_plane(&self.planes[1], place)] };
         (a + b > 0.0).then_some([a, b])
     }
 }
 
-/// The error of a position on a canvas, as a fraction of the canvas. It closes the gap of a full circle, where the
-/// rays of f32 would miss both ends.
+/// The rounding error of a canvas position in f32, as a fraction of the canvas's size. On a canvas of 360°, the last
+/// column meets the first one; without this tolerance, rounded positions between the two would be outside both.
 pub(super) const ROUNDING: f32 = 3e-7;
 
-/// Returns the canvas pixel for a position at most half a pixel outside.
+/// Clamps a position to the canvas's pixel centres. Returns `None` if it is more than half a pixel outside.
 #[inline(always)]
 pub(super) fn clamp_to_canvas(canvas: &ViewCanvas, place: Vec2) -> Option<Vec2> {
     let size = canvas.size.as_vec2();
     let reach = 0.5 + ROUNDING * size;
-    // NaN is outside.
+    // A NaN fails both comparisons.
     let inside = place.cmpge(-reach).all() && place.cmplt(size - 1.0 + reach).all();
     inside.then(|| place.clamp(Vec2::ZERO, (canvas.size - 1).as_vec2()))
 }

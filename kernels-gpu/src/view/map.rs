@@ -1,17 +1,17 @@
 //! Maps from a view's pixel to a camera's picture or to a canvas.
 
-// The host has these methods of `f32` in `core` or `std`.
 use crate::view::pixel::Columns;
 use crate::view::pixel::Pixel;
 use crate::warp::lens::{Real, bend};
 use crate::warp::patch::Map;
+// On the host, `f32` has these methods in `core` or `std`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 use glam::{Vec2, vec2};
 use shared_types::view::{Rays, ViewCamera, ViewCanvas};
 use shared_types::warp::Projection;
 
-/// The positions for the pixels of a tile.
+/// A map from the pixels of a tile to positions in a picture or on a canvas.
 pub(super) trait TileMap {
     fn place(&self, pixel: Pixel) -> Option<Vec2>;
 }
@@ -35,24 +35,24 @@ impl<M: Map> TileMap for M {
 /// Maps a view's pixel through a camera's lens to its picture.
 pub(super) struct LensMap<'a> {
     pub(super) camera: &'a ViewCamera,
-    /// [`Sampler2d::MIDDLE`].
+    /// The picture's `Sampler2d::MIDDLE`.
     pub(super) middle: f32,
 }
 
 impl Map for LensMap<'_> {
-    /// Returns the source coordinates of a view position, counted like the samples of the picture.
+    /// Returns the source coordinates of a view position. The centre of the picture's first pixel is at `middle`.
     #[inline(always)]
     fn place(&self, at: Vec2) -> Option<Vec2> {
         let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.camera;
         let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
         let centre = *centre + self.middle;
         let place = vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
-        // A ray almost in the picture plane overflows.
+        // The coordinates overflow for a ray almost parallel to the picture plane.
         place.is_finite().then_some(place)
     }
 }
 
-/// Maps a view's pixel to a canvas without edges.
+/// Maps a view's pixel to a canvas position, which may be outside the canvas.
 pub(super) struct CanvasMap<'a>(pub(super) &'a ViewCanvas);
 
 impl Map for CanvasMap<'_> {

@@ -1,13 +1,13 @@
 //! View: the perspective picture of a virtual camera, rendered from two cameras' frames or from a panorama.
 //!
-//! A block computes a tile of the view, a thread eight pixels of it: one column, or four rows of two columns where
-//! chroma is shared. The ray of a pixel is linear in its position. With two cameras, it passes through each camera's
-//! lens, as in the making of a warp but in f32, and the overlap is blended: feathered like a warp, or by the weights
-//! of a warp, which may have a seam. There is no intermediate panorama and there are no planes: a view of 1920×1080
-//! writes 8 MB and reads the visible part of the frames.
+//! A block computes a tile of the view, and a thread eight of its pixels: one column, or, where pixels share chroma,
+//! two columns of four rows. The ray of a pixel is linear in its position. With two cameras, the ray passes through
+//! each camera's lens, as in the computation of a warp but in f32. The overlap is blended: feathered like a warp, or
+//! by the weights of a warp, which may have a seam. There is no intermediate panorama and there are no planes: an RGBA
+//! view of 1920×1080 writes 8 MB and reads the visible part of the frames.
 //!
 //! Lenses are computed at a few positions of a tile and interpolated (`warp::patch`) if that is accurate enough.
-//! Cameras that cannot see a tile are skipped. Eight samples are in flight at a time.
+//! Cameras that cannot see a tile are skipped there. Eight samples are in flight at a time.
 //!
 //! Samples are bilinear, without prefiltering: a view with far fewer pixels than the frames is aliased.
 
@@ -35,15 +35,15 @@ use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::view::{BLOCK_THREADS, ViewCameras, ViewCanvas, ViewFrame};
 
-/// The kernel for two cameras, for one pair of formats.
+/// Defines the kernel for two cameras and one pair of formats.
 macro_rules! cameras_kernel {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
-        #[doc = concat!("From two cameras: ", $formats, ".")]
+        #[doc = concat!("Renders a view from two cameras: ", $formats, ".")]
         ///
-        /// Blends by both weights if they have the size of `canvas`. Otherwise, and where both weights are 0, it
-        /// feathers. Pixels that no camera sees become opaque black. The whole view becomes black if the chroma plane
-        /// of an NV12 picture is not half the size of its luma plane, a picture is empty, or blocks are not
-        /// [`BLOCK`](shared_types::view::BLOCK).
+        /// Blends both cameras by their weights if both weight planes have the size of `canvas`. Otherwise, and where
+        /// both weights are 0, it feathers like a warp. Pixels that no camera sees become opaque black. Nothing is
+        /// written if the chroma plane of an NV12 picture is not half the size of its luma plane, a picture is empty,
+        /// or blocks are not [`BLOCK`](shared_types::view::BLOCK).
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
         pub fn $name(
             left: $picture,
@@ -78,13 +78,14 @@ cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
 
 cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 6);
 
-/// The kernel for a panorama, for one pair of formats.
+/// Defines the kernel for a panorama and one pair of formats.
 macro_rules! panorama_kernel {
     ($formats:literal, $picture:ty => $out:ty, $name:ident) => {
-        #[doc = concat!("From a panorama: ", $formats, ".")]
+        #[doc = concat!("Renders a view from a panorama: ", $formats, ".")]
         ///
-        /// Pixels outside the panorama become opaque black. The whole view becomes black if the panorama does not have
-        /// the canvas's size or is empty, or if blocks are not [`BLOCK`](shared_types::view::BLOCK).
+        /// Pixels outside the panorama become opaque black. Nothing is written if the panorama is empty or does not
+        /// have the canvas's size, the chroma plane of an NV12 picture is not half the size of its luma plane, or
+        /// blocks are not [`BLOCK`](shared_types::view::BLOCK).
         #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1))]
         pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
             let tile = ViewTile::new(&[panorama], &frame, out);
@@ -93,13 +94,13 @@ macro_rules! panorama_kernel {
             if let Some(tile) = &tile
                 && thread::thread_idx_y() == 0
             {
-                // SAFETY: one complete warp; the barrier follows.
+                // SAFETY: row 0 of the block is one complete warp, and the barrier follows.
                 unsafe { tile.make(patches, 0, &CanvasMap(&canvas), true) };
             }
             thread::sync_threads();
             thread::wait_for_kernel_before();
             let Some(tile) = tile else { return };
-            // Each branch is uniform. SAFETY: the patch was computed before the barrier.
+            // The branch is uniform. SAFETY: the patch was computed before the barrier.
             unsafe {
                 if patches.fit(0) == Fit::Whole {
                     let map = tile.columns(patches, 0);
@@ -138,7 +139,7 @@ fn from_cameras<P: Sampler2d, O: Target>(
     if let Some(tile) = &tile {
         let sees_left = || tile.may_see(&cameras.left);
         let sees_right = || tile.may_see(&cameras.right);
-        // SAFETY: one complete warp each; the barrier follows.
+        // SAFETY: each row of the block is one complete warp, and the barrier follows.
         unsafe {
             match thread::thread_idx_y() {
                 LEFT => tile.make(patches, LEFT, &left_lens, sees_left()),
@@ -155,7 +156,7 @@ fn from_cameras<P: Sampler2d, O: Target>(
     // Lenses may be computed while the previous kernel still runs; pictures are read and written after it.
     thread::wait_for_kernel_before();
     let Some(tile) = tile else { return };
-    // SAFETY: all results were set before the barrier.
+    // SAFETY: the results of all patches were set before the barrier.
     let (left_fit, right_fit, canvas_fit) =
         unsafe { (patches.fit(LEFT), patches.fit(RIGHT), patches.fit(CANVAS)) };
     let off = left_fit == Fit::Off || right_fit == Fit::Off || canvas_fit == Fit::Off;
@@ -163,8 +164,8 @@ fn from_cameras<P: Sampler2d, O: Target>(
     let weighed = canvas_fit != Fit::Unused;
     let left = SourceCamera::new(left, &cameras.left, &frame.decode);
     let right = SourceCamera::new(right, &cameras.right, &frame.decode);
-    // Each branch is uniform. SAFETY: the patches in use were computed; the canvas's patch is computed under the same
-    // condition as its use.
+    // Each branch is uniform. SAFETY: the patches that a branch uses were computed. In particular, the canvas's patch
+    // was computed if `weighed` is true.
     unsafe {
         if off {
             let maps = (left_lens, right_lens);
@@ -182,7 +183,8 @@ fn from_cameras<P: Sampler2d, O: Target>(
             let maps = (tile.columns(patches, LEFT), tile.columns(patches, RIGHT));
             tile.each_four(&TwoCameras { left, right, maps, counts: None::<(_, Columns)> });
         } else if sees_left {
-            // One branch per camera, because a texture that is selected at run time is read in a loop over the warp.
+            // One branch per camera, because a texture that is selected at run time would be read in a loop over the
+            // lanes of the warp.
             tile.each_four(&OneCamera { camera: left, map: tile.columns(patches, LEFT) });
         } else if sees_right {
             tile.each_four(&OneCamera { camera: right, map: tile.columns(patches, RIGHT) });
@@ -192,9 +194,11 @@ fn from_cameras<P: Sampler2d, O: Target>(
     }
 }
 
-/// The index of each patch of a block, and of the warp that computes it.
+/// The index of the left camera's patch, and of the warp that computes it.
 const LEFT: u32 = 0;
 
+/// The index of the right camera's patch, and of the warp that computes it.
 const RIGHT: u32 = 1;
 
+/// The index of the canvas's patch, and of the warp that computes it.
 const CANVAS: u32 = 2;

@@ -27,7 +27,7 @@ impl Columns {
 pub(super) trait Shader {
     type Sample: Copy;
 
-    /// Whether there are enough registers for the samples of all the thread's pixels.
+    /// Whether the registers suffice for the samples of all eight pixels of a thread.
     const AHEAD: bool;
 
     fn sample(&self, pixel: Pixel) -> Self::Sample;

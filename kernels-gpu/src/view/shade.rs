@@ -1,4 +1,4 @@
-//! Pixel colours in two steps: samples first, then colours, so that samples overlap.
+//! Shaders: sample the pictures first and compute colours afterwards, so that several samples are in flight.
 
 use crate::colour::grade::{Scaled, fused};
 use crate::io::Sampler2d;
@@ -47,7 +47,7 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
 
     #[inline(always)]
     fn sample(&self, pixel: Pixel) -> Vec3 {
-        const { assert!(P::MIDDLE == 0.0, "as the canvas counts") };
+        const { assert!(P::MIDDLE == 0.0, "canvas positions have the first pixel's centre at 0") };
         let place = self.map.place(pixel).and_then(|place| clamp_to_canvas(self.canvas, place));
         // SAFETY: the panorama is whole and not empty, as the tile has checked.
         let sample =
@@ -61,7 +61,7 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
     }
 }
 
-/// Renders one camera where the other sees nothing.
+/// Renders one camera, in tiles that the other camera cannot see.
 pub(super) struct OneCamera<'a, P> {
     pub(super) camera: SourceCamera<'a, P>,
     pub(super) map: Columns,
@@ -96,11 +96,13 @@ pub(super) struct TwoCameras<'a, P, M, C> {
     pub(super) left: SourceCamera<'a, P>,
     pub(super) right: SourceCamera<'a, P>,
     pub(super) maps: (M, M),
+    /// The weights of a warp and the map to their canvas; `None` to feather.
     pub(super) counts: Option<(&'a Weights<'a>, C)>,
 }
 
 impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
-    /// Returns the left camera's weight and the sum of both weights, for these margins.
+    /// Returns the left camera's weight and the sum of both weights, for these distances from the edges of the
+    /// pictures.
     #[inline(always)]
     pub(super) fn counts(&self, pixel: Pixel, [left, right]: [f32; 2]) -> (f32, f32) {
         if let Some((weights, map)) = &self.counts
@@ -118,7 +120,7 @@ impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
 }
 
 impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
-    /// Samples, and the share of the left one; `None` if neither camera contributes.
+    /// The samples of both cameras, and the left camera's share; `None` if neither camera contributes.
     type Sample = ([Vec3; 2], Option<f32>);
 
     const AHEAD: bool = false;
@@ -130,7 +132,7 @@ impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
         let samples =
             [self.left.sample(l.unwrap_or_default()), self.right.sample(r.unwrap_or_default())];
         let share = counts * sum.fast_recip();
-        // Weights of a warp sum to 1; weights that are too small count as 0, as there.
+        // The weights of a warp sum to 1. As in a stitch, a weight of at most `MIN_WEIGHT` counts as 0.
         let share = if share > MIN_WEIGHT { share } else { 0.0 };
         let share = if share < 1.0 - MIN_WEIGHT { share } else { 1.0 };
         (samples, (sum > 0.0).then_some(share))

@@ -14,11 +14,11 @@ use glam::{UVec2, Vec2, Vec3, uvec2};
 
 use shared_types::view::{BLOCK, RUN, ViewCamera, ViewFrame, tile};
 
-/// The tile of a block.
+/// The tile of the view that a block computes.
 pub(super) struct ViewTile<O> {
     pub(super) frame: ViewFrame,
     pub(super) out: O,
-    /// The first pixel.
+    /// The tile's first pixel in the view.
     pub(super) corner: UVec2,
 }
 
@@ -26,7 +26,8 @@ impl<O: Target> ViewTile<O> {
     /// Columns and rows of a tile.
     pub(super) const SIZE: UVec2 = tile(O::CELL);
 
-    /// Returns `None` if nothing is to be written; the result is uniform for the block.
+    /// Returns the tile of this block, or `None` if a picture or the block shape is invalid or the tile is outside the
+    /// view. The result is uniform for the block.
     #[inline(always)]
     pub(super) fn new<P: Sampler2d>(pictures: &[P], frame: &ViewFrame, out: O) -> Option<Self> {
         let sound = |picture: &P| picture.is_whole() && picture.size().min_element() > 0;
@@ -40,7 +41,7 @@ impl<O: Target> ViewTile<O> {
         })
     }
 
-    /// Returns the offset of a tile position from the view's middle.
+    /// Returns the offset from the view's middle of a position in the tile.
     #[inline(always)]
     pub(super) fn place(&self, at: Vec2) -> Vec2 {
         self.corner.as_vec2() + at - self.frame.middle
@@ -55,13 +56,13 @@ impl<O: Target> ViewTile<O> {
         sees(a) & sees(b) & sees(c) & sees(d)
     }
 
-    /// Returns the thread's `column`-th column of the tile.
+    /// Returns the position in the tile of the thread's `column`-th column.
     #[inline(always)]
     pub(super) fn x(column: u32) -> u32 {
         thread::thread_idx_x() * O::FOUR.x + column
     }
 
-    /// Computes the tile's patch of a map, if it is wanted.
+    /// Computes patch `which` of the tile from a map, or marks the patch as unused if it is not `wanted`.
     ///
     /// # Safety
     /// The same as for [`Patches::make`].
@@ -77,19 +78,19 @@ impl<O: Target> ViewTile<O> {
         }
     }
 
-    /// Returns a patch along the thread's columns.
+    /// Restricts a patch to the thread's columns.
     ///
     /// # Safety
     /// The caller must ensure that the patch was computed and that a barrier followed.
     #[inline(always)]
     pub(super) unsafe fn columns(&self, patches: Patches, which: u32) -> Columns {
         let (first, second) = (Self::x(0) as f32, Self::x(1) as f32);
-        // SAFETY: guaranteed by the caller. If there is one column, the other is not used.
+        // SAFETY: guaranteed by the caller. If the thread has only one column, the second line is not used.
         unsafe { Columns([patches.line(which, first), patches.line(which, second)]) }
     }
 
-    /// Writes the thread's pixels, four at a time. All samples, or the samples of four pixels, are in flight before
-    /// the first one is used.
+    /// Writes the thread's eight pixels, four at a time. The samples of all eight, or of four if
+    /// [`AHEAD`](Shader::AHEAD) is false, are in flight before the first one is used.
     #[inline(always)]
     pub(super) fn each_four<S: Shader>(&self, sampler: &S) {
         const { assert!(RUN == 8) };
@@ -100,7 +101,7 @@ impl<O: Target> ViewTile<O> {
             return;
         }
         let ahead = S::AHEAD.then(|| self.four(sampler, O::FOUR.y));
-        // SAFETY: the view is whole and `(x, y)` inside, as checked; the four pixels belong to this thread.
+        // SAFETY: the view is whole and `(x, y)` is inside, as checked. The pixels belong to this thread.
         unsafe {
             let colours = sampler.colours(self.four(sampler, 0));
             self.out.store_four(x, y, colours, &self.frame.encode, false);
@@ -132,13 +133,14 @@ impl<O: Target> ViewTile<O> {
         ]
     }
 
-    /// Returns the `i`-th of four pixels.
+    /// Returns the `i`-th of four pixels, which start at the thread's `from`-th row.
     #[inline(always)]
     pub(super) fn of_four(&self, from: u32, i: u32) -> Pixel {
         self.pixel(i % O::FOUR.x, from + i / O::FOUR.x)
     }
 
-    /// Writes the thread's pixels one by one: slower, with few live values.
+    /// Writes the thread's pixels one by one. This is slower than [`each_four`](Self::each_four), but needs fewer
+    /// registers.
     #[inline(always)]
     pub(super) fn each<S: Shader>(&self, sampler: &S) {
         let x = self.corner.x + Self::x(0);
@@ -152,13 +154,13 @@ impl<O: Target> ViewTile<O> {
                 let sample = sampler.sample(self.pixel(px - x, py - first));
                 sampler.colours([sample; 4])[0] * 255.0
             };
-            // SAFETY: the view is whole and `(x, y)` inside, as checked; the cell belongs to this thread.
+            // SAFETY: the view is whole and the cell starts inside, as checked. The cell belongs to this thread.
             unsafe { self.out.store(x, first + row, colour, &self.frame.encode) };
             row += O::CELL;
         }
     }
 
-    /// Returns the pixel in one of the thread's columns and rows; it may be outside the view.
+    /// Returns the pixel in one of the thread's columns and rows. It may be outside the view.
     #[inline(always)]
     pub(super) fn pixel(&self, column: u32, of_thread: u32) -> Pixel {
         let in_view = self.corner + uvec2(Self::x(column), Self::first_row() + of_thread);

@@ -41,7 +41,7 @@ impl Planes for CameraPlanes {
     }
 }
 
-/// Reads at texel centres, so the filter returns the exact value.
+/// Reads texel centres, so the filter returns the exact value.
 impl Planes for TexturedCameraPlanes {
     #[inline(always)]
     fn contains(&self, x: u32, y: u32) -> bool {
@@ -75,11 +75,11 @@ impl<P: Planes> SourceLookup<P> {
         if !self.planes.contains(x, y) {
             return None;
         }
-        // SAFETY: inside, as just checked.
+        // SAFETY: the planes contain the pixel, as just checked.
         let weight = unsafe { self.planes.weight(x, y) };
         // If the weight is too small or NaN, the coordinates are not read.
         if weight > min_weight {
-            // SAFETY: inside, as just checked.
+            // SAFETY: the planes contain the pixel, as just checked.
             let place = unsafe { self.planes.place(x, y) };
             return is_inside(self.size, place).then_some((place, weight));
         }

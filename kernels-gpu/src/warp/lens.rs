@@ -1,4 +1,4 @@
-//! Lenses: map a point of the camera's frame to its picture, before focal length and centre.
+//! Lenses: map a point in the camera's frame to its picture, before focal length and centre are applied.
 //!
 //! Warps use f64, because they are made once per rig. Views use f32, because they evaluate the lens at every pixel of
 //! every frame; with coordinates up to a few thousand pixels the error is a few thousandths of a pixel.
@@ -19,7 +19,7 @@ pub(crate) trait Real:
     + Div<Output = Self>
     + GpuFloat
 {
-    /// Returns the angle of `(x, self)` from the x axis.
+    /// Returns the angle of `(x, self)` from the x axis in radians.
     fn angle_from(self, x: Self) -> Self;
 
     /// Returns 1 / `self`; for f32 within 1 ULP.
@@ -63,7 +63,7 @@ impl Real for f64 {
     }
 }
 
-/// Returns the distorted point of a ray; `None` if the lens cannot see it. See [`Lens`].
+/// Returns the distorted point of a ray, or `None` if the lens cannot see the ray. See [`Lens`].
 #[inline(always)]
 pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Option<[R; 2]> {
     match lens {
@@ -72,7 +72,7 @@ pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Op
     }
 }
 
-/// Brown–Conrady, as in `cv::projectPoints`.
+/// Applies Brown–Conrady distortion, as in `cv::projectPoints`.
 #[inline(always)]
 fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one, two] = [0, 1, 2].map(R::from);
@@ -92,7 +92,7 @@ fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     Some([bent(x, xx, p1, p2), bent(y, yy, p2, p1)])
 }
 
-/// Equidistant, as in `cv::fisheye::projectPoints`.
+/// Applies the equidistant projection, as in `cv::fisheye::projectPoints`.
 #[inline(always)]
 fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one] = [0, 1].map(R::from);
@@ -112,8 +112,9 @@ fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
 
 /// Returns the angle of `(x, y)` from the x axis in radians, within 3e-7.
 ///
-/// A polynomial in the square of the quotient, at most 1, fitted for the smallest maximum relative error (1.5e-8). The
-/// offset for the rest of the circle is rounded once.
+/// Evaluates a polynomial in the square of the quotient of the shorter and the longer coordinate, which is at most 1.
+/// The polynomial is fitted for the smallest maximum relative error (1.5e-8). The rest of the circle follows by
+/// symmetry.
 #[inline(always)]
 pub fn angle(x: f32, y: f32) -> f32 {
     /// Coefficients of atan(q)/q in q², highest power first.

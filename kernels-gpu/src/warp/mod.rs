@@ -1,14 +1,14 @@
 //! Rig to warp: the source coordinates and weights of every panorama pixel.
 //!
-//! Two kernels make a warp. [`warp_camera`] runs once per camera: pixel → ray (projection) → camera frame → lens →
-//! source pixel, and the distance from there to the edge of the picture. [`warp_feather`] turns the distances of two
-//! cameras into weights that sum to 1. Rigs and homographies share this path: a homography is a planar canvas and a
-//! matrix.
+//! Two kernels make a warp. [`warp_camera`] runs once per camera. It computes pixel → ray (projection) → camera frame
+//! → lens → source pixel, and the distance from the source pixel to the edge of the picture. [`warp_feather`] turns
+//! the distances of two cameras into weights that sum to 1. Rigs and homographies use the same kernels: a homography
+//! is a planar canvas and a matrix.
 //!
 //! [`warp_resize`] scales a warp to another output size.
 //!
-//! All arithmetic is f64, with our own sine and cosine, so CPU and GPU agree to the bit. Cost: a few hundred f64
-//! operations per pixel, once per rig.
+//! All arithmetic is f64, with [`sin_cos`] instead of library functions, so CPU and GPU agree to the bit. Cost: a few
+//! hundred f64 operations per pixel, once per rig.
 
 pub(crate) mod camera;
 pub mod lens;
@@ -24,8 +24,8 @@ use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Projection
 
 /// Writes source coordinates and edge distance of one camera for every canvas pixel.
 ///
-/// `u` and `v` become source pixels, or [`UNSEEN`] where the ray misses the lens. `margin` becomes the distance to the
-/// nearest edge of the picture as a fraction of its shorter side, and 0 outside the picture. All three have the
+/// `u` and `v` become source pixels, or [`UNSEEN`] where the lens cannot see the ray. `margin` becomes the distance to
+/// the nearest edge of the picture as a fraction of its shorter side, and 0 outside the picture. All three have the
 /// canvas's size.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn warp_camera(
@@ -45,7 +45,7 @@ pub fn warp_camera(
         Some(source) => vec2(bounded(source.x), bounded(source.y)),
         None => Vec2::splat(UNSEEN),
     };
-    // SAFETY: inside all three; each thread has its own pixel.
+    // SAFETY: the pixel is inside all three outputs and belongs to this thread.
     unsafe {
         u.store(x, y, source.x);
         v.store(x, y, source.y);
@@ -55,8 +55,8 @@ pub fn warp_camera(
 
 /// Turns the edge distances of two cameras into weights, in place.
 ///
-/// If both cameras see the pixel, weights are proportional to the distances, so each camera fades out towards its
-/// own edge. Where one camera sees it, that weight is 1.
+/// Where both cameras see a pixel, its weights are proportional to the distances, so each camera fades out towards the
+/// edge of its own picture. Where one camera sees a pixel, that camera's weight is 1.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     let at = thread::index_2d();
@@ -64,7 +64,7 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     if !(left.contains(x, y) && right.contains(x, y)) {
         return;
     }
-    // SAFETY: inside both; each thread has its own pixel.
+    // SAFETY: the pixel is inside both planes and belongs to this thread.
     unsafe {
         let (l, r) = (left.load(x, y), right.load(x, y));
         let sum = l + r;
@@ -75,11 +75,11 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     }
 }
 
-/// Scales one camera's planes to another size: `out_u`, `out_v` and `out_weight`, whose pixels are evenly spaced over
-/// the input.
+/// Scales one camera's planes to the size of `out_u`, `out_v` and `out_weight`, whose pixels are evenly spaced over
+/// the input planes. `size` is the size of the camera's picture.
 ///
-/// Interpolates bilinearly between four pixels where the camera, whose picture has `size`, contributes. Elsewhere
-/// coordinates may have any value, and the nearest pixel is copied.
+/// Interpolates bilinearly if the camera contributes at all four pixels around a position. Otherwise coordinates may
+/// have any value, so the nearest pixel is copied.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_resize(
     planes: CameraPlanes,
@@ -98,13 +98,13 @@ pub fn warp_resize(
         let place = (f64::from(at) + 0.5) * f64::from(from) / f64::from(to) - 0.5;
         let place = place.clamp(0.0, f64::from(from - 1));
         let low = place.floor();
-        // In range: `from` is a u32.
+        // `low` is at least 0 and less than `from`, so it fits into a `u32`.
         (low as u32, (low as u32 + 1).min(from - 1), (place - low) as f32)
     };
     let (x0, x1, a) = along(x, planes.width(), out_u.width());
     let (y0, y1, b) = along(y, planes.height(), out_u.height());
     let load = |x: u32, y: u32| {
-        // SAFETY: clamped to the planes.
+        // SAFETY: the coordinates are clamped to the planes.
         let (place, weight) = unsafe { (planes.place(x, y), planes.weight(x, y)) };
         [place.x, place.y, weight]
     };
@@ -120,7 +120,7 @@ pub fn warp_resize(
     } else {
         load(if a < 0.5 { x0 } else { x1 }, if b < 0.5 { y0 } else { y1 })
     };
-    // SAFETY: inside all three; each thread has its own pixel.
+    // SAFETY: the pixel is inside all three outputs and belongs to this thread.
     unsafe {
         out_u.store(x, y, u);
         out_v.store(x, y, v);
@@ -146,20 +146,20 @@ pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
     }
 }
 
-/// Returns the source pixel of a point in the camera's frame; `None` if the lens cannot see it. See
+/// Returns the source pixel of a point in the camera's frame, or `None` if the lens cannot see the point. See
 /// [`Lens`](shared_types::warp::Lens).
 #[inline(always)]
 pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     let Camera { lens, distortion, limit, .. } = camera;
     let distorted = DVec2::from(bend(*lens, distortion, *limit, point.to_array())?);
-    // A ray almost in the picture plane overflows.
+    // The coordinates overflow for a ray almost parallel to the picture plane.
     Some(distorted * camera.focal + camera.centre).filter(|source| source.is_finite())
 }
 
-/// Converts a coordinate to f32 and keeps it finite. The limit is far outside any picture.
+/// Converts a coordinate to f32, clamped to a range that extends far beyond any picture.
 #[inline(always)]
 fn bounded(coordinate: f64) -> f32 {
-    /// Twice the largest picture.
+    /// Twice the maximum side of a picture.
     const FAR: f64 = 32_768.0;
     coordinate.clamp(-FAR, FAR) as f32
 }
@@ -189,7 +189,7 @@ fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
 /// Taylor's series; the first omitted term is below 1e-18.
 #[inline(always)]
 pub fn sin_cos(x: f64) -> (f64, f64) {
-    /// π/2 − FRAC_PI_2.
+    /// The rounding error of `FRAC_PI_2`: π/2 − `FRAC_PI_2`.
     const FRAC_PI_2_LOW: f64 = 6.123_233_995_736_766e-17;
     let n = (x * FRAC_2_PI).round_ties_even();
     let r = (-n).mul_add(FRAC_PI_2_LOW, (-n).mul_add(FRAC_PI_2, x));

@@ -1,6 +1,6 @@
 //! Patches: interpolate the source coordinates of a tile from a few exact positions.
 //!
-//! A lens takes dozens of instructions per pixel, but over a few dozen pixels it is almost quadratic. So one warp
+//! A lens takes dozens of instructions per pixel, but over a few dozen pixels it is almost quadratic. So one CUDA warp
 //! computes [`PLACES`] positions of a tile, one per lane: nine nodes, and sixteen positions between them where the
 //! interpolation error is close to its maximum. If none of those errors exceeds [`TOLERANCE`], the patch is used for
 //! the whole tile; otherwise every pixel is computed.
@@ -14,13 +14,13 @@ use glam::{UVec2, Vec2, vec2};
 /// Maximum error of an interpolated coordinate in pixels: one step of the texture unit's filter.
 const TOLERANCE: f32 = 1.0 / 256.0;
 
-/// Computed positions along each axis of a tile, from its first pixel to one past its last.
+/// The number of computed positions along each axis of a tile, from its first pixel to one past its last.
 const SIDE: u32 = 5;
 
-/// Computed positions of a tile.
+/// The number of computed positions of a tile.
 const PLACES: u32 = SIDE * SIDE;
 
-/// The interpolation nodes: every second position along both axes.
+/// The number of interpolation nodes: every second position along both axes.
 const NODES: u32 = 9;
 
 /// A node or a coefficient in shared memory.
@@ -30,7 +30,8 @@ struct Pair(Vec2);
 
 /// A map from a view's pixels to a picture or a canvas.
 pub(crate) trait Map {
-    /// Maps an offset in pixels from a view's middle; `None` if the point is invisible, wherever it would be.
+    /// Maps an offset in pixels from a view's middle. The result may be outside the picture or canvas. Returns `None`
+    /// for a point that the lens or the projection cannot map.
     fn place(&self, at: Vec2) -> Option<Vec2>;
 }
 
@@ -38,12 +39,12 @@ pub(crate) trait Map {
 #[derive(Clone, Copy)]
 pub(crate) struct Patches {
     nodes: Shared<Pair>,
-    /// The coefficient of `x^i · y^j` is at `3j + i`, in pixels of the tile.
+    /// The coefficient of `x^i · y^j` is at `3j + i`, with `x` and `y` in pixels from the tile's first pixel.
     coefficients: Shared<Pair>,
     fits: Shared<u32>,
 }
 
-/// The result of a patch.
+/// The result of the computation of a patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Fit {
@@ -59,7 +60,7 @@ pub(crate) enum Fit {
 const MAPS: u32 = 3;
 
 impl Patches {
-    /// Places the patches in the block's shared memory.
+    /// Allocates the patches in the block's shared memory.
     #[inline(always)]
     pub(crate) fn new() -> Self {
         Self {
@@ -69,8 +70,8 @@ impl Patches {
         }
     }
 
-    /// Computes the patch of `map` for a tile of `size` pixels whose first pixel is at `corner`, in the coordinates of
-    /// [`Map::place`].
+    /// Computes patch `which` from `map`, for a tile of `size` pixels whose first pixel is at `corner`, in the
+    /// coordinates of [`Map::place`].
     ///
     /// # Safety
     /// All lanes of one warp must call it, and no other warp. A barrier must follow before the patch is used.
@@ -79,13 +80,13 @@ impl Patches {
         let lane = warp::lane_id();
         let (column, row) = (lane % SIDE, lane / SIDE);
         let size = size.as_vec2();
-        // Lanes beyond the last position repeat it.
+        // Lanes beyond the last position repeat positions of the last row.
         let share = vec2(column as f32, row as f32) * (1.0 / (SIDE - 1) as f32);
         let at = share.min(Vec2::ONE) * size;
         let place = map.place(corner + at).unwrap_or(Vec2::NAN);
         let first = which * NODES;
-        // SAFETY: all lanes are here, as guaranteed by the caller; one lane writes each element, and others read it
-        // after a synchronisation.
+        // SAFETY: all lanes reach this code, as guaranteed by the caller. One lane writes each element, and others
+        // read it after a synchronisation.
         unsafe {
             if lane < PLACES && column % 2 == 0 && row % 2 == 0 {
                 self.nodes.store(first + row / 2 * 3 + column / 2, Pair(place));
@@ -96,26 +97,26 @@ impl Patches {
             }
             warp::sync_warp(warp::FULL_MASK);
             let off = self.line(which, at.x).at(at.y) - place;
-            // NaN does not fit.
+            // A NaN fails both comparisons.
             let fits = off.x.abs() <= TOLERANCE && off.y.abs() <= TOLERANCE;
             let fit = warp::warp_vote_all(warp::FULL_MASK, fits);
             self.set_fit(which, if fit { Fit::Whole } else { Fit::Off });
         }
     }
 
-    /// Sets the result of a patch, including one that is not computed.
+    /// Sets the result of a patch, also for a patch that is not computed.
     ///
     /// # Safety
     /// The same as for [`make`](Self::make).
     #[inline(always)]
     pub(crate) unsafe fn set_fit(&self, which: u32, fit: Fit) {
         if warp::lane_id() == 0 {
-            // SAFETY: one lane writes it, and others read it after a barrier, as guaranteed by the caller.
+            // SAFETY: one lane writes the element, and others read it after a barrier, as guaranteed by the caller.
             unsafe { self.fits.store(which, fit as u32) };
         }
     }
 
-    /// Returns a coefficient of the polynomial through the nodes from `first` on, for a tile of `size` pixels.
+    /// Returns coefficient `i` of the polynomial through the nodes from `first` on, for a tile of `size` pixels.
     ///
     /// # Safety
     /// The caller must ensure that the nodes were computed and that a synchronisation followed.
@@ -149,8 +150,8 @@ impl Patches {
     /// Returns the result of a patch.
     ///
     /// # Safety
-    /// The caller must ensure that [`make`](Self::make) or [`set_fit`](Self::set_fit) was called for it and that a
-    /// barrier followed.
+    /// The caller must ensure that [`make`](Self::make) or [`set_fit`](Self::set_fit) was called for the patch and
+    /// that a barrier followed.
     #[inline(always)]
     pub(crate) unsafe fn fit(&self, which: u32) -> Fit {
         // SAFETY: guaranteed by the caller.
@@ -161,7 +162,7 @@ impl Patches {
         }
     }
 
-    /// Returns the patch along a column of the tile.
+    /// Restricts a patch to column `x` of the tile.
     ///
     /// # Safety
     /// The caller must ensure that the patch was computed and that a barrier followed.
@@ -174,7 +175,8 @@ impl Patches {
     }
 }
 
-/// A patch along one column of its tile: a quadratic, so a pixel takes two multiply-adds per coordinate.
+/// A patch along one column or row of its tile: a quadratic polynomial, so a pixel takes two multiply-adds per
+/// coordinate.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
     pub(crate) start: Vec2,
@@ -183,7 +185,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Returns the position at a row, in the line's units.
+    /// Returns the position at offset `y` along the line.
     #[inline(always)]
     pub(crate) fn at(&self, y: f32) -> Vec2 {
         fused(fused(self.bend, y, self.slope), y, self.start)

@@ -1,8 +1,8 @@
 //! A warp as a mesh: tiles of the panorama with source coordinates and weights for each camera that contributes.
 //!
 //! A tile has a chain of [`Layer`]s, one per camera. A layer maps the tile's pixels to source pixels with a quadratic
-//! [`Patch`] for the whole tile, with a patch per cell, or with a point per pixel. The camera's weight is a share of
-//! 65,535 for each pixel, or 1 for all of them.
+//! [`Patch`] for the whole tile, with a patch per cell, or with a point per pixel. The weight of the layer's camera is
+//! either a 16-bit share for each pixel (65,535 is 1), or the share that the other layers leave, or 1 for all pixels.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -17,7 +17,7 @@ pub const TILE: u32 = 32;
 /// The possible sides of a cell in pixels, starting with the whole tile.
 pub const CELLS: [u32; 3] = [TILE, TILE / 2, TILE / 4];
 
-/// The maximum number of cameras in a mesh that is stitched.
+/// The maximum number of cameras in a mesh that the stitch kernels accept.
 pub const MAX_CAMERAS: usize = 4;
 
 /// Threads per block of the stitch in x and y. A block renders a tile.
@@ -26,23 +26,24 @@ pub const BLOCK: [u32; 2] = [32, 4];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Threads per block in x and y of the kernel that rewrites a tile's weights. A warp processes rows of the tile.
+/// Threads per block in x and y of `mesh_weigh`, the kernel that rewrites shares. A block processes a tile, a warp one
+/// of its rows at a time.
 pub const WEIGH_BLOCK: [u32; 2] = [TILE, 8];
 
-/// Threads per block of that kernel, for launch bounds.
+/// Threads per block of `mesh_weigh`, for launch bounds.
 pub const WEIGH_THREADS: u32 = WEIGH_BLOCK[0] * WEIGH_BLOCK[1];
 
 /// The value for "no index".
 pub const NONE: u32 = u32::MAX;
 
-/// Replaces the index of the shares in a layer that takes the share other layers leave.
+/// The value of [`Layer::shares`] if the layer takes the share that the other layers leave.
 pub const REST: u32 = NONE - 1;
 
 /// The fixed-point value of a share of 1.
 pub const WHOLE_SHARE: f32 = u16::MAX as f32;
 
-/// Source pixels as polynomials of the offset from the tile's centre, which is `(TILE − 1) / 2` pixels from its first
-/// pixel: the coefficients of 1, x, y, x², xy and y².
+/// The source column and row as polynomials of the offset `(x, y)` from the tile's centre: the coefficients of 1, x,
+/// y, x², xy and y². The centre is `(TILE − 1) / 2` pixels from the first pixel along both axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Patch {
@@ -61,24 +62,24 @@ pub struct SourcePoint(pub Vec2);
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Layer {
-    /// The camera, or [`NO_CAMERA`] if the tile is black.
+    /// The index of the camera, or [`NO_CAMERA`] if the tile is black.
     pub camera: u16,
     /// The side of a cell in pixels; 0 if each pixel has its own point.
     pub cell: u16,
-    /// The index of the first of the cells' patches or of the tile's points, row by row. Unused if the cell is the
-    /// whole tile.
+    /// The index of the first patch of the tile's cells, or of the first point of its pixels; the others follow row by
+    /// row. Unused if the cell is the whole tile.
     pub places: u32,
-    /// The index of the first of the tile's shares, row by row. [`NONE`] if all pixels show this camera alone;
-    /// [`REST`] if this is the last layer and takes the share that the others leave.
+    /// The index of the tile's first share; the others follow row by row. [`NONE`] if all pixels show this camera
+    /// alone; [`REST`] if this is the last layer and takes the share that the others leave.
     pub shares: u32,
     /// The index of the tile's next layer, or [`NONE`].
     pub next: u32,
-    /// The patch of the whole tile, if that is the cell, as it nearly always is. It is embedded here so that one load
+    /// The patch, if one cell covers the whole tile, as in nearly all tiles. It is embedded here so that one load
     /// fetches the whole layer.
     pub patch: Patch,
 }
 
-/// The camera number of a tile without cameras.
+/// The camera index of a tile without cameras.
 pub const NO_CAMERA: u16 = u16::MAX;
 
 impl Layer {
@@ -93,9 +94,10 @@ impl Layer {
     };
 }
 
-/// The conversion of one camera's samples, which are fractions, to colours: `clamp(…, 0, 1)^gamma` of
+/// The conversion of one camera's samples, which are fractions from 0 to 1, to colours `clamp(c, 0, 1)^gamma`, where
+/// `c` is
 ///
-/// - `gain · c` for R'G'B' samples,
+/// - `gain · sample` for R'G'B' samples,
 /// - `luma · y + blue · cb + red · cr + offset` for Y'CbCr samples.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
@@ -104,25 +106,25 @@ pub struct Grading {
     pub gain: Vec3,
     /// The contribution of luma to red, green and blue.
     pub luma: Vec3,
-    /// The contribution of Cb.
+    /// The contribution of Cb to red, green and blue.
     pub blue: Vec3,
-    /// The contribution of Cr.
+    /// The contribution of Cr to red, green and blue.
     pub red: Vec3,
     /// The constant term.
     pub offset: Vec3,
-    /// Exponent of all three.
+    /// The exponent for all three channels.
     pub gamma: f32,
 }
 
 impl Grading {
-    /// Returns the grading for a camera whose NV12 pictures `decode` converts.
+    /// Returns the conversion for a camera with this colour correction. `decode` applies to NV12 pictures.
     #[must_use]
     pub fn new(Colour { gain, gamma }: Colour, decode: &YuvToRgb) -> Self {
         let YuvToRgb { black, scale, cr_red, cb_green, cr_green, cb_blue } = *decode;
         let blue = gain * Vec3::new(0.0, cb_green, cb_blue);
         let red = gain * Vec3::new(cr_red, cr_green, 0.0);
         let luma = gain * scale;
-        // Black and mid-grey, as fractions.
+        // The levels of black and of neutral chroma (128), as fractions.
         let offset = luma * (-black / 255.0) - (blue + red) * (128.0 / 255.0);
         Self { gain, luma, blue, red, offset, gamma }
     }

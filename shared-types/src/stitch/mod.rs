@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use crate::yuv::{RgbToYuv, YuvEncoding, YuvToRgb};
 
-/// Threads per block in x and y. With 32 columns, a warp's stores fill one cache line of the output.
+/// Threads per block in x and y. With 32 columns, a warp's stores fill one 128-byte cache line of an RGBA output.
 pub const BLOCK: [u32; 2] = [32, 8];
 
 /// Threads per block, for launch bounds.
@@ -23,7 +23,7 @@ pub const MIN_WEIGHT: f32 = 0.001;
 pub struct Colour {
     /// Gain of red, green and blue.
     pub gain: Vec3,
-    /// Exponent of all three; below 1 brightens.
+    /// The exponent for all three channels. A value below 1 brightens.
     pub gamma: f32,
 }
 
@@ -45,14 +45,14 @@ pub struct StitchParams {
     /// Brightens both ends of the panorama if not 0: where `d = |x − W/2| / (W/2)` exceeds 0.8, by `1 + (d −
     /// 0.8)·1.75`, at most 1.35.
     pub edge_boost: u32,
-    /// The conversion of NV12 pictures.
+    /// The conversion from NV12 pictures.
     pub decode: YuvToRgb,
     /// The conversion to an NV12 panorama.
     pub encode: RgbToYuv,
 }
 
 impl Default for StitchParams {
-    /// Returns parameters that only warp and blend.
+    /// Returns parameters without colour correction, flip and edge boost.
     fn default() -> Self {
         let encoding = YuvEncoding::default();
         Self {

@@ -1,7 +1,7 @@
 //! Malformed files are rejected within 2 seconds and 256 MiB. The test runs in its own process, because it measures
 //! the process's peak memory.
 //!
-//! Times are checked only in optimized builds; a debug build decodes ten times slower.
+//! The time limit applies only to optimized builds, because a debug build decodes ten times slower.
 
 use panoweave_tests::alone::alone;
 use std::fs::{self, File};
@@ -30,14 +30,14 @@ fn timed<T, E>(what: &str, read: impl FnOnce() -> Result<T, E>) -> E {
     error
 }
 
-/// Writes the largest accepted PNG without its last pixel.
+/// Writes a PNG of the largest accepted size and cuts off its last 40 bytes.
 fn cut_png(path: &Path) {
     GrayImage::new(7680, 4320).save(path).unwrap();
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() - 40]).unwrap();
 }
 
-/// Writes a JPEG of 8 by 8 pixels whose header claims `width`×`height`, baseline or progressive.
+/// Writes a JPEG of 8×8 pixels, baseline or progressive, whose header claims `width`×`height`.
 fn claiming_jpeg(path: &Path, width: u16, height: u16, progressive: bool) {
     let mut bytes = Vec::new();
     JpegEncoder::new(&mut bytes).encode(&[90; 192], 8, 8, ExtendedColorType::Rgb8).unwrap();
@@ -48,7 +48,7 @@ fn claiming_jpeg(path: &Path, width: u16, height: u16, progressive: bool) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Writes the largest accepted JPEG with a marker where the last rows should begin.
+/// Writes a JPEG of the largest accepted size, with a marker where data of the last rows should be.
 fn jpeg_with_a_bad_end(path: &Path) {
     let mut bytes = Vec::new();
     JpegEncoder::new(&mut bytes)
@@ -59,7 +59,7 @@ fn jpeg_with_a_bad_end(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Writes a warp file of the home rig's size that is all zeros, with a wrong checksum.
+/// Writes a warp file for a panorama of 5700×1900 pixels that contains only zeros and has a wrong checksum.
 fn damaged_warp(path: &Path) {
     let size = UVec2::new(5700, 1900);
     let one = [(); 6].map(|()| vec![0.0]);

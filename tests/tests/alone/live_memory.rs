@@ -1,6 +1,6 @@
 //! Memory of the live stitcher: constant while readers are slow, and freed completely at the end.
 //!
-//! The counters are those of the whole process, so this test runs in its own.
+//! [`Counters`] cover the whole process, so this test runs in its own process.
 
 use panoweave_tests::alone::alone;
 use std::thread;
@@ -21,14 +21,14 @@ fn memory_is_flat_and_given_back() {
     });
 }
 
-/// Live pace keeps running in bounded memory, and accounts for everything, with a reader that takes nothing, one that
-/// holds every panorama, and one that went away.
+/// Checks memory and counters of a stitcher at live pace with three readers: one that takes nothing, one that keeps
+/// its panoramas, and one that was dropped.
 fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     let stitcher = stitcher(device, LiveOptions { colour: STILL, ..LiveOptions::default() });
     let mut panoramas = stitcher.panoramas();
     let bytes = stamp(9);
     let memory = Counters::now();
-    // Submit one at a time, so that the number of dropped pairs does not depend on the machine's speed.
+    // Wait after each pair, so that the number of dropped pairs does not depend on the machine's speed.
     let submit = |n: u32| {
         for i in 0..n {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
@@ -52,7 +52,7 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     drop(panoramas);
     submit(20);
     assert_eq!(stitcher.counters().dropped.reader, reader);
-    // Texture objects are created when a buffer is first read by a stitch: at most one per buffer of the two cameras.
+    // A stitch creates a texture object when it first reads a buffer: at most one for each buffer of the two cameras.
     let now = Counters::now();
     assert!(
         now.textures <= memory.textures + 2 * (LiveOptions::default().slots as i64 + 1),
@@ -74,7 +74,7 @@ fn stitchers_come_and_go_without_a_trace(device: &Device) {
         if i % 4 == 0 {
             stitcher.swap_warp(device_warp(device, 1.0)).unwrap();
         }
-        // Drop it on another thread, with frames in flight.
+        // Drop the stitcher on another thread, with frames in flight.
         thread::spawn(move || drop(stitcher)).join().unwrap();
     }
     assert_eq!(Counters::now(), before, "{device}");

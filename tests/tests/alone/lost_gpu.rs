@@ -1,5 +1,5 @@
-//! After a fatal error a GPU is lost for good: nothing reports success, and everything fails at once. The test runs in
-//! its own process, because it costs the process its GPU.
+//! After a fatal error, the process cannot use the GPU any more: every call fails at once. The test runs in its own
+//! process, because it loses the GPU.
 
 use conformance::faults::TrapAt;
 use panoweave::device::{Device, ErrorKind, Event, Image, LaunchConfig};
@@ -22,7 +22,7 @@ fn a_kernel_that_traps_loses_the_gpu_and_nothing_else() {
         assert_eq!(error.location.file(), file!());
         assert!(!gpu.is_healthy());
 
-        // From here on every call fails without asking the driver.
+        // From here on, every call fails without calling the driver.
         let lost = |result: Result<(), panoweave::device::DeviceError>| {
             let error = result.unwrap_err();
             assert!(matches!(error.kind, ErrorKind::Lost(_)) && error.is_fatal(), "{error}");

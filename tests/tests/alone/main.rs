@@ -1,4 +1,4 @@
-//! Tests that need their own process: they count its objects or memory, choose its driver, or lose its GPU.
+//! Tests that need their own process, because they count its objects or memory, select its driver or lose its GPU.
 //!
 //! [`alone`](panoweave_tests::alone::alone) starts this executable again for each of them.
 

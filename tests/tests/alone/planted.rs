@@ -1,8 +1,8 @@
-//! One planted fault of each kind for compute-sanitizer to find on a GPU. If one of them passes, the tool's silence
-//! about everything else proves nothing.
+//! Deliberate faults for compute-sanitizer to find on a GPU, one for each of its tools. If a tool misses its fault,
+//! its clean report about other kernels proves nothing.
 //!
-//! The tests are ignored in a normal run; `run.sh sanitize` of the bundle runs each under its tool and expects an
-//! error. The result of the launch itself does not matter.
+//! A normal run ignores these tests. `run.sh sanitize` of the bundle runs each under its tool and expects an error.
+//! The result of the launch itself does not matter.
 
 use conformance::faults::{RaceWithoutBarrier, SliceStore, SyncOutsideMask};
 use conformance::memory::CopyU32;
@@ -21,7 +21,7 @@ fn stream() -> Stream {
 }
 
 fn launch<K: Kernel>(stream: &Stream, kernel: &K) {
-    // SAFETY: deliberately unsound: the GPU executes undefined behaviour, in a process that ends right after.
+    // SAFETY: this is deliberately unsound. The GPU executes undefined behaviour, in a process that ends right after.
     let launched = unsafe { stream.launch_unchecked(&CONFIG, kernel) };
     println!("{:?}, {:?}", launched, stream.synchronize());
 }

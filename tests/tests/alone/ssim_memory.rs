@@ -1,4 +1,4 @@
-//! Comparers free their memory. The test runs in its own process, because the counters are those of the whole process.
+//! A [`Comparer`] frees its memory. The test runs in its own process, because [`Counters`] cover the whole process.
 
 use glam::uvec2;
 use panoweave::device::{Counters, Image};

@@ -1,6 +1,6 @@
-//! Every object made on a device is freed, whichever thread drops it.
+//! Every object created on a device is freed, no matter which thread drops it.
 //!
-//! The counters are those of the whole process, so this test runs in its own.
+//! [`Counters`] cover the whole process, so this test runs in its own process.
 
 use glam::Vec4;
 use panoweave::device::{
@@ -37,7 +37,7 @@ fn everything_is_given_back() {
             }
             let foreign = device.clone();
             std::thread::spawn(move || use_all(&foreign)).join().unwrap();
-            // Created here, dropped on another thread.
+            // These objects are created here and dropped on another thread.
             let stream = device.stream().unwrap();
             let image = Image::from_slice(&stream, 2, 1, &[1_u8, 2]).unwrap();
             std::thread::spawn(move || drop((image, stream))).join().unwrap();

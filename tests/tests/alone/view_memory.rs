@@ -1,4 +1,4 @@
-//! Views free all their memory. The test runs in its own process, because the counters are those of the whole process.
+//! Views free all their memory. The test runs in its own process, because [`Counters`] cover the whole process.
 
 use panoweave_tests::alone::alone;
 use std::sync::Arc;
@@ -36,7 +36,8 @@ matrix = { fx = 60.0, fy = 60.0, cx = 32.0, cy = 23.0 }
 yaw = 15.0
 "#;
 
-/// Shows views with and without a warp's weights, a view of a panorama, and, in every fourth round, live views.
+/// Submits views with and without a warp's weights and a view of a panorama. In every fourth round, starts a live view
+/// instead.
 fn round(device: &Device, rig: &Rig, i: u32) {
     let stream = device.stream().unwrap();
     let geometry = rig.geometry().unwrap();
@@ -67,7 +68,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
     viewer.submit(&stream, frames, weights, &view, &options, &mut out).unwrap();
     let panorama = new(geometry.canvas.size);
     view_panorama(&stream, &panorama, &geometry.canvas, &view, &mut out).unwrap();
-    // Drop a third of them with work in flight.
+    // In every third round, drop the objects with work in flight.
     if !i.is_multiple_of(3) {
         stream.synchronize().unwrap();
     }

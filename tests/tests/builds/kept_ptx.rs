@@ -1,4 +1,5 @@
-//! The PTX stored in `host/ptx/` equals a fresh build of the kernels byte for byte, whatever folder they are built in.
+//! The PTX stored in `host/ptx/` must equal a fresh build of the kernels byte for byte, no matter in which folder the
+//! kernels are built.
 //!
 //! Register counts depend on the version of `ptxas`, so they are compared only with the same version.
 
@@ -17,7 +18,8 @@ fn scratch() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept_ptx")
 }
 
-/// Returns the folder shared by the workspace's builds. It contains `core`'s source if that had to be fetched.
+/// Returns the work folder that all builds of the workspace share. It contains the source of `core` if that had to be
+/// fetched.
 fn shared_work() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda-builder")
 }
@@ -47,7 +49,7 @@ fn compare(builder: CudaBuilder, archs: &[Arch], out: &Path) {
         (report(fresh_report), report(&root().join("host/ptx/kernels.json")));
     kept.archs.retain(|arch| archs.contains(&arch.arch));
     for (fresh, kept) in fresh.archs.iter_mut().zip(&mut kept.archs) {
-        // The file name of a build for one architecture does not contain it.
+        // A build for one architecture omits the architecture from its file name.
         fresh.file.clone_from(&kept.file);
         if fresh.ptxas != kept.ptxas {
             for arch in [fresh, kept] {

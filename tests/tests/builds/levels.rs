@@ -1,19 +1,20 @@
-//! Checks the direction of imports: a level imports only the levels above it, and sibling modules form no cycles.
+//! Checks the direction of imports: a module imports only from its own level and the levels listed before it, and
+//! sibling modules form no cycles.
 //!
-//! The check reads the sources as text. `# Levels` in the documentation of a crate's `lib.rs` lists its levels. Test
-//! modules are left out.
+//! The check reads the sources as text and ignores test modules. The section `# Levels` in the documentation of a
+//! crate's `lib.rs` lists the crate's levels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The path of a module or of an item in one, from the crate's root.
+/// The path of a module or item, from the crate's root.
 type Names = Vec<String>;
 
-/// The modules of a crate, with their sources, without comments and tests.
+/// The sources of a crate by module, without comments and tests.
 struct Sources {
     modules: BTreeMap<Names, String>,
-    /// The `pub use` items in modules: the path of the new name, and the path of the item.
+    /// The `pub use` items: the new path of the item, and its original path.
     reexports: BTreeMap<Names, Names>,
 }
 
@@ -37,7 +38,7 @@ impl Sources {
         Self { modules, reexports }
     }
 
-    /// Returns the module that a path leads to, through re-exports.
+    /// Returns the module that contains the item at `path`, after following re-exports.
     fn resolve(&self, path: &[String]) -> Option<Names> {
         let mut path = path.to_vec();
         for _ in 0..8 {
@@ -54,7 +55,7 @@ impl Sources {
         None
     }
 
-    /// Returns each import of one module by another.
+    /// Returns all imports, each as the importing and the imported module.
     fn imports(&self) -> BTreeSet<(Names, Names)> {
         let mut imports = BTreeSet::new();
         for (module, text) in &self.modules {
@@ -70,7 +71,7 @@ impl Sources {
         imports
     }
 
-    /// Returns the cycles among siblings, each as a message.
+    /// Returns a message for each sibling module that imports itself through others.
     fn circles(&self) -> Vec<String> {
         // For each folder, the imports between its children.
         let mut folders: BTreeMap<Names, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -145,7 +146,7 @@ fn collect(folder: &Path, path: &mut Names, modules: &mut BTreeMap<Names, String
     }
 }
 
-/// Returns the paths that a source imports, and whether each is re-exported.
+/// Returns the paths that a source imports, each with true if it is re-exported.
 fn uses(text: &str) -> Vec<(bool, Names)> {
     let mut found = Vec::new();
     for statement in text.split(';') {
@@ -182,7 +183,7 @@ fn expand(tree: &str, before: &[String], paths: &mut Vec<Names>) {
     }
 }
 
-/// Returns a path from the crate's root, or `None` for other crates.
+/// Returns the path from the crate's root, or `None` for a path in another crate.
 fn absolute(module: &Names, path: &[String]) -> Option<Names> {
     let (first, rest) = path.split_first()?;
     let joined = |base: &[String], rest: &[String]| -> Names {
@@ -192,7 +193,7 @@ fn absolute(module: &Names, path: &[String]) -> Option<Names> {
         "crate" => Some(joined(&[], rest)),
         "self" => Some(joined(module, rest)),
         "super" => absolute_from(module.split_last()?.1, rest),
-        // A child module, which a re-export names without `self`.
+        // A A A path that starts with a child module, as in a re-export without `self`. without `self`.
         name if name.chars().next().is_some_and(char::is_lowercase) => Some(joined(module, path)),
         _ => None,
     }

@@ -1,4 +1,5 @@
-//! Tests that run cargo or rustc: the stored PTX, programs that depend on the workspace, code that must not compile.
+//! Tests that run cargo or rustc: stored PTX, programs that depend on the workspace, the kernel kit, and levels of
+//! imports.
 
 mod embedding;
 mod kept_ptx;

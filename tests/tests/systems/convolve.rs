@@ -1,5 +1,5 @@
-//! Separable convolution against its formula in f64, one launch against two, and bit equality of GPU and CPU;
-//! Gaussians against the KLT library's numbers.
+//! Compares separable convolution with its formula in f64, one launch with two, the GPU with the CPU bit by bit, and
+//! Gaussians with those of the KLT library.
 
 use cuda_std::launch::Place;
 use glam::{UVec2, uvec2};
@@ -18,7 +18,7 @@ struct Case {
     size: UVec2,
     picture: Vec<f32>,
     taps: [Taps; 2],
-    /// Bytes after each row of the input, the intermediate picture, and the output.
+    /// The padding in bytes after each row of the input, the intermediate picture and the output.
     padding: [u64; 3],
 }
 
@@ -37,8 +37,9 @@ impl Case {
         }
     }
 
-    /// Computes one pass by the formula. Returns its values, and the same sums over magnitudes, which bound the
-    /// rounding errors. Elements along the pass are `stride` apart, and a line of the pass has `extent` elements.
+    /// Computes one pass by its formula. Returns the values, and the same sums of absolute values, which bound the
+    /// rounding errors. A line of the pass has `extent` elements, `stride` apart. `place` returns the position of an
+    /// element in its line.
     fn exact_pass(
         [values, sizes]: [&[f64]; 2],
         taps: &[f32],
@@ -63,7 +64,7 @@ impl Case {
         [values, sizes]
     }
 
-    /// Returns the result in f64, and the allowed distance of a result in f32.
+    /// Returns the result in f64, and the allowed error of a result in f32.
     fn exact(&self) -> (Vec<f64>, Vec<f64>) {
         let [width, height] = self.size.to_array().map(|side| side as usize);
         let picture: Vec<_> = self.picture.iter().copied().map(f64::from).collect();
@@ -72,7 +73,7 @@ impl Case {
         let rows = Self::exact_pass([&picture, &sizes], horizontal, |at| at % width, 1, width);
         let [values, sizes] =
             Self::exact_pass([&rows[0], &rows[1]], vertical, |at| at / width, width, height);
-        // Half a unit of rounding at each tap.
+        // Each tap may add a rounding error of 2⁻²⁴.
         let roundings = (horizontal.len() + vertical.len() + 2) as f64 * 2.0_f64.powi(-24);
         (values, sizes.iter().map(|size| size * roundings).collect())
     }
@@ -103,7 +104,8 @@ impl Case {
         Ok(out.download(stream).unwrap())
     }
 
-    /// Runs both ways on every device, and compares each result with the formula and with the first result.
+    /// Runs the convolution with one launch and with two on every device. Compares each result with the formula, and
+    /// bit by bit with the first result.
     fn check(&self) {
         let (exact, allowed) = self.exact();
         let widths = self.taps.each_ref().map(Taps::width);
@@ -157,18 +159,18 @@ fn every_width_around_the_edge_of_constant_memory() {
     for widths in [[1, 1], [5, 5], [7, 7], [15, 15], [31, 31], [63, 63], [65, 65], [67, 3], [3, 67]]
     {
         Case::new(&mut random, uvec2(140, 135), widths).check();
-        // Exactly whole tiles, and one pixel more.
+        // The width is a multiple of the tile; the height is one pixel more than a tile.
         Case::new(&mut random, uvec2(2 * TILE, TILE + 1), widths).check();
     }
 }
 
-/// If rows begin at multiples of 16 bytes, blocks whose halo lies inside the picture are staged with loads of four
-/// pixels.
+/// If rows begin at multiples of 16 bytes, blocks whose halo is inside the picture load four pixels at a time. The
+/// results must be the same for any alignment.
 #[test]
 fn blocks_inside_are_the_same_whatever_the_alignment() {
     let mut random = Random::new(7);
     for width in [1, 3, 5, 7, 15, 31, 33, 63, 65] {
-        // A block's last load of four pixels ends at the right edge, one pixel from it, or far from it.
+        // The last such load of a block ends at the right edge, one pixel before it, or far from it.
         for columns in [3 * TILE, 3 * TILE + width as u32 / 2, 3 * TILE + width as u32 / 2 + 1, 215]
         {
             let mut case = Case::new(&mut random, uvec2(columns, 200), [width; 2]);
@@ -195,7 +197,7 @@ fn a_window_larger_than_the_picture_gives_zeros() {
 fn the_widest_filter_of_all() {
     let mut random = Random::new(4);
     Case::new(&mut random, uvec2(5, 3), [MAX_WIDTH as usize, MAX_WIDTH as usize]).check();
-    // Shared memory has room for only a few rows, and for only a few columns.
+    // Shared memory has room for only a few rows or only a few columns.
     Case::new(&mut random, uvec2(1500, 9), [1201, 3]).check();
     Case::new(&mut random, uvec2(9, 1500), [3, 1201]).check();
 }
@@ -226,7 +228,7 @@ fn an_impulse_shows_the_taps_in_their_order() {
     case.picture[4 * 9 + 4] = 1.0;
     let stream = Device::cpu().stream().unwrap();
     let out = case.fused(&stream).unwrap();
-    // It is a convolution, so the impulse turns into the taps themselves.
+    // The result of a convolution with an impulse is the taps in their order.
     let around = |dx: usize, dy: usize| out[(3 + dy) * 9 + 3 + dx];
     for (dy, vertical) in [16.0, 8.0, 32.0].into_iter().enumerate() {
         for (dx, horizontal) in [1.0, 2.0, 4.0].into_iter().enumerate() {
@@ -325,7 +327,7 @@ fn launches_that_do_not_fit_write_nothing() {
         stream.launch(&plain, &kernel).unwrap();
         assert!(out.download(&stream).unwrap().iter().all(|&value| value == 0.0), "{lines} lines");
     }
-    // The matching launch does write.
+    // The launch that fits the kernel does write.
     stream.launch(&plain, &fused!(out)).unwrap();
     assert_eq!(out.download(&stream).unwrap()[20 * 40 + 20], 9.0);
 }
@@ -364,7 +366,7 @@ fn gaussians_are_those_of_the_library() {
     let (mut sigma, mut checked) = (0.0, 0);
     for line in text.lines() {
         if let Some((_, value)) = line.split_once(" sigma=") {
-            // The sigma of the smoothing is printed to nine digits.
+            // The file prints sigma with nine digits, which identify an f32 exactly.
             sigma =
                 value.parse().unwrap_or_else(|_| line.rsplit('=').next().unwrap().parse().unwrap());
         } else if let Some((_, value)) = line.split_once("sigma=") {
@@ -396,7 +398,7 @@ fn gaussians_end_where_the_tail_falls_under_one_percent() {
         let share = |i: i64| i as f64 * gauss(i) / (s * (-0.5_f64).exp());
         assert!(radius == 1 || share(radius) > 0.00999, "{sigma}: {radius}");
         assert!(share(radius + 1) < 0.01001, "{sigma}: {radius}");
-        // On a ramp: out = Σ in[i − r + j]·taps[k − 1 − j], in[i] = i.
+        // The result on the ramp in[i] = i is Σ in[i − r + j]·taps[k − 1 − j].
         let slope: f64 = taps
             .as_slice()
             .iter()
@@ -411,7 +413,7 @@ fn gaussians_end_where_the_tail_falls_under_one_percent() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Moving the picture moves the result, wherever the block edges are.
+    /// Moving the picture moves the result by the same distance, independent of block edges.
     #[test]
     fn a_moved_picture_gives_a_moved_result(seed: u64, dx in 0_u32..70, dy in 0_u32..70, r in 0_usize..8) {
         let mut random = Random::new(seed);
@@ -434,7 +436,7 @@ proptest! {
         }
     }
 
-    /// Scaling by a power of two changes no rounding.
+    /// Doubling the picture exactly doubles the result, because a power of two changes no rounding.
     #[test]
     fn a_picture_twice_as_bright_gives_twice_the_result(seed: u64, r in 0_usize..31) {
         let mut random = Random::new(seed);

@@ -1,5 +1,5 @@
-//! Features against the KLT library's numbers and features, eigenvalues against their formula in f64, the selection
-//! against a plain one, and bit equality of GPU and CPU.
+//! Compares features with those of the KLT library, eigenvalues with their formula in f64, the selection with a plain
+//! implementation, and the GPU with the CPU bit by bit.
 
 use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, Stream};
@@ -19,10 +19,10 @@ struct Grey {
 }
 
 impl Grey {
-    /// Reads a binary PGM; if it is missing, reports a skip and returns `None`.
+    /// Reads a binary PGM. If the file is missing, reports a skip and returns `None`.
     fn open(name: &str) -> Option<Self> {
         let bytes = std::fs::read(data(name)?).unwrap();
-        // "P5", width, height, largest level; lines beginning with # are comments.
+        // The header is "P5", width, height and largest level. Lines that begin with # are comments.
         let header = String::from_utf8_lossy(&bytes[..100]);
         let lines = header.lines().filter(|line| !line.starts_with('#'));
         let words: Vec<_> = lines.flat_map(str::split_whitespace).take(4).collect();
@@ -49,7 +49,7 @@ fn golden(name: &str) -> Option<Vec<f32>> {
     Some(bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect())
 }
 
-/// Returns column, row and truncated eigenvalue of the library's features.
+/// Returns the column, row and truncated eigenvalue of each of the library's features.
 fn golden_features(name: &str) -> Option<Vec<(u32, u32, u32)>> {
     let text = std::fs::read_to_string(data(format!("klt/golden/{name}"))?).unwrap();
     let line = |line: &str| {
@@ -59,7 +59,7 @@ fn golden_features(name: &str) -> Option<Vec<(u32, u32, u32)>> {
     Some(text.lines().skip(1).map(line).collect())
 }
 
-/// Checks every value against the library's: within 1e-3 of it, or within `floor` where rounding errors are larger.
+/// Checks that every value is within 10⁻³ of the library's, relative to it, or within the absolute error `floor`.
 fn assert_near(what: &str, found: &[f32], golden: &[f32], floor: impl Fn(usize) -> f32) {
     assert_eq!(found.len(), golden.len());
     let far = |&at: &usize| (found[at] - golden[at]).abs() > floor(at).max(1e-3 * golden[at].abs());
@@ -93,16 +93,17 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
             ("gradient along x", &x, "img0_gradx.f32"),
             ("gradient along y", &y, "img0_grady.f32"),
         ] {
-            // These are sums of products with levels of up to 255.
+            // These values are sums of about ten products with levels of up to 255.
             let floor = |_| 255.0 * 10.0 * 2.0_f32.powi(-24);
             assert_near(&format!("{what} on {device}"), found, &golden(name).unwrap(), floor);
         }
-        // The smaller eigenvalue is a rounded difference of two numbers as large as their sum.
+        // The smaller eigenvalue is a difference of two numbers as large as `sum`, so its rounding error depends on
+        // `sum`.
         let floor = |at: usize| {
             let row = |y: usize| at + y * width - 3 * width;
             let window = (0..7).flat_map(|y| (row(y) - 3)..=(row(y) + 3));
             let sum: f32 = window.map(|at| x[at].mul_add(x[at], y[at] * y[at])).sum();
-            // Where the picture is flat, gradients are rounding errors.
+            // Where the picture is flat, the gradients are only rounding errors.
             sum * 2.0_f32.powi(-22) + 1e-3
         };
         let floor = |at| if within(at) { floor(at) } else { 0.0 };
@@ -111,8 +112,8 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
     }
 }
 
-/// Checks that the features are the library's, except for ties: instead of a feature of ours, the library may have one
-/// with the same integer value nearby, which excludes ours.
+/// Checks that the features are the library's, except for ties: a feature of ours may be missing if the library has
+/// one nearby with the same integer value.
 fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)], min_distance: u32) {
     assert_eq!(found.len(), golden.len());
     assert!(found.is_sorted_by(|a, b| a.value >= b.value));
@@ -127,7 +128,7 @@ fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)], min_dista
         };
         assert!(theirs.iter().any(|golden| tied(&golden)), "{ours:?} instead of {theirs:?}");
     }
-    // Ties are rare: two of the six hundred features of these pictures.
+    // Ties are rare: at most two of the 600 features of these pictures.
     assert!(ours.len() <= 2, "{ours:?} instead of {theirs:?}");
 }
 
@@ -162,9 +163,9 @@ fn exact_eigenvalue(gradients: [&[f32]; 2], size: UVec2, window: u32, at: UVec2)
             (xx, xy, yy) = (xx + gx * gx, xy + gx * gy, yy + gy * gy);
         }
     }
-    // Half of the trace minus half of the distance between the eigenvalues.
+    // The smaller eigenvalue is half the trace minus half the difference of the eigenvalues.
     let value = (xx + yy) / 2.0 - ((xx - yy).powi(2) / 4.0 + xy * xy).sqrt();
-    // Rounding errors of up to 2·window additions in each sum, and of a few operations afterwards.
+    // The bound covers up to 2·window additions in each sum and a few later operations.
     (value, (xx + yy) * f64::from(2 * window + 8) * 2.0_f64.powi(-24))
 }
 
@@ -196,7 +197,7 @@ fn eigenvalues_are_the_formula() {
 }
 
 fn random_levels(random: &mut Random, size: UVec2) -> Vec<u8> {
-    // Patches, which have corners.
+    // Patches of 9×11 pixels have corners.
     let cells: Vec<u8> = (0..64).map(|_| random.bits() as u8).collect();
     (0..size.element_product())
         .map(|i| {
@@ -246,7 +247,7 @@ fn a_detector_serves_picture_after_picture() {
             let alone = good_features(&stream, image.view(), &options).unwrap();
             detector.submit(&stream, image.view()).unwrap();
             assert_eq!(detector.features(&stream).unwrap(), alone);
-            // The same from luma.
+            // The detector returns the same features for luma.
             let levels: Vec<_> = grey.levels.iter().copied().map(f32::from).collect();
             let luma = upload_plane(&stream, size, &levels, 0);
             detector.submit_luma(&stream, luma.view()).unwrap();
@@ -280,8 +281,8 @@ fn corners_of_a_square_and_nothing_along_its_edges() {
     assert!(steeper.len() == 4 && steeper[0].value > found[0].value, "{steeper:?}");
 }
 
-/// Selects features like the library, but in the plainest way: sorts all candidates and compares each with all
-/// selected ones.
+/// Selects features like the library, in the simplest way: sorts all candidates and compares each with all selected
+/// ones.
 fn plain_choice(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feature> {
     let border = options.border.max(options.window / 2);
     let mut candidates: Vec<_> = values

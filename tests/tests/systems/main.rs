@@ -1,6 +1,6 @@
-//! Tests of each system, in a folder with the system's name.
+//! Tests of each system, in a module with the system's name.
 //!
-//! All of them run in parallel in one process. Tests that need their own process are in `alone`, and tests that run
+//! All tests run in parallel in one process. Tests that need their own process are in `alone`, and tests that run
 //! cargo are in `builds`.
 
 mod calibrate;

@@ -1,10 +1,10 @@
-//! Malformed files: the time limit of an error and the required parts of its message.
+//! Helpers for tests of malformed files. They check how quickly the error is returned, and its message.
 
 use std::fmt::{Debug, Display};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs `read` on a malformed file and returns its error, which must come within 2 seconds and name the file.
+/// Runs `read` on a malformed file. Returns the error, which must occur within 2 seconds and name the file.
 pub(crate) fn refusal<T, E: Debug + Display>(
     file: &Path,
     read: impl FnOnce(&Path) -> Result<T, E>,
@@ -20,7 +20,7 @@ pub(crate) fn refusal<T, E: Debug + Display>(
     error
 }
 
-/// Asserts that an error matches a variant; otherwise panics with the error.
+/// Asserts that an error matches a pattern. Otherwise panics with the error.
 macro_rules! assert_variant {
     ($error:expr, $pattern:pat $(if $guard:expr)?) => {
         match $error {

@@ -1,5 +1,5 @@
-//! Panoramas of many pictures against the blend of all cameras at once, in f64, on every device; and colours that do
-//! not depend on the order.
+//! Compares panoramas of many pictures with the blend of all cameras at once, in f64, on every device. Also checks
+//! that colours do not depend on the order of the pictures.
 
 use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::Device;
@@ -27,7 +27,8 @@ fn every_camera_counts_by_its_distance_from_the_edge() {
             let (geometry, pictures) = made_up(seed, noise);
             let (found, coverage) = stitched(&device, &geometry, &pictures);
             let mut covered = [0.0; 2];
-            // A camera with a weight under a thousandth is skipped, and each step rounds.
+            // Each step blends in one more camera. It rounds by up to 0.5 levels, and skips a camera with a weight
+            // under 0.001, which changes up to 0.26 levels.
             let steps = pictures.len() as f64 - 1.0;
             let allowed = steps * (0.5 + 0.26) + 0.05;
             for y in 0..CANVAS.y {
@@ -65,7 +66,7 @@ fn two_pictures_are_stitched_as_two_are() {
     }
 }
 
-/// Returns cameras in a row; each sees a part of a grey scene with its own exposure.
+/// Returns cameras in a row. Each sees a part of a grey scene with its own exposure.
 fn exposed(order: &[usize]) -> (Geometry, Vec<Picture>) {
     let (width, step) = (60, 35);
     let exposures = [1.0, 0.8, 0.7, 1.1];
@@ -99,7 +100,7 @@ fn colours_do_not_depend_on_the_order() {
             assert!(made.unmatched.is_empty());
             let mut gains = vec![0.0; 4];
             order.iter().zip(&made.colours).for_each(|(&i, colour)| gains[i] = colour.gain.y);
-            // The cameras converge: the gains undo the exposures, without brightening the whole.
+            // The gains undo the exposures without changing the overall brightness.
             let undone: Vec<f32> =
                 gains.iter().zip([1.0, 0.8, 0.7, 1.1]).map(|(gain, by)| gain * by).collect();
             for exposure in &undone {
@@ -128,7 +129,7 @@ fn a_turned_panorama_is_the_panorama_turned() {
         };
         let (upright, turned) = (made(false), made(true));
         assert!(upright.picture.pixels().iter().rev().eq(turned.picture.pixels()), "{device}");
-        // The owner of a pixel has a picture there.
+        // The camera that owns a pixel sees it.
         for (i, &owner) in upright.owners.iter().enumerate() {
             let (x, y) = (i as u32 % CANVAS.x, i as u32 / CANVAS.x);
             let edges: Vec<f64> = geometry

@@ -1,5 +1,5 @@
-//! Seams, cameras and flicker with known answers: planted steps, gains and alternations, and independent formulas in
-//! f64.
+//! Measures seams, the overlap of the cameras and flicker. The expected results are known from planted steps, gains
+//! and alternations, or computed with independent formulas in f64.
 
 use glam::{UVec2, Vec3, uvec2};
 use panoweave::frame::{Frame, FrameFormat, Range, YuvEncoding, YuvMatrix};
@@ -16,7 +16,7 @@ use panoweave_tests::random::Random;
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
-/// Returns a picture of levels from 0 to 255.
+/// Returns an opaque picture whose pixel at `(x, y)` has the levels `at(x, y)`.
 fn picture(size: UVec2, mut at: impl FnMut(u32, u32) -> [u8; 3]) -> Picture {
     let pixels = (0..size.element_product()).map(|i| {
         let [r, g, b] = at(i % size.x, i / size.x);
@@ -35,7 +35,7 @@ fn owners(size: UVec2, at: impl Fn(u32, u32) -> u8) -> Vec<u8> {
 
 #[test]
 fn a_planted_step_has_its_ratio() {
-    // A slope of one level per pixel along either axis, and a step in the middle.
+    // The picture has a slope of one level per pixel along one axis, and a step in the middle.
     for (size, across) in [(uvec2(120, 30), true), (uvec2(30, 120), false)] {
         let along = |x, y| if across { x } else { y };
         let line = SeamLine::new(&owners(size, |x, y| u8::from(along(x, y) >= 60)), size).unwrap();
@@ -52,7 +52,7 @@ fn a_planted_step_has_its_ratio() {
                 assert_eq!(span.places, 30);
                 assert_eq!(span.ratio(), (slope + step + 0.5) / (slope + 0.5));
             }
-            // The ratio is largest where adjacent pixels are compared.
+            // The ratio is largest for the span of 1, which compares adjacent pixels.
             assert_eq!(found.ratio(), (1.5 + f64::from(step)) / 1.5);
             assert_eq!(found.worst().span, 1);
         }
@@ -63,7 +63,7 @@ fn a_planted_step_has_its_ratio() {
 fn a_step_that_fades_shows_at_a_longer_span() {
     let size = uvec2(160, 20);
     let line = SeamLine::new(&owners(size, |x, _| u8::from(x >= 80)), size).unwrap();
-    // 30 levels over 16 pixels on a flat background.
+    // The picture changes by 30 levels over 16 pixels, on a flat background.
     let levels =
         gray(size, |x, _| (80.0 + 30.0 * ((f64::from(x) - 71.5) / 16.0).clamp(0.0, 1.0)) as u8);
     let found = line.visibility(&Levels::of_picture(&levels)).unwrap().unwrap();
@@ -73,7 +73,7 @@ fn a_step_that_fades_shows_at_a_longer_span() {
     assert!(found.spans[0].ratio() < 2.0, "{found:?}");
 }
 
-/// If noise hides a step from the ratio, the mean still shows it with its sign.
+/// If noise hides a step from the ratio, the mean `step` still shows it with its sign.
 #[test]
 fn a_step_among_texture() {
     let mut random = Random::new(4);
@@ -87,7 +87,7 @@ fn a_step_among_texture() {
     assert!(found.spans.iter().all(|span| (span.step - 6.0).abs() < 2.0), "{found:?}");
 }
 
-/// The measurement equals its definition for noise and a jagged seam line, with some pixels that no camera sees.
+/// The visibility equals its definition, for noise, a jagged seam line and some pixels that no camera sees.
 #[test]
 fn visibility_is_that_of_the_definition() {
     for seed in 0..8 {
@@ -164,7 +164,7 @@ fn where_cameras_do_not_meet_there_is_no_line() {
         let line = SeamLine::new(&owners(size, |x, _| owner(x)), size).unwrap();
         assert_eq!(line.visibility(&levels).unwrap(), None);
     }
-    // The seam is too near to the edge for the longer spans.
+    // This seam is too near to the edge for the longer spans.
     let line = SeamLine::new(&owners(size, |x, _| u8::from(x >= 3)), size).unwrap();
     let found = line.visibility(&levels).unwrap().unwrap();
     assert_eq!(found.spans.iter().map(|span| span.span).collect::<Vec<_>>(), [1]);
@@ -177,7 +177,8 @@ fn where_cameras_do_not_meet_there_is_no_line() {
     assert!(matches!(line.visibility(&levels), Err(QualityError::Size { .. })));
 }
 
-/// Returns a warp of two cameras that both see the whole panorama, pixel for pixel.
+/// Returns a warp of two cameras that both see the whole panorama unchanged. `weights` returns both weights of a
+/// column.
 fn warp(size: UVec2, weights: impl Fn(u32) -> [f32; 2]) -> Warp {
     let plane = |of: &dyn Fn(u32, u32) -> f32| -> Vec<f32> {
         (0..size.element_product()).map(|i| of(i % size.x, i / size.x)).collect()
@@ -278,7 +279,8 @@ fn nv12_is_compared_in_colours() {
     }
 }
 
-/// Measures frames made by `level`, and returns the meter.
+/// Measures the flicker of `frames` frames and returns the meter. `level` returns the level of a pixel from frame
+/// number, x and y.
 fn flicker(
     size: UVec2,
     owners: &[u8],
@@ -306,17 +308,17 @@ fn flicker_is_what_was_planted() {
             flicker(size, &all, 9, |t, x, y| (texture(x, y) + 6 * (t % 2)) as u8).found();
         assert!((up_and_down.mean - 3.0).abs() < 1e-9, "{up_and_down:?}");
         assert!((up_and_down.largest_step.value - 6.0).abs() < 1e-9, "{up_and_down:?}");
-        // The light changes evenly.
+        // Evenly changing light is no flicker.
         let fade = flicker(size, &all, 9, |t, x, y| (texture(x, y) + 2 * t) as u8).found();
         assert!(fade.mean.abs() < 1e-9, "{fade:?}");
         assert!((fade.largest_step.value - 2.0).abs() < 1e-9, "{fade:?}");
-        // The exposure jumps once.
+        // A single jump of the exposure is found in its frame.
         let jump =
             flicker(size, &all, 9, |t, x, y| (texture(x, y) + if t < 5 { 0 } else { 20 }) as u8);
         let jump = jump.found();
         assert_eq!((jump.largest_step.frame, jump.most.frame), (5, 5), "{jump:?}");
         assert!((jump.largest_step.value - 20.0).abs() < 1e-9, "{jump:?}");
-        // Two times |±20| / 4, over seven frames.
+        // The jump contributes |±20| / 4 to each of two frames. The mean is over seven.
         assert!((jump.mean - 10.0 / 7.0).abs() < 1e-9, "{jump:?}");
     }
 }
@@ -325,11 +327,11 @@ fn flicker_is_what_was_planted() {
 fn what_moves_or_is_black_does_not_count() {
     let size = uvec2(160, 120);
     let all = owners(size, |_, _| 0);
-    // A bright object runs through the left third.
+    // A A A bright object jumps through the left third, which is not flicker.
     let moving =
         flicker(size, &all, 9, |t, x, y| if x < 50 && y / 10 == t * 5 % 12 { 250 } else { 80 });
     assert_eq!(moving.found().mean, 0.0);
-    // Two thirds are black.
+    // Two thirds of the panorama are black. They are ignored if no camera owns them.
     let third = owners(size, |x, _| if x < 54 { 1 } else { NOBODY });
     let level = |t: u32, x: u32| if x < 54 { 100 + 6 * (t % 2) as u8 } else { 0 };
     let some = flicker(size, &third, 9, |t, x, _| level(t, x)).found();

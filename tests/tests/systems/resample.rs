@@ -1,5 +1,5 @@
-//! Resampling against linear interpolation in f64, in every type, width and length; numpy's numbers; and faults that
-//! the kernels detect.
+//! Compares resampling with linear interpolation in f64, for every type, width and length, and with numpy's results.
+//! Also tests the faults that the kernels detect.
 
 use cuda_std::DeviceView;
 use glam::uvec2;
@@ -35,7 +35,7 @@ impl Case {
             let first = time;
             for _ in 0..count {
                 times.push(f64::from(time));
-                // Some are equal, and some nearly equal.
+                // Some times are equal, and some nearly equal.
                 time += r.pick(&[0.0, 1e-7, 0.01, 0.03, 0.5]);
             }
             for _ in 0..targets_of {
@@ -49,7 +49,7 @@ impl Case {
         Self { batches, count, targets_of, width, times, values, targets }
     }
 
-    /// Returns times, values and targets rounded to the type.
+    /// Returns the times, values and targets, rounded to the type `V`.
     fn rounded<V: Sampled>(&self) -> (Vec<V::Time>, Vec<V>, Vec<V::Time>) {
         let times = |times: &[f64]| times.iter().map(|&t| V::Time::from_f64(t)).collect();
         let values = self.values.iter().map(|&v| V::from_f64(v)).collect();
@@ -117,7 +117,7 @@ fn values_are_interpolated() {
     for device in panoweave_devices() {
         for seed in 0..30 {
             let case = Case::random(seed, 300);
-            // Half a unit in the last place of values up to 3, plus the rounding of the fraction.
+            // The bounds are half a unit in the last place of values up to 3, plus the rounding of the fraction.
             case.check::<f64>(&device, 1e-14);
             case.check::<f32>(&device, 2e-5);
             case.check::<bf16>(&device, 0.008);
@@ -188,7 +188,7 @@ fn faults_are_found_on_the_device() {
         assert_eq!(source(fails(&|case| case.times[count + 5] = -1e9)), (1, 5));
         assert_eq!(source(fails(&|case| case.times[count - 1] = f64::INFINITY)), (0, count - 1));
         assert_eq!(source(fails(&|case| case.times[0] = f64::NEG_INFINITY)), (0, 0));
-        // Of several faults, the first is reported.
+        // If there are several faults, the first is reported.
         let several = |case: &mut Case| {
             (case.times[count + 3], case.times[7], case.targets[0]) =
                 (f64::NAN, f64::NAN, f64::NAN);
@@ -226,7 +226,7 @@ fn launches_that_do_not_fit_write_nothing() {
         let ones = vec![1.0_f32; (width * height) as usize];
         Image::from_slice(&stream, width, height, &ones).unwrap()
     };
-    // Two batches of ten times, with five targets each.
+    // There are two batches of ten times, with five targets each.
     let (times, values, targets) = (ones(10, 2), ones(4, 20), ones(5, 2));
     let mut out = Image::<f32>::new(stream.device(), 4, 10).unwrap();
     let mut fault = Buffer::from_slice(&stream, &[FINE]).unwrap();
@@ -241,7 +241,7 @@ fn launches_that_do_not_fit_write_nothing() {
         ("threads of half a block", LaunchConfig::cover(256, 1, [128, 1]), 2),
         ("values of more batches", blocks(2), 1),
         ("no batch", blocks(2), 0),
-        // The matching launch does write.
+        // The launch that fits the kernel does write.
         ("", blocks(2), 2),
     ] {
         let kernel = ResampleF32 {

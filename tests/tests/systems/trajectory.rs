@@ -198,7 +198,7 @@ fn files_are_read_and_replaced() {
     );
     std::fs::File::create(at("d.csv")).unwrap().set_len((64 << 20) + 1).unwrap();
     let error = Trajectory::open(at("d.csv")).unwrap_err();
-    assert!(error.to_string().contains("at most 67108864 are read"), "{error}");
+    assert!(error.to_string().contains("at most 67108864 are allowed"), "{error}");
     // Trajectories may be larger than the limit of rig files.
     let long: String = (0..100_000).map(|i| format!("{i},{}\n", f64::from(i) / 7.0)).collect();
     assert!(long.len() > 1 << 20);

@@ -27,9 +27,10 @@ Examples:
   panoweave calibrate left.jpg right.jpg --check rig.toml
   panoweave calibrate a.jpg b.jpg c.jpg -o rig.toml --crop
 
-The pictures must overlap, best by a fifth to a half, and show the same moment. What does not fit well enough
-is refused, with the reason. A rig that was checked and has drifted gives exit code 5. homography_right_to_left in the JSON is nine numbers, row by row.
-Exit codes and the JSON of errors: see panoweave --help.";
+The pictures must overlap, ideally by a fifth to a half, and must be taken at the same time. Pictures that do not fit
+together are rejected, with the reason. --check exits with code 5 if the rig has drifted. In the JSON,
+homography_right_to_left is the matrix as nine numbers, row by row.
+See panoweave --help for exit codes and errors as JSON.";
 
 /// Geometric relation between the pictures.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -50,7 +51,7 @@ enum Projection {
     Equirectangular,
 }
 
-/// Makes a rig file from overlapping photographs.
+/// Makes a rig file from overlapping photographs, or checks a rig file against them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -59,7 +60,7 @@ pub(crate) struct Args {
     /// The rig file to write.
     #[arg(short, long, value_name = "RIG.toml", required_unless_present = "check")]
     output: Option<PathBuf>,
-    /// Checks that this rig still fits the pictures, instead of making one.
+    /// Checks that this rig still fits the pictures, instead of making a rig.
     #[arg(long, value_name = "RIG.toml", conflicts_with_all = ["output", "preview", "model", "crop", "projection"])]
     check: Option<PathBuf>,
     /// Geometric relation between the pictures.
@@ -160,7 +161,8 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
     output::print_json(&all)
 }
 
-/// Returns the pair with the largest deviation from the rig, among the pairs with enough correspondences to judge.
+/// Returns the drift of the pair of pictures that deviates most from the rig. Ignores pairs with too few
+/// correspondences.
 fn worst(
     rig: &Rig,
     links: &[PhotoPair],
@@ -181,7 +183,9 @@ fn worst(
             }
         }
     }
-    worst.ok_or_else(|| reason.unwrap_or(Failure::Usage("a rig has two cameras or more")))
+    worst.ok_or_else(|| {
+        reason.unwrap_or(Failure::Usage("--check needs a rig with two or more cameras"))
+    })
 }
 
 fn tell_drift(rig: &Path, drift: &Drift, stages: &Stages, as_json: bool) -> Result<(), Failure> {
@@ -199,7 +203,7 @@ fn tell_drift(rig: &Path, drift: &Drift, stages: &Stages, as_json: bool) -> Resu
         }));
     }
     output::print(&format!(
-        "{}: {}: off by {:.2} px at the median, {:.2} px allowed; {:.0} % of {} points within\n",
+        "{}: {}: median error {:.2} px, {:.2} px allowed; {:.0} % of {} points are within the limit\n",
         rig.display(),
         if drift.drifted { "drifted, calibrate again" } else { "fits" },
         drift.median_px,

@@ -1,5 +1,5 @@
-//! The preview of a calibration: the pictures in a row with their matches, and below the panorama with the borders
-//! between cameras.
+//! The preview of a calibration. It shows the pictures in a row with their matches, and below them the panorama with
+//! the borders between the cameras.
 
 use glam::DVec2;
 use panoweave::device::Stream;
@@ -15,7 +15,7 @@ use crate::output::stages::Stages;
 /// Maximum width of the preview, in pixels.
 const WIDTH: f64 = 1920.0;
 
-/// Maximum number of lines between matching points.
+/// Approximate maximum number of lines between matching points.
 const LINES: usize = 60;
 
 const AGREES: Rgba8 = Rgba8::opaque(80, 230, 90);
@@ -110,7 +110,7 @@ fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     })
 }
 
-/// Returns the panorama pixels at the borders between cameras.
+/// Returns the panorama pixels at the borders between cameras. `owners` has the camera of each pixel.
 fn handover(owners: &[u8], width: usize) -> Vec<DVec2> {
     let differ = |a: u8, b: u8| a.max(b) < u8::MAX && a != b;
     let mut places = Vec::new();
@@ -130,7 +130,8 @@ struct Sketch {
 }
 
 impl Sketch {
-    /// Draws a picture at a scale with its corner at `place`. Each pixel is the mean of the pixels that it covers.
+    /// Draws a picture, scaled by `scale`, with its top left corner at `place`. Each drawn pixel is the mean of the
+    /// pixels of the picture that it covers.
     fn paste(&mut self, picture: &Picture, place: DVec2, scale: f64) {
         let (width, height) = (picture.width(), picture.height());
         let to = (DVec2::new(width.into(), height.into()) * scale).as_uvec2();

@@ -17,22 +17,23 @@ use crate::commands::compare::{decibels, shown};
 /// Names of all scores.
 pub(crate) const SCORES: [&str; 4] = ["seam", "colour", "flicker", "ssim"];
 
-/// Measurements of one frame or of many.
+/// The measurements of a panorama: of one picture, or of several frames of a video.
 #[derive(Default)]
 pub(crate) struct Figures {
     seams: Vec<(u64, SeamVisibility)>,
     cameras: Vec<Cameras>,
-    /// Fraction of the panorama that both cameras see.
+    /// The fraction of the panorama that both cameras see.
     overlap: Option<f64>,
     pub(crate) flicker: Option<Flicker>,
     pub(crate) similarity: Option<Similarity>,
 }
 
-/// Colour difference of the cameras in one frame.
+/// The colour difference of the cameras in one frame.
 struct Cameras {
     frame: u64,
+    /// The difference without colour correction.
     before: CameraDifference,
-    /// After the panorama's correction, if it is known.
+    /// The difference after the panorama's colour correction, if that is known.
     after: Option<CameraDifference>,
 }
 
@@ -42,7 +43,7 @@ struct Spread {
     worst: AtFrame,
 }
 
-/// Returns `None` for no values.
+/// Returns the mean and the maximum of values and their frame numbers, or `None` without values.
 fn spread(values: impl Iterator<Item = (u64, f64)>) -> Option<Spread> {
     let (mut sum, mut many, mut worst) = (0.0, 0.0, None::<AtFrame>);
     for (frame, value) in values {
@@ -60,7 +61,8 @@ impl Figures {
         self.seams.extend(found.map(|found| (frame, found)));
     }
 
-    /// Measures the cameras of a frame; `colours` is the panorama's correction, if known.
+    /// Measures the colour difference of the two cameras' frames in the overlap: without correction and, if `colours`
+    /// is known, after this correction.
     pub(crate) fn add_cameras(
         &mut self,
         frame: u64,
@@ -101,12 +103,12 @@ impl Figures {
         SCORES.into_iter().zip(scores).filter_map(|(name, score)| Some((name, score?))).collect()
     }
 
-    /// Returns the measurements of the worst seam.
+    /// Returns the frame with the most visible seam, and its measurements.
     fn worst_seam(&self) -> Option<&(u64, SeamVisibility)> {
         self.seams.iter().max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()))
     }
 
-    /// Formats a line per score or measurement: name, score, inputs.
+    /// Formats a line per score or measurement: its name, its score, and the values behind the score.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let scores = self.scores();
@@ -125,14 +127,14 @@ impl Figures {
             line(
                 "seam",
                 format!(
-                    "{mean}ratio {:.3}{}: {across:.2} levels across the line and {beside:.2} beside it, each plus \
-                     half a level; step {step:.2}, {span} px apart, {places} places",
+                    "{mean}ratio {:.3}{}: change {across:.2} levels across the seam and {beside:.2} beside it, each plus \
+                     half a level; step {step:.2} levels between pixels {span} px apart, at {places} positions",
                     worst.value,
                     of(&worst)
                 ),
             );
         } else {
-            line("seam", "the cameras hand over nowhere".to_owned());
+            line("seam", "not measured: there is no border between the cameras".to_owned());
         }
         let before = spread(self.cameras.iter().map(|c| (c.frame, c.before.colour())));
         if let Some(before) = before {
@@ -141,12 +143,14 @@ impl Figures {
                 "colour",
                 match self.colour() {
                     Some(after) => format!(
-                        "cameras {:.2} levels apart{}, {before:.2} before correction{frame}",
+                        "mean levels of the cameras differ by {:.2}{}, by {before:.2} before correction{frame}",
                         after.worst.value,
                         of(&after.worst)
                     ),
                     None => {
-                        format!("cameras {before:.2} levels apart{frame}, before any correction")
+                        format!(
+                            "mean levels of the cameras differ by {before:.2}{frame}, without correction"
+                        )
                     }
                 },
             );
@@ -168,14 +172,14 @@ impl Figures {
             line(
                 "flicker",
                 format!(
-                    "mean {mean:.3} levels, {:.3} in frame {}, largest step {:.3} in frame {}; {frames} frames",
+                    "mean {mean:.3} levels, maximum {:.3} in frame {}, largest step {:.3} in frame {}; {frames} frames",
                     most.value, most.frame, largest_step.value, largest_step.frame
                 ),
             );
         }
         if let Some(Similarity { psnr, psnr_rgb, .. }) = self.similarity {
-            let rgb = psnr_rgb.map_or(String::new(), |psnr| format!(", rgb {}", shown(psnr)));
-            line("ssim", format!("psnr of gray {}{rgb}", shown(psnr)));
+            let rgb = psnr_rgb.map_or(String::new(), |psnr| format!(", of RGB {}", shown(psnr)));
+            line("ssim", format!("PSNR of gray {}{rgb}", shown(psnr)));
         }
         text
     }

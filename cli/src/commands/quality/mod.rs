@@ -1,4 +1,4 @@
-//! `panoweave quality`: scores a panorama of pictures or videos, made elsewhere or here.
+//! `panoweave quality`: scores a panorama, which is read from a file or stitched from the cameras' pictures or videos.
 
 mod figures;
 
@@ -39,40 +39,42 @@ Examples:
   panoweave quality left.jpg right.jpg --rig rig.toml --blend seam --reference truth.png
   panoweave quality left.mp4 right.mp4 --warp rig.safetensors --every 30 --fail-below 0.8 --json
 
-One file is a panorama that was made with the map. Two are the cameras' pictures or videos, which are stitched
-here as `stitch` and `video` do, their colours matched unless they are set or --no-colour is given.
+One file is a finished panorama, and --warp, --rig or --homography is the map that it was made with. Two files are the
+pictures or videos of the left and the right camera. They are stitched first, like `panoweave stitch` or `panoweave
+video` does. Their colours are matched, unless a gain, a gamma or --no-colour is given.
 
-Each score is 1 at best:
-  seam     1 / max(ratio, 1): how much more the panorama changes across the line at which one camera hands over
-           to the other than beside it, each plus half a level, at distances of 1, 5 and 25 pixels, of which the
-           largest counts. 0.9 is a line by a ninth stronger than what is beside it. The line is that of the
-           seam where the panorama is made here, otherwise the middle of the map's blend; so a panorama made
-           elsewhere with --blend seam is not judged where its seam is.
-  colour   1 - d/30: d is by how many levels the means of both cameras differ where they look at the same thing,
-           corrected as the panorama is. Only of a panorama that is made here.
-  flicker  1 - f/10, of videos: f is the mean over the frames of |b(t) - 2 b(t-1) + b(t-2)| / 4, the median over
-           a grid of 8 by 6 blocks of the panorama, whose mean levels are b. Brightness that goes 1 level up and
-           1 down from its mean from frame to frame gives 0.9; light that changes evenly gives 1. What moves through less than
-           half of the panorama does not count, nor does pulsing over many frames show.
-  ssim     SSIM with --reference, as `panoweave compare` has it.
-Of videos every so many-th frame is measured (--every), and the worst counts; flicker is that of all frames. Of
-NV12 frames the panorama's luma is measured as it is stored.
+Each score is from 0 (worst) to 1 (best):
+  seam     1 / max(ratio, 1). The ratio is the panorama's change across the border between the cameras, divided by its
+           change beside the border, with half a level added to both. It is computed between pixels that are 1, 5 and
+           25 pixels apart, and the largest ratio counts. 0.9 means that the change across the border is a ninth
+           larger than beside it. If the panorama is stitched first, the border is its seam, or the middle of the
+           feathered blend. For a finished panorama, it is the middle of the map's feathered blend, so the score of a
+           panorama with a seam (--blend seam) is not that of its seam.
+  colour   1 - d/30. d is the difference between the cameras' mean levels in the overlap, after the colour correction
+           of the panorama. Only if the panorama is stitched first.
+  flicker  1 - f/10, for videos. The panorama is divided into 8 by 6 blocks, and b(t) is the mean level of a block in
+           frame t. f is the median over the blocks of |b(t) - 2 b(t-1) + b(t-2)| / 4, averaged over the frames.
+           Brightness that alternates by 1 level around its mean scores 0.9; light that changes evenly scores 1.
+           Objects that move through less than half of the panorama, and slow pulsing, do not lower the score.
+  ssim     SSIM with the --reference picture, as in `panoweave compare`.
+In videos, seam and colour are measured in every Nth frame (--every), and the worst of these frames counts. Flicker is
+measured over all frames. In NV12 frames, the stored luma of the panorama is measured.
 
---fail-below 0.9 holds the lowest score against a limit, --fail-below seam=0.9 one of them; exit code 5 if it is
-below. It may be given several times.
-Exit codes and the JSON of errors: see panoweave --help.";
+--fail-below 0.9 sets a lower limit for the lowest score, --fail-below seam=0.9 for one score. Below a limit, the exit
+code is 5. The option can be repeated.
+See panoweave --help for exit codes and errors as JSON.";
 
 /// Scores a panorama: visibility of its seam, agreement of its cameras, flicker.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
-    /// A panorama; or pictures or videos of the left and the right camera, to stitch here.
+    /// A finished panorama; or the pictures or videos of the left and the right camera, which are stitched first.
     #[arg(required = true, num_args = 1..=2, value_name = "PANORAMA | LEFT RIGHT")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     map: WarpSource,
-    /// Pictures or videos of the panorama's cameras, to measure their colour difference.
+    /// Pictures or videos from which the finished panorama was made, to measure the colour difference of the cameras.
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"])]
     cameras: Vec<PathBuf>,
     /// The reference panorama, a picture of the same size.
@@ -87,7 +89,7 @@ pub(crate) struct Args {
     /// Exits with code 5 if the lowest score, or the named one, is below this: seam, colour, flicker, ssim.
     #[arg(long, value_name = "[NAME=]SCORE")]
     fail_below: Vec<Gate>,
-    /// Leaves colours unchanged. Otherwise they are matched, unless a gain or gamma is given.
+    /// Leaves colours unchanged. By default they are matched, unless a gain or gamma is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
@@ -108,7 +110,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         [panorama] => (Some(panorama.as_path()), &args.cameras[..]),
         files if args.cameras.is_empty() => (None, files),
         _ => {
-            let usage = "--cameras are those of a panorama; of two files a panorama is made here";
+            let usage = "--cameras belongs to a finished panorama, but two files are stitched first; remove --cameras";
             return Err(Failure::Usage(usage));
         }
     };
@@ -125,7 +127,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         || !args.look.leaves_colours();
     if panorama.is_some() && of_stitching {
         return Err(Failure::Usage(
-            "blending and colours apply only if the panorama is made here; give the cameras' pictures or videos instead of a panorama",
+            "options for blending and colours apply only if the panorama is stitched first; give the cameras' pictures or videos instead of a panorama",
         ));
     }
     let pictures = args.clips.are_pictures(&files)?;
@@ -143,7 +145,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let Job { stages, figures, .. } = job;
     let scores = figures.scores();
     if scores.is_empty() {
-        tracing::warn!("nothing could be measured: the cameras do not meet in this panorama");
+        tracing::warn!(
+            "nothing could be measured: the areas of the cameras do not touch in this panorama"
+        );
     }
     let judged = gate::judge(&args.fail_below, &scores)?;
     if as_json {
@@ -169,7 +173,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Measures a panorama picture with or without its cameras' pictures, or stitches the cameras' pictures.
+    /// Measures a finished panorama, with or without its cameras' pictures. Without a panorama, stitches the pictures
+    /// first.
     fn pictures(&mut self, panorama: Option<&Path>, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, blend, stages, figures } = self;
         let (panorama, cameras, reference, plan) = stages.run("load", "reading", || {
@@ -194,7 +199,7 @@ impl Job<'_> {
                 };
                 let made = stitch_warp(&stream, [left, right], &warp, &options)?;
                 for reason in &made.without_seam {
-                    tracing::warn!("{reason}");
+                    tracing::warn!("falling back to feathered blending: {reason}");
                 }
                 if let [left, right] = made.colours[..] {
                     colours = Colours { left, right };
@@ -205,7 +210,7 @@ impl Job<'_> {
                 let owners = args.owners(&stream, &warp, panorama.size(), [0, 0])?;
                 (panorama, owners)
             }
-            (None, _) => return Err(Failure::Usage("a panorama is made of two pictures here")),
+            (None, _) => return Err(Failure::Usage("a panorama is stitched from two pictures")),
         };
         stages.run("measure", "measuring", || {
             let line = SeamLine::new(&owners, panorama.size())?;
@@ -287,7 +292,7 @@ impl Job<'_> {
             Ok((sources, plan))
         })?;
         let Ok(sources) = <[VideoSource; 2]>::try_from(sources) else {
-            return Err(Failure::Usage("a panorama is made of two videos here"));
+            return Err(Failure::Usage("a panorama is stitched from two videos"));
         };
         let device = args.device.open()?;
         let stream = device.stream()?;
@@ -312,7 +317,7 @@ impl Job<'_> {
                 let number = stitched.number;
                 if number.is_multiple_of(args.every) {
                     if matches!(blend, Blend::Seam(_)) {
-                        // The seam moves.
+                        // The seam of this frame may differ from that of the last measured frame.
                         let weights = stitched.weights()?;
                         let owners = owners_of_weights(weights.each_ref().map(Vec::as_slice));
                         line = SeamLine::new(&args.turned(owners), size)?;
@@ -339,7 +344,7 @@ fn frame(picture: &Picture) -> Result<Frame<'_>, Failure> {
 }
 
 impl Args {
-    /// Reads the warp for the cameras' pictures, if there are any.
+    /// Reads the warp. If there are pictures of the cameras, checks that they match the warp.
     fn plan(&self, sizes: &[UVec2], files: &[&Path]) -> Result<Plan, Failure> {
         if files.is_empty() {
             return self.map.open_alone();
@@ -362,7 +367,7 @@ impl Args {
         Ok(sources)
     }
 
-    /// Flips the owners of a panorama if `--flip` is set.
+    /// Rotates the owners of a panorama's pixels by 180° if `--flip` is set.
     fn turned(&self, mut owners: Vec<u8>) -> Vec<u8> {
         if self.look.flips() {
             owners.reverse();
@@ -370,8 +375,8 @@ impl Args {
         owners
     }
 
-    /// Returns the owners by the warp for a panorama of `size`. The panorama may lack a few of the last columns and
-    /// rows, as encoded videos do.
+    /// Returns the owner of each pixel of a panorama of `size`: the camera with the larger weight in the warp. The
+    /// panorama may lack up to `lacking` of the last columns and rows, because an encoder crops odd sizes.
     fn owners(
         &self,
         stream: &Stream,
@@ -389,7 +394,7 @@ impl Args {
         Ok(rows.flat_map(|row| &row[..size.x as usize]).copied().collect())
     }
 
-    /// Returns the files for messages about the reference.
+    /// Returns the reference and the first file, which errors of their comparison name.
     fn compared(&self) -> Vec<&Path> {
         self.reference.iter().chain(self.files.first()).map(PathBuf::as_path).collect()
     }

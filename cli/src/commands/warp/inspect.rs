@@ -1,4 +1,4 @@
-//! `panoweave warp inspect`: the contents of a warp file.
+//! `panoweave warp inspect`: prints the contents of a warp file.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,16 +15,16 @@ use crate::output::failure::Failure;
 /// Longest side of the preview, in pixels.
 const PREVIEW_SIDE: u32 = 1600;
 
-/// Prints the contents of a warp file, and draws them.
+/// Prints the contents of a warp file, and draws them with --preview.
 ///
-/// Reading checks the file: a wrong checksum, a NaN or a weight out of range is an error.
+/// A file with a wrong checksum, a NaN or a weight outside 0 to 1 is rejected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  panoweave warp inspect rig.safetensors --preview look.png\n")]
 pub(crate) struct Args {
     /// The warp file.
     file: PathBuf,
-    /// Writes a picture of the warp: left orange, right blue, mixed by weight; lines mark eighths of a source; a white
-    /// outline marks the overlap.
+    /// Writes a picture of the warp. The left camera is orange and the right one blue, mixed by weight. Lines divide
+    /// each camera's picture into eighths. A white outline marks the overlap.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
 }
@@ -44,10 +44,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         return output::print_json(&json!({
             "file": args.file.to_string_lossy(),
             "preview": args.preview.as_ref().map(|file| file.to_string_lossy()),
-            // A file with a wrong checksum has been rejected.
+            // `Warp::open` rejects a wrong checksum.
             "checksum": "valid",
             "warp": describe(&warp, &stats),
-            // Tells whether the file has a mesh or could have one.
+            // Whether `mesh` is stored in the file; otherwise it was computed here.
             "mesh_saved": warp.mesh().is_some(),
             "mesh": mesh(&warp).as_deref().map(describe_mesh),
         }));
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Returns the file's mesh, or the mesh that it could have. [`MESH_ERROR`] is a valid error bound.
+/// Returns the mesh that the file stores. If it stores none, computes the mesh that it would have.
 fn mesh(warp: &Warp) -> Option<Cow<'_, Mesh>> {
     let make = || Mesh::new(warp, MESH_ERROR).ok().map(Cow::Owned);
     warp.mesh().map(Cow::Borrowed).or_else(make)
@@ -117,9 +117,9 @@ fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Re
         let planes: usize = warp.planes().iter().map(|plane| size_of_val(&plane[..])).sum();
         writeln!(
             text,
-            "mesh      {}{:.2} MB beside planes of {:.2}, to within {} pixels: {whole} tiles of one patch, {halves} of \
-             4, {quarters} of 16, {places} pixel by pixel",
-            if warp.mesh().is_some() { "" } else { "none; would take " },
+            "mesh      {}{:.2} MB (planes: {:.2} MB), within {} source pixels; of the cameras' tiles, {whole} with 1 patch, {halves} with \
+             4, {quarters} with 16, {places} with one position per pixel",
+            if warp.mesh().is_some() { "" } else { "not stored; would take " },
             mesh.bytes() as f64 / 1e6,
             planes as f64 / 1e6,
             mesh.error()

@@ -28,7 +28,7 @@ Examples:
   panoweave warp --warp old.safetensors --mesh -o new.safetensors
   panoweave warp inspect rig.safetensors --preview look.png
 
-Exit codes and the JSON of errors: see panoweave --help.";
+See panoweave --help for exit codes and errors as JSON.";
 
 /// Makes a warp file, or inspects one.
 #[derive(Debug, clap::Args)]
@@ -49,13 +49,13 @@ enum Action {
 struct Make {
     #[command(flatten)]
     source: Source,
-    /// Size of the panorama: scales a rig's canvas at the same field of view; needed by --import.
+    /// Size of the panorama. With --rig, scales the canvas and keeps its field of view. Required with --import.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "warp"])]
     size: Option<UVec2>,
-    /// Size of the left pictures.
+    /// Size of the left camera's pictures.
     #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "left"])]
     left_size: Option<UVec2>,
-    /// Size of the right pictures.
+    /// Size of the right camera's pictures.
     #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "right"])]
     right_size: Option<UVec2>,
     /// A left picture to read its size from.
@@ -64,15 +64,15 @@ struct Make {
     /// A right picture to read its size from.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     right: Option<PathBuf>,
-    /// Stores the mesh in the file, so that stitches need not compute it. ERROR is the largest deviation in source
-    /// pixels, 1/32 by default; stitches reject a coarser mesh.
+    /// Stores the mesh in the file, so that stitches need not compute it. ERROR is the maximum deviation in source
+    /// pixels, 1/32 by default. Stitches ignore a coarser mesh and compute their own.
     #[arg(long, value_name = "ERROR", value_parser = mesh_error)]
     mesh: Option<Option<f32>>,
     /// Also writes the six raw planes into this folder.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
     /// The warp file to write, usually named .safetensors.
-    // Optional for clap, because `inspect` does not take it.
+    // An `Option`, because `inspect` has no such option.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Option<PathBuf>,
     /// Device that computes the warp of a rig or homography: auto, cpu or cuda:N.
@@ -86,7 +86,7 @@ struct Source {
     /// A rig file (TOML).
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
-    /// A homography file (text): right pixels to left pixels.
+    /// A homography file (text), which maps right pixels to left pixels.
     #[arg(long, value_name = "FILE")]
     homography: Option<PathBuf>,
     /// A folder of six raw planes, lut_left_x.bin to weight_right.bin.
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     match (&args.action, &args.make.output) {
         (Some(Action::Inspect(args)), _) => inspect::run(args, as_json),
         (None, Some(file)) => args.make.run(file, as_json),
-        (None, None) => Err(Failure::Usage("--output is needed")),
+        (None, None) => Err(Failure::Usage("there is no output; give --output FILE")),
     }
 }
 
@@ -114,7 +114,7 @@ impl Make {
         if let Some(error) = self.mesh {
             if error.is_some_and(|error| error > MESH_ERROR) {
                 tracing::warn!(
-                    "stitches take no mesh coarser than {MESH_ERROR}, and make their own"
+                    "stitches ignore a mesh that is coarser than {MESH_ERROR} source pixels, and compute their own"
                 );
             }
             warp = stages.run("mesh", "making the mesh", || {
@@ -193,13 +193,15 @@ impl Make {
             Source { homography: Some(homography), .. } => {
                 Recipe::from_homography(homography, self.sources()?)
             }
-            _ => Err(Failure::Usage("one of --rig, --homography, --import and --warp is needed")),
+            _ => Err(Failure::Usage(
+                "there is no input; give --rig, --homography, --import or --warp",
+            )),
         })?;
         let stream = self.device.open()?.stream()?;
         stages.run("warp", "computing the warp", || recipe.render(&stream))
     }
 
-    /// Returns the sizes of the pictures: left, right.
+    /// Returns the sizes of the left and the right pictures.
     fn sources(&self) -> Result<[UVec2; 2], Failure> {
         let size = |side, size: Option<UVec2>, picture: &Option<PathBuf>| match (size, picture) {
             (Some(size), _) => Ok(size),

@@ -1,4 +1,4 @@
-//! Failures of videos: each gives one message with the cause and the place, and none hangs.
+//! Tests failures of `panoweave video`: each ends the command with one message that names the file and the cause.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -39,22 +39,22 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m -o none/p.mp4", "the folder none does not exist"),
         ("a.rgba a.rgba -o p.y4m", "give --input-size"),
         ("a.rgba a.rgba --input-size 40x30 -o p.y4m", "give --fps"),
-        ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 16384 pixels a side"),
+        ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 16384 pixels"),
         ("norate.y4m norate.y4m -o p.y4m", "give --fps"),
         ("l%d.png r%d.png -o p.y4m", "give --fps"),
         ("l%d.png r%d.png --fps 30 -o p.y4m", "l%d.png: no frames"),
-        ("a.y4m a.y4m --fps 0 -o p.y4m", "from 1/1000 to 1000 frames a second"),
-        ("a.y4m a.y4m --fps 1/86400 -o p.mp4", "from 1/1000 to 1000 frames a second"),
-        ("a.y4m a.y4m --crf 52 -o p.mp4", "from 0, the best, to 51"),
+        ("a.y4m a.y4m --fps 0 -o p.y4m", "from 1/1000 to 1000 frames per second"),
+        ("a.y4m a.y4m --fps 1/86400 -o p.mp4", "from 1/1000 to 1000 frames per second"),
+        ("a.y4m a.y4m --crf 52 -o p.mp4", "from 0 (lossless) to 51"),
         ("a.y4m a.y4m --frames 0 -o p.y4m", "--frames"),
         (
             "a.y4m a.rgba --input-size 40x30 --fps 30 -o p.y4m",
-            "a.rgba: 40×30 RGBA, but the other video is 40×30 NV12",
+            "a.rgba: the video is 40×30 RGBA, but the other video is 40×30 NV12",
         ),
         ("none.y4m a.y4m -o p.y4m", "none.y4m: cannot be read: No such file"),
         ("none.mp4 a.y4m -o p.y4m", "none.mp4: cannot be read: No such file"),
-        ("d a.y4m -o p.y4m", "d: no regular file"),
-        ("/dev/null a.y4m -o p.y4m", "/dev/null: no regular file"),
+        ("d a.y4m -o p.y4m", "d: not a regular file"),
+        ("/dev/null a.y4m -o p.y4m", "/dev/null: not a regular file"),
     ];
     for (line, part) in cases {
         let said = refused(&folder, &format!("video {line} {MAP}"));
@@ -64,7 +64,8 @@ fn options_that_do_not_go_together() {
     assert!(folder.read("a.y4m").len() > 3000, "the input must stay unchanged");
 }
 
-/// An input under another name is still an input.
+/// The output is an input under another name: a link, standard input or output, or a numbered picture. The command
+/// rejects it and leaves the input unchanged.
 #[test]
 fn inputs_are_never_written() {
     let folder = Folder::new();
@@ -124,20 +125,20 @@ fn streams_that_break_off() {
         let _ = std::fs::remove_file(folder.path("p.rgba"));
         refused(&folder, &format!("video {left}.y4m a.y4m {MAP} -o p.rgba"))
     };
-    insta::assert_snapshot!(said("short"), @"error: short.y4m: truncated: frame 2 has 1799 of 1800 bytes");
+    insta::assert_snapshot!(said("short"), @"error: short.y4m: truncated: frame 2 has only 1799 of 1800 bytes");
     assert_eq!(
         folder.read("p.rgba").len(),
         2 * 65 * 32 * 4,
         "the frames before the failure are kept"
     );
-    insta::assert_snapshot!(said("text"), @"error: text.y4m: not Y4M that can be read: a line that is cut short, or longer than 1024 bytes");
+    insta::assert_snapshot!(said("text"), @"error: text.y4m: invalid or unsupported Y4M: a header line is truncated or longer than 1024 bytes");
     assert_eq!(folder.read("p.rgba").len(), 2 * 65 * 32 * 4);
-    insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: not Y4M that can be read: no FRAME line before frame 3");
+    insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: invalid or unsupported Y4M: there is no FRAME line before frame 3");
     insta::assert_snapshot!(said("empty"), @"error: empty.y4m: no frames");
     insta::assert_snapshot!(said("none"), @"error: none.y4m: no frames");
-    insta::assert_snapshot!(said("wide"), @"error: wide.y4m: frames of 99999×30 pixels; those of a camera have 1 to 16384 a side");
-    insta::assert_snapshot!(said("long"), @"error: long.y4m: not Y4M that can be read: a line that is cut short, or longer than 1024 bytes");
-    // The warp is for other sizes.
+    insta::assert_snapshot!(said("wide"), @"error: wide.y4m: the frames are 99999×30 pixels; each side must be 1 to 16384 pixels");
+    insta::assert_snapshot!(said("long"), @"error: long.y4m: invalid or unsupported Y4M: a header line is truncated or longer than 1024 bytes");
+    // The rig is for pictures of another size.
     folder.write("small.y4m", "YUV4MPEG2 W4 H3 F30:1\n");
     let line = "video small.y4m small.y4m --rig rig.toml --device cpu -o p.rgba";
     insta::assert_snapshot!(refused(&folder, line), @"error: small.y4m: 4×3 pixels, but rig.toml is for a left picture of 40×30");
@@ -151,13 +152,13 @@ fn picture_sequences_with_gaps_and_strangers() {
         crate::pattern(n).save(folder.path(format!("r{n}.png"))).unwrap();
     }
     let line = format!("video l%d.png r%d.png --fps 30 {MAP} -o p%d.png");
-    insta::assert_snapshot!(refused(&folder, &line), @"error: l3.png: missing, but the pictures go on to l4.png");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: l3.png: this picture is missing, but the sequence continues up to l4.png");
     std::fs::copy(folder.path("l1.png"), folder.path("l3.png")).unwrap();
     folder.write("r3.png", "no picture");
-    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: not a picture; PNG and JPEG are read");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: not a picture; use a PNG or JPEG file");
     assert!(folder.path("p2.png").exists() && !folder.path("p3.png").exists());
     folder.quiet(&format!("stitch l1.png r1.png {MAP} -o r3.png"));
-    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: 65×32 pixels, but the first picture has 40×30");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: the picture is 65×32 pixels, but the first picture of the sequence is 40×30");
 }
 
 #[test]
@@ -171,21 +172,21 @@ fn no_ffmpeg_is_said_in_one_line() {
         command.env("PANOWEAVE_FFMPEG", "no-ffmpeg").env("PANOWEAVE_FFPROBE", "no-ffprobe");
         failed(&Done::from(command.output().unwrap()), line)
     };
-    insta::assert_snapshot!(run("l.mp4 a.y4m -o p.y4m"), @"error: l.mp4: no-ffprobe is needed and not found; install it (apt install ffmpeg) or name it in PANOWEAVE_FFPROBE; Y4M, raw frames and picture sequences need none");
-    insta::assert_snapshot!(run("a.y4m a.y4m -o p.mp4"), @"error: p.mp4: no-ffmpeg is needed and not found; install it (apt install ffmpeg) or name it in PANOWEAVE_FFMPEG; Y4M, raw frames and picture sequences need none");
+    insta::assert_snapshot!(run("l.mp4 a.y4m -o p.y4m"), @"error: l.mp4: cannot find the program no-ffprobe; install it (apt install ffmpeg), or set PANOWEAVE_FFPROBE to its path; Y4M, raw frames and picture sequences work without it");
+    insta::assert_snapshot!(run("a.y4m a.y4m -o p.mp4"), @"error: p.mp4: cannot find the program no-ffmpeg; install it (apt install ffmpeg), or set PANOWEAVE_FFMPEG to its path; Y4M, raw frames and picture sequences work without it");
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
 #[test]
 fn a_program_that_is_no_ffmpeg_is_told() {
     let folder = Folder::new();
-    // More than a pipe holds.
+    // The panoramas do not fit into a pipe's buffer.
     folder.write("a.y4m", flat("30:1", 0..200));
     let mut command = folder.command();
     command.args(format!("video a.y4m a.y4m {MAP} -o p.mp4").split(' '));
     command.env("PANOWEAVE_FFMPEG", "true");
     let said = failed(&Done::from(command.output().unwrap()), "true");
-    insta::assert_snapshot!(said, @"error: p.mp4: cannot be written: ffmpeg ended without an error, but before it had read all frames; is it ffmpeg?");
+    insta::assert_snapshot!(said, @"error: p.mp4: cannot be written: ffmpeg ended without an error before it had read all frames; check that the program is ffmpeg");
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
@@ -206,7 +207,7 @@ fn files_that_are_no_videos() {
     let whole = folder.read("left.mp4");
     folder.write("half.mp4", &whole[..whole.len() / 2]);
     let said = |left: &str| refused(&folder, &format!("video {left} right.mp4 {MAP} -o p.mp4"));
-    insta::assert_snapshot!(said("sound.mp4"), @"error: sound.mp4: has no video in it");
+    insta::assert_snapshot!(said("sound.mp4"), @"error: sound.mp4: the file has no video stream");
     for name in ["text.mp4", "half.mp4"] {
         let said = said(name);
         let start = format!("error: {name}: not a video that ffmpeg can read; it said: ");
@@ -216,16 +217,16 @@ fn files_that_are_no_videos() {
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
-/// Runs with the real ffmpeg, but kills the process whose arguments contain `what`, soon after the first bytes of the
-/// video have been written.
+/// Runs the command `video`. Kills the ffmpeg process whose arguments contain `what`, soon after the first bytes of
+/// the video have been written.
 fn killed(folder: &Folder, ffmpeg: &Ffmpeg, what: &str) -> Done {
     let kill = "(for i in $(seq 200); do for file in .panoweave-*; do [ -s \"$file\" ] && break 2; done; sleep 0.1; done
         sleep 0.3; kill -9 $$) <&- >&- 2>&- &";
     instead(folder, ffmpeg, what, kill, "-o p.mp4")
 }
 
-/// Runs with the real ffmpeg, except that `instead`, a line of shell, runs first in the process whose arguments
-/// contain `what`.
+/// Runs the command `video` with a script in place of ffmpeg. If the script's arguments contain `what`, it runs the
+/// shell commands `instead`. Unless they exit, it then runs the real ffmpeg.
 fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &str) -> Done {
     let real = ffmpeg.ffmpeg.display();
     let script =
@@ -239,7 +240,8 @@ fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &s
     Done::from(command.output().unwrap())
 }
 
-/// A file size limit stands for a full disk: the frames fit, the end of the file does not.
+/// A limit on the file size simulates a full disk: the frames fit, the end of the file does not. The command fails and
+/// keeps the old file.
 #[test]
 fn a_disk_that_is_full_at_the_end_is_an_error() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -277,12 +279,15 @@ fn success_without_a_file_is_an_error() {
         assert!(said.contains("error: p.mp4: "), "{said}");
         assert_eq!(folder.read("p.mp4"), b"old");
     }
-    // The pictures are complete, so they are kept without the sound.
+    // Only adding the sound fails: the video is kept without sound.
     for idle in ["exit 0", "echo 'Error writing trailer of p: No space left on device' >&2; exit 0"]
     {
         let done = instead(&folder, &ffmpeg, "itsoffset", idle, "-o p.mp4");
         assert_eq!(done.code, Some(0), "{done:?}");
-        assert!(done.stderr.contains("WARN written without sound: p.mp4: "), "{done:?}");
+        assert!(
+            done.stderr.contains("WARN the video is written without sound: p.mp4: "),
+            "{done:?}"
+        );
         let probe = ffmpeg.probe(&folder, "p.mp4");
         assert_eq!((probe.frames(), probe.stream("audio").is_none()), (15, true));
     }
@@ -296,14 +301,14 @@ fn a_decoder_that_does_not_end_is_said_to_have_been_stopped() {
     ffmpeg.pair(&folder, 0.5);
     let hang = "head -c 3600 /dev/zero; exec >&-; sleep 60";
     let said = failed(&instead(&folder, &ffmpeg, "left.mp4*pipe:1", hang, "-o p.y4m"), hang);
-    insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end while decoding and was killed after 10 s");
+    insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end within 10 s while decoding and was killed");
 }
 
 #[test]
 fn a_killed_ffmpeg_is_an_error() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
-    // Long enough that ffmpeg is killed before it finishes.
+    // The videos are so long that ffmpeg is killed before it finishes.
     ffmpeg.pair(&folder, 120.0);
     let start = Instant::now();
     let done = killed(&folder, &ffmpeg, "left.mp4*pipe:1");

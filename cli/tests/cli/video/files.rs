@@ -1,4 +1,5 @@
-//! Videos through ffmpeg: sizes, rates, sound, colour, and a 1080p clip made from photos.
+//! Tests `panoweave video` on files that ffmpeg reads and writes: sizes, rates, sound, colour, and a 1080p clip made
+//! from photos.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -98,7 +99,8 @@ fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
     (source.format().pixels, frames)
 }
 
-/// Neither ffmpeg nor panoweave changes a level, whatever the range and matrix.
+/// Reads lossless files of each range and matrix. The frames have the stored levels: neither ffmpeg nor panoweave
+/// converts them.
 #[test]
 fn levels_are_read_as_they_are_stored() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -109,7 +111,7 @@ fn levels_are_read_as_they_are_stored() {
         ("yuv420p", "bt709", "pc", (YuvMatrix::Bt709, Range::Full)),
         ("yuvj420p", "bt470bg", "pc", (YuvMatrix::Bt601, Range::Full)),
     ] {
-        // All levels, from noise, in a lossless file.
+        // Noise that contains all levels, in a lossless file.
         let noise: Vec<u8> =
             (0..64 * 48 * 3 / 2 * 3).map(|i: u32| (i * i / 7 % 256) as u8).collect();
         folder.write("noise.yuv", &noise);
@@ -134,7 +136,7 @@ fn levels_are_read_as_they_are_stored() {
     }
 }
 
-/// A lossless file holds the same frames as a raw one.
+/// A file with lossless H.264 (`--crf 0`) contains the same frames as a raw file.
 #[test]
 fn levels_are_written_as_they_are_made() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -189,14 +191,15 @@ fn turned_and_varying_videos() {
     let (_, whole) = frames(&folder, "holes.mkv");
     let (_, even) = frames(&folder, "left.mp4");
     let seconds = |frames: usize, rate: f64| frames as f64 / rate;
-    // At the average or the nominal rate, the duration stays the same.
+    // ffmpeg may report the nominal rate of 30, or an average of 20 or 20.7. At one of them, the frames last 1 s.
     let lasts =
         [seconds(whole.len(), 30.0), seconds(whole.len(), 20.0), seconds(whole.len(), 20.7)];
     assert!(lasts.iter().any(|lasts| (lasts - 1.0).abs() < 0.1), "{} frames", whole.len());
     assert_eq!(even.len(), 30);
 }
 
-/// The frame size and pixel format may change within a file; no frame is lost.
+/// Reads a file whose frame size and pixel format change twice. All frames have the size of the first one, and none is
+/// lost.
 #[test]
 fn videos_that_change_midway() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -215,12 +218,13 @@ fn videos_that_change_midway() {
     let (_, frames) = frames(&folder, "joined.ts");
     assert!((88..=92).contains(&frames.len()), "{}", frames.len());
     assert!(frames.iter().all(|frame| frame.len() == 40 * 30 * 3 / 2));
-    // Frames are not repeated either, except a few where timestamps overlap.
+    // No frame is repeated either, except a few where the timestamps of the parts overlap.
     let different = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!(different > 75, "{different}");
 }
 
-/// If the camera's clock was set during the recording, the gap of a day is not filled.
+/// The timestamps jump by a day, as if the camera's clock had been set during the recording. The command fails instead
+/// of filling the gap with repeated frames.
 #[test]
 fn timestamps_that_jump() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -233,7 +237,7 @@ fn timestamps_that_jump() {
     // The limit on frames keeps a wrongly filled gap from filling the disk.
     let done = folder.words(&format!("video jump.mkv jump.mkv {MAP} --frames 20000 -o p.mp4"));
     assert_eq!(done.code, Some(2), "{done:?}");
-    let said = "jump.mkv: its timestamps jump by 86400 s from one frame to the next";
+    let said = "jump.mkv: the timestamps jump by 86400 s between two frames";
     assert!(done.stderr.contains(said), "{done:?}");
     // The frames before the jump are kept.
     assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 12);
@@ -305,7 +309,7 @@ fn sound_is_copied_or_encoded_again() {
     ] {
         let done = folder.words(&format!("video {left} r.mp4 {MAP} -o {output}"));
         assert_eq!(done.code, Some(0), "{done:?}");
-        assert_eq!(done.stderr.contains("encoding the sound again, as AAC"), note, "{done:?}");
+        assert_eq!(done.stderr.contains("encoding it as AAC"), note, "{done:?}");
         let probe = ffmpeg.probe(&folder, output);
         assert_eq!(probe.frames(), 15, "{output}");
         assert_eq!(probe.stream("audio").unwrap()["codec_name"], codec, "{output}");

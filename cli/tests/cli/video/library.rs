@@ -1,4 +1,4 @@
-//! `stitch_video`, called the way a program that embeds the library calls it.
+//! Tests the library function `stitch_video`, called as by a program that embeds the library.
 
 use std::io::Write;
 use std::process::Command;
@@ -54,7 +54,8 @@ fn panoramas_have_the_size_of_the_sink() {
     assert_eq!(folder.read("p.rgba").len(), 2 * 130 * 64 * 4);
 }
 
-/// An open pipe without data does not delay an error.
+/// The output cannot be written, and an input is an open pipe without more data. `stitch_video` returns the error
+/// without waiting for the pipe.
 #[test]
 fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
     let folder = Folder::new();

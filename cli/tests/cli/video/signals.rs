@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first finishes the video cleanly, the second stops at once.
+//! Tests Ctrl-C, SIGTERM and SIGHUP: the first signal finishes the video cleanly, the second one stops at once.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -52,7 +52,7 @@ fn a_pipe_that_waits_is_left() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
     let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m"));
-    // The pipe stays open, and the third frame never comes.
+    // Write two frames, and keep the pipe open.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&flat("30:1", [50, 60])).unwrap();
     let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
@@ -70,7 +70,7 @@ fn a_pipe_that_waits_is_left() {
 fn before_the_first_frame_there_is_nothing_to_finish() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
-    // Without and with a header before the signal.
+    // Send the signal before the header of the left video, and after it.
     for header in ["", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n"] {
         let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m --json"));
         until(|| catches(&child, 2));
@@ -81,7 +81,7 @@ fn before_the_first_frame_there_is_nothing_to_finish() {
         let done = end(child);
         assert_eq!(done.code, Some(130), "{done:?}");
         assert_eq!(done.json()["error"]["kind"], "interrupted");
-        let said = "error: p.y4m: stopped before the first frame, and not written\n";
+        let said = "error: p.y4m: not written: stopped before the first frame\n";
         assert_eq!(done.stderr, said);
         assert!(!folder.path("p.y4m").exists());
         drop(stdin);
@@ -96,12 +96,12 @@ fn a_pipe_that_nobody_reads_is_left() {
     let line = format!("video a.y4m a.y4m {MAP} --output-format y4m -o f");
     let child = start(&folder, &line);
     until(|| catches(&child, 15));
-    // Wait until it blocks on the missing reader.
+    // Wait until the program blocks, because nobody reads the pipe.
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, "TERM");
     let done = end(child);
     assert_eq!(done.code, Some(130), "{done:?}");
-    assert!(done.stderr.contains("f: stopped before the first frame"), "{done:?}");
+    assert!(done.stderr.contains("f: not written: stopped before the first frame"), "{done:?}");
 }
 
 #[test]
@@ -126,7 +126,8 @@ fn an_interrupted_file_plays() {
     assert!((super::seconds(video) - super::seconds(audio)).abs() < 0.1, "{probe:?}");
 }
 
-/// A closed terminal ends the video cleanly, unless the program was started with SIGHUP ignored.
+/// SIGHUP, which a closed terminal sends, finishes the video after two frames. A program that was started with SIGHUP
+/// ignored continues to the end of the input.
 #[test]
 fn a_hangup_ends_in_order_unless_it_is_ignored() {
     let folder = Folder::new();
@@ -163,7 +164,7 @@ fn twice_leaves_nothing() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
     ffmpeg.pair(&folder, 300.0);
-    // An encoder that does not end.
+    // An encoder that never reads its input and does not end for 60 s.
     folder.write(
         "stuck",
         format!(
@@ -182,7 +183,7 @@ fn twice_leaves_nothing() {
         names.filter(|n| n.as_ref().unwrap().file_name().as_encoded_bytes()[0] == b'.').count()
     };
     until(|| temporary() > 0);
-    // Wait until the encoder's pipe is full.
+    // Wait until the pipe to the encoder is full.
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
     let mut first = [0; 5];
@@ -191,7 +192,10 @@ fn twice_leaves_nothing() {
     signal(&child, "INT");
     let done = end(child);
     assert_eq!(done.code, Some(130), "{done:?}");
-    assert!(done.stderr.contains("p.mp4: stopped at once, and not finished"), "{done:?}");
+    assert!(
+        done.stderr.contains("p.mp4: stopped by a second signal before it was finished"),
+        "{done:?}"
+    );
     assert_eq!(temporary(), 0);
     assert!(!folder.path("p.mp4").exists());
 }

@@ -1,4 +1,5 @@
-//! Streams and pictures, which do not need ffmpeg. Their output equals that of `stitch` bit for bit.
+//! Tests `panoweave video` on streams and numbered pictures, which do not need ffmpeg. The panoramas equal those of
+//! `panoweave stitch` bit for bit.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -68,7 +69,7 @@ fn pictures_may_have_any_number() {
     assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
 }
 
-/// Uses standard input, a named pipe and standard output at once.
+/// Reads one video from standard input and one from a named pipe, and writes to standard output.
 #[test]
 fn y4m_goes_through_pipes() {
     let folder = Folder::new();
@@ -198,7 +199,7 @@ fn a_video_that_ends_before_the_other_is_said_to() {
     assert_eq!(run("less", "long"), (String::new(), Value::Null, 28.into()));
 }
 
-/// An existing output is replaced by the first frame, not before.
+/// An existing output file stays until the first frame is written.
 #[test]
 fn an_old_output_stays_until_there_is_a_frame() {
     let folder = Folder::new();
@@ -210,10 +211,10 @@ fn an_old_output_stays_until_there_is_a_frame() {
         assert!(done.stderr.contains("none.y4m: no frames"), "{done:?}");
         assert_eq!((done.code, folder.read("p.y4m")), (Some(2), b"old".to_vec()));
     }
-    // Pictures left over from a longer run would look like part of a shorter one.
+    // A shorter run leaves pictures of a longer one, which look like part of the new video. The log warns about them.
     folder.quiet(&format!("video a.y4m a.y4m {MAP} -o p%d.png"));
     let done = folder.words(&format!("video a.y4m a.y4m {MAP} --frames 1 -o p%d.png"));
-    insta::assert_snapshot!(done.stderr, @" WARN p2.png was there before, and is not of this video");
+    insta::assert_snapshot!(done.stderr, @" WARN p2.png is from an earlier video; this video is shorter");
 }
 
 /// A video without frames does not allocate gigabytes of frame buffers.

@@ -1,4 +1,5 @@
-//! `video --view`: a virtual camera that follows a track and is kept inside the area that the cameras cover.
+//! Tests `panoweave video --view`: a virtual camera that follows a track and stays inside the area that the cameras
+//! cover.
 
 use glam::UVec2;
 use panoweave::device::Device;
@@ -29,7 +30,8 @@ fn clip(folder: &Folder) -> [Picture; 2] {
     pictures
 }
 
-/// Returns the library's views of 30 frames, and the number of frames in which it had to move the view inside.
+/// Renders the 30 views with the library. Returns their bytes, and the number of views that had to be moved into the
+/// covered area.
 fn expected(
     folder: &Folder,
     [left, right]: &[Picture; 2],
@@ -101,7 +103,7 @@ fn what_is_printed_names_the_size_of_the_view() {
     assert!(folder.read("v.y4m").starts_with(b"YUV4MPEG2 W33 H19 F30:1 "));
 }
 
-/// A flipped panorama has the right camera's side on the left, so with a flipped track the view is the same, upside
+/// With `--flip`, the panorama is rotated by 180°. A track with negated pan and tilt then shows the same area, upside
 /// down.
 #[test]
 fn a_view_is_turned_over_with_the_panorama() {
@@ -164,9 +166,13 @@ fn views_that_are_refused() {
     let with_rig = "--rig rig.toml";
     for (line, kind, part) in [
         ("--homography shift.txt --view track.csv -o v.rgba", "usage", "give --rig"),
-        ("--warp rig.safetensors --view track.csv -o v.rgba", "usage", "which a rig alone knows"),
+        (
+            "--warp rig.safetensors --view track.csv -o v.rgba",
+            "usage",
+            "which only a rig describes",
+        ),
         ("--rig up.toml --view track.csv -o v.rgba", "usage", "give --view-free"),
-        ("@ --view track.csv --edge-boost -o v.rgba", "usage", "a panorama's ends, not a view's"),
+        ("@ --view track.csv --edge-boost -o v.rgba", "usage", "does not apply to --view"),
         ("@ --view missing.csv -o v.rgba", "input", "missing.csv: cannot be read"),
         (
             "@ --view nofov.csv -o v.rgba",
@@ -196,7 +202,7 @@ fn views_that_are_refused() {
         ("@ --view-size 32x18 -o v.rgba", "usage", "--view"),
         ("@ --view-free -o v.rgba", "usage", "--view"),
         ("@ --view-smooth 1 -o v.rgba", "usage", "--view"),
-        ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 16384 pixels a side"),
+        ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 16384 pixels"),
         ("@ --view track.csv --view-size 32 -o v.rgba", "usage", "--view-size"),
         ("@ --view track.csv --view-smooth 61 -o v.rgba", "usage", "seconds from 0 to 60"),
         ("@ --view track.csv --view-smooth=-1 -o v.rgba", "usage", "seconds from 0 to 60"),
@@ -211,11 +217,11 @@ fn views_that_are_refused() {
         assert!(!folder.path("v.rgba").exists(), "{line}");
     }
     assert_eq!(folder.read("track.y4m"), TRACK.as_bytes());
-    // A view that cannot be kept inside can be set free.
+    // With `--view-free`, the same rig is accepted.
     folder.quiet("video a.y4m a.y4m --device cpu --rig up.toml --view track.csv --view-size 8x8 --view-free -o v.rgba");
 }
 
-/// After the end of the track the view stays where it was, whatever the video's length.
+/// The track ends after 0.1 s, the video after 1 s. In between, the view stays at the last keyframe.
 #[test]
 fn after_its_last_keyframe_a_view_stays() {
     let folder = Folder::new();

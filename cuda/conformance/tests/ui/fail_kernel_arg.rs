@@ -1,4 +1,4 @@
-//! Structs that cannot be passed by value: generic, with a pointer, or with too large an alignment.
+//! Structs that cannot be passed by value: generic, with a pointer, or with an alignment over 16.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;

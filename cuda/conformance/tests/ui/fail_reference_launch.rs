@@ -1,4 +1,4 @@
-//! A kernel that takes a reference is not safe to launch, as a host thread may keep the reference.
+//! A kernel that takes a reference is not safe to launch, because a host thread may keep it.
 
 use cuda_std::prelude::*;
 use cust::typed::{Buffer, LaunchConfig, Stream};

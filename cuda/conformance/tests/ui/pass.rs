@@ -1,4 +1,4 @@
-//! Correct launches. They show that the other programs fail only because of their mistakes.
+//! Correct launches. They show that each other program fails only because of its mistake.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;

@@ -1,18 +1,18 @@
 //! Downloads the compiler's source from Debian's package `rust-src` of the same version.
 //!
-//! It installs nothing and changes no system file: `apt-get` uses its own lists and sources file,
-//! downloads from the mirror that the system already uses, and verifies Debian's signatures as
-//! usual. The package is only unpacked.
+//! The module installs nothing and changes no system file: `apt-get` uses its own lists and sources
+//! file, downloads from the mirror that the system already uses, and verifies Debian's signatures
+//! as usual. The package is only unpacked.
 
 use super::{create, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The suites that may contain the version, most likely first.
+/// The Debian suites that may contain the version, most likely first.
 const SUITES: [&str; 3] = ["trixie-backports", "testing", "unstable"];
 
-/// Debian's keys for all its suites, including newer ones than the system's own.
+/// Debian's keys for all suites, including those newer than the system.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Stores the `library` folder of rustc `version` at `library`.
@@ -43,7 +43,7 @@ fn mirror() -> Result<String, String> {
         .ok_or_else(|| "no Debian mirror in `apt-get indextargets`".to_owned())
 }
 
-/// An apt with separate lists in `folder`.
+/// The apt commands, with their own lists and cache in `folder`.
 struct Apt {
     folder: PathBuf,
 }
@@ -80,12 +80,13 @@ impl Apt {
             create(parent)?;
         }
         // A rename is atomic: an interrupted build leaves no incomplete library.
-        fs::rename(&source, library).map_err(|e| format!("no `{}`: {e}", source.display()))?;
+        fs::rename(&source, library)
+            .map_err(|e| format!("cannot move `{}`: {e}", source.display()))?;
         fs::remove_dir_all(&self.folder).map_err(|e| e.to_string())
     }
 
-    /// Unpacks only one folder of a package. The rest of `rust-src` is ten times as large and
-    /// unused.
+    /// Unpacks only the folder `member` of a package. The rest of `rust-src` is ten times as large
+    /// and unused.
     fn unpack(&self, archive: &Path, member: &str) -> Result<(), String> {
         let mut dpkg = Command::new("dpkg")
             .arg("--fsys-tarfile")
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_exactly_the_version_will_do() {
+    fn only_the_exact_version_matches() {
         let known = "\
   rust-src | 1.96.1+dfsg1-2~bpo13+1 | mirror trixie-backports/main amd64 Packages
   rust-src | 1.95.0+dfsg1-2~bpo13+1 | mirror trixie-backports/main amd64 Packages

@@ -12,7 +12,7 @@ pub(crate) struct Order {
     pub(crate) total: bool,
 }
 
-/// Combines the guarantees of both.
+/// Returns an ordering with the guarantees of both.
 impl BitOr for Order {
     type Output = Self;
 
@@ -25,14 +25,14 @@ impl BitOr for Order {
     }
 }
 
-/// The orderings in a module.
+/// The orderings of the atomic operations in a module.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     /// Keys are file, line and column of the innermost frame, in the form that PTX uses.
     places: HashMap<(String, String, String), Order>,
     /// The union of all orderings.
     strongest: Order,
-    /// Whether an ordered operation has no known position.
+    /// Whether the module has an operation with an ordering but without a position.
     misses_one: bool,
 }
 
@@ -70,7 +70,8 @@ impl Orders {
     }
 }
 
-/// Returns the ordering of an `atomicrmw` line.
+/// Returns the ordering of an `atomicrmw` instruction, or `None` if the line is another
+/// instruction.
 fn order(line: &str) -> Option<Order> {
     let (_, operation) = line.split_once("atomicrmw ")?;
     let word = |text: &str| operation.contains(&format!(" {text},"));

@@ -6,8 +6,9 @@
 //! the GPU hangs.
 //!
 //! PTX shows only the innermost line of inlined code, which is the same line of `core` for every
-//! barrier. The IR has the chain of call sites. Two barriers with equal chains are copies of one.
-//! They are exclusive if neither reaches the other without a loop's back edge.
+//! barrier. The IR has the whole chain of call sites. Two barriers with equal chains are copies of
+//! one barrier. They are exclusive if there is no path from either to the other, apart from back
+//! edges of loops.
 
 use super::{Frame, Nodes, name};
 use crate::ptx::is_barrier;
@@ -69,7 +70,8 @@ fn blocks<'a>(ir: &'a str, function: &str) -> (HashMap<&'a str, usize>, Vec<Bloc
             block.barriers.push(line.rsplit_once("!dbg ").map_or("", |(_, node)| name(node)));
         }
     }
-    // The code before the first label is the entry block, or empty.
+    // Block 0 is the code before the first label. It is empty if the entry block has a label; block
+    // 1 then follows it.
     if let Some((&first, _)) = labels.iter().find(|&(_, &at)| at == 1)
         && blocks[0].next.is_empty()
     {
@@ -78,7 +80,7 @@ fn blocks<'a>(ir: &'a str, function: &str) -> (HashMap<&'a str, usize>, Vec<Bloc
     (labels, blocks)
 }
 
-/// Returns the label that starts a block at this line.
+/// Returns the label in a line that starts a block.
 fn label(line: &str) -> Option<&str> {
     let first = line.chars().next().filter(|c| !c.is_whitespace() && *c != ';')?;
     let label = name(line);
@@ -101,7 +103,8 @@ fn waits(line: &str) -> bool {
         )
 }
 
-/// Returns, for each block, the blocks that it reaches without a back edge.
+/// Returns a table of the blocks (second index) that each block (first index) reaches without a
+/// back edge.
 fn reachability(labels: &HashMap<&str, usize>, blocks: &[Block<'_>]) -> Vec<Vec<bool>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
@@ -112,8 +115,8 @@ fn reachability(labels: &HashMap<&str, usize>, blocks: &[Block<'_>]) -> Vec<Vec<
     let next = |block: usize| blocks[block].next.iter().filter_map(|label| labels.get(label));
     let mut reaches = vec![vec![false; blocks.len()]; blocks.len()];
     let mut state = vec![State::New; blocks.len()];
-    // Depth-first search: a block's row is complete when the block is done. An edge to an open
-    // block is a back edge.
+    // This is a depth-first search. The row of a block is complete when the block is done. An edge
+    // to an open block is a back edge.
     let mut open = vec![0];
     while let Some(&block) = open.last() {
         if state[block] == State::New {

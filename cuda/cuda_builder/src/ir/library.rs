@@ -1,7 +1,7 @@
 //! Finds operations for which LLVM would call a library function that the GPU does not have.
 //!
-//! LLVM fails with "unsupported library call operation" and reports no position. It has already
-//! written the IR by then.
+//! LLVM fails with "unsupported library call operation" and reports no position. It has written the
+//! IR before it fails, so this module searches the IR.
 
 use super::{Nodes, name};
 

@@ -16,7 +16,8 @@ pub(crate) fn has_unordered_atomics(ptx: &str) -> bool {
     lines(ptx).any(|(line, in_asm)| !in_asm && unordered(line).is_some())
 }
 
-/// Returns the text with the orderings of the module. `ptx` must have its line tables.
+/// Returns the text with the ordering of every atomic operation. `ptx` must contain its line
+/// tables.
 pub(crate) fn order_atomics(ptx: &str, orders: &Orders) -> String {
     let files: HashMap<&str, &str> = ptx.lines().filter_map(file).collect();
     let mut text = String::with_capacity(ptx.len() + 1024);
@@ -46,8 +47,8 @@ fn unordered(line: &str) -> Option<&str> {
 
 /// Writes `line` with the operation strengthened to `order`.
 ///
-/// The scope is the system, like LLVM's loads and stores. A total order is a fence before the
-/// operation, like LLVM's compare-and-swap.
+/// The scope is `sys`, as in the loads and stores that LLVM writes. A total order needs a fence
+/// before the operation, as in the compare-and-swap that LLVM writes.
 fn push(text: &mut String, line: &str, operation: &str, order: Order) {
     let semantics = match order {
         Order { total: true, .. } => "acquire",

@@ -1,7 +1,7 @@
 //! Flushes subnormal numbers to zero by adding `.ftz` to single-precision instructions.
 //!
 //! LLVM does this for functions with an attribute that rustc cannot set. Instructions in `asm!`
-//! stay unchanged, because their author chose.
+//! stay unchanged, because their author chose the modifiers.
 
 use super::scan::lines;
 
@@ -11,7 +11,7 @@ const FAMILIES: [&str; 17] = [
     "rsqrt", "setp", "sqrt", "sub",
 ];
 
-/// The parts of an instruction's name that must follow `.ftz`.
+/// The parts of an instruction's name before which `.ftz` is inserted.
 const AFTER: [&str; 6] = ["sat", "NaN", "xorsign", "relu", "f32", "f32x2"];
 
 /// Returns the text with `.ftz` in every instruction that LLVM wrote and that accepts it.

@@ -24,7 +24,7 @@ pub(super) fn remedy(name: &str) -> &'static str {
         }
         _ if name.starts_with("cuda") => "the device runtime is not linked: launch from the host",
         _ => {
-            "define it in a crate for the GPU, or give its name to \
+            "define it in the kernel crate or a dependency, or pass its name to \
              `CudaBuilder::external_function` if the program links PTX that defines it"
         }
     }

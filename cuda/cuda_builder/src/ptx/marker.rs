@@ -48,7 +48,7 @@ fn read(line: &str) -> Result<Marker, String> {
             "maxntid" => &mut max_threads,
             "minnctapersm" => &mut min_blocks,
             "barriers" => &mut barriers,
-            _ => return Err(format!("there is no key `{key}`")),
+            _ => return Err(format!("the key `{key}` is unknown")),
         };
         if slot.replace(number).is_some() {
             return Err(format!("`{key}` occurs twice"));
@@ -61,10 +61,10 @@ fn read(line: &str) -> Result<Marker, String> {
             "a block of {threads} threads is not possible; use 1 to {MAX_THREADS_OF_A_BLOCK}"
         ));
     }
-    // A kernel without a minimum writes 0.
+    // `#[kernel]` writes 0 for a kernel without a minimum.
     let min_blocks = min_blocks.filter(|&blocks| blocks > 0);
     if min_blocks.is_some() && max_threads.is_none() {
-        return Err("minnctapersm has no meaning without maxntid".to_owned());
+        return Err("minnctapersm cannot be used without maxntid".to_owned());
     }
     Ok(Marker { name: name.to_owned(), max_threads, min_blocks, barriers })
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-/// Returns whether a path through a body of these words returns without reaching `instruction`.
+/// Returns whether some path through the body `words` returns without reaching `instruction`.
 pub(super) fn return_without(instruction: &str, words: &[&str]) -> bool {
     let mut labels = BTreeMap::new();
     let statements: Vec<&[&str]> = words
@@ -29,7 +29,7 @@ pub(super) fn return_without(instruction: &str, words: &[&str]) -> bool {
     let mut seen = vec![false; statements.len()];
     let mut open = vec![0];
     while let Some(i) = open.pop() {
-        // The end of the body returns, too.
+        // A kernel also returns at the end of its body.
         let Some(statement) = statements.get(i) else { return true };
         if std::mem::replace(&mut seen[i], true) {
             continue;

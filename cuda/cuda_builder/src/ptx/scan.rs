@@ -1,7 +1,8 @@
-//! Finds the functions of a PTX file: the end of each head, the names in each body, the barriers.
+//! Finds the functions of a PTX file, with the end of each head, the names in each body and the
+//! number of barriers.
 //!
 //! It scans words and brackets without a grammar. Comments and strings are blanked first, so the
-//! rest can be split at punctuation. It covers the PTX that LLVM writes and the PTX that people
+//! rest can be split at punctuation. This covers the PTX that LLVM writes and the PTX that people
 //! write in `asm!`.
 
 use crate::PtxError;
@@ -18,13 +19,13 @@ pub(super) struct Function {
     pub(super) body: usize,
     /// The number of block-wide barriers in the body.
     pub(super) barriers: u32,
-    /// Whether it [waits](super::WAIT) but can return on some path without waiting.
+    /// Whether the body contains [`WAIT`](super::WAIT), but some path returns without reaching it.
     pub(super) returns_early: bool,
     /// Every word of the body, including the names of called functions.
     pub(super) names: BTreeSet<String>,
 }
 
-/// The functions that a PTX file defines and lacks.
+/// The functions that a PTX file defines, and those that it only declares.
 #[derive(Debug)]
 pub(super) struct Module {
     /// All functions with bodies, in textual order.
@@ -70,8 +71,7 @@ fn blanked(ptx: &str) -> String {
         } else if rest.starts_with(b"/*") {
             rest.windows(2).skip(2).position(|w| w == b"*/").map(|n| n + 4)
         } else if rest.starts_with(b".loc\t") {
-            // It ends with its line, not with a semicolon. Otherwise the next statement would start
-            // with it.
+            // A `.loc` line has no semicolon, so it would become part of the next statement.
             rest.iter().position(|&b| b == b'\n')
         } else if rest[0] == b'"' {
             rest[1..].iter().position(|&b| b == b'"').map(|n| n + 2)
@@ -153,7 +153,8 @@ impl<'a> Scan<'a> {
         }))
     }
 
-    /// Skips to after the bracket that closes the one just read. Returns the words in between.
+    /// Reads to the end of the bracket `close` that matches the `open` just read. Returns the words
+    /// in between.
     fn skip_group(&mut self, open: &str, close: &str) -> Result<Vec<&'a str>, PtxError> {
         let mut words = Vec::new();
         let mut depth = 1;

@@ -1,8 +1,9 @@
-//! Declares, for the whole module, the shared arrays that `shared_array!` names inside functions.
+//! Declares the shared arrays of `shared_array!` at the head of the PTX module.
 //!
-//! The length may depend on a generic parameter, so only `asm!` inside the function knows it. A
-//! declaration there would be duplicated if the function is inlined twice. The macro therefore
-//! writes a comment with the size, once for each copy of the code:
+//! The length of an array may depend on a generic parameter of the function that uses it, so only
+//! an `asm!` inside the function has the value. A declaration there would appear twice if the
+//! function is inlined twice. The macro therefore writes a comment with the size, once for each
+//! copy of the code:
 //!
 //! ```text
 //! // cuda_std.shared NAME align=16 bytes=1024
@@ -15,26 +16,28 @@ use std::fmt::Write as _;
 /// The start of a marker line, without indentation.
 const PREFIX: &str = "// cuda_std.shared ";
 
-/// The last line of a module's head.
+/// The line after which a module's declarations begin.
 const ADDRESS_SIZE: &str = ".address_size 64\n";
 
 pub(super) fn is_marker(line: &str) -> bool {
     line.trim_start().starts_with(PREFIX)
 }
 
-/// Returns the declarations of all arrays, each once, and the offset in `ptx` where they go.
+/// Returns the offset in `ptx` at which the declarations must be inserted, and one declaration per
+/// array.
 pub(super) fn declarations(ptx: &str) -> Result<(usize, String), PtxError> {
     let mut arrays = BTreeMap::new();
     for line in ptx.lines().map(str::trim).filter(|line| is_marker(line)) {
         let problem =
             |reason: &str| PtxError::Marker { line: line.to_owned(), reason: reason.to_owned() };
-        let (name, align, bytes) =
-            read(line).ok_or_else(|| problem("it is not NAME align=NUMBER bytes=NUMBER"))?;
+        let (name, align, bytes) = read(line).ok_or_else(|| {
+            problem("the text after `cuda_std.shared` is not NAME align=NUMBER bytes=NUMBER")
+        })?;
         if !align.is_power_of_two() {
             return Err(problem("the alignment is not a power of two"));
         }
         if *arrays.entry(name).or_insert((align, bytes)) != (align, bytes) {
-            return Err(problem("another array of this name has another size"));
+            return Err(problem("another array of this name has a different size or alignment"));
         }
     }
     if arrays.is_empty() {

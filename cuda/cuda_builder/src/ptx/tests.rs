@@ -170,7 +170,7 @@ fn bad_markers_say_why() {
         ("none maxntid=1025", "not possible"),
         ("none maxntid=32 maxntid=32", "twice"),
         ("none minnctapersm=2", "without maxntid"),
-        ("none threads=2", "no key"),
+        ("none threads=2", "`threads` is unknown"),
     ] {
         let ptx = SAMPLE.replace("kernel none\n", &format!("kernel {marker}\n"));
         let message = error(&ptx).to_string();
@@ -222,7 +222,7 @@ fn kernels_that_wait_themselves_wait_on_every_path() {
             true,
             "\t@%p1 bra \t$L1;\n\tadd.s32 \t%r1, %r1, 1;\n$L1:\n\tgriddepcontrol.wait;\n\tret;\n",
         ),
-        // A loop whose only exit leads to the wait, and one that can exit before it.
+        // The first loop can exit only to the wait; the second can exit before it.
         (true, "$L1:\n\t@%p1 bra \t$L1;\n\t{ // callseq\n\tgriddepcontrol.wait;\n\t}\n\tret;\n"),
         (
             false,
@@ -270,7 +270,7 @@ fn shared_arrays_are_declared_once_in_the_head() {
         ("align=16", "align=12", "power of two"),
         ("align=16 ", "", "not NAME align"),
         ("bytes=1024", "bytes=-4", "not NAME align"),
-        ("bytes=1024", "bytes=2048", "another size"),
+        ("bytes=1024", "bytes=2048", "different size"),
     ] {
         let message = error(&ptx.replacen(from, to, 1)).to_string();
         assert!(message.contains(why), "{message}");
@@ -297,7 +297,7 @@ fn a_function_without_a_body_names_its_kernel() {
     }
     finish(&called("vprintf"), Arch::Sm87, false).unwrap();
     super::finish(&called("mine"), Arch::Sm87, false, &["mine".to_owned()]).unwrap();
-    // A function that is only declared, like some of `core`'s.
+    // The PTX may declare a function that no kernel calls, as it does for some of `core`.
     let declared = called("mine").replace("call.uni (retval0), mine", "call.uni (retval0), slow");
     finish(&declared, Arch::Sm87, false).unwrap();
 }

@@ -47,8 +47,8 @@ fn existing(folders: Vec<PathBuf>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the wheel folders of Python's paths. Asking Python takes some hundredths of a second;
-/// its package manager would take longer.
+/// Returns the wheel folders in Python's module search path. To ask Python for the path takes some
+/// hundredths of a second; to ask pip would take longer.
 fn wheel_folders() -> Vec<PathBuf> {
     let Ok(output) =
         Command::new("python3").args(["-c", "import sys; print(*sys.path, sep='\\n')"]).output()

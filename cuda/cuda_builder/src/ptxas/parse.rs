@@ -24,8 +24,8 @@ pub(super) fn ignored(said: &str) -> Option<&str> {
 
 /// Returns all functions of the output, in order.
 ///
-/// The properties of a function follow its name. Its registers follow on a separate line, which
-/// called functions do not have.
+/// The properties of a function follow the line with its name. The number of registers follows on
+/// another line, which exists only for kernels.
 pub(super) fn functions(said: &str) -> Vec<Function> {
     let mut found: Vec<Function> = Vec::new();
     for line in said.lines() {

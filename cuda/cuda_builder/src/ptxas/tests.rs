@@ -65,7 +65,7 @@ fn a_spill_is_an_error() {
 }
 
 #[test]
-fn registers_are_counted_as_the_gpu_gives_them() {
+fn registers_round_up_to_the_allocation_unit() {
     // 41 registers round up to 48, and 250 threads to 256: 5 blocks fit, 6 do not.
     let functions = parse::functions(SAID);
     check(&functions, Spills::Deny, &mut [kernel(250, 5)]).unwrap();

@@ -15,18 +15,18 @@ const DYNAMIC: &str = "dynamic shared memory";
 #[inline]
 fn current<'a>() -> &'a Block<'a> {
     let block = CURRENT.get();
-    assert!(!block.is_null(), "a function of the GPU was called outside a kernel launch");
-    // SAFETY: not null, so `run` is on the stack below and owns the block; the reference does not
-    // leave this module's functions.
+    assert!(!block.is_null(), "a GPU function was called outside a kernel launch");
+    // SAFETY: the pointer is not null, so a caller on this stack is `run`, which owns the block. No
+    // function of this module returns the reference.
     unsafe { &*block }
 }
 
 /// Returns the id of the current launch: unique in the process and never 0. Returns 0 outside a
 /// launch.
 ///
-/// A kernel argument stores the id of its launch and compares it on every access. So a handle that
-/// a kernel kept from an earlier launch causes a [`FaultKind::StaleHandle`] instead of an access to
-/// memory that may be gone.
+/// A kernel argument stores the id of its launch and compares it on every access. A handle that a
+/// kernel kept from an earlier launch therefore causes a [`FaultKind::StaleHandle`] instead of an
+/// access to memory that may be gone.
 #[inline]
 #[must_use]
 pub fn launch_id() -> u64 {
@@ -78,10 +78,10 @@ pub fn sync_threads() {
     current().wait(Wait { place, reason, mask: 0 });
 }
 
-/// [`sync_threads`] that returns the number of threads with a true `predicate`.
+/// Waits like [`sync_threads`], and returns the number of threads whose `predicate` is true.
 ///
-/// In a destructor that runs during unwinding it returns at once, with the number of the last
-/// barrier.
+/// In a destructor that runs during unwinding it returns at once, with the count of the last
+/// completed barrier.
 #[inline]
 #[track_caller]
 #[must_use]
@@ -92,8 +92,10 @@ pub fn sync_threads_count(predicate: bool) -> u32 {
     block.counted.get()
 }
 
-/// Joins the lanes of `mask` in `op` at `place`, and returns the value that each lane of the warp
-/// offered. Lanes outside `mask` keep the value that they offered last.
+/// Waits until every lane of `mask` has called this function with the same `op` and `mask`, and
+/// returns the value that each lane of the warp offered. For a lane outside `mask`, that is the
+/// value that it offered last. `place` is the source position of the call, which must be the same
+/// for all lanes of an exchange.
 ///
 /// In a destructor that runs during unwinding it returns at once, with this thread's value for all
 /// lanes, because the block has failed.
@@ -126,7 +128,8 @@ pub fn warp_exchange(
     block.taken.get()
 }
 
-/// Returns the block's static shared array declared at `name`, of size `bytes`.
+/// Returns the block's static shared array of `bytes` bytes that is identified by `name`, usually
+/// the source position of its declaration.
 #[must_use]
 pub fn shared_static(name: &'static str, bytes: usize) -> SharedRegion {
     let block = current();
@@ -155,8 +158,8 @@ pub fn is_shared(address: usize) -> bool {
     current().shared.borrow().contains(address)
 }
 
-/// Checks an access to `size` bytes of `region` at `offset`, which must be inside: the region must
-/// belong to this block, and the access must not race.
+/// Ends the launch with a fault if `region` belongs to another block, or if an access to its `size`
+/// bytes at `offset` races with an earlier one. The bytes must be inside the region.
 #[inline]
 pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
     let block = current();
@@ -168,7 +171,7 @@ pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: Ac
     }
 }
 
-/// Calls `read` with the words of a constant, or `None` if the host never set it.
+/// Calls `read` with the words of the constant `symbol`, or with `None` if the host never set it.
 #[inline]
 pub fn with_constant<R>(symbol: &str, read: impl FnOnce(Option<&[u128]>) -> R) -> R {
     read(current().launch.constants.get(symbol))

@@ -13,7 +13,8 @@ use crate::WARP_SIZE;
 use crate::fault::{Elsewhere, Fault, FaultKind, ThreadId};
 use crate::stacks::stack_bytes;
 
-/// The number of times that one thread of a failed block may catch the unwinding and wait again.
+/// The number of times that one thread of a failed block may catch the panic that ends the block
+/// and wait again.
 const MAX_CAUGHT: u32 = 1000;
 
 /// The panic payload that unwinds the threads of a failed block.
@@ -55,13 +56,14 @@ impl Block<'_> {
         });
     }
 
-    /// Records a wait during unwinding; unwinds a thread that waits although its block has failed.
+    /// Handles a wait during unwinding or after a fault. Records a fault if the thread is
+    /// unwinding; otherwise unwinds it, because its block has failed.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse_wait(&self, place: &'static Location<'static>) {
         if thread::panicking() {
-            // The thread is in a destructor, which must not unwind. After the fault no thread
-            // waits.
+            // The thread is in a destructor, which must not unwind, so it continues. The recorded
+            // fault ends the block.
             self.record(FaultKind::WaitInUnwinding { place });
         } else {
             self.unwind(place);
@@ -75,7 +77,7 @@ impl Block<'_> {
             let at = self.thread_id();
             let fault = self.fault.take().map_or_else(String::new, |fault| fault.to_string());
             eprintln!(
-                "fatal: {at} waits at {place} and has caught {MAX_CAUGHT} times the panic that ends its block after this fault: {fault}",
+                "fatal: {at} waits at {place}; it has caught the panic that ends its block {MAX_CAUGHT} times; let the panic pass; the fault of the block: {fault}",
             );
             process::abort();
         }
@@ -97,7 +99,7 @@ impl Block<'_> {
         Fault { kernel: self.launch.kernel, at: self.thread_id(), kind }
     }
 
-    /// Records the panic that ended a thread.
+    /// Records the panic that ended a thread, unless the block has failed for another reason.
     pub(super) fn unwound(&self, payload: Box<dyn Any + Send>) {
         let fault = self.fault.take();
         let is_own = |fault: &Fault| {
@@ -106,18 +108,19 @@ impl Block<'_> {
                 && !payload.is::<Unwind>()
         };
         if fault.as_ref().is_none_or(is_own) {
-            // The panic is the cause of the wait during unwinding.
+            // A wait during unwinding was only a consequence of this panic, so the panic replaces
+            // that fault.
             self.has_failed.set(false);
             let text = payload.downcast_ref::<&str>().map(ToString::to_string);
             let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-            let text = text.unwrap_or_else(|| "a payload that is not a text".into());
+            let text = text.unwrap_or_else(|| "a payload that is not a string".into());
             let noted = self.panic.take().filter(|(_, [noted, _])| *noted == text);
             self.record(FaultKind::Panic { text, place: noted.map(|(_, [_, place])| place) });
         } else {
             self.fault.set(fault);
         }
         self.panic.take();
-        // The payload and its destructor are code of the kernel.
+        // The payload's destructor is kernel code and may panic, too.
         let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
         mem::forget(dropped);
     }
@@ -127,12 +130,12 @@ impl Block<'_> {
 /// need not be printed.
 pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
     let block = CURRENT.get();
-    // SAFETY: not null, so `run` is on the stack below and owns the block.
+    // SAFETY: the pointer is null, or a caller on this stack is `run`, which owns the block.
     let Some(block) = (unsafe { block.as_ref() }).filter(|block| block.stack.get().is_some())
     else {
         return false;
     };
-    let text = info.payload_as_str().unwrap_or("a payload that is not a text").to_owned();
+    let text = info.payload_as_str().unwrap_or("a payload that is not a string").to_owned();
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     let rank = block.rank.get();
     let earlier = block.panic.replace(Some((rank, [text, place])));
@@ -144,14 +147,15 @@ pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
     true
 }
 
-/// Returns the block of this OS thread whose running fiber's stack ends at `address`, if any.
+/// Returns the block of this OS thread that runs on the fiber whose guard page contains `address`,
+/// if any. `guard` is the size of a guard page.
 ///
 /// The caller is a signal handler.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'static>> {
     let mut block = CURRENT.get();
-    // SAFETY: not null, so its `run` is on the stack below and owns the block; the same holds for
-    // the outer one.
+    // SAFETY: the pointer is null, or a caller on this stack is the `run` that owns the block. The
+    // same is true of `outer`.
     while let Some(at) = unsafe { block.as_ref() } {
         let in_guard = |stack: CoroutineTrapHandler<()>| {
             stack.stack_ptr_in_bounds(address) && !stack.stack_ptr_in_bounds(address - guard)
@@ -164,28 +168,30 @@ pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'
     None
 }
 
-/// The continuation of a thread after a stack overflow, on another stack. It stops the thread for
+/// Runs on a spare stack instead of the thread whose stack has overflowed. Suspends that thread for
 /// good.
 ///
 /// # Safety
-/// `block` must come from [`overflowing`] on this OS thread, just before.
+/// [`overflowing`] must have just returned `block` on this OS thread.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) unsafe extern "C" fn overflowed(block: *const Block<'static>) -> ! {
-    // SAFETY: `run` of this block is on the stack below and owns it.
+    // SAFETY: `overflowing` returned `block`, so the `run` that owns it has not returned.
     let block = unsafe { &*block };
-    // A nested block has stopped for good with its thread.
+    // The current block may be nested in this one. It has stopped for good together with the
+    // thread.
     block.make_current();
     if thread::panicking() {
-        // The thread would stay half unwound, and its OS thread would count as panicking forever.
+        // The thread would remain partly unwound, and its OS thread would count as panicking
+        // forever.
         abort_on_overflow(block, "while it unwinds");
     }
     block.has_overflowed.set(true);
-    // SAFETY: as in `wait`.
+    // SAFETY: the yielder belongs to the running fiber and is on its stack, as in `wait`.
     unsafe { &*block.yielder.get() }.suspend(());
     process::abort()
 }
 
-/// Ends the process if a stack overflow cannot be returned as a fault.
+/// Prints a stack overflow that cannot be returned as a fault, and ends the process.
 ///
 /// The caller is a signal handler, so it does not allocate.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -200,14 +206,14 @@ pub(crate) fn abort_on_overflow(block: &Block<'_>, when: &str) -> ! {
 /// Ends the launch with a fault at the running thread.
 ///
 /// The fault is recorded at once, so a kernel that catches the unwinding cannot undo it. In a
-/// destructor during unwinding, Rust ends the process; the fault is then on stderr.
+/// destructor during unwinding, Rust ends the process; the fault is printed to stderr first.
 ///
 /// # Panics
 /// Panics outside a launch, with the text of `kind`.
 #[cold]
 pub fn fail(kind: FaultKind) -> ! {
     let block = CURRENT.get();
-    // SAFETY: not null, so `run` is on the stack below and owns the block.
+    // SAFETY: the pointer is null, or a caller on this stack is `run`, which owns the block.
     let Some(block) = (unsafe { block.as_ref() }) else {
         panic!("outside a kernel launch: {kind}");
     };
@@ -215,7 +221,7 @@ pub fn fail(kind: FaultKind) -> ! {
         eprintln!("fatal: {}", block.fault_of(kind.clone()));
     }
     block.record(kind);
-    // Not a regular panic: the hook must stay silent, because the launch returns the fault as a
-    // value.
+    // Unlike `panic!`, this does not call the panic hook: the launch returns the fault as a value,
+    // so nothing must be printed.
     panic::resume_unwind(Box::new(Unwind))
 }

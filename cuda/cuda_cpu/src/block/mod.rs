@@ -1,19 +1,20 @@
 //! One block: its threads run on fibers and switch at barriers and warp operations.
 //!
 //! [`run`] starts fibers until every thread of the block has begun. A fiber runs threads one after
-//! the other. A thread that must wait suspends its fiber, which stays in the thread's slot. Once
-//! all threads have begun, the block alternates between two steps: it completes every warp
+//! the other. A thread that must wait suspends its fiber, which is stored in the thread's slot.
+//! Once all threads have begun, the block alternates between two steps: it completes every warp
 //! operation whose lanes have all arrived, and it opens the barrier when all threads have reached
 //! it. If neither is possible, the block has diverged, and the fault names a waiting thread and its
 //! position.
 //!
 //! A fault always ends the block: [`fail`] records it before it unwinds the thread, so a kernel
 //! cannot catch it and continue. The waiting threads are resumed one by one and unwind, too, which
-//! drops their values. From then on no thread waits for another: a wait unwinds again, or returns
-//! at once in a destructor, which must not unwind.
+//! drops their values. From then on no thread waits for another: a barrier or warp operation
+//! unwinds the thread again. If it is in a destructor that runs during unwinding, it returns at
+//! once instead, because the destructor must not unwind.
 //!
 //! A thread-local pointer refers to the current block; it is set only while `run` is on the stack.
-//! Cost: one closure call for a thread without barriers, one fiber switch per thread and barrier.
+//! A thread without barriers costs one closure call. A barrier costs one fiber switch per thread.
 
 mod calls;
 mod failure;
@@ -42,12 +43,13 @@ use crate::stacks::Stacks;
 use crate::{AccessKind, Launch, SharedRegion, WARP_SIZE, WarpOp};
 use waiting::{Fiber, Slot, Wait, WaitCell, Waiting};
 
-/// The reason why a fiber returned.
+/// The reason why a fiber returned control to the scheduler.
 enum Returned {
-    /// It waits for [`Block::waits_for`].
+    /// The running thread waits; [`Block::waits_for`] has the reason.
     Waits,
+    /// The fiber has finished: all threads have begun, or the block has failed.
     Done,
-    /// Its stack overflowed; the fiber must never be resumed or dropped.
+    /// The fiber's stack overflowed. The fiber must never be resumed or dropped.
     Overflowed,
 }
 
@@ -56,25 +58,27 @@ pub(crate) struct Block<'a> {
     launch_id: u64,
     /// The block that this OS thread was running before.
     outer: *const Block<'static>,
-    /// Unique among the blocks of this OS thread.
+    /// The serial number of the block, unique on this OS thread.
     serial: u64,
     index: [u32; 3],
     threads: u32,
-    /// The next thread to start.
+    /// The linear index of the next thread to start.
     next: Cell<u32>,
-    /// The running thread.
+    /// The linear index of the running thread.
     rank: Cell<u32>,
+    /// The index of the running thread in x, y, z.
     thread: Cell<[u32; 3]>,
-    /// The running fiber: its stack, and its way back.
+    /// The stack of the running fiber, or `None` while no fiber runs.
     stack: Cell<Option<CoroutineTrapHandler<()>>>,
+    /// The handle with which the running fiber suspends itself.
     yielder: Cell<*const Yielder<(), ()>>,
     waits_for: WaitCell,
     has_overflowed: Cell<bool>,
-    /// The first fault. It and `panic` are not `RefCell`s, because a stack overflow may interrupt
-    /// any code.
+    /// The first fault. `fault` and `panic` are not `RefCell`s, because a stack overflow may
+    /// interrupt code that has borrowed one.
     fault: Cell<Option<Fault>>,
     has_failed: Cell<bool>,
-    /// The number of times that the running thread has caught its unwinding.
+    /// The number of times that the running thread has caught the panic that ends its block.
     caught: Cell<u32>,
     /// The latest panic: its thread, message and position.
     panic: Cell<Option<(u32, [String; 2])>>,
@@ -84,20 +88,20 @@ pub(crate) struct Block<'a> {
     votes: Cell<u32>,
     /// The number of threads with a true predicate at the last barrier.
     counted: Cell<u32>,
-    /// Masks of the `sync_warp`s since the last barrier, by warp.
+    /// For each warp, the masks of its `sync_warp`s since the last barrier.
     warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
     stacks: RefCell<Stacks>,
     /// The value that each thread offers to a warp exchange.
     offered: RefCell<Vec<u32>>,
-    /// The values of the last exchange. Its lanes read them before the next one.
+    /// The values of the last warp exchange. All its lanes read them before the next exchange.
     taken: Cell<[u32; WARP_SIZE as usize]>,
 }
 
 thread_local! {
     static CURRENT: Cell<*const Block<'static>> = const { Cell::new(ptr::null()) };
-    /// The id of the current block's launch, 0 outside a launch. Every access compares it, so it
-    /// must be one load.
+    /// The id of the current block's launch, 0 outside a launch. Every access to a kernel argument
+    /// compares this id, so reading it must be a single load.
     static LAUNCH: Cell<u64> = const { Cell::new(0) };
     /// The number of blocks that this OS thread has started.
     static BLOCKS: Cell<u64> = const { Cell::new(0) };
@@ -191,12 +195,13 @@ impl<'a> Block<'a> {
     fn fiber(&self, thread: &(impl Fn() + Sync)) -> std::io::Result<Fiber> {
         let stack = self.stacks.borrow_mut().take()?;
         let body = move |yielder: &Yielder<(), ()>, ()| {
-            // Set before any frame of the kernel, whose entry may overflow the stack.
+            // The yielder must be set before the kernel is entered, because the entry may already
+            // overflow the stack.
             self.yielder.set(yielder);
             self.run_threads(thread);
         };
-        // SAFETY: the fiber borrows `self` and `thread`. Only `run` resumes and drops it, and its
-        // frame outlives the fiber and owns both.
+        // SAFETY: the fiber borrows `self` and `thread`, which live until `run` returns. Before
+        // that, `run` drops the fiber, or forgets it after a stack overflow and never resumes it.
         Ok(unsafe { Fiber::with_stack_unchecked(stack, body) })
     }
 
@@ -214,7 +219,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs a new fiber, and gives it a slot if it waits.
+    /// Runs a new fiber. If a thread on it waits, stores the fiber in that thread's slot.
     fn start(&self, mut fiber: Fiber, waiting: &mut Waiting) {
         match self.resume(&mut fiber) {
             Returned::Waits => {
@@ -268,7 +273,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs the waiting threads to their end, after all threads have begun.
+    /// Runs the waiting threads until they return. All threads have begun, or the block has failed.
     fn finish(&self, mut waiting: Waiting) -> Result<(), Fault> {
         while waiting.count > 0 && !self.has_failed.get() {
             if waiting.at_barrier == self.threads {
@@ -289,8 +294,8 @@ impl<'a> Block<'a> {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Completes the warp operations whose lanes have all arrived, and those that follow. Returns
-    /// whether there was any.
+    /// Completes every warp operation whose lanes have all arrived, including those that the
+    /// resumed lanes reach next. Returns whether there was one.
     fn complete_warp_operations(&self, waiting: &mut Waiting) -> bool {
         let mut any = false;
         for warp in 0..waiting.warps.len() as u32 {
@@ -308,7 +313,7 @@ impl<'a> Block<'a> {
         any
     }
 
-    /// Distributes the values that the lanes of a warp have offered.
+    /// Records a `sync_warp`, or stores the values that the lanes of a warp have offered.
     fn exchange(&self, warp: u32, op: WarpOp, mask: u32) {
         match op {
             WarpOp::Sync => {
@@ -331,7 +336,7 @@ impl<'a> Block<'a> {
     fn select(&self, rank: u32) {
         let [x, y, _] = self.launch.block;
         let [i, j, k] = self.thread.get();
-        // The next thread is the common case, and saves three divisions.
+        // Usually `rank` follows the last thread. Its index is then computed without divisions.
         let thread = match self.rank.replace(rank).wrapping_add(1) == rank {
             true if i + 1 < x => [i + 1, j, k],
             true if j + 1 < y => [0, j + 1, k],
@@ -344,8 +349,8 @@ impl<'a> Block<'a> {
     /// Suspends the running thread.
     ///
     /// Inlined into the kernel together with its callers, so that no `ret` is executed between the
-    /// resumption of a fiber and its next wait. The CPU predicts a `ret` by the last `call`, which
-    /// was the scheduler's.
+    /// resumption of a fiber and its next wait. The CPU predicts that a `ret` returns to the last
+    /// `call`, which was in the scheduler, so it would mispredict.
     #[inline(always)]
     fn wait(&self, wait: Wait) {
         if self.has_failed.get() || thread::panicking() {
@@ -353,8 +358,8 @@ impl<'a> Block<'a> {
         }
         let yielder = self.yielder.get();
         self.waits_for.set(wait);
-        // SAFETY: every thread runs on a fiber, whose yielder was set when the fiber began or was
-        // set again below. It is on that fiber's stack, which is in use.
+        // SAFETY: every thread runs on a fiber. `yielder` was set when that fiber began, or below
+        // when it was resumed. It points into the fiber's stack, which is in use.
         unsafe { &*yielder }.suspend(());
         self.yielder.set(yielder);
         if self.has_failed.get() {
@@ -365,7 +370,7 @@ impl<'a> Block<'a> {
 
     fn check_race(&self, region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
         if self.has_failed.get() {
-            // Threads no longer wait at barriers.
+            // After a fault, barriers no longer separate the accesses of different threads.
             return;
         }
         let thread = self.rank.get();

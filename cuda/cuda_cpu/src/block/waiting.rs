@@ -9,8 +9,8 @@ use corosensei::Coroutine;
 use crate::stacks::FiberStack;
 use crate::{WARP_SIZE, WarpOp};
 
-/// The reason why a thread waits. Its fields are words, because a switch copies them one by one: a
-/// wider load of recently written parts would stall.
+/// The reason why a thread waits. [`WaitCell`] stores and loads the fields one by one, because a
+/// wider load of recently stored fields would stall.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     pub(super) place: &'static Location<'static>,
@@ -29,7 +29,7 @@ pub(super) enum Reason {
 }
 
 impl Wait {
-    /// Returns the warp operation that the thread waits for.
+    /// Returns the warp operation that the thread waits for, or `None` if it waits at a barrier.
     pub(super) fn warp_op(&self) -> Option<WarpOp> {
         match self.reason {
             Reason::Barrier => None,
@@ -38,8 +38,8 @@ impl Wait {
         }
     }
 
-    /// Returns whether two lanes of a warp wait for each other. An exchange is one instruction that
-    /// all its lanes execute; a `sync_warp` may meet another one.
+    /// Returns whether two lanes of a warp wait for each other. The lanes of an exchange must be at
+    /// the same source position; those of a `sync_warp` need not be.
     pub(super) fn meets(&self, other: &Self) -> bool {
         self.reason == other.reason
             && self.mask == other.mask
@@ -47,7 +47,8 @@ impl Wait {
     }
 }
 
-/// Compares addresses first: comparing the text of two positions takes longer than a fiber switch.
+/// Returns whether two source positions are equal. Compares addresses first, because comparing the
+/// file names takes longer than a fiber switch.
 pub(super) fn same_place(a: &'static Location<'static>, b: &'static Location<'static>) -> bool {
     ptr::eq(a, b) || a == b
 }
@@ -65,9 +66,11 @@ pub(super) struct Slot {
 pub(super) struct Waiting {
     /// One slot per thread of the block; empty before the first wait.
     pub(super) slots: Vec<Option<Slot>>,
+    /// The number of waiting threads.
     pub(super) count: u32,
-    /// The position of a barrier, and the number of threads that wait there.
+    /// The position of the first barrier that a thread has reached.
     pub(super) barrier: Option<&'static Location<'static>>,
+    /// The number of threads that wait at `barrier`.
     pub(super) at_barrier: u32,
     /// For each warp, the lanes that wait for a warp operation.
     pub(super) warps: Vec<u32>,
@@ -87,7 +90,7 @@ impl Waiting {
         }
     }
 
-    /// Returns the waiting threads, in order.
+    /// Returns the index and the wait of each waiting thread, by index.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Wait)> {
         (0..).zip(&self.slots).filter_map(|(thread, slot)| Some((thread, &slot.as_ref()?.wait)))
     }
@@ -102,7 +105,7 @@ impl Waiting {
         })
     }
 
-    /// Returns a warp operation that all its lanes have reached.
+    /// Returns a warp operation whose lanes have all arrived, and the mask of these lanes.
     pub(super) fn met(&self, warp: u32) -> Option<(WarpOp, u32)> {
         let mut lanes = self.warps[warp as usize];
         let present = lanes;
@@ -119,7 +122,7 @@ impl Waiting {
     }
 }
 
-/// The wait of the running fiber.
+/// The latest wait of the running fiber, one cell per field.
 pub(super) struct WaitCell {
     pub(super) place: Cell<&'static Location<'static>>,
     pub(super) reason: Cell<Reason>,

@@ -12,7 +12,7 @@ unsafe impl<K> Sync for Shared<K> {}
 
 impl<K: Kernel> Shared<K> {
     unsafe fn thread(&self) {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the kernel's safety requirements.
         unsafe { self.0.thread() }
     }
 }
@@ -34,14 +34,14 @@ pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Faul
     cpu::launch(&launch, &|| unsafe { kernel.thread() })
 }
 
-/// Returns the handle for a kernel that reads `values`.
+/// Returns an argument for a kernel that reads `values`.
 pub(crate) fn slice<T>(values: &[T]) -> DeviceSlice<'_, T> {
-    // SAFETY: the handle borrows the values.
+    // SAFETY: the argument borrows the values.
     unsafe { DeviceSlice::from_raw_parts(Place::Cpu, values.as_ptr(), values.len()) }
 }
 
-/// Returns the handle for a kernel that writes `values`.
+/// Returns an argument for a kernel that writes `values`.
 pub(crate) fn slice_mut<T>(values: &mut [T]) -> DeviceSliceMut<'_, T> {
-    // SAFETY: the handle borrows the values.
+    // SAFETY: the argument borrows the values.
     unsafe { DeviceSliceMut::from_raw_parts(Place::Cpu, values.as_mut_ptr(), values.len()) }
 }

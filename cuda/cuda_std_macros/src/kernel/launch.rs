@@ -93,7 +93,8 @@ impl Kernel<'_> {
         });
         let safe = self.safe_launch.then(|| {
             quote! {
-                // Keeps other kernels out of the error for a kernel that is not safe to launch.
+                // Without this, the compiler error about a kernel that is not safe to launch would
+                // list other kernels that are.
                 #[diagnostic::do_not_recommend]
                 #(#cfgs)*
                 #[cfg(not(target_arch = "nvptx64"))]
@@ -147,7 +148,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Generates the registry entry, by which the host finds the kernel by name.
+    /// Generates the registry entry, which the host uses to find the kernel by name.
     pub(super) fn registry(&self) -> TokenStream {
         let Self { name: function_name, cfgs, arguments, .. } = self;
         let name = unraw(function_name);
@@ -181,7 +182,8 @@ impl Kernel<'_> {
                     thread: cuda_std_thread,
                 };
 
-                // The name must differ from every kernel's, because the function calls the kernel.
+                // The function's name must differ from the name of every kernel, because it calls
+                // the kernel.
                 unsafe fn cuda_std_thread(cuda_std_params: *const *const ::core::ffi::c_void) {
                     #[allow(unused_mut, unused_variables, reason = "a kernel without arguments")]
                     let mut cuda_std_params = cuda_std_params;

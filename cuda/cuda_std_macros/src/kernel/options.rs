@@ -5,7 +5,7 @@ use syn::{Error, Expr, Ident, Token, parenthesized, parse_quote};
 
 use crate::instances::Instance;
 
-/// The options in the attribute's parentheses: constant expressions.
+/// The options in the attribute's parentheses. All values are constant expressions.
 pub(crate) struct Options {
     pub(super) max_threads: Expr,
     pub(super) min_blocks: Expr,
@@ -19,7 +19,7 @@ pub(crate) struct Options {
 
 impl Parse for Options {
     fn parse(input: ParseStream) -> syn::Result<Self> {
-        // CUDA's own limit applies if the kernel states none.
+        // By default, the limit is CUDA's own: 1024 threads per block.
         let mut options = Self {
             max_threads: parse_quote!(1024),
             min_blocks: parse_quote!(0),
@@ -59,7 +59,7 @@ impl Parse for Options {
     }
 }
 
-/// Parses the comma before another option.
+/// Parses the comma that follows an option. The last option may omit it.
 fn parse_comma(input: ParseStream) -> syn::Result<()> {
     if !input.is_empty() {
         input.parse::<Token![,]>()?;

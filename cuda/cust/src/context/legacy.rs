@@ -1,5 +1,5 @@
-//! The legacy context API: each user has its own context, on a per-thread stack. New programs
-//! should use the primary context.
+//! The legacy context API: each library creates its own context, and each thread has a stack of
+//! contexts. New programs should use the primary context.
 
 use std::mem;
 use std::ptr;
@@ -35,7 +35,7 @@ impl Context {
     /// Returns the driver's error.
     pub fn create_and_push(flags: ContextFlags, device: Device) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuCtxCreate_v2(&raw mut inner, flags.bits(), device.as_raw()) }?;
         Ok(Self { inner })
     }
@@ -60,7 +60,7 @@ impl Context {
     /// Returns the driver's error together with the context.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(context: Self) -> DropResult<Self> {
-        // SAFETY: created here and destroyed once.
+        // SAFETY: the handle is alive and is destroyed only once.
         match unsafe { driver::cuCtxDestroy_v2(context.inner) } {
             Ok(()) => {
                 mem::forget(context);
@@ -73,7 +73,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: created here and destroyed once. Drop cannot report a failure.
+        // SAFETY: the handle is alive and is destroyed only once. Drop cannot report a failure.
         let _ = unsafe { driver::cuCtxDestroy_v2(self.inner) };
     }
 }
@@ -84,9 +84,9 @@ pub struct UnownedContext {
     inner: sys::CUcontext,
 }
 
-// SAFETY: a context handle may be used from any thread; the driver locks.
+// SAFETY: a context handle may be used from any thread; driver calls are thread-safe.
 unsafe impl Send for UnownedContext {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for UnownedContext {}
 
 impl Sealed for UnownedContext {}
@@ -100,7 +100,7 @@ impl UnownedContext {
     /// Wraps a context that another library created, such as a C library or `cudarc`.
     ///
     /// # Safety
-    /// The context must live as long as anything uses this handle.
+    /// The context must live as long as code uses this handle.
     #[must_use]
     pub unsafe fn from_raw(inner: sys::CUcontext) -> Self {
         Self { inner }
@@ -126,7 +126,7 @@ impl ContextStack {
     /// Returns an error if the stack is empty, or the driver's error.
     pub fn pop() -> CudaResult<UnownedContext> {
         let mut inner = ptr::null_mut();
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuCtxPopCurrent_v2(&raw mut inner) }?;
         Ok(UnownedContext { inner })
     }
@@ -193,7 +193,7 @@ impl CurrentContext {
     /// Returns the driver's error.
     pub fn get_current() -> CudaResult<UnownedContext> {
         let mut inner = ptr::null_mut();
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuCtxGetCurrent(&raw mut inner) }?;
         Ok(UnownedContext { inner })
     }

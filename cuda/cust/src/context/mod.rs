@@ -1,7 +1,7 @@
 //! Contexts: a program's state on a device, and the current context of a thread.
 //!
 //! [`Context`] is a device's primary context, which all libraries of the process share. [`legacy`]
-//! has the older API, in which each user creates its own context.
+//! has the older API, in which each library creates its own context.
 
 pub mod legacy;
 
@@ -19,7 +19,7 @@ use crate::driver;
 use crate::error::{CudaResult, DropResult};
 use crate::private::Sealed;
 
-/// A context or a handle of one.
+/// A context or a context handle.
 pub trait ContextHandle: Sealed {
     /// Returns the driver's handle.
     fn get_inner(&self) -> sys::CUcontext;
@@ -97,7 +97,7 @@ bitflags::bitflags! {
         const SCHED_AUTO = 0x00;
         /// Page-locked memory may be mapped into the device's address space.
         const MAP_HOST = 0x08;
-        /// Local memory keeps its size after a kernel that needed much of it.
+        /// The driver keeps the enlarged local memory after a kernel that needed it.
         const LMEM_RESIZE_TO_MAX = 0x10;
     }
 }
@@ -109,9 +109,9 @@ pub struct Context {
     device: Device,
 }
 
-// SAFETY: a context handle may be used from any thread; the driver locks.
+// SAFETY: a context handle may be used from any thread; driver calls are thread-safe.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Context {}
 
 impl Sealed for Context {}
@@ -153,7 +153,7 @@ impl Context {
     /// Returns the driver's error.
     pub fn retain(device: Device) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuDevicePrimaryCtxRetain(&raw mut inner, device.as_raw()) }?;
         Ok(Self { inner, device })
     }
@@ -166,7 +166,7 @@ impl Context {
     /// # Errors
     /// Returns the driver's error.
     pub unsafe fn reset(device: &Device) -> CudaResult<()> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { driver::cuDevicePrimaryCtxReset_v2(device.as_raw()) }
     }
 
@@ -175,7 +175,7 @@ impl Context {
     /// # Errors
     /// Returns the driver's error.
     pub fn set_flags(&self, flags: ContextFlags) -> CudaResult<()> {
-        // SAFETY: no preconditions.
+        // SAFETY: the call has no preconditions.
         unsafe { driver::cuDevicePrimaryCtxSetFlags_v2(self.device.as_raw(), flags.bits()) }
     }
 
@@ -199,7 +199,7 @@ impl Context {
     /// Returns the driver's error together with the context.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(context: Self) -> DropResult<Self> {
-        // SAFETY: retained once, so released once.
+        // SAFETY: the context was retained once and is released only once.
         match unsafe { driver::cuDevicePrimaryCtxRelease_v2(context.device.as_raw()) } {
             Ok(()) => {
                 mem::forget(context);
@@ -212,7 +212,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: retained once, so released once.
+        // SAFETY: the context was retained once and is released only once.
         let release = || unsafe { driver::cuDevicePrimaryCtxRelease_v2(self.device.as_raw()) };
         // A failure may be temporary, so retry once. Drop cannot report a persistent failure.
         let _ = release().or_else(|_| release());
@@ -222,7 +222,7 @@ impl Drop for Context {
 /// Returns the API version that a context was created with.
 pub(crate) fn api_version(context: sys::CUcontext) -> CudaResult<CudaApiVersion> {
     let mut version = 0;
-    // SAFETY: the context is alive, the result is written.
+    // SAFETY: the context is alive, and the driver writes the result to a local variable.
     unsafe { driver::cuCtxGetApiVersion(context, &raw mut version) }?;
     Ok(CudaApiVersion::new(version as i32))
 }
@@ -238,7 +238,7 @@ impl CurrentContext {
     /// Returns an error if no context is current, or the driver's error.
     pub fn get_cache_config() -> CudaResult<CacheConfig> {
         let mut config = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuCtxGetCacheConfig(&raw mut config) }?;
         Ok(CacheConfig::from_raw(config))
     }
@@ -249,7 +249,7 @@ impl CurrentContext {
     /// Returns an error if no context is current, or the driver's error.
     pub fn get_device() -> CudaResult<Device> {
         let mut device = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuCtxGetDevice(&raw mut device) }?;
         Ok(Device::from_raw(device))
     }
@@ -260,7 +260,7 @@ impl CurrentContext {
     /// Returns an error if no context is current, or the driver's error.
     pub fn get_flags() -> CudaResult<ContextFlags> {
         let mut flags = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuCtxGetFlags(&raw mut flags) }?;
         Ok(ContextFlags::from_bits_truncate(flags))
     }
@@ -271,7 +271,7 @@ impl CurrentContext {
     /// Returns an error if no context is current, or the driver's error.
     pub fn get_resource_limit(resource: ResourceLimit) -> CudaResult<usize> {
         let mut limit = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuCtxGetLimit(&raw mut limit, resource as u32) }?;
         Ok(limit)
     }
@@ -282,7 +282,7 @@ impl CurrentContext {
     /// Returns an error if no context is current, or the driver's error.
     pub fn get_shared_memory_config() -> CudaResult<SharedMemoryConfig> {
         let mut config = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { driver::cuCtxGetSharedMemConfig(&raw mut config) }?;
         Ok(match config {
             1 => SharedMemoryConfig::FourByteBankSize,
@@ -297,7 +297,7 @@ impl CurrentContext {
     /// Returns an error if no context is current, or the driver's error.
     pub fn get_stream_priority_range() -> CudaResult<StreamPriorityRange> {
         let mut range = StreamPriorityRange { least: 0, greatest: 0 };
-        // SAFETY: the results are written.
+        // SAFETY: the driver writes the results to local variables.
         unsafe {
             driver::cuCtxGetStreamPriorityRange(&raw mut range.least, &raw mut range.greatest)
         }?;
@@ -310,7 +310,7 @@ impl CurrentContext {
     /// # Errors
     /// Returns an error if no context is current, or the driver's error.
     pub fn set_cache_config(config: CacheConfig) -> CudaResult<()> {
-        // SAFETY: no preconditions.
+        // SAFETY: the call has no preconditions.
         unsafe { driver::cuCtxSetCacheConfig(config as u32) }
     }
 
@@ -320,7 +320,7 @@ impl CurrentContext {
     /// Returns an error if no context is current or the device does not have the limit, or the
     /// driver's error.
     pub fn set_resource_limit(resource: ResourceLimit, limit: usize) -> CudaResult<()> {
-        // SAFETY: no preconditions.
+        // SAFETY: the call has no preconditions.
         unsafe { driver::cuCtxSetLimit(resource as u32, limit) }
     }
 
@@ -329,7 +329,7 @@ impl CurrentContext {
     /// # Errors
     /// Returns an error if no context is current, or the driver's error.
     pub fn set_shared_memory_config(config: SharedMemoryConfig) -> CudaResult<()> {
-        // SAFETY: no preconditions.
+        // SAFETY: the call has no preconditions.
         unsafe { driver::cuCtxSetSharedMemConfig(config as u32) }
     }
 
@@ -347,7 +347,7 @@ impl CurrentContext {
     /// # Errors
     /// Returns an error if no context is current, or the driver's error from that work.
     pub fn synchronize() -> CudaResult<()> {
-        // SAFETY: no preconditions.
+        // SAFETY: the call has no preconditions.
         unsafe { driver::cuCtxSynchronize() }
     }
 }

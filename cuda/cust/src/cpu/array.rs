@@ -1,12 +1,12 @@
 //! Arrays in host memory: rows without padding, one slice after the other.
 //!
-//! Every kind of array can be created and copied. `texture` decides which of them it can read.
+//! Every kind of array can be created and copied. Only some kinds can be read; see `texture`.
 
 use cust_raw::driver_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUarray_format as Format, CUresult};
 
 use super::memory::{allocate, code, free};
 
-/// An array.
+/// An array in host memory.
 pub(super) struct Array {
     pub(super) description: CUDA_ARRAY3D_DESCRIPTOR,
     /// Bytes per row.
@@ -54,7 +54,7 @@ fn channel_bytes(format: Format) -> Result<usize, CUresult> {
 /// # Safety
 /// The handle must be null or belong to a live array.
 pub(super) unsafe fn array<'a>(handle: CUarray) -> Result<&'a Array, CUresult> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { handle.cast::<Array>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
@@ -72,7 +72,8 @@ pub(crate) unsafe fn cuArrayDestroy(handle: CUarray) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: created by `cuArray3DCreate_v2`; the caller guarantees that it is destroyed once.
+    // SAFETY: the handle comes from `cuArray3DCreate_v2`, and the caller guarantees that it is
+    // destroyed only once.
     let array = unsafe { Box::from_raw(handle.cast::<Array>()) };
     code(free(array.data.addr()))
 }

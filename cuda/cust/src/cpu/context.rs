@@ -1,7 +1,7 @@
 //! The current context of each thread, and the settings that a program may read back.
 //!
-//! On the CPU a context holds nothing. It exists so that calls fail in a program that forgot to
-//! create one.
+//! On the CPU a context has no contents. It exists so that calls of a program that forgot to create
+//! a context fail as on a GPU.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
@@ -14,11 +14,11 @@ use cust_raw::driver_sys::{CUcontext, CUdevice, CUresult};
 use super::memory::code;
 
 thread_local! {
-    /// The contexts of this thread, the current one last.
+    /// The context stack of this thread. The last element is the current context.
     static STACK: RefCell<Vec<CUcontext>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The settings, shared by all contexts.
+/// The settings that a program can change and read back. All contexts share them.
 struct Settings {
     flags: c_uint,
     cache: c_uint,
@@ -30,9 +30,9 @@ static SETTINGS: Mutex<Settings> = Mutex::new(Settings {
     flags: 0,
     cache: 0,
     shared: 0,
-    // The stack of a thread, the buffers of `printf` and `malloc`, two limits of device-side
-    // launches, and the granularity of fetches into L2. The values are an H100's defaults, except
-    // for the stack.
+    // In the order of `ResourceLimit`: stack size of a thread, `printf` buffer, `malloc` heap,
+    // depth and number of device-side launches, and granularity of fetches into L2. The values are
+    // an H100's defaults, except for the stack size.
     limits: [256 << 10, 1 << 20, 8 << 20, 2, 2048, 64],
 });
 
@@ -42,7 +42,7 @@ fn primary() -> CUcontext {
     ptr::from_ref(&PLACE).cast_mut().cast()
 }
 
-/// Fails unless a context is current on this thread.
+/// Checks that a context is current on this thread.
 pub(super) fn check() -> Result<(), CUresult> {
     STACK.with_borrow(|stack| match stack.last() {
         Some(context) if !context.is_null() => Ok(()),
@@ -55,7 +55,7 @@ pub(super) fn check() -> Result<(), CUresult> {
 /// # Safety
 /// `to` must be valid for a write.
 unsafe fn give<T>(to: *mut T, value: T) -> CUresult {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { to.write(value) };
     CUresult::CUDA_SUCCESS
 }
@@ -64,7 +64,7 @@ pub(crate) unsafe fn cuDevicePrimaryCtxRetain(
     context: *mut CUcontext,
     _device: CUdevice,
 ) -> CUresult {
-    // SAFETY: the caller passes a valid address for the result. The same applies below.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { give(context, primary()) }
 }
 
@@ -89,7 +89,7 @@ pub(crate) unsafe fn cuCtxCreate_v2(
     // Each context gets its own address so that handles differ.
     let made: CUcontext = Box::into_raw(Box::new(0_u8)).cast();
     STACK.with_borrow_mut(|stack| stack.push(made));
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { give(context, made) }
 }
 
@@ -98,7 +98,8 @@ pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
         return CUresult::CUDA_ERROR_INVALID_CONTEXT;
     }
     STACK.with_borrow_mut(|stack| stack.retain(|other| *other != context));
-    // SAFETY: created by `cuCtxCreate_v2`; the caller guarantees that it is destroyed once.
+    // SAFETY: the handle comes from `cuCtxCreate_v2`, and the caller guarantees that it is
+    // destroyed only once.
     drop(unsafe { Box::from_raw(context.cast::<u8>()) });
     CUresult::CUDA_SUCCESS
 }
@@ -110,7 +111,7 @@ pub(crate) unsafe fn cuCtxPushCurrent_v2(context: CUcontext) -> CUresult {
 
 pub(crate) unsafe fn cuCtxPopCurrent_v2(context: *mut CUcontext) -> CUresult {
     match STACK.with_borrow_mut(Vec::pop) {
-        // SAFETY: as above.
+        // SAFETY: the caller passes a valid address for the result.
         Some(popped) => unsafe { give(context, popped) },
         None => CUresult::CUDA_ERROR_INVALID_CONTEXT,
     }
@@ -118,7 +119,7 @@ pub(crate) unsafe fn cuCtxPopCurrent_v2(context: *mut CUcontext) -> CUresult {
 
 pub(crate) unsafe fn cuCtxGetCurrent(context: *mut CUcontext) -> CUresult {
     let current = STACK.with_borrow(|stack| stack.last().copied()).unwrap_or(ptr::null_mut());
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { give(context, current) }
 }
 
@@ -131,12 +132,12 @@ pub(crate) unsafe fn cuCtxSetCurrent(context: CUcontext) -> CUresult {
 }
 
 pub(crate) unsafe fn cuCtxGetApiVersion(_context: CUcontext, version: *mut c_uint) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { give(version, 3020) }
 }
 
 pub(crate) unsafe fn cuCtxGetDevice(device: *mut CUdevice) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { get(device, |_| Ok(0)) }
 }
 
@@ -148,7 +149,7 @@ pub(crate) unsafe fn cuCtxGetStreamPriorityRange(
     least: *mut c_int,
     greatest: *mut c_int,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe {
         match get(least, |_| Ok(0)) {
             CUresult::CUDA_SUCCESS => give(greatest, -5),
@@ -161,7 +162,7 @@ fn settings<R>(body: impl FnOnce(&mut Settings) -> R) -> R {
     body(&mut SETTINGS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Runs `body` on the settings if a context is current.
+/// Runs `body` on the settings if a context is current, and otherwise returns an error.
 fn current<R>(body: impl FnOnce(&mut Settings) -> Result<R, CUresult>) -> Result<R, CUresult> {
     check()?;
     settings(body)
@@ -173,7 +174,7 @@ fn current<R>(body: impl FnOnce(&mut Settings) -> Result<R, CUresult>) -> Result
 /// `to` must be valid for a write.
 unsafe fn get<T>(to: *mut T, body: impl FnOnce(&mut Settings) -> Result<T, CUresult>) -> CUresult {
     match current(body) {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         Ok(value) => unsafe { give(to, value) },
         Err(error) => error,
     }
@@ -193,12 +194,12 @@ fn limit(settings: &mut Settings, limit: c_uint) -> Result<&mut usize, CUresult>
 }
 
 pub(crate) unsafe fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
-    // SAFETY: as above. The same applies below.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { get(flags, |settings| Ok(settings.flags)) }
 }
 
 pub(crate) unsafe fn cuCtxGetLimit(value: *mut usize, which: c_uint) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { get(value, |settings| limit(settings, which).copied()) }
 }
 
@@ -207,7 +208,7 @@ pub(crate) unsafe fn cuCtxSetLimit(which: c_uint, value: usize) -> CUresult {
 }
 
 pub(crate) unsafe fn cuCtxGetCacheConfig(config: *mut c_uint) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { get(config, |settings| Ok(settings.cache)) }
 }
 
@@ -216,7 +217,7 @@ pub(crate) unsafe fn cuCtxSetCacheConfig(config: c_uint) -> CUresult {
 }
 
 pub(crate) unsafe fn cuCtxGetSharedMemConfig(config: *mut c_uint) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { get(config, |settings| Ok(settings.shared)) }
 }
 

@@ -18,7 +18,7 @@ struct Side {
     host: *mut u8,
     address: CUdeviceptr,
     array: CUarray,
-    /// Bytes, rows and slices before the copied part.
+    /// The start of the copied part: bytes, rows and slices before it.
     start: [usize; 3],
     /// Bytes per row; 0 if rows have no padding.
     pitch: usize,
@@ -26,10 +26,11 @@ struct Side {
     rows: usize,
 }
 
-/// Bytes per row, rows per slice, and slices.
+/// The size of a copy: bytes per row, rows per slice, and number of slices.
 type Extent = [usize; 3];
 
-/// The address of the first byte of a side, and the bytes from row to row and from slice to slice.
+/// The address of the first copied byte of a side, and the distances in bytes from row to row and
+/// from slice to slice.
 struct Place {
     first: *mut u8,
     pitch: usize,
@@ -37,6 +38,8 @@ struct Place {
 }
 
 impl Side {
+    /// Returns the address of the copied part, and checks that the memory contains it.
+    ///
     /// # Safety
     /// If the side is an array, the array must be alive.
     unsafe fn place(&self, extent: Extent) -> Result<Place, CUresult> {
@@ -48,7 +51,7 @@ impl Side {
         };
         let (data, pitch, rows) = match self.kind {
             CUmemorytype::CU_MEMORYTYPE_ARRAY => {
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 let array = unsafe { array(self.array) }?;
                 if end_x > array.pitch || end_y > array.rows || end_z > array.slices {
                     return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -58,7 +61,7 @@ impl Side {
             _ => {
                 let pitch = if self.pitch == 0 { end_x } else { self.pitch };
                 let rows = if self.rows == 0 { end_y } else { self.rows };
-                // A single row needs no pitch, and a single slice no height.
+                // The pitch of a single row and the height of a single slice are not used.
                 let is_wrong = pitch < end_x && height > 1 || rows < end_y && depth > 1;
                 if is_wrong {
                     return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -66,7 +69,8 @@ impl Side {
                 (ptr::null_mut(), pitch, rows)
             }
         };
-        // The bytes before the first copied byte, and those from the first to the last.
+        // `before` is the offset of the first copied byte. `bytes` is the number of bytes from the
+        // first to the last copied byte.
         let [x, y, z] = self.start;
         let offset = |slice: usize, y: usize, z: usize| {
             z.checked_mul(slice)?.checked_add(y.checked_mul(pitch)?)
@@ -90,6 +94,8 @@ impl Side {
     }
 }
 
+/// Copies a part of the same size from one side to the other.
+///
 /// # Safety
 /// Host memory must hold the copied part, and arrays must be alive.
 unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
@@ -98,22 +104,24 @@ unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
     if extent.contains(&0) {
         return Ok(());
     }
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     let (from, to) = unsafe { (from.place(extent)?, to.place(extent)?) };
     for z in 0..depth {
         for y in 0..height {
             let from = from.first.wrapping_add(z * from.slice + y * from.pitch);
             let to = to.first.wrapping_add(z * to.slice + y * to.pitch);
-            // SAFETY: the caller guarantees the host memory; the rest was checked. The two sides
-            // may overlap.
+            // SAFETY: the caller guarantees the host memory. `place` checked device memory and
+            // arrays. The two sides may overlap.
             unsafe { ptr::copy(from, to, width) };
         }
     }
     Ok(())
 }
 
+/// Runs the copy that a driver description specifies.
+///
 /// # Safety
-/// The requirements are the same as for [`copy`].
+/// Host memory must hold the copied part, and arrays must be alive.
 pub(super) unsafe fn slices(copied: &CUDA_MEMCPY3D) -> Result<(), CUresult> {
     let from = Side {
         kind: copied.srcMemoryType,
@@ -133,17 +141,17 @@ pub(super) unsafe fn slices(copied: &CUDA_MEMCPY3D) -> Result<(), CUresult> {
         pitch: copied.dstPitch,
         rows: copied.dstHeight,
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { copy(&from, &to, [copied.WidthInBytes, copied.Height, copied.Depth]) }
 }
 
 pub(crate) unsafe fn cuMemcpy3D_v2(copied: *const CUDA_MEMCPY3D) -> CUresult {
-    // SAFETY: the caller passes a complete and valid description. The same applies below.
+    // SAFETY: the caller passes a complete and valid description.
     code(unsafe { slices(&*copied) })
 }
 
 pub(crate) unsafe fn cuMemcpy2D_v2(copied: *const CUDA_MEMCPY2D) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a complete and valid description.
     let copied = unsafe { &*copied };
     let copied = CUDA_MEMCPY3D {
         srcXInBytes: copied.srcXInBytes,
@@ -165,7 +173,7 @@ pub(crate) unsafe fn cuMemcpy2D_v2(copied: *const CUDA_MEMCPY2D) -> CUresult {
         Depth: 1,
         ..Default::default()
     };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees the host memory and the array.
     code(unsafe { slices(&copied) })
 }
 
@@ -186,7 +194,7 @@ pub(crate) unsafe fn cuMemcpyHtoA_v2(
         Depth: 1,
         ..Default::default()
     };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees the host memory and the array.
     code(unsafe { slices(&copied) })
 }
 
@@ -207,6 +215,6 @@ pub(crate) unsafe fn cuMemcpyAtoH_v2(
         Depth: 1,
         ..Default::default()
     };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees the host memory and the array.
     code(unsafe { slices(&copied) })
 }

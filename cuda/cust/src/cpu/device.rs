@@ -21,7 +21,7 @@ pub(crate) unsafe fn cuDriverGetVersion(version: *mut c_int) -> CUresult {
 }
 
 pub(crate) unsafe fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { *count = 1 };
     CUresult::CUDA_SUCCESS
 }
@@ -30,7 +30,7 @@ pub(crate) unsafe fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUres
     if ordinal != 0 {
         return CUresult::CUDA_ERROR_INVALID_DEVICE;
     }
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { *device = 0 };
     CUresult::CUDA_SUCCESS
 }
@@ -57,13 +57,13 @@ pub(crate) unsafe fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, _device: CUdevice) ->
 }
 
 pub(crate) unsafe fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: CUdevice) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { *bytes = memory("MemTotal:") };
     CUresult::CUDA_SUCCESS
 }
 
 pub(crate) unsafe fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { (*free, *total) = (memory("MemAvailable:"), memory("MemTotal:")) };
     CUresult::CUDA_SUCCESS
 }
@@ -81,21 +81,23 @@ fn memory(name: &str) -> usize {
     kilobytes.unwrap_or(0) * 1024
 }
 
-/// Returns the limits that `cuda_cpu` and the launch checks enforce, and those of the GPUs that
-/// CUDA still supports. Attributes without a meaning here are 0.
+/// Returns an attribute of the CPU. Launch limits are those that `cuda_cpu` and the launch checks
+/// enforce; other limits are those of the GPUs that CUDA still supports. Attributes without a
+/// meaning on the CPU are 0.
 pub(crate) unsafe fn cuDeviceGetAttribute(
     value: *mut c_int,
     which: CUdevice_attribute,
     _device: CUdevice,
 ) -> CUresult {
     let answer = match which.0 {
-        // Maximum threads per block, and along its axes.
+        // Maximum threads per block, and along its x and y axes. The z axis follows.
         1..=3 => 1024,
         4 => 64,
         // Maximum blocks per grid along its axes.
         5 => i32::MAX,
         6 | 7 => 65_535,
-        // Shared memory per block by default and with opt-in, and constant memory.
+        // Shared memory per block by default; constant memory; shared memory per multiprocessor,
+        // and per block with opt-in.
         8 => 48 << 10,
         9 => 64 << 10,
         81 | 97 => 227 << 10,
@@ -105,17 +107,18 @@ pub(crate) unsafe fn cuDeviceGetAttribute(
         11 => i32::MAX,
         // Registers per block and per multiprocessor.
         12 | 82 => 65_536,
-        // Number of multiprocessors.
+        // Number of multiprocessors: the number of cores.
         16 => thread::available_parallelism().map_or(1, |cores| cores.get() as c_int),
         // Alignment of textures and of their pitch.
         14 => 256,
         51 => 32,
         // Threads per multiprocessor.
         39 => 2048,
-        // Yes: integrated, maps host memory, addresses are the host's, stream priorities, managed
-        // memory with pageable and concurrent access.
+        // Supported features: shares memory with the host, can map host memory, unified addressing,
+        // stream priorities, managed memory, pageable access, concurrent access, and host pointers
+        // for registered memory.
         18 | 19 | 41 | 78 | 83 | 88 | 89 | 91 => 1,
-        // Largest sides of textures and surfaces.
+        // Largest sides, layers and pitches of textures and surfaces.
         21..=26 | 52..=59 | 69..=74 => 65_536,
         // Compute capability.
         75 => 9,

@@ -22,7 +22,7 @@ use super::memory::{code, fill};
 use super::module::{self, kernel};
 use crate::graph::Param;
 
-/// A graph.
+/// A graph on the CPU.
 #[derive(Default)]
 struct Graph {
     #[expect(clippy::vec_box, reason = "a node keeps its address, which is its handle")]
@@ -44,7 +44,8 @@ enum Work {
 #[derive(Clone)]
 struct Launch {
     function: CUfunction,
-    /// The name outlives the function, whose module may be unloaded before the graph.
+    /// The kernel's name. It stays valid when the function's module is unloaded before the graph is
+    /// destroyed.
     name: &'static str,
     grid: [u32; 3],
     block: [u32; 3],
@@ -53,19 +54,22 @@ struct Launch {
 }
 
 impl Launch {
+    /// Copies a launch and its parameters.
+    ///
     /// # Safety
     /// The function must belong to a module, and the parameters must match the kernel.
     unsafe fn new(raw: &CUDA_KERNEL_NODE_PARAMS) -> Result<Self, CUresult> {
         if !raw.extra.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         let KernelEntry { name, params: layouts, .. } = unsafe { kernel(raw.func) }?;
         if layouts.iter().any(|layout| layout.align > Param::ALIGN) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let copied = layouts.iter().enumerate().map(|(at, layout)| {
-            // SAFETY: there is a pointer for each parameter, to as many bytes as the parameter has.
+            // SAFETY: `kernelParams` has a pointer for each parameter, which points to a value of
+            // the parameter's size.
             unsafe { Param::copy((*raw.kernelParams.add(at)).cast(), layout.size) }
         });
         Ok(Self {
@@ -80,7 +84,7 @@ impl Launch {
 }
 
 impl Work {
-    /// Returns the driver's number of the node type.
+    /// Returns the driver's number for the node type.
     fn kind(&self) -> u32 {
         match self {
             Self::Kernel(_) => 0,
@@ -91,6 +95,8 @@ impl Work {
         }
     }
 
+    /// Runs the work of the node.
+    ///
     /// # Safety
     /// Kernels, memory and arrays must be alive, and each kernel's own requirements must hold.
     unsafe fn run(&self) -> Result<(), CUresult> {
@@ -100,13 +106,13 @@ impl Work {
                 let mut params: Vec<*mut c_void> =
                     launch.params.iter().map(Param::pointer).collect();
                 let (params, none) = (params.as_mut_ptr(), ptr::null_mut());
-                // SAFETY: the caller guarantees it. The same applies below.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { module::launch(function, grid, block, dynamic_shared, params, none) }
             }
-            // SAFETY: as above.
+            // SAFETY: the caller upholds this function's safety contract.
             Self::Copy(copied) => unsafe { slices(copied) },
             Self::Fill(filled) => run_fill(filled).to_result(),
-            // SAFETY: as above.
+            // SAFETY: the caller upholds this function's safety contract.
             Self::Child(nodes) => nodes.iter().try_for_each(|node| unsafe { node.run() }),
             Self::Empty => Ok(()),
         }
@@ -131,7 +137,7 @@ fn run_fill(filled: &CUDA_MEMSET_NODE_PARAMS) -> CUresult {
 /// # Safety
 /// The handle must be null or belong to a live graph that nothing modifies concurrently.
 unsafe fn graph<'a>(handle: CUgraph) -> Result<&'a Graph, CUresult> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { handle.cast::<Graph>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
@@ -147,13 +153,13 @@ unsafe fn add(
     count: usize,
     work: Result<Work, CUresult>,
 ) -> CUresult {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     let graph = unsafe { handle.cast::<Graph>().as_mut() };
     code(graph.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE).and_then(|graph| {
         let work = Box::new(work?);
         let before = match count {
             0 => &[],
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             _ => unsafe { slice::from_raw_parts(dependencies, count) },
         };
         let is_known =
@@ -164,7 +170,7 @@ unsafe fn add(
         let added = handle_of(&work);
         graph.nodes.push(work);
         graph.edges.extend(before.iter().map(|&from| (from, added)));
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { *node = added };
         Ok(())
     }))
@@ -184,7 +190,8 @@ pub(crate) unsafe fn cuGraphDestroy(handle: CUgraph) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     }
-    // SAFETY: created by `cuGraphCreate`; the caller guarantees that it is destroyed once.
+    // SAFETY: the handle comes from `cuGraphCreate`, and the caller guarantees that it is destroyed
+    // only once.
     drop(unsafe { Box::from_raw(handle.cast::<Graph>()) });
     CUresult::CUDA_SUCCESS
 }
@@ -211,7 +218,7 @@ pub(crate) unsafe fn cuGraphGetEdges(
     to: *mut CUgraphNode,
     count: *mut usize,
 ) -> CUresult {
-    // SAFETY: as above, for edges.
+    // SAFETY: the caller passes a live graph, null or room for `count` edges, and a valid count.
     code(unsafe { graph(handle) }.map(|graph| unsafe {
         if !from.is_null() && !to.is_null() {
             for (at, edge) in graph.edges.iter().take(*count).enumerate() {
@@ -227,7 +234,7 @@ pub(crate) unsafe fn cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNod
     // SAFETY: the caller passes a node of a live graph and a valid address for the result.
     match unsafe { node.cast::<Work>().as_ref() } {
         Some(work) => {
-            // SAFETY: as above.
+            // SAFETY: the caller passes a valid address for the result.
             unsafe { *kind = CUgraphNodeType(work.kind()) };
             CUresult::CUDA_SUCCESS
         }
@@ -243,7 +250,7 @@ pub(crate) unsafe fn cuGraphAddKernelNode(
     launch: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
     // SAFETY: the caller passes a launch with the kernel's parameters and meets the requirements of
-    // `add`. The same applies below.
+    // `add`.
     unsafe { add(node, graph, dependencies, count, Launch::new(&*launch).map(Work::Kernel)) }
 }
 
@@ -255,7 +262,7 @@ pub(crate) unsafe fn cuGraphAddMemcpyNode(
     copied: *const CUDA_MEMCPY3D,
     _context: CUcontext,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a complete description and meets the requirements of `add`.
     unsafe { add(node, graph, dependencies, count, Ok(Work::Copy(*copied))) }
 }
 
@@ -267,7 +274,7 @@ pub(crate) unsafe fn cuGraphAddMemsetNode(
     filled: *const CUDA_MEMSET_NODE_PARAMS,
     _context: CUcontext,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a complete description and meets the requirements of `add`.
     unsafe { add(node, graph, dependencies, count, Ok(Work::Fill(*filled))) }
 }
 
@@ -278,9 +285,9 @@ pub(crate) unsafe fn cuGraphAddChildGraphNode(
     count: usize,
     child: CUgraph,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a live child graph.
     let child = unsafe { graph(child) }.map(|child| Work::Child(copy_of(child)));
-    // SAFETY: as above.
+    // SAFETY: the caller meets the requirements of `add`.
     unsafe { add(node, handle, dependencies, count, child) }
 }
 
@@ -294,7 +301,7 @@ pub(crate) unsafe fn cuGraphAddEmptyNode(
     dependencies: *const CUgraphNode,
     count: usize,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller meets the requirements of `add`.
     unsafe { add(node, graph, dependencies, count, Ok(Work::Empty)) }
 }
 
@@ -303,7 +310,7 @@ pub(crate) unsafe fn cuGraphDebugDotPrint(
     path: *const c_char,
     _flags: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller passes a live graph and a text that ends with a zero.
+    // SAFETY: the caller passes a live graph and a zero-terminated string.
     let (graph, path) = unsafe { (graph(handle), CStr::from_ptr(path)) };
     code(graph.and_then(|graph| {
         let text = dot(graph);
@@ -353,7 +360,7 @@ pub(crate) unsafe fn cuGraphLaunch(exec: CUgraphExec, _stream: CUstream) -> CUre
         // SAFETY: the caller passes a live executable graph.
         let nodes = unsafe { exec.cast::<Vec<Work>>().as_ref() };
         let nodes = nodes.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         nodes.iter().try_for_each(|node| unsafe { node.run() })
     }))
 }
@@ -362,8 +369,8 @@ pub(crate) unsafe fn cuGraphExecDestroy(exec: CUgraphExec) -> CUresult {
     if exec.is_null() {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     }
-    // SAFETY: created by `cuGraphInstantiateWithFlags`; the caller guarantees that it is destroyed
-    // once.
+    // SAFETY: the handle comes from `cuGraphInstantiateWithFlags`, and the caller guarantees that
+    // it is destroyed only once.
     drop(unsafe { Box::from_raw(exec.cast::<Vec<Work>>()) });
     CUresult::CUDA_SUCCESS
 }

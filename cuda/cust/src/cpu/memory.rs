@@ -15,7 +15,7 @@ use super::device::available;
 /// The alignment of every allocation, equal to a GPU's.
 const ALIGN: usize = 256;
 
-/// The sizes of the allocations by address.
+/// The size in bytes of each live allocation, by address.
 static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 fn allocated<R>(body: impl FnOnce(&mut BTreeMap<usize, usize>) -> R) -> R {
@@ -30,11 +30,11 @@ fn layout(bytes: usize) -> Result<Layout, CUresult> {
     }
 }
 
-/// The size from which an allocation is compared with the available host memory. Linux would grant
-/// more memory than exists and kill the process once it is filled.
+/// The size in bytes from which an allocation is compared with the available host memory. Linux
+/// would grant more memory than exists and kill the process once the memory is filled.
 const LARGE: usize = 1 << 30;
 
-/// Allocates memory, which counts as uninitialised.
+/// Allocates memory that the caller must treat as uninitialised. Each byte is [`POISON`].
 pub(super) fn allocate(bytes: usize) -> Result<*mut u8, CUresult> {
     context::check()?;
     let layout = layout(bytes)?;
@@ -64,7 +64,8 @@ pub(super) fn free(address: usize) -> Result<(), CUresult> {
     Ok(())
 }
 
-/// Returns a pointer for a device address if all of the bytes are allocated.
+/// Returns the pointer for a device address. Returns `CUDA_ERROR_INVALID_VALUE` unless one
+/// allocation contains all `bytes` bytes from there.
 pub(super) fn device(address: CUdeviceptr, bytes: usize) -> Result<*mut u8, CUresult> {
     context::check()?;
     let address = address as usize;
@@ -99,16 +100,16 @@ pub(crate) unsafe fn cuMemAllocAsync(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller guarantees it. The same applies below.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { cuMemAlloc_v2(address, bytes) }
 }
 
 pub(crate) unsafe fn cuMemFreeAsync(address: CUdeviceptr, _stream: CUstream) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { cuMemFree_v2(address) }
 }
 
-/// The divisor of every pitch, as on current GPUs.
+/// The number of bytes that every pitch is a multiple of, as on current GPUs.
 const PITCH: usize = 512;
 
 pub(crate) unsafe fn cuMemAllocPitch_v2(
@@ -137,7 +138,7 @@ pub(crate) unsafe fn cuMemAllocManaged(
     bytes: usize,
     _flags: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { cuMemAlloc_v2(address, bytes) }
 }
 
@@ -183,7 +184,7 @@ pub(super) fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUr
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         for i in 0..count {
-            // SAFETY: the memory is allocated, as just checked, and aligned.
+            // SAFETY: `device` checked that the memory is allocated, and it is aligned for `T`.
             unsafe { data.add(i).write(value) };
         }
         Ok(())
@@ -250,7 +251,7 @@ pub(crate) unsafe fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: 
 pub(crate) unsafe fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> CUresult {
     code(device(from, bytes).and_then(|from| {
         let to = device(to, bytes)?;
-        // SAFETY: both are allocated; they may overlap.
+        // SAFETY: both ranges are allocated. They may overlap.
         unsafe { ptr::copy(from, to, bytes) };
         Ok(())
     }))
@@ -262,7 +263,7 @@ pub(crate) unsafe fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller guarantees it. The same applies below.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { cuMemcpyHtoD_v2(to, from, bytes) }
 }
 
@@ -272,7 +273,7 @@ pub(crate) unsafe fn cuMemcpyDtoHAsync_v2(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { cuMemcpyDtoH_v2(to, from, bytes) }
 }
 
@@ -282,6 +283,6 @@ pub(crate) unsafe fn cuMemcpyDtoDAsync_v2(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { cuMemcpyDtoD_v2(to, from, bytes) }
 }

@@ -1,16 +1,16 @@
-//! A driver that uses the CPU: the functions of NVIDIA's driver that the API calls, implemented in
-//! host memory.
+//! A driver for the CPU: implements the functions of NVIDIA's driver that the rust-cuda interface
+//! calls, with host memory.
 //!
-//! There is one device. Its kernels are the ones linked into the program. Work is done when it is
-//! submitted, so a stream is always idle and an event is done as soon as it is recorded. Addresses
-//! are host addresses. Each copy, fill and free is checked against the allocations and returns
-//! `CUDA_ERROR_INVALID_VALUE` where a GPU's driver would.
+//! There is one device. Its kernels are the kernels that are linked into the program. A call that
+//! submits work returns when the work is done, so a stream is always idle and an event is done as
+//! soon as it is recorded. Device addresses are host addresses. Each copy, fill and free is checked
+//! against the allocations and returns `CUDA_ERROR_INVALID_VALUE` where a GPU's driver would.
 //!
 //! A kernel's fault does not end the device as it does on a GPU: the launch returns the fault, and
 //! later launches are unaffected.
 #![allow(non_snake_case, reason = "the driver's own names")]
-#![allow(clippy::too_many_arguments, reason = "they are the driver's")]
-#![allow(clippy::missing_safety_doc, reason = "what NVIDIA's manual asks of the arguments")]
+#![allow(clippy::too_many_arguments, reason = "the driver's parameters")]
+#![allow(clippy::missing_safety_doc, reason = "NVIDIA's manual states the requirements")]
 
 mod array;
 mod context;

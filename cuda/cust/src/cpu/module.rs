@@ -1,9 +1,9 @@
 //! Modules whose kernels are functions of this program, and their launches.
 //!
-//! The PTX is not executed. A module lists the names of its kernels. Each name is looked up among
-//! the kernels linked into the program, first among those of the package that the PTX was compiled
-//! from. Arrays declared by `cuda_std::constant!` are memory of the module; each launch copies them
-//! for its threads. Other globals have no name in a host program and are not found.
+//! The PTX is not executed. It only provides the names of the module's kernels. Each name is looked
+//! up among the kernels linked into the program, first among those of the package that the PTX was
+//! compiled from. The module allocates memory for each array that `cuda_std::constant!` declares,
+//! and each launch copies these arrays for its threads. Other globals cannot be looked up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -24,7 +24,7 @@ use super::context;
 use super::memory::{allocate, code, free};
 use crate::error;
 
-/// The prefix of the PTX line that names the source package.
+/// The prefix of the PTX comment that names the package of the kernels.
 const PACKAGE: &str = "// cuda_builder.package ";
 
 /// The maximum shared memory of a block in bytes.
@@ -38,7 +38,7 @@ struct Module {
     package: Option<String>,
     names: Vec<String>,
     constants: Arc<Constants>,
-    /// The kernels that were looked up. Each stays at its address, which is its handle.
+    /// The kernels that were looked up. Each is boxed, because its address is its handle.
     functions: Mutex<BTreeMap<&'static str, Box<Function>>>,
 }
 
@@ -52,7 +52,7 @@ impl Module {
     /// Parses the module described by a PTX text.
     fn of(ptx: &str) -> Result<Self, CUresult> {
         if !ptx.contains(".version") {
-            // The names in a cubin or a fatbin cannot be read.
+            // This is a cubin or a fatbin, whose kernel names cannot be read.
             return Err(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
         }
         let package = ptx.lines().find_map(|line| line.strip_prefix(PACKAGE));
@@ -66,7 +66,8 @@ impl Module {
         })
     }
 
-    /// Finds the linked kernel of this name. The package distinguishes kernels of the same name.
+    /// Returns the linked kernel of this name. If several packages have one, returns that of the
+    /// module's package.
     fn kernel(&self, name: &str) -> Result<&'static KernelEntry, CUresult> {
         if !self.names.iter().any(|known| known == name) {
             return Err(CUresult::CUDA_ERROR_NOT_FOUND);
@@ -77,7 +78,7 @@ impl Module {
             (Some(kernel), ..) | (None, Some(kernel), None) => return Ok(kernel),
             (None, None, _) => "the program does not link its crate; add `use my_kernels as _;`",
             (None, Some(_), Some(_)) => {
-                "several crates of the program have one; rename all but one"
+                "several crates of the program define one; rename all but one"
             }
         };
         let text = format!("the PTX has a kernel `{name}`, but {why}");
@@ -100,7 +101,7 @@ fn identifier(text: &str) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// The constants of a module, each in its own allocation: name, address and bytes.
+/// The constants of a module, each in its own allocation: name, address and size in bytes.
 struct Constants(Vec<(&'static str, usize, usize)>);
 
 impl Constants {
@@ -118,8 +119,9 @@ impl Constants {
             let total =
                 constants.0.iter().fold(bytes, |sum, &(_, _, more)| sum.saturating_add(more));
             if total > CONSTANT {
-                let text =
-                    format!("{total} bytes of constants exceed the module limit of {CONSTANT}");
+                let text = format!(
+                    "the constants of a module need {total} bytes; there must be at most {CONSTANT}"
+                );
                 return Err(error::explain(CUresult::CUDA_ERROR_INVALID_PTX, &text));
             }
             let data = allocate(bytes)?;
@@ -130,13 +132,13 @@ impl Constants {
         Ok(constants)
     }
 
-    /// Copies the current values.
+    /// Returns a copy of the current values, for a launch.
     fn bank(&self) -> ConstantBank {
         let mut bank = ConstantBank::default();
         for &(name, address, bytes) in &self.0 {
             let data = ptr::with_exposed_provenance(address);
-            // SAFETY: the memory lives as long as `self`, and the code that launches a kernel does
-            // not write its constants meanwhile.
+            // SAFETY: the memory lives as long as `self`, and the code that launches a kernel must
+            // not write the constants at the same time.
             bank.set(name, unsafe { slice::from_raw_parts(data, bytes) });
         }
         bank
@@ -146,7 +148,7 @@ impl Constants {
 impl Drop for Constants {
     fn drop(&mut self) {
         for &(_, address, _) in &self.0 {
-            // Allocated above and freed once, so this cannot fail.
+            // `of` allocated the memory, and only this call frees it, so the call cannot fail.
             let _ = free(address);
         }
     }
@@ -169,7 +171,7 @@ fn interned(name: &str) -> &'static str {
 /// # Safety
 /// The handle must be null or belong to a live module.
 unsafe fn module<'a>(handle: CUmodule) -> Result<&'a Module, CUresult> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { handle.cast::<Module>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
@@ -178,33 +180,33 @@ unsafe fn module<'a>(handle: CUmodule) -> Result<&'a Module, CUresult> {
 /// # Safety
 /// The handle must be null or belong to a function whose module is loaded.
 unsafe fn function<'a>(handle: CUfunction) -> Result<&'a Function, CUresult> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { handle.cast::<Function>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
 /// Returns the kernel of a handle.
 ///
 /// # Safety
-/// The requirements are the same as for [`function`].
+/// The handle must be null or belong to a function whose module is loaded.
 pub(super) unsafe fn kernel(handle: CUfunction) -> Result<&'static KernelEntry, CUresult> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     Ok(unsafe { function(handle) }?.kernel)
 }
 
-/// Checks that a launch passes as many arguments as the kernel has parameters. The driver's own
-/// interface does not pass the number.
+/// Checks that a launch passes as many arguments as the kernel has parameters. The driver API
+/// itself does not pass the number of arguments.
 ///
 /// # Safety
-/// The requirements are the same as for [`function`].
+/// The handle must be null or belong to a function whose module is loaded.
 pub(crate) unsafe fn check_arguments(handle: CUfunction, count: usize) -> Result<(), CUresult> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     let KernelEntry { name, params, .. } = unsafe { kernel(handle) }?;
     if params.len() == count {
         return Ok(());
     }
     let text = format!(
-        "kernel `{name}` has {} parameters and was given {count} arguments; a slice is two, its pointer and \
-         its length",
+        "kernel `{name}` has {} parameters, but the launch has {count} arguments; pass a slice as \
+         two arguments, its pointer and its length",
         params.len()
     );
     Err(error::explain(CUresult::CUDA_ERROR_INVALID_VALUE, &text))
@@ -220,7 +222,7 @@ fn load(to: *mut CUmodule, ptx: &str) -> CUresult {
 }
 
 pub(crate) unsafe fn cuModuleLoad(to: *mut CUmodule, file: *const c_char) -> CUresult {
-    // SAFETY: the caller passes a text that ends with a zero.
+    // SAFETY: the caller passes a zero-terminated string.
     let file = unsafe { CStr::from_ptr(file) };
     match fs::read(&*file.to_string_lossy()) {
         Ok(bytes) => load(to, &String::from_utf8_lossy(&bytes)),
@@ -235,7 +237,7 @@ pub(crate) unsafe fn cuModuleLoadDataEx(
     _names: *mut CUjit_option,
     _values: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: the caller passes a text that ends with a zero, or a binary, which contains one.
+    // SAFETY: the caller passes a zero-terminated string, or a binary, which contains a zero byte.
     let text = unsafe { CStr::from_ptr(image.cast()) };
     load(to, &text.to_string_lossy())
 }
@@ -244,7 +246,8 @@ pub(crate) unsafe fn cuModuleUnload(handle: CUmodule) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: created by `load`; the caller guarantees that it is unloaded once.
+    // SAFETY: the handle comes from `load`, and the caller guarantees that it is unloaded only
+    // once.
     drop(unsafe { Box::from_raw(handle.cast::<Module>()) });
     CUresult::CUDA_SUCCESS
 }
@@ -254,7 +257,7 @@ pub(crate) unsafe fn cuModuleGetFunction(
     handle: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller passes a live module and a text that ends with a zero.
+    // SAFETY: the caller passes a live module and a zero-terminated string.
     let (module, name) = unsafe { (module(handle), CStr::from_ptr(name)) };
     code(module.and_then(|module| module.function(&name.to_string_lossy())).map(|found| {
         // SAFETY: the caller passes a valid address for the result.
@@ -268,7 +271,7 @@ pub(crate) unsafe fn cuModuleGetGlobal_v2(
     handle: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller passes a live module and a text that ends with a zero.
+    // SAFETY: the caller passes a live module and a zero-terminated string.
     let (module, name) = unsafe { (module(handle), CStr::from_ptr(name)) };
     code(module.and_then(|module| {
         let mut named =
@@ -307,17 +310,17 @@ pub(crate) unsafe fn cuFuncSetAttribute(
     _which: CUfunction_attribute,
     _value: c_int,
 ) -> CUresult {
-    // SAFETY: as above. The same applies below.
+    // SAFETY: the caller passes a function of a module.
     code(unsafe { kernel(function) }.map(drop))
 }
 
 pub(crate) unsafe fn cuFuncSetCacheConfig(function: CUfunction, _config: c_uint) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a function of a module.
     code(unsafe { kernel(function) }.map(drop))
 }
 
 pub(crate) unsafe fn cuFuncSetSharedMemConfig(function: CUfunction, _config: c_uint) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a function of a module.
     code(unsafe { kernel(function) }.map(drop))
 }
 
@@ -331,7 +334,7 @@ pub(crate) unsafe fn cuOccupancyAvailableDynamicSMemPerBlock(
     _blocks: c_int,
     _block: c_int,
 ) -> CUresult {
-    // SAFETY: as above; the caller passes a valid address for the result, here and below.
+    // SAFETY: the caller passes a function of a module and a valid address for the result.
     code(unsafe { kernel(function) }.map(|_| unsafe { *bytes = SHARED as usize }))
 }
 
@@ -342,12 +345,12 @@ pub(crate) unsafe fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     _block: c_int,
     _dynamic_shared: usize,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a function of a module and a valid address for the result.
     code(unsafe { kernel(function) }.map(|_| unsafe { *blocks = 1 }))
 }
 
-/// Suggests one block per core and the largest block of up to 256 threads, which is also a common
-/// choice of a GPU's driver.
+/// Suggests one block per core and the largest block of up to 256 threads, which a GPU's driver
+/// often suggests too.
 pub(crate) unsafe fn cuOccupancyMaxPotentialBlockSize(
     grid: *mut c_int,
     block: *mut c_int,
@@ -356,11 +359,11 @@ pub(crate) unsafe fn cuOccupancyMaxPotentialBlockSize(
     _dynamic_shared: usize,
     limit: c_int,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a function of a module.
     code(unsafe { kernel(function) }.map(|kernel| {
         let limit = if limit > 0 { limit } else { c_int::MAX };
         let threads = (kernel.bounds.max_threads as c_int).min(256).min(limit);
-        // SAFETY: as above.
+        // SAFETY: the caller passes valid addresses for both results.
         unsafe { (*grid, *block) = (cores(), threads) };
     }))
 }
@@ -379,13 +382,15 @@ pub(crate) unsafe fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> CUresult {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     code(unsafe { launch(function, grid, block, dynamic_shared, parameters, extra) })
 }
 
+/// Checks the shape of a launch and runs it.
+///
 /// # Safety
-/// The function must belong to a module, the parameters must be the kernel's own, and the kernel's
-/// own requirements must hold.
+/// The function must belong to a module, the parameters must match the kernel, and the kernel's own
+/// requirements must hold.
 pub(super) unsafe fn launch(
     function: CUfunction,
     grid: [u32; 3],
@@ -395,7 +400,7 @@ pub(super) unsafe fn launch(
     extra: *mut *mut c_void,
 ) -> Result<(), CUresult> {
     context::check()?;
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     let Function { kernel, constants } = unsafe { self::function(function) }?;
     let threads = block.into_iter().fold(1, u32::saturating_mul);
     let too_large = grid[0] > i32::MAX as u32 || grid[1] > 65_535 || grid[2] > 65_535;

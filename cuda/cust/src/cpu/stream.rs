@@ -1,4 +1,4 @@
-//! Streams and events of a device whose work is done when it is submitted.
+//! Streams and events of the CPU, where submitted work is done when the call returns.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -29,7 +29,7 @@ struct Event {
 /// # Safety
 /// The handle must be null or belong to a live stream.
 unsafe fn stream<'a>(handle: CUstream) -> Option<&'a Stream> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { handle.cast::<Stream>().as_ref() }
 }
 
@@ -38,7 +38,7 @@ unsafe fn stream<'a>(handle: CUstream) -> Option<&'a Stream> {
 /// # Safety
 /// The handle must be null or belong to a live event.
 unsafe fn event<'a>(handle: CUevent) -> Result<&'a Event, CUresult> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { handle.cast::<Event>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
@@ -58,21 +58,20 @@ pub(crate) unsafe fn cuStreamDestroy_v2(handle: CUstream) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: created by `cuStreamCreateWithPriority`; the caller guarantees that it is destroyed
-    // once.
+    // SAFETY: the handle comes from `cuStreamCreateWithPriority`, and the caller guarantees that it
+    // is destroyed only once.
     drop(unsafe { Box::from_raw(handle.cast::<Stream>()) });
     CUresult::CUDA_SUCCESS
 }
 
 pub(crate) unsafe fn cuStreamGetFlags(handle: CUstream, flags: *mut c_uint) -> CUresult {
-    // SAFETY: the caller passes a live stream and a valid address for the result. The same applies
-    // below.
+    // SAFETY: the caller passes a live stream and a valid address for the result.
     unsafe { *flags = stream(handle).map_or(0, |stream| stream.flags) };
     CUresult::CUDA_SUCCESS
 }
 
 pub(crate) unsafe fn cuStreamGetPriority(handle: CUstream, priority: *mut c_int) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a live stream and a valid address for the result.
     unsafe { *priority = stream(handle).map_or(0, |stream| stream.priority) };
     CUresult::CUDA_SUCCESS
 }
@@ -86,7 +85,7 @@ pub(crate) unsafe fn cuStreamAddCallback(
     let Some(callback) = callback else {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     };
-    // SAFETY: the caller guarantees the callback and its data.
+    // SAFETY: the caller guarantees that the callback can be called with `data`.
     unsafe { callback(handle, CUresult::CUDA_SUCCESS, data) };
     CUresult::CUDA_SUCCESS
 }
@@ -100,7 +99,7 @@ pub(crate) unsafe fn cuStreamWaitEvent(
     waited: CUevent,
     _flags: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller passes a live event. The same applies below.
+    // SAFETY: the caller passes a live event.
     code(unsafe { event(waited) }.map(drop))
 }
 
@@ -117,25 +116,26 @@ pub(crate) unsafe fn cuEventDestroy_v2(handle: CUevent) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: created by `cuEventCreate`; the caller guarantees that it is destroyed once.
+    // SAFETY: the handle comes from `cuEventCreate`, and the caller guarantees that it is destroyed
+    // only once.
     drop(unsafe { Box::from_raw(handle.cast::<Event>()) });
     CUresult::CUDA_SUCCESS
 }
 
 pub(crate) unsafe fn cuEventRecord(handle: CUevent, _stream: CUstream) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a live event.
     code(unsafe { event(handle) }.map(|event| {
         *event.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }))
 }
 
 pub(crate) unsafe fn cuEventQuery(handle: CUevent) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a live event.
     code(unsafe { event(handle) }.map(drop))
 }
 
 pub(crate) unsafe fn cuEventSynchronize(handle: CUevent) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a live event.
     code(unsafe { event(handle) }.map(drop))
 }
 
@@ -144,7 +144,7 @@ pub(crate) unsafe fn cuEventElapsedTime(
     start: CUevent,
     end: CUevent,
 ) -> CUresult {
-    // SAFETY: as above.
+    // SAFETY: the caller passes live events.
     let time = |handle| unsafe {
         let event = event(handle)?;
         let recorded = *event.recorded.lock().unwrap_or_else(PoisonError::into_inner);

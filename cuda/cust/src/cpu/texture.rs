@@ -1,7 +1,7 @@
-//! Textures over 2-D arrays and pitched memory, with the reads of `cuda_cpu`.
+//! Textures for 2-D arrays and pitched memory. `cuda_cpu` reads them.
 //!
-//! Supported are channels of `u8`, `u16`, `f32` and 32-bit integers, coordinates in texels,
-//! clamping or zeros outside, and point or linear filtering. Everything else returns
+//! Textures have channels of `u8`, `u16`, `f32` or 32-bit integers, coordinates in texels, and
+//! point or linear filtering. Reads outside are clamped or return zeros. All other features return
 //! `CUDA_ERROR_NOT_SUPPORTED`: 1-D, 3-D, layered and cube textures, signed small integers, `f16`,
 //! normalised coordinates, wrapping, mirroring, border colours and resource views.
 
@@ -27,6 +27,8 @@ struct Texels {
     channels: u32,
 }
 
+/// Returns the texels of a resource.
+///
 /// # Safety
 /// If the resource is an array, the array must be alive.
 unsafe fn texels(resource: &CUDA_RESOURCE_DESC) -> Result<Texels, CUresult> {
@@ -47,7 +49,7 @@ unsafe fn texels(resource: &CUDA_RESOURCE_DESC) -> Result<Texels, CUresult> {
             })
         }
         CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
-            // SAFETY: the type says so.
+            // SAFETY: the type says that the resource is pitched memory.
             let rows = unsafe { resource.res.pitch2D };
             let bytes = rows.pitchInBytes.checked_mul(rows.height);
             let bytes =
@@ -63,6 +65,8 @@ unsafe fn texels(resource: &CUDA_RESOURCE_DESC) -> Result<Texels, CUresult> {
     }
 }
 
+/// Creates a texture. Returns an error if the CPU does not support it.
+///
 /// # Safety
 /// The resource must live as long as the texture.
 unsafe fn make(
@@ -70,7 +74,7 @@ unsafe fn make(
     description: &CUDA_TEXTURE_DESC,
 ) -> Result<Texture, CUresult> {
     let unsupported = CUresult::CUDA_ERROR_NOT_SUPPORTED;
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     let texels = unsafe { texels(resource) }?;
     let reads_integers = description.flags & CU_TRSF_READ_AS_INTEGER != 0;
     let known = CU_TRSF_READ_AS_INTEGER | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
@@ -81,7 +85,8 @@ unsafe fn make(
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => (Channel::U8, false),
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16 => (Channel::U16, false),
         CUarray_format::CU_AD_FORMAT_FLOAT => (Channel::F32, false),
-        // Kernels read these as integers with the bits in memory.
+        // Kernels read the bits of a 32-bit integer as they are in memory, so the 4-byte channel
+        // type `F32` can stand for it.
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32 | CUarray_format::CU_AD_FORMAT_SIGNED_INT32 => {
             (Channel::F32, true)
         }
@@ -89,7 +94,7 @@ unsafe fn make(
     };
     let filter = match description.filterMode {
         CUfilter_mode::CU_TR_FILTER_MODE_POINT => Filter::Point,
-        // Whole integers cannot be filtered.
+        // Integers that are read unconverted cannot be filtered.
         _ if reads_integers || is_wide_integer => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         CUfilter_mode::CU_TR_FILTER_MODE_LINEAR => Filter::Linear,
     };
@@ -119,7 +124,7 @@ unsafe fn make(
     }
     let format = Format { channel, channels: texels.channels };
     // SAFETY: the texels are allocated, and the caller guarantees that they live as long as the
-    // texture. Neither side is 0, and address and pitch are multiples of a channel.
+    // texture. Neither side is 0, and address and pitch are multiples of a channel's size.
     Ok(unsafe { Texture::new(texels.data, [width, height], pitch, format, filter, address) })
 }
 
@@ -149,7 +154,8 @@ pub(crate) unsafe fn cuTexObjectDestroy(texture: CUtexObject) -> CUresult {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
     let made = ptr::with_exposed_provenance_mut::<Texture>(texture as usize);
-    // SAFETY: created by `cuTexObjectCreate`; the caller guarantees that it is destroyed once.
+    // SAFETY: the handle comes from `cuTexObjectCreate`, and the caller guarantees that it is
+    // destroyed only once.
     drop(unsafe { Box::from_raw(made) });
     CUresult::CUDA_SUCCESS
 }

@@ -55,7 +55,7 @@ impl Graph {
             let raw = invocation.raw(&mut pointers);
             // SAFETY: the caller guarantees that the kernel's module is loaded.
             unsafe { driver::check_arguments(raw.func, pointers.len()) }?;
-            // SAFETY: the driver copies the parameters, which the caller guarantees to match the
+            // SAFETY: the driver copies the parameters. The caller guarantees that they match the
             // kernel.
             unsafe { driver::cuGraphAddKernelNode(node, graph, nodes, count, &raw const raw) }
         })?;
@@ -127,7 +127,7 @@ impl Graph {
         self.add_copy::<T>(copy, count, dependencies.as_ref())
     }
 
-    /// Adds a fill of `count` elements of `u8`, `u16` or `u32`.
+    /// Adds a fill of `count` elements with `value`, a `u8`, `u16` or `u32`.
     ///
     /// # Errors
     /// Returns the errors of [`add_memcpy_htod_node`](Self::add_memcpy_htod_node).
@@ -171,7 +171,7 @@ impl Graph {
         })
     }
 
-    /// Adds a node without work, as a common dependency.
+    /// Adds an empty node, which can serve as a common dependency of other nodes.
     ///
     /// # Errors
     /// Returns the errors of [`add_kernel_node`](Self::add_kernel_node).
@@ -211,8 +211,8 @@ impl Graph {
         })
     }
 
-    /// Adds a node with a driver call, which receives the output pointer for the node, the graph,
-    /// and the dependencies with their number.
+    /// Adds a node by means of `call`, a driver call. Its arguments are the address that receives
+    /// the node, the graph, the dependencies and their number.
     fn add(
         &mut self,
         dependencies: &[GraphNode],
@@ -233,8 +233,8 @@ impl Graph {
         Ok(node)
     }
 
-    /// Rejects nodes that occur twice or are not in this graph: the driver would follow a dangling
-    /// handle.
+    /// Rejects nodes that occur twice or are not in this graph. The driver does not check handles
+    /// and would dereference a dangling one.
     pub(super) fn check(&self, nodes: &[GraphNode]) -> CudaResult<()> {
         let repeats = |at: usize| nodes[..at].contains(&nodes[at]);
         let wrong = |at: usize| repeats(at) || !self.nodes.contains(&nodes[at]);
@@ -252,7 +252,7 @@ fn bytes<T>(count: usize) -> CudaResult<usize> {
 
 fn current_context() -> CudaResult<sys::CUcontext> {
     let mut context = ptr::null_mut();
-    // SAFETY: the result is written.
+    // SAFETY: the driver writes the result to a local variable.
     unsafe { driver::cuCtxGetCurrent(&raw mut context) }?;
     match context.is_null() {
         true => Err(CudaError::InvalidContext),

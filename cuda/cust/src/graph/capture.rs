@@ -7,15 +7,15 @@ use crate::driver;
 use crate::error::CudaResult;
 use crate::stream::Stream;
 
-/// The driver calls that a capture forbids because they are unsafe to capture.
+/// The threads in which a capture forbids potentially unsafe driver calls, such as `cuMemAlloc`.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamCaptureMode {
-    /// Such calls fail in every thread.
+    /// Unsafe calls fail in every thread.
     Global = 0,
-    /// Such calls fail in this thread.
+    /// Unsafe calls fail in the thread that started the capture.
     ThreadLocal = 1,
-    /// Such calls are allowed.
+    /// Unsafe calls are allowed in every thread.
     Relaxed = 2,
 }
 
@@ -37,7 +37,8 @@ impl Stream {
     /// driver; on the CPU `NotSupported`.
     pub fn end_capture(&self) -> CudaResult<Graph> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the handle is alive, the result is written, and nothing else owns the graph.
+        // SAFETY: the handle is alive, the driver writes the result to a local variable, and
+        // nothing else owns the graph.
         unsafe {
             driver::cuStreamEndCapture(self.as_inner(), &raw mut raw)?;
             Graph::from_raw(raw)

@@ -14,10 +14,10 @@ pub struct GraphExec {
     pub(super) raw: sys::CUgraphExec,
 }
 
-// SAFETY: any thread may use the handle; operations that need order take exclusive borrows or are
-// unsafe.
+// SAFETY: any thread may use the handle. Operations that must be serialised take exclusive borrows
+// or are unsafe.
 unsafe impl Send for GraphExec {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {
@@ -25,8 +25,8 @@ impl GraphExec {
     /// after the other.
     ///
     /// # Safety
-    /// - Modules, device memory and host memory of the nodes must live, and must not be accessed,
-    ///   until the stream's work is done.
+    /// - The modules and the memory that the nodes use must live until the stream's work is done.
+    ///   Until then, no other code may access the memory.
     /// - Each kernel's own preconditions must hold.
     /// - No other thread may launch the same graph at the same time.
     ///
@@ -34,7 +34,8 @@ impl GraphExec {
     /// Returns any error of the driver. On the CPU, returns the error of the first node that fails;
     /// the nodes before it have run.
     pub unsafe fn launch(&self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: both handles are alive; the caller guarantees the rest.
+        // SAFETY: both handles are alive. The caller upholds the rest of this function's safety
+        // contract.
         unsafe { driver::cuGraphLaunch(self.raw, stream.as_inner()) }
     }
 
@@ -48,9 +49,9 @@ impl GraphExec {
     ///
     /// # Errors
     /// Returns any error of the driver, together with the graph.
-    #[allow(clippy::should_implement_trait, reason = "named as the others are")]
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(exec: Self) -> DropResult<Self> {
-        // SAFETY: created once, destroyed once.
+        // SAFETY: the handle is alive and is destroyed only once.
         match unsafe { driver::cuGraphExecDestroy(exec.raw) } {
             Ok(()) => {
                 mem::forget(exec);
@@ -63,7 +64,8 @@ impl GraphExec {
 
 impl Drop for GraphExec {
     fn drop(&mut self) {
-        // SAFETY: created once, destroyed once; the driver lets running launches finish.
+        // SAFETY: the handle is alive and is destroyed only once; the driver lets running launches
+        // finish.
         let _ = unsafe { driver::cuGraphExecDestroy(self.raw) };
     }
 }

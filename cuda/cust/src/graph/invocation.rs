@@ -1,4 +1,4 @@
-//! A kernel launch as a value: its shape and arguments, stored until a graph takes them.
+//! A kernel launch as a value: its shape and arguments, stored until they are added to a graph.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -14,8 +14,8 @@ use crate::memory::DeviceCopy;
 /// `kernel_invocation!(kernel<<<grid, block, dynamic_shared, stream>>>(arguments…))`.
 ///
 /// `kernel` is a [`Function`](crate::function::Function), or `module.kernel` for the module's
-/// function of that name. The stream is ignored: the launch of the graph specifies one. Evaluates
-/// to a [`CudaResult`](crate::error::CudaResult).
+/// function of that name. The stream is ignored, because the launch of the graph specifies one. The
+/// macro evaluates to a [`CudaResult`](crate::error::CudaResult).
 #[macro_export]
 macro_rules! kernel_invocation {
     ($module:ident . $function:ident <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>( $($arg:expr),* $(,)? )) => {
@@ -47,9 +47,9 @@ pub struct KernelInvocation {
     params: Vec<Param>,
 }
 
-// SAFETY: the handle may be used from any thread; arguments are plain data.
+// SAFETY: any thread may use the function handle, and the arguments are plain data.
 unsafe impl Send for KernelInvocation {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for KernelInvocation {}
 
 impl KernelInvocation {
@@ -69,12 +69,18 @@ impl KernelInvocation {
         }
     }
 
-    /// Appends an argument. A value of a zero-sized type is not a parameter.
+    /// Appends an argument. A value of a zero-sized type is skipped, because kernels have no
+    /// parameter for it.
     #[must_use]
     pub fn arg<T: DeviceCopy>(mut self, value: T) -> Self {
-        const { assert!(align_of::<T>() <= align_of::<Chunk>(), "aligned to 64 bytes at most") };
+        const {
+            assert!(
+                align_of::<T>() <= align_of::<Chunk>(),
+                "the alignment must be at most 64 bytes"
+            )
+        };
         if size_of::<T>() > 0 {
-            // SAFETY: the bytes are the value's own.
+            // SAFETY: `value` has `size_of::<T>()` bytes.
             self.params.push(unsafe { Param::copy((&raw const value).cast(), size_of::<T>()) });
         }
         self
@@ -85,7 +91,8 @@ impl KernelInvocation {
         self.params.iter().map(Param::pointer).collect()
     }
 
-    /// Returns the driver's description, which is valid as long as the pointers and `self` live.
+    /// Returns the driver's description of the launch. It is valid as long as `pointers` and `self`
+    /// live.
     pub(super) fn raw(&self, pointers: &mut [*mut c_void]) -> sys::CUDA_KERNEL_NODE_PARAMS {
         sys::CUDA_KERNEL_NODE_PARAMS {
             func: self.function,
@@ -118,7 +125,7 @@ impl fmt::Debug for KernelInvocation {
 #[derive(Clone)]
 pub(crate) struct Param(Box<[Chunk]>);
 
-/// Raw bytes, including padding.
+/// 64 bytes of a parameter. Padding bytes may be uninitialised.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk(
@@ -129,6 +136,8 @@ impl Param {
     /// The largest alignment of a parameter.
     pub(crate) const ALIGN: usize = align_of::<Chunk>();
 
+    /// Copies a parameter of `size` bytes.
+    ///
     /// # Safety
     /// `from` must be valid for reads of `size` bytes.
     pub(crate) unsafe fn copy(from: *const u8, size: usize) -> Self {
@@ -139,7 +148,7 @@ impl Param {
         Self(chunks)
     }
 
-    /// Returns its address, which kernels only read.
+    /// Returns the address of the parameter. Kernels only read from it.
     pub(crate) fn pointer(&self) -> *mut c_void {
         self.0.as_ptr().cast_mut().cast()
     }

@@ -3,16 +3,17 @@
 use cust_raw::driver_sys as sys;
 use cust_raw::driver_sys::CUgraphNodeType as RawType;
 
-/// A handle of a graph's node. It does not keep the graph alive.
+/// A handle of a graph node. It does not keep the graph alive.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphNode {
     pub(super) raw: sys::CUgraphNode,
 }
 
-// SAFETY: a plain identifier, which each use looks up in its graph.
+// SAFETY: the handle is a plain identifier, and `Graph` checks that a node is its own before it
+// uses the handle.
 unsafe impl Send for GraphNode {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for GraphNode {}
 
 impl GraphNode {
@@ -57,13 +58,13 @@ pub enum GraphNodeType {
     MemoryAllocation,
     /// Frees memory.
     MemoryFree,
-    /// Several operations on memory.
+    /// Runs several memory operations.
     BatchMemoryOperation,
     /// Runs another graph under a condition.
     Conditional,
 }
 
-/// The types in the order of the driver's numbers.
+/// The node types, indexed by the driver's number.
 const TYPES: [GraphNodeType; 14] = [
     GraphNodeType::KernelInvocation,
     GraphNodeType::Memcpy,
@@ -82,7 +83,7 @@ const TYPES: [GraphNodeType; 14] = [
 ];
 
 impl GraphNodeType {
-    /// Converts the driver's type; `None` for a type of a newer driver.
+    /// Converts from the driver's type. Returns `None` for a type that this enum lacks.
     #[must_use]
     pub fn from_raw(raw: sys::CUgraphNodeType) -> Option<Self> {
         TYPES.get(raw.0 as usize).copied()

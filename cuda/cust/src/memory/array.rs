@@ -1,8 +1,9 @@
 //! Arrays: texels laid out by the driver, for textures and surfaces to read.
 //!
-//! An array has a width; a height if it has two dimensions; a depth if it has three. The depth also
-//! counts layers and the sides of a cube. Host and device copy whole arrays here; kernels read them
-//! through [`texture`](crate::texture) and [`surface`](crate::surface).
+//! An array has a width, a height if it has at least two dimensions, and a depth if it has three.
+//! In a layered array the depth is the number of layers; in a cube map it is the number of sides.
+//! This module copies whole arrays between host and device. Kernels read arrays through
+//! [`texture`](crate::texture) and [`surface`](crate::surface).
 
 mod descriptor;
 mod format;
@@ -20,15 +21,15 @@ pub use format::{ArrayFormat, ArrayPrimitive};
 use crate::driver;
 use crate::error::{CudaError, CudaResult, DropResult};
 
-/// An array of the current context.
+/// An array in the current context.
 pub struct ArrayObject {
     handle: sys::CUarray,
     descriptor: ArrayDescriptor,
 }
 
-// SAFETY: any thread may use the handle; the driver locks.
+// SAFETY: any thread may use the handle; driver calls are thread-safe.
 unsafe impl Send for ArrayObject {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for ArrayObject {}
 
 impl ArrayObject {
@@ -41,7 +42,8 @@ impl ArrayObject {
     pub fn from_descriptor(descriptor: &ArrayDescriptor) -> CudaResult<Self> {
         let raw = descriptor.to_raw()?;
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the handle is written, the description is complete.
+        // SAFETY: the description is complete, and the driver writes the handle to a local
+        // variable.
         unsafe { driver::cuArray3DCreate_v2(&raw mut handle, &raw const raw) }?;
         Ok(Self { handle, descriptor: *descriptor })
     }
@@ -63,7 +65,7 @@ impl ArrayObject {
         Self::new([width, 0, 0], format, num_channels)
     }
 
-    /// Creates a two-dimensional array of width and height.
+    /// Creates a two-dimensional array. `dims` is its width and height.
     ///
     /// # Errors
     /// Returns the errors of [`from_descriptor`](Self::from_descriptor).
@@ -99,7 +101,7 @@ impl ArrayObject {
         Self::with_flags(dims, format, num_channels, ArrayObjectFlags::LAYERED)
     }
 
-    /// Creates the six sides of a cube.
+    /// Creates a cube map, an array of the six sides of a cube.
     ///
     /// # Errors
     /// Returns the errors of [`from_descriptor`](Self::from_descriptor).
@@ -107,7 +109,7 @@ impl ArrayObject {
         Self::with_flags([side, side, 6], format, num_channels, ArrayObjectFlags::CUBEMAP)
     }
 
-    /// Creates the sides of `num_layers` cubes.
+    /// Creates a layered cube map, an array of the six sides of each of `num_layers` cubes.
     ///
     /// # Errors
     /// Returns the errors of [`from_descriptor`](Self::from_descriptor).
@@ -131,7 +133,7 @@ impl ArrayObject {
         Self::from_descriptor(&ArrayDescriptor::new(dims, format, num_channels, flags))
     }
 
-    /// Returns size, format and kind.
+    /// Returns the size, format, number of channels and flags.
     ///
     /// # Errors
     /// Never fails; the signature is rust-cuda's.
@@ -156,7 +158,7 @@ impl ArrayObject {
     /// Returns any error of the driver, together with the array.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(array: Self) -> DropResult<Self> {
-        // SAFETY: created once, destroyed once.
+        // SAFETY: the handle is alive and is destroyed only once.
         match unsafe { driver::cuArrayDestroy(array.handle) } {
             Ok(()) => {
                 mem::forget(array);
@@ -166,8 +168,8 @@ impl ArrayObject {
         }
     }
 
-    /// Fills the array from the host and waits for the copy: row by row, slice by slice, without
-    /// padding.
+    /// Fills the array from host memory and waits for the copy. The elements are ordered row by row
+    /// and slice by slice, without padding.
     ///
     /// # Errors
     /// Returns any error of the driver.
@@ -182,7 +184,7 @@ impl ArrayObject {
         let values = val.as_ref();
         self.check_bytes(size_of_val(values));
         let (array, row) = (&self.descriptor, self.descriptor.row_bytes());
-        // SAFETY: the array is alive, and both have the same size, as just checked.
+        // SAFETY: the array is alive, and `check_bytes` ensures that both sides have the same size.
         unsafe {
             match (array.height(), array.depth()) {
                 (0, 0) => driver::cuMemcpyHtoA_v2(self.handle, 0, values.as_ptr().cast(), row),
@@ -205,8 +207,8 @@ impl ArrayObject {
         }
     }
 
-    /// Copies the array to the host and waits for the copy: row by row, slice by slice, without
-    /// padding.
+    /// Copies the array to host memory and waits for the copy. The elements are ordered row by row
+    /// and slice by slice, without padding.
     ///
     /// # Errors
     /// Returns any error of the driver.
@@ -221,8 +223,8 @@ impl ArrayObject {
         let values = val.as_mut();
         self.check_bytes(size_of_val(values));
         let (array, row) = (&self.descriptor, self.descriptor.row_bytes());
-        // SAFETY: the array is alive, and both have the same size, as just checked. Every bit
-        // pattern is a valid `T`.
+        // SAFETY: the array is alive, and `check_bytes` ensures that both sides have the same size.
+        // Every bit pattern is a valid `T`.
         unsafe {
             match (array.height(), array.depth()) {
                 (0, 0) => driver::cuMemcpyAtoH_v2(values.as_mut_ptr().cast(), self.handle, 0, row),
@@ -245,7 +247,7 @@ impl ArrayObject {
         }
     }
 
-    /// Returns the contents, row by row, slice by slice.
+    /// Returns the contents, row by row and slice by slice.
     ///
     /// # Errors
     /// Returns any error of the driver.
@@ -262,7 +264,7 @@ impl ArrayObject {
     #[track_caller]
     fn check_bytes(&self, bytes: usize) {
         let own = self.descriptor.bytes();
-        assert!(own == bytes, "an array of {own} bytes is copied from or to {bytes} bytes");
+        assert!(own == bytes, "an array of {own} bytes cannot be copied from or to {bytes} bytes");
     }
 }
 
@@ -274,7 +276,7 @@ impl fmt::Debug for ArrayObject {
 
 impl Drop for ArrayObject {
     fn drop(&mut self) {
-        // SAFETY: created once, destroyed once. An error cannot be reported here.
+        // SAFETY: the handle is alive and is destroyed only once. Drop cannot report a failure.
         let _ = unsafe { driver::cuArrayDestroy(self.handle) };
     }
 }

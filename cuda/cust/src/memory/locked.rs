@@ -1,5 +1,5 @@
-//! Page-locked host memory. A device copies it without the driver's staging buffer, so asynchronous
-//! copies return at once. On the CPU it is ordinary memory.
+//! Page-locked host memory. A copy between it and a device needs no staging buffer of the driver,
+//! so asynchronous copies return at once. On the CPU it is ordinary memory.
 
 mod locked_box;
 mod locked_buffer;

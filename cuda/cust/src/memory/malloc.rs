@@ -1,4 +1,4 @@
-//! Raw allocations, from which the owning types are built.
+//! Functions that allocate and free raw memory, on which the owning types are based.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -14,7 +14,7 @@ use crate::stream::Stream;
 const ALIGN: usize = 256;
 
 /// Returns the size of `count` elements in bytes. Rejects a size of zero, a size beyond the address
-/// space, and elements aligned to more than an allocation.
+/// space, and elements whose alignment exceeds that of an allocation.
 pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     match count.checked_mul(size_of::<T>()) {
         Some(bytes) if bytes > 0 && align_of::<T>() <= ALIGN => Ok(bytes),
@@ -32,7 +32,7 @@ pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
 /// elements aligned to over 256 bytes, or the driver's error, such as for lack of memory.
 pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
-    // SAFETY: the address is written.
+    // SAFETY: the driver writes the address to a local variable.
     unsafe { driver::cuMemAlloc_v2(&raw mut address, bytes) }?;
     Ok(DevicePointer::from_raw(address))
 }
@@ -50,7 +50,7 @@ pub unsafe fn cuda_malloc_async<T: DeviceCopy>(
     count: usize,
 ) -> CudaResult<DevicePointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
-    // SAFETY: the address is written.
+    // SAFETY: the driver writes the address to a local variable.
     unsafe { driver::cuMemAllocAsync(&raw mut address, bytes, stream.as_inner()) }?;
     Ok(DevicePointer::from_raw(address))
 }
@@ -66,7 +66,7 @@ pub unsafe fn cuda_free<T: DeviceCopy>(pointer: DevicePointer<T>) -> CudaResult<
     if pointer.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
     }
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { driver::cuMemFree_v2(pointer.as_raw()) }
 }
 
@@ -84,7 +84,7 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(
     if pointer.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
     }
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { driver::cuMemFreeAsync(pointer.as_raw(), stream.as_inner()) }
 }
 
@@ -95,8 +95,8 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(
 /// The caller must write the elements before anything reads them.
 ///
 /// # Errors
-/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space, `InvalidValue` for
-/// elements of other than 4, 8 or 16 bytes, or the driver's error.
+/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space, `InvalidValue`
+/// for elements of other than 4, 8 or 16 bytes, or the driver's error.
 pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
     width: usize,
     height: usize,
@@ -107,7 +107,7 @@ pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
     }
     let element = u32::try_from(size_of::<T>()).map_err(|_| CudaError::InvalidMemoryAllocation)?;
     let (mut address, mut pitch) = (0, 0);
-    // SAFETY: the results are written.
+    // SAFETY: the driver writes the results to local variables.
     unsafe { driver::cuMemAllocPitch_v2(&raw mut address, &raw mut pitch, row, height, element) }?;
     Ok((DevicePointer::from_raw(address), pitch))
 }
@@ -118,11 +118,11 @@ pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
 /// The caller must write the elements before anything reads them.
 ///
 /// # Errors
-/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for elements aligned
-/// to over 256 bytes, or the driver's error.
+/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for
+/// elements aligned to over 256 bytes, or the driver's error.
 pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<UnifiedPointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
-    // SAFETY: the address is written.
+    // SAFETY: the driver writes the address to a local variable.
     unsafe {
         driver::cuMemAllocManaged(&raw mut address, bytes, sys::CU_MEM_ATTACH_GLOBAL)?;
         Ok(UnifiedPointer::wrap(ptr::with_exposed_provenance_mut(address as usize)))
@@ -140,7 +140,7 @@ pub unsafe fn cuda_free_unified<T: DeviceCopy>(pointer: UnifiedPointer<T>) -> Cu
     if pointer.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
     }
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { driver::cuMemFree_v2(pointer.as_raw().addr() as u64) }
 }
 
@@ -154,7 +154,7 @@ pub unsafe fn cuda_free_unified<T: DeviceCopy>(pointer: UnifiedPointer<T>) -> Cu
 /// elements aligned to over 256 bytes, or the driver's error, such as for lack of memory.
 pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
     let (mut data, bytes) = (ptr::null_mut::<c_void>(), bytes_of::<T>(count)?);
-    // SAFETY: the address is written.
+    // SAFETY: the driver writes the address to a local variable.
     unsafe { driver::cuMemHostAlloc(&raw mut data, bytes, 0) }?;
     Ok(data.cast())
 }
@@ -171,6 +171,6 @@ pub unsafe fn cuda_free_locked<T>(data: *mut T) -> CudaResult<()> {
     if data.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
     }
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { driver::cuMemFreeHost(data.cast()) }
 }

@@ -1,11 +1,11 @@
-//! Memory of a device and of the host, and copies between them.
+//! Memory on devices and on the host, and copies between them.
 //!
-//! | type | where it lies | content |
+//! | type | location | contents |
 //! |---|---|---|
-//! | [`DeviceBuffer`], [`DeviceSlice`] | device | elements side by side |
+//! | [`DeviceBuffer`], [`DeviceSlice`] | device | contiguous elements |
 //! | [`DeviceBox`], [`DeviceVariable`] | device | one value |
-//! | [`LockedBuffer`], [`LockedBox`] | host, page-locked | for copies that do not wait |
-//! | [`UnifiedBuffer`], [`UnifiedBox`] | wherever it is used | elements, one value |
+//! | [`LockedBuffer`], [`LockedBox`] | host, page-locked for fast copies | elements, one value |
+//! | [`UnifiedBuffer`], [`UnifiedBox`] | host or device, migrates on use | elements, one value |
 //! | [`mod@array`] | device | texels for textures and surfaces |
 
 pub mod array;
@@ -35,7 +35,7 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
 /// Elements that a kernel can access.
-#[expect(clippy::len_without_is_empty, reason = "as rust-cuda has it")]
+#[expect(clippy::len_without_is_empty, reason = "rust-cuda's trait")]
 pub trait GpuBuffer<T: DeviceCopy>: private::Sealed {
     /// Returns the address of the first element.
     fn as_device_ptr(&self) -> DevicePointer<T>;
@@ -152,7 +152,7 @@ pub(crate) unsafe fn copy_in<T>(
 ) -> CudaResult<()> {
     match bytes {
         0 => Ok(()),
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         _ => unsafe { driver::cuMemcpyHtoD_v2(to, from.cast(), bytes) },
     }
 }
@@ -168,7 +168,7 @@ pub(crate) unsafe fn copy_out<T>(
 ) -> CudaResult<()> {
     match bytes {
         0 => Ok(()),
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         _ => unsafe { driver::cuMemcpyDtoH_v2(to.cast(), from, bytes) },
     }
 }
@@ -184,7 +184,7 @@ pub(crate) unsafe fn copy_across(
 ) -> CudaResult<()> {
     match bytes {
         0 => Ok(()),
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         _ => unsafe { driver::cuMemcpyDtoD_v2(to, from, bytes) },
     }
 }
@@ -192,7 +192,7 @@ pub(crate) unsafe fn copy_across(
 /// Copies bytes from host to device and waits for the copy.
 ///
 /// # Safety
-/// `src` and the memory at `dst` must hold that many bytes.
+/// `src` and the memory at `dst` must hold `size` bytes.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -201,19 +201,19 @@ pub unsafe fn memcpy_htod(
     src: *const c_void,
     size: usize,
 ) -> CudaResult<()> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { driver::cuMemcpyHtoD_v2(dst, src, size) }
 }
 
 /// Copies bytes from device to host and waits for the copy.
 ///
 /// # Safety
-/// The memory at `src` and `dst` must hold that many bytes.
+/// The memory at `src` and `dst` must hold `size` bytes.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub unsafe fn memcpy_dtoh(dst: *mut c_void, src: sys::CUdeviceptr, size: usize) -> CudaResult<()> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { driver::cuMemcpyDtoH_v2(dst, src, size) }
 }
 
@@ -250,7 +250,7 @@ pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
         Height: height,
         ..Default::default()
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
 }
 
@@ -281,7 +281,7 @@ pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
         Height: height,
         ..Default::default()
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
 }
 
@@ -291,7 +291,7 @@ pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
 /// Returns an error if no context is current, or the driver's error.
 pub fn mem_get_info() -> CudaResult<(usize, usize)> {
     let (mut free, mut total) = (0, 0);
-    // SAFETY: the results are written.
+    // SAFETY: the driver writes the results to local variables.
     unsafe { driver::cuMemGetInfo_v2(&raw mut free, &raw mut total) }?;
     Ok((free, total))
 }

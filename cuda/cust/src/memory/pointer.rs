@@ -10,12 +10,12 @@ use super::DeviceCopy;
 
 /// A pointer to unified memory, which host and device can both dereference.
 ///
-/// It does not own the memory. Dereferencing it on the host while a kernel writes is a data race;
-/// wait for the kernel first.
+/// The pointer does not own the memory. Dereferencing it on the host while a kernel writes the
+/// memory is a data race; wait for the kernel first.
 #[repr(transparent)]
 pub struct UnifiedPointer<T: DeviceCopy>(*mut T);
 
-// SAFETY: the address is valid on host and device.
+// SAFETY: the pointer is a plain address that is valid on host and device.
 unsafe impl<T: DeviceCopy> DeviceCopy for UnifiedPointer<T> {}
 
 impl<T: DeviceCopy> UnifiedPointer<T> {
@@ -56,30 +56,30 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
     /// Moves the pointer by `count` elements.
     ///
     /// # Safety
-    /// Both pointers must lie within one allocation, or at its end.
+    /// The old and the new pointer must be within one allocation or at its end.
     #[must_use]
     pub const unsafe fn offset(self, count: isize) -> Self {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         Self(unsafe { self.0.offset(count) })
     }
 
     /// Moves the pointer forward by `count` elements.
     ///
     /// # Safety
-    /// Both pointers must lie within one allocation, or at its end.
+    /// The old and the new pointer must be within one allocation or at its end.
     #[must_use]
     pub const unsafe fn add(self, count: usize) -> Self {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         Self(unsafe { self.0.add(count) })
     }
 
     /// Moves the pointer back by `count` elements.
     ///
     /// # Safety
-    /// Both pointers must lie within one allocation, or at its end.
+    /// The old and the new pointer must be within one allocation or at its end.
     #[must_use]
     pub const unsafe fn sub(self, count: usize) -> Self {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         Self(unsafe { self.0.sub(count) })
     }
 
@@ -102,7 +102,7 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
     }
 }
 
-// Not derived: the pointer is `Copy` and comparable for any `T`.
+// These traits are not derived, because a derive would require them of `T`.
 impl<T: DeviceCopy> Clone for UnifiedPointer<T> {
     fn clone(&self) -> Self {
         *self

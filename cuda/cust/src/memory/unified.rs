@@ -1,9 +1,9 @@
 //! Unified memory, which has one address on host and device. The driver moves pages to the side
 //! that uses them. On the CPU it is ordinary memory.
 //!
-//! The types here let the host read and write without checking whether a kernel uses the same
-//! memory. This is one reason why a launch is unsafe: synchronise before the host touches memory
-//! that a kernel writes.
+//! The types of this module let the host read and write without a check that no kernel uses the
+//! same memory. This is one reason why a launch is unsafe: before the host accesses memory that a
+//! kernel writes, synchronise with the kernel.
 
 mod advise;
 mod unified_box;

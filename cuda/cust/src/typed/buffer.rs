@@ -26,7 +26,7 @@ impl<T: Pod> Buffer<T> {
     /// space, or the driver's error.
     #[track_caller]
     pub fn new(device: &Device, len: u32) -> Result<Self, DeviceError> {
-        const { assert!(align_of::<T>() <= ALIGN, "buffers are aligned to 256 bytes") };
+        const { assert!(align_of::<T>() <= ALIGN, "the alignment must be at most 256 bytes") };
         let memory = Memory::zeroed(device, bytes::<T>("allocating a buffer", len as usize)?)?;
         Ok(Self { memory, len, element: PhantomData })
     }
@@ -39,7 +39,7 @@ impl<T: Pod> Buffer<T> {
     #[track_caller]
     pub fn from_slice(stream: &Stream, elements: &[T]) -> Result<Self, DeviceError> {
         let len = u32::try_from(elements.len()).map_err(|_| {
-            let size = format!("{} elements, 2³² or more", elements.len());
+            let size = format!("{} elements; a buffer must have fewer than 2³²", elements.len());
             DeviceError::new("allocating a buffer", ErrorKind::ImpossibleSize(size))
         })?;
         let mut buffer = Self::new(stream.device(), len)?;
@@ -49,7 +49,8 @@ impl<T: Pod> Buffer<T> {
 
     /// Takes ownership of an allocation of `len` elements and frees it on drop.
     ///
-    /// To use memory without owning it, pass kernels a [`DeviceSlice`] of it.
+    /// To use memory without owning it, create a [`DeviceSlice`] of the memory and pass that to
+    /// kernels.
     ///
     /// # Safety
     /// - The allocation must come from [`into_raw`](Self::into_raw) of a buffer of this device with
@@ -67,20 +68,21 @@ impl<T: Pod> Buffer<T> {
         len: u32,
     ) -> Result<Self, DeviceError> {
         const OP: &str = "taking over a buffer";
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         let memory =
             unsafe { Memory::from_raw(device, pointer.as_raw(), bytes::<T>(OP, len as usize)?) }?;
         Ok(Self { memory, len, element: PhantomData })
     }
 
-    /// Releases ownership of the allocation. The caller frees it with [`from_raw`](Self::from_raw),
-    /// or on a GPU with `cuMemFree`, and keeps the device alive until then.
+    /// Releases ownership of the allocation. The caller must free it with
+    /// [`from_raw`](Self::from_raw), or on a GPU with `cuMemFree`, and must keep the device alive
+    /// until then.
     #[must_use = "the memory is leaked if nothing frees it"]
     pub fn into_raw(self) -> DevicePointer<T> {
         DevicePointer::from_raw(self.memory.into_raw())
     }
 
-    /// Returns the address of the first element, for other libraries.
+    /// Returns the address of the first element for use with other libraries.
     #[must_use]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         DevicePointer::from_raw(self.memory.address())
@@ -117,7 +119,8 @@ impl<T: Pod> Buffer<T> {
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
         self.check_len("uploading a buffer", elements.len())?;
         let (from, bytes) = (host(elements), self.bytes());
-        // SAFETY: both sides hold the bytes; the borrows last until the copy is done.
+        // SAFETY: both sides hold the bytes of all elements; the borrows last until the copy is
+        // done.
         unsafe { stream.copy_rows_now(from, self.rows_mut(), bytes, 1) }
     }
 
@@ -134,8 +137,8 @@ impl<T: Pod> Buffer<T> {
     ) -> Result<PinnedCopy<T>, DeviceError> {
         self.check_len("uploading a buffer", elements.len())?;
         let (from, bytes) = (host(&elements), self.bytes());
-        // SAFETY: both sides hold the bytes. The host memory lives until the stream has been waited
-        // for: `PinnedCopy` keeps it, and freeing it waits for the device.
+        // SAFETY: both sides hold the bytes of all elements. The host memory lives until the stream
+        // has been waited for: `PinnedCopy` keeps it, and freeing it waits for the device.
         unsafe { stream.copy_rows(from, self.rows_mut(), bytes, 1) }?;
         PinnedCopy::submitted(stream, elements)
     }
@@ -149,7 +152,8 @@ impl<T: Pod> Buffer<T> {
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.len as usize];
         let to = host_mut(&mut elements);
-        // SAFETY: both sides hold the bytes; the borrows last until the copy is done.
+        // SAFETY: both sides hold the bytes of all elements; the borrows last until the copy is
+        // done.
         unsafe { stream.copy_rows_now(self.rows(), to, self.bytes(), 1) }?;
         Ok(elements)
     }
@@ -166,25 +170,26 @@ impl<T: Pod> Buffer<T> {
         stream: &Stream,
         mut elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        // SAFETY: the host memory lives, and nothing else touches it, until the copy is done: `PinnedCopy`
-        // keeps it, and freeing it waits for the device.
+        // SAFETY: the host memory lives, and nothing else touches it, until the copy is done:
+        // `PinnedCopy` keeps it, and freeing it waits for the device.
         unsafe { self.submit_download(stream, &mut elements) }?;
         PinnedCopy::submitted(stream, elements)
     }
 
-    /// Submits a copy of another buffer of the same length without waiting.
+    /// Submits a copy of `buffer`, which must have the same length, into this buffer without
+    /// waiting.
     ///
     /// # Errors
     /// Returns an error if the lengths or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, buffer: &Self) -> Result<(), DeviceError> {
         self.check_len("copying a buffer", buffer.len as usize)?;
-        // SAFETY: both buffers hold the bytes. They live until all work that uses them is done, and
-        // the stream orders copies.
+        // SAFETY: both buffers have the same number of bytes. They live until all work that uses
+        // them is done, and the stream orders copies.
         unsafe { stream.copy_rows(buffer.rows(), self.rows_mut(), buffer.bytes(), 1) }
     }
 
-    /// Submits a copy of the elements to the host without waiting.
+    /// Submits a copy of the buffer to `elements` without waiting.
     ///
     /// # Safety
     /// The caller must keep `elements` alive and otherwise unused until the copy is done.
@@ -199,7 +204,8 @@ impl<T: Pod> Buffer<T> {
         elements: &mut [T],
     ) -> Result<(), DeviceError> {
         self.check_len("downloading a buffer", elements.len())?;
-        // SAFETY: both sides hold the bytes; the caller guarantees the rest.
+        // SAFETY: both sides hold the bytes of all elements. The caller upholds the rest of this
+        // function's safety contract.
         unsafe { stream.copy_rows(self.rows(), host_mut(elements), self.bytes(), 1) }
     }
 
@@ -207,7 +213,7 @@ impl<T: Pod> Buffer<T> {
         self.len as usize * size_of::<T>()
     }
 
-    /// Returns the elements as one row.
+    /// Returns the buffer as one row, the source of a copy.
     fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.bytes() }
     }
@@ -227,7 +233,7 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
-/// Returns host memory as one row.
+/// Returns elements in host memory as one row, the source of a copy.
 fn host<T: Pod>(elements: &[T]) -> Rows<'_> {
     Rows::Host { bytes: bytemuck::cast_slice(elements), pitch: size_of_val(elements) }
 }
@@ -241,7 +247,11 @@ fn host_mut<T: Pod>(elements: &mut [T]) -> RowsMut<'_> {
 #[track_caller]
 fn bytes<T>(operation: &'static str, len: usize) -> Result<usize, DeviceError> {
     len.checked_mul(size_of::<T>()).filter(|&bytes| bytes > 0).ok_or_else(|| {
-        let size = format!("{len} elements of {} bytes", size_of::<T>());
+        let size = format!(
+            "{len} elements of {} bytes; the size must be at least 1 byte and fit the address \
+             space",
+            size_of::<T>()
+        );
         DeviceError::new(operation, ErrorKind::ImpossibleSize(size))
     })
 }

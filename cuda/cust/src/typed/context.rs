@@ -1,4 +1,4 @@
-//! Makes a context current on a thread and restores the thread's own context afterwards.
+//! Makes a context current on a thread and restores the previous context afterwards.
 
 use std::ptr;
 
@@ -19,12 +19,12 @@ pub(super) struct Current {
 impl Current {
     fn keep() -> DriverResult<Self> {
         let mut previous = ptr::null_mut();
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { sys::cuCtxGetCurrent(&raw mut previous) }.to_result()?;
         Ok(Self { previous })
     }
 
-    /// Makes `context`, which must be alive, current.
+    /// Makes `context` current. The context must be alive.
     pub(super) fn enter(context: sys::CUcontext) -> DriverResult<Self> {
         let current = Self::keep()?;
         // SAFETY: the context is alive.
@@ -35,15 +35,15 @@ impl Current {
 
 impl Drop for Current {
     fn drop(&mut self) {
-        // SAFETY: this context was current on this thread before, or there was none.
+        // SAFETY: the previous context was current on this thread before, or it is null.
         let put_back = || unsafe { sys::cuCtxSetCurrent(self.previous) }.to_result();
-        // Retries once; otherwise the other library would continue in our context.
+        // Retry once: after a failure, other code on this thread would continue in this context.
         let _ = put_back().or_else(|_| put_back());
     }
 }
 
-/// Retries an operation that must succeed (waits, frees) up to 3 times. Stops early if `is_the_end`
-/// says that an error is fatal.
+/// Makes up to 3 attempts at an operation that must succeed, such as a wait or a free. Stops early
+/// if `is_the_end` returns `true`, which means that the error is fatal.
 pub fn insist<T, E>(
     is_the_end: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> Result<T, E>,
@@ -58,7 +58,8 @@ pub fn insist<T, E>(
     result
 }
 
-/// Runs `body` like [`insist`] with `context`, which must be alive, current.
+/// Makes up to 3 attempts to run `body` with `context` current, as [`insist`] does. The context
+/// must be alive.
 pub(super) fn insist_in(
     context: sys::CUcontext,
     mut body: impl FnMut() -> sys::CUresult,

@@ -1,7 +1,7 @@
 //! Counts live driver objects, so that a test or a service can detect leaks.
 //!
-//! The counts are process-wide. Every handle in this module holds a [`Token`] that adds it to a
-//! count and removes it on drop.
+//! The counts are process-wide. Every type of [`typed`](crate::typed) that owns a driver object
+//! holds a [`Token`]. Creating the token increases a count, and dropping it decreases the count.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -21,7 +21,8 @@ const KINDS: usize = 7;
 
 static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 
-/// The live objects of the process on all CUDA devices. CPU devices count nothing.
+/// The numbers of live objects in the process, on all CUDA devices. Objects of the CPU device are
+/// not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
@@ -58,7 +59,7 @@ impl Counters {
     }
 }
 
-/// A share of a count, held for as long as the object lives.
+/// An object's contribution to a count. It lives as long as the object.
 #[derive(Debug)]
 pub(crate) struct Token {
     kind: Kind,

@@ -14,14 +14,15 @@ use super::gpu::{Context, Gpu};
 use super::module::{Module, Modules};
 use super::ptx::{Arch, KernelModule, PtxImage};
 
-/// The shared memory, static and dynamic, that a block may use by default, in bytes.
+/// The limit in bytes on the static and dynamic shared memory of a block, unless the kernel opts in
+/// to more.
 const PLAIN_SHARED: u32 = 48 << 10;
 
-/// The fatal error that ended each GPU for this process, by ordinal. All handles share the primary
-/// context, so losing it affects all of them.
+/// The first fatal error of each GPU, indexed by ordinal. After a fatal error, the GPU is lost for
+/// this process: every [`CudaDevice`] with this ordinal rejects further calls.
 static LOST: [OnceLock<DeviceError>; 64] = [const { OnceLock::new() }; 64];
 
-/// Returns the slot of a GPU. GPUs beyond the last slot share it.
+/// Returns the slot of a GPU in [`LOST`]. All ordinals from 63 on share the last slot.
 fn lost(ordinal: u32) -> &'static OnceLock<DeviceError> {
     &LOST[(ordinal as usize).min(LOST.len() - 1)]
 }
@@ -38,7 +39,7 @@ fn check_alive(ordinal: u32, operation: &'static str) -> Result<(), DeviceError>
 /// Records the error if it is fatal to the GPU.
 fn note(ordinal: u32, error: &DeviceError) {
     if error.is_fatal() {
-        // Only the first error is the cause.
+        // `set` keeps the first error, which caused the later ones.
         let _ = lost(ordinal).set(error.clone());
     }
 }
@@ -115,7 +116,7 @@ fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
     Gpu::get(ordinal).check(OP)
 }
 
-/// Returns the image of `module` for a GPU.
+/// Returns the newest image of `module` that runs on `gpu`.
 #[track_caller]
 fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> {
     module.newest_for(gpu).ok_or_else(|| {
@@ -125,7 +126,8 @@ fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> 
     })
 }
 
-/// An open GPU. Fields drop in order: the modules before their context.
+/// An open GPU. Fields drop in declaration order, so the modules are unloaded before their context
+/// is released.
 pub(crate) struct CudaDevice {
     modules: Modules,
     context: Context,
@@ -155,7 +157,7 @@ impl CudaDevice {
             Gpu::current().check(OP)?
         };
         check_alive(ordinal, OP)?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         let context = unsafe { Context::from_raw(context) };
         Self::with_context(ordinal, gpu, context, modules).inspect_err(|error| note(ordinal, error))
     }
@@ -205,15 +207,15 @@ impl CudaDevice {
         &self.info
     }
 
-    /// Returns [`ErrorKind::Lost`] if a fatal error has ended this GPU for the process, through
-    /// this handle or another.
+    /// Returns [`ErrorKind::Lost`] if a call through this or any other `CudaDevice` of the same GPU
+    /// returned a fatal error.
     #[track_caller]
     pub(super) fn check_alive(&self, operation: &'static str) -> Result<(), DeviceError> {
         check_alive(self.info.ordinal, operation)
     }
 
-    /// Runs `body` with the context current on this thread. A fatal error marks the device as lost;
-    /// on a lost device every call fails.
+    /// Runs `body` with the context current on this thread. A fatal error marks the device as lost.
+    /// On a lost device, every call fails without running `body`.
     #[track_caller]
     pub(super) fn enter<T>(
         &self,
@@ -246,8 +248,8 @@ impl CudaDevice {
         result.inspect_err(|error| note(self.info.ordinal, error))
     }
 
-    /// Releases a driver object, from any thread. An object that the driver fails to release stays
-    /// counted and is freed with the context.
+    /// Releases a driver object. Any thread may call this function. An object that the driver fails
+    /// to release stays in the leak counters, and the driver frees it with the context.
     pub(super) fn release(&self, counted: Option<&mut Token>, body: impl FnMut() -> sys::CUresult) {
         let result = self.insist("releasing a driver object", body);
         if let (Err(_), Some(counted)) = (result, counted) {
@@ -262,14 +264,14 @@ impl CudaDevice {
         counted: &mut Token,
         mut body: impl FnMut() -> sys::CUresult,
     ) {
-        // SAFETY: no preconditions.
+        // SAFETY: the call has no preconditions.
         self.release(Some(counted), || match unsafe { sys::cuCtxSynchronize() } {
             sys::CUresult::CUDA_SUCCESS => body(),
             error => error,
         });
     }
 
-    /// Submits a launch after its shape and memory have been checked.
+    /// Submits a launch. The caller has already checked its shape and the places of its memory.
     ///
     /// # Safety
     /// The caller must meet the kernel's own requirements.
@@ -307,9 +309,10 @@ impl CudaDevice {
             attrs: attributes.as_mut_ptr(),
             numAttrs: 1,
         };
-        // SAFETY: the parameters are the kernel's own, by `Kernel`'s contract, and the driver
-        // copies them before it returns. A kernel launched early waits for the one before it. The
-        // caller guarantees the rest.
+        // SAFETY: the contract of `Kernel` ensures that the parameters match the kernel, and the
+        // driver copies them before it returns. A kernel that may start before the preceding kernel
+        // has ended waits for it (`function.waits`). The caller upholds the rest of this function's
+        // safety contract.
         unsafe {
             let (params, none) = (params.pointers().as_mut_ptr(), ptr::null_mut());
             if function.waits {
@@ -335,7 +338,7 @@ impl CudaDevice {
         }
         let most = self.info.shared_per_block.saturating_sub(fixed);
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: the function belongs to the module.
+        // SAFETY: the function belongs to a loaded module.
         unsafe { sys::cuFuncSetAttribute(function, attribute, most as i32) }.check(OP)
     }
 
@@ -371,11 +374,12 @@ impl CudaDevice {
                 let kind = ErrorKind::SizeMismatch { what, found, expected };
                 return Err(DeviceError::new(OP, kind));
             }
-            // Streams and this copy do not wait for each other, so the context is synchronised around it.
+            // The copy runs in the default stream, which non-blocking streams do not wait for. The
+            // context is therefore synchronised before and after the copy.
             // SAFETY: the context is current.
             let synchronize = || unsafe { sys::cuCtxSynchronize() }.check(OP);
             synchronize()?;
-            // SAFETY: the check above shows that the constant has room.
+            // SAFETY: the constant has room for the bytes, as checked above.
             unsafe { sys::cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) }
                 .check(OP)?;
             synchronize()
@@ -391,7 +395,8 @@ fn attribute(
     operation: &'static str,
 ) -> Result<u32, DeviceError> {
     let mut value = 0;
-    // SAFETY: the function belongs to a loaded module; the result is written.
+    // SAFETY: the function belongs to a loaded module. The driver writes the result to a local
+    // variable.
     unsafe { sys::cuFuncGetAttribute(&raw mut value, which, function) }.check(operation)?;
     Ok(value as u32)
 }

@@ -29,7 +29,7 @@ pub enum ErrorKind {
     #[error("{0}, or use the device `cpu`")]
     NoDriver(String),
     /// The driver does not have this device.
-    #[error("there is no CUDA device {ordinal}: the driver reports {count}")]
+    #[error("there is no CUDA device {ordinal}; the driver reports {count} devices")]
     NoDevice {
         /// The requested ordinal.
         ordinal: u32,
@@ -47,27 +47,27 @@ pub enum ErrorKind {
         compiled: String,
     },
     /// No loaded module has this kernel.
-    #[error("no loaded PTX module has a kernel `{0}`; load the module it was compiled into")]
+    #[error("no loaded PTX module has a kernel `{0}`; load the module that contains the kernel")]
     UnknownKernel(String),
     /// The driver rejected the PTX.
-    #[error("{cause}; the PTX compiler says: {log}")]
+    #[error("{cause}; the PTX compiler reports: {log}")]
     BadPtx {
         /// The driver's error.
         cause: Box<ErrorKind>,
-        /// The output of its compiler.
+        /// The output of the driver's PTX compiler.
         log: String,
     },
     /// The driver returned an error.
     #[error("{name} ({code}): {text}")]
     Cuda {
-        /// The `CUresult`.
+        /// The driver's result code, a `CUresult`.
         code: u32,
-        /// Its name, such as `CUDA_ERROR_OUT_OF_MEMORY`.
+        /// The name of the code, such as `CUDA_ERROR_OUT_OF_MEMORY`.
         name: String,
         /// The driver's description.
         text: String,
     },
-    /// An earlier fatal error has ended this device for the process.
+    /// An earlier fatal error has made this device unusable for the rest of the process.
     #[error("the device was lost when {0}; restart the process")]
     Lost(Box<DeviceError>),
     /// A check rejected the launch before it reached the device.
@@ -77,20 +77,23 @@ pub enum ErrorKind {
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
     /// Source and destination of a copy differ in size.
-    #[error("{what}: {found:?} given, {expected:?} needed")]
+    #[error(
+        "{what}: the size is {}×{}, expected {}×{}",
+        .found.0, .found.1, .expected.0, .expected.1
+    )]
     SizeMismatch {
         /// The object with the wrong size.
         what: &'static str,
-        /// The size given, in elements.
+        /// The width and height given, in elements.
         found: (usize, usize),
-        /// The size needed.
+        /// The width and height needed, in elements.
         expected: (usize, usize),
     },
-    /// A layer above rejected the operation for a reason of its own.
+    /// Code outside this crate rejected the operation. [`DeviceError::refused`] creates this error.
     #[error(transparent)]
     Refused(Arc<dyn Error + Send + Sync>),
-    /// A size that no allocation can have.
-    #[error("an allocation of {0} is empty or larger than the address space")]
+    /// The size of an allocation is zero or too large, or the pitch of an image is invalid.
+    #[error("cannot allocate {0}")]
     ImpossibleSize(String),
     /// Host memory ran out.
     #[error("out of host memory allocating {0} bytes")]
@@ -101,12 +104,12 @@ pub enum ErrorKind {
     /// The texture unit cannot filter whole integers or read floats as integers.
     #[error("reads as `UVec4` need point filtering and an integer format; read as `Vec4` instead")]
     UnreadableTexture,
-    /// The memory and the stream belong to different devices.
-    #[error("the memory lies on {found} but the stream runs on {wanted}; copy it there first")]
+    /// Two objects, such as memory and a stream, belong to different devices.
+    #[error("an object on {found} cannot be used with one on {wanted}; create it on {wanted}")]
     WrongDevice {
-        /// The device of the memory.
+        /// The device of the object that the operation cannot use.
         found: Place,
-        /// The device of the stream.
+        /// The device that the operation needs: that of the stream or the later event.
         wanted: Place,
     },
 }
@@ -119,15 +122,16 @@ impl DeviceError {
         Self { operation, location: Location::caller(), kind: kind.into() }
     }
 
-    /// Creates an error for an `operation` that a layer above rejected, located at the caller.
+    /// Creates an error for an `operation` that code outside this crate rejected, located at the
+    /// caller.
     #[must_use]
     #[track_caller]
     pub fn refused(operation: &'static str, reason: impl Error + Send + Sync + 'static) -> Self {
         Self::new(operation, ErrorKind::Refused(Arc::new(reason)))
     }
 
-    /// Returns whether, according to CUDA, the process must be restarted because nothing on this
-    /// device can succeed.
+    /// Returns whether the error is fatal: no later operation on the device can succeed, and CUDA
+    /// requires that the process is restarted.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         match &self.kind {
@@ -157,7 +161,7 @@ impl DeviceError {
 }
 
 /// Returns whether the driver API documents this error with "the process must be terminated and
-/// relaunched", or the context is gone.
+/// relaunched", or the error means that the context no longer exists.
 pub(super) fn is_fatal(code: CUresult) -> bool {
     matches!(
         code,
@@ -188,15 +192,16 @@ impl From<CUresult> for ErrorKind {
     }
 }
 
-/// A result that lacks the operation and the caller's location: the driver's results and plain
-/// reasons.
+/// A result that can be converted to one with a [`DeviceError`]: the driver's result code, or a
+/// `Result` whose error is only a reason.
 ///
-/// A closure has no caller, so an error inside one is located in this crate until
-/// [`CudaDevice::enter`](super::cuda::CudaDevice::enter) sets the location.
+/// `#[track_caller]` has no effect in a closure, so an error created in one has a location in this
+/// crate. [`CudaDevice::enter`](super::cuda::CudaDevice::enter) replaces it with the caller's
+/// location.
 pub(crate) trait Check {
     type Value;
 
-    /// Adds the operation and the location.
+    /// Adds the operation and the caller's location to an error.
     #[track_caller]
     fn check(self, operation: &'static str) -> Result<Self::Value, DeviceError>;
 }

@@ -22,13 +22,14 @@ pub struct Event {
 
 #[derive(Debug)]
 enum Point {
-    /// Work is done as soon as it is submitted, so a point in a stream is a point in time.
+    /// The time of the latest recording. On the CPU all work submitted before it was already done,
+    /// so the time identifies the point in the stream.
     Cpu(Mutex<Option<Instant>>),
     Cuda(sys::CUevent, Passed),
 }
 
-/// Tracks whether the latest recording is known to have completed: the number of recordings, and
-/// the last one known to have completed.
+/// Tracks whether the latest recording is known to have completed. `recorded` is the number of
+/// recordings; `passed` is the number of the last recording known to have completed.
 #[derive(Debug, Default)]
 struct Passed {
     recorded: AtomicU64,
@@ -49,16 +50,17 @@ impl Passed {
         self.passed.fetch_max(recorded, Ordering::AcqRel);
     }
 
-    /// Counts a new recording. Called only after the driver has recorded it, so that a query of the
-    /// previous recording cannot mark this one as completed.
+    /// Counts a new recording. Call this only after the driver has recorded the event, so that a
+    /// query of the previous recording cannot mark this one as completed.
     fn reset(&self) {
         self.recorded.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-// SAFETY: an event handle may be used from any thread whose context is current; the driver locks.
+// SAFETY: an event handle may be used from any thread whose context is current; driver calls are
+// thread-safe.
 unsafe impl Send for Event {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Event {}
 
 impl Event {
@@ -87,7 +89,7 @@ impl Event {
             Kind::Cpu { .. } => (Point::Cpu(Mutex::default()), None),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut event = ptr::null_mut();
-                // SAFETY: the handle is written.
+                // SAFETY: the driver writes the handle to a local variable.
                 unsafe { sys::cuEventCreate(&raw mut event, flags) }.check(OP)?;
                 Ok((
                     Point::Cuda(event, Passed::default()),
@@ -170,7 +172,8 @@ impl Event {
             }
             (Point::Cuda(end, _), Point::Cuda(start, _)) => self.enter(OP, || {
                 let mut milliseconds = 0.0_f32;
-                // SAFETY: both handles are alive, the result is written.
+                // SAFETY: both handles are alive, and the driver writes the result to a local
+                // variable.
                 unsafe { sys::cuEventElapsedTime(&raw mut milliseconds, *start, *end) }
                     .check(OP)?;
                 Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
@@ -182,7 +185,7 @@ impl Event {
         }
     }
 
-    /// Returns the driver's handle for other libraries; null on the CPU.
+    /// Returns the raw handle for use with other libraries. Returns null on the CPU.
     #[must_use]
     pub fn as_raw(&self) -> sys::CUevent {
         match self.point {
@@ -191,7 +194,7 @@ impl Event {
         }
     }
 
-    /// Returns the place of the device that the event belongs to.
+    /// Returns the [`Place`] of the event's device.
     #[must_use]
     pub fn place(&self) -> Place {
         self.device.place()
@@ -203,8 +206,8 @@ impl Event {
         self.same_device(OP, stream)?;
         match &self.point {
             Point::Cpu(_) => Ok(()),
-            // A wait in the stream, even for work that is done, keeps the next kernel from being
-            // launched early.
+            // No wait is submitted for an event that has completed: any wait in the stream prevents
+            // the next kernel from starting before the preceding one has ended.
             Point::Cuda(event, passed) => match passed.is_known() {
                 Ok(()) => Ok(()),
                 Err(recorded) => self.enter(OP, || {
@@ -213,7 +216,8 @@ impl Event {
                         passed.set(recorded);
                         return Ok(());
                     }
-                    // SAFETY: both handles are alive; the driver keeps all it needs of the event.
+                    // SAFETY: both handles are alive. The driver captures the event's state, so the
+                    // event may be dropped before the stream reaches the wait.
                     unsafe { sys::cuStreamWaitEvent(stream.as_raw(), *event, 0) }.check(OP)
                 }),
             },
@@ -248,7 +252,7 @@ impl Event {
 /// The handle must be alive, and its context current.
 #[track_caller]
 unsafe fn is_passed(event: sys::CUevent, operation: &'static str) -> Result<bool, DeviceError> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     match unsafe { sys::cuEventQuery(event) } {
         CUresult::CUDA_ERROR_NOT_READY => Ok(false),
         result => result.check(operation).map(|()| true),
@@ -258,7 +262,8 @@ unsafe fn is_passed(event: sys::CUevent, operation: &'static str) -> Result<bool
 impl Drop for Event {
     fn drop(&mut self) {
         if let (Point::Cuda(event, _), Kind::Cuda(cuda)) = (&self.point, self.device.kind()) {
-            // SAFETY: created here and destroyed once; the driver lets pending waits finish.
+            // SAFETY: the handle is alive and is destroyed only once; the driver lets pending waits
+            // finish.
             cuda.release(self.counted.as_mut(), || unsafe { sys::cuEventDestroy_v2(*event) });
         }
     }

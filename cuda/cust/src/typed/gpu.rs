@@ -1,4 +1,4 @@
-//! The typed interface's calls to NVIDIA's driver about a GPU and its context.
+//! Wrappers of the driver functions that query a GPU and retain its context.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -13,7 +13,7 @@ pub(super) struct Gpu(sys::CUdevice);
 impl Gpu {
     pub(super) fn count() -> DriverResult<u32> {
         let mut count = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { sys::cuDeviceGetCount(&raw mut count) }.to_result()?;
         Ok(count.unsigned_abs())
     }
@@ -21,7 +21,7 @@ impl Gpu {
     pub(super) fn get(ordinal: u32) -> DriverResult<Self> {
         let mut device = 0;
         let ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { sys::cuDeviceGet(&raw mut device, ordinal) }.to_result()?;
         Ok(Self(device))
     }
@@ -29,7 +29,7 @@ impl Gpu {
     /// Returns the GPU of the context that is current on this thread, and its ordinal.
     pub(super) fn current() -> DriverResult<(u32, Self)> {
         let mut device = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { sys::cuCtxGetDevice(&raw mut device) }.to_result()?;
         for ordinal in 0..Self::count()? {
             if Self::get(ordinal)?.0 == device {
@@ -50,37 +50,37 @@ impl Gpu {
 
     pub(super) fn memory(self) -> DriverResult<usize> {
         let mut bytes = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { sys::cuDeviceTotalMem_v2(&raw mut bytes, self.0) }.to_result()?;
         Ok(bytes)
     }
 
     pub(super) fn attribute(self, which: sys::CUdevice_attribute) -> DriverResult<u32> {
         let mut value = 0;
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { sys::cuDeviceGetAttribute(&raw mut value, which, self.0) }.to_result()?;
         Ok(value as u32)
     }
 }
 
-/// A GPU context: the primary one, which this keeps alive, or one owned by other code. It is not
-/// made current on any thread.
+/// A GPU context: either the primary context, which this value keeps alive, or a context owned by
+/// other code. Creating this value does not make the context current.
 pub(super) struct Context {
     raw: sys::CUcontext,
-    /// The GPU whose primary context drop releases.
+    /// The GPU whose primary context is released on drop; `None` for a context owned by other code.
     retained: Option<Gpu>,
 }
 
-// SAFETY: a context handle may be used from any thread; the driver locks.
+// SAFETY: a context handle may be used from any thread; driver calls are thread-safe.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Context {}
 
 impl Context {
     /// Retains the primary context. The first call in the process creates it.
     pub(super) fn retain(gpu: Gpu) -> DriverResult<Self> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the result is written.
+        // SAFETY: the driver writes the result to a local variable.
         unsafe { sys::cuDevicePrimaryCtxRetain(&raw mut raw, gpu.0) }.to_result()?;
         Ok(Self { raw, retained: Some(gpu) })
     }
@@ -101,7 +101,7 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         let Some(gpu) = self.retained else { return };
-        // SAFETY: retained once, so released once.
+        // SAFETY: the context was retained once and is released only once.
         let release = || unsafe { sys::cuDevicePrimaryCtxRelease_v2(gpu.0) }.to_result();
         // A failure may be temporary, so retry once. Drop cannot report a persistent failure.
         let _ = release().or_else(|_| release());

@@ -29,7 +29,8 @@ impl<T: Pod> Image<T> {
     /// space, or the driver's error.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
-        // The pitch of a row over 2⁶⁴ bytes does not exist; `with_pitch` rejects it.
+        // A row whose rounded size exceeds 64 bits gets the pitch `u64::MAX`, which `with_pitch`
+        // rejects.
         let row = u64::from(width).saturating_mul(size_of::<T>() as u64);
         let pitch = row.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
         Self::with_pitch(device, width, height, pitch)
@@ -48,11 +49,16 @@ impl<T: Pod> Image<T> {
         pitch: u64,
     ) -> Result<Self, DeviceError> {
         let row = u64::from(width).saturating_mul(size_of::<T>() as u64);
-        const { assert!(align_of::<T>() <= ALIGN, "images are aligned to 256 bytes") };
+        const { assert!(align_of::<T>() <= ALIGN, "the alignment must be at most 256 bytes") };
         let fits = width > 0 && pitch >= row && pitch.is_multiple_of(align_of::<T>() as u64);
         let bytes = pitch.checked_mul(height.into()).and_then(|bytes| usize::try_from(bytes).ok());
         let (Some(bytes), Ok(pitch), true) = (bytes, u32::try_from(pitch), fits) else {
-            let size = format!("{width}×{height} elements with {pitch} bytes a row");
+            let size = format!(
+                "{width}×{height} elements with a pitch of {pitch} bytes; the image must not be \
+                 empty or exceed the address space, and the pitch must be at least {row}, a \
+                 multiple of {} and below 4 GiB",
+                align_of::<T>()
+            );
             return Err(DeviceError::new("allocating an image", ErrorKind::ImpossibleSize(size)));
         };
         let memory = Memory::zeroed(device, bytes)?;
@@ -110,7 +116,7 @@ impl<T: Pod> Image<T> {
     #[must_use]
     pub fn view(&self) -> DeviceView<'_, T> {
         // SAFETY: the memory holds these rows and lives as long as the borrow; dropping it waits
-        // for launches. While a launch reads, streams order the writers on the same device.
+        // for launches. Streams order writers on the same device after a launch that reads.
         unsafe {
             let data = self.memory.pointer();
             DeviceView::new(self.memory.place(), data, self.width, self.height, self.pitch)
@@ -128,8 +134,8 @@ impl<T: Pod> Image<T> {
     }
 
     /// Copies `elements` into the image, row after row without padding, and waits for the copy. The
-    /// wait is needed because the elements may lie in page-locked memory, which a copy reads long
-    /// after it was submitted.
+    /// wait is needed because a copy from page-locked memory still reads the elements after the
+    /// driver call has returned.
     ///
     /// # Errors
     /// Returns an error if there are not `width · height` elements or the stream belongs to another
@@ -175,7 +181,7 @@ impl<T: Pod> Image<T> {
         }
     }
 
-    /// Submits the copy of [`download_to`](Self::download_to) without waiting.
+    /// Submits the same copy as [`download_to`](Self::download_to) without waiting.
     ///
     /// # Safety
     /// The caller must keep `elements` alive and otherwise unused until the copy is done.
@@ -191,7 +197,8 @@ impl<T: Pod> Image<T> {
         self.check_len("downloading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
-        // SAFETY: both sides hold `rows` rows of `tight` bytes; the caller guarantees the rest.
+        // SAFETY: both sides hold `rows` rows of `tight` bytes. The caller upholds the rest of this
+        // function's safety contract.
         unsafe { stream.copy_rows(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows) }
     }
 
@@ -227,13 +234,13 @@ impl<T: Pod> Image<T> {
         stream: &Stream,
         mut elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        // SAFETY: the host memory lives, and nothing else touches it, until the copy is done: `PinnedCopy`
-        // keeps it, and freeing it waits for the device.
+        // SAFETY: the host memory lives, and nothing else touches it, until the copy is done:
+        // `PinnedCopy` keeps it, and freeing it waits for the device.
         unsafe { self.submit_download(stream, &mut elements) }?;
         PinnedCopy::submitted(stream, elements)
     }
 
-    /// Submits a copy of another image of the same size without waiting.
+    /// Submits a copy of `image`, which must have the same size, into this image without waiting.
     ///
     /// # Errors
     /// Returns an error if the sizes or devices differ, or the driver's error.
@@ -251,13 +258,13 @@ impl<T: Pod> Image<T> {
         unsafe { stream.copy_rows(image.rows(), self.rows_mut(), row, rows) }
     }
 
-    /// Returns the rows for a copy to read.
+    /// Returns the image's rows as the source of a copy.
     #[must_use]
     pub fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.pitch as usize }
     }
 
-    /// Returns the rows for a copy to write.
+    /// Returns the image's rows as the destination of a copy.
     #[must_use]
     pub fn rows_mut(&mut self) -> RowsMut<'_> {
         RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize }

@@ -1,4 +1,4 @@
-//! Untyped device memory: one allocation and its release.
+//! Untyped device memory: an owned allocation of bytes.
 
 use std::alloc::{self, Layout};
 use std::mem::ManuallyDrop;
@@ -11,16 +11,18 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::{Device, Kind};
 
-/// The alignment of every allocation and of every row of an image. Textures need it, and it is a
-/// multiple of the 128-byte cache line.
+/// The alignment of every allocation and of every row of an image. Textures need this alignment,
+/// and it is a multiple of the 128-byte cache line.
 pub(super) const ALIGN: usize = 256;
 
 /// Returns the layout of `bytes`, rounded up to [`ALIGN`].
 fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
     let rounded = bytes.checked_next_multiple_of(ALIGN).filter(|&bytes| bytes > 0);
-    rounded
-        .and_then(|rounded| Layout::from_size_align(rounded, ALIGN).ok())
-        .ok_or_else(|| ErrorKind::ImpossibleSize(format!("{bytes} bytes")))
+    rounded.and_then(|rounded| Layout::from_size_align(rounded, ALIGN).ok()).ok_or_else(|| {
+        let size =
+            format!("{bytes} bytes; the size must be at least 1 byte and fit the address space");
+        ErrorKind::ImpossibleSize(size)
+    })
 }
 
 /// An allocation of bytes on a device, initially zero.
@@ -31,10 +33,10 @@ pub struct Memory {
     counted: Option<Token>,
 }
 
-// SAFETY: plain bytes, accessed through `&self` or `&mut self` like other memory; on a GPU the
-// address is a number.
+// SAFETY: the type owns plain bytes, which are accessed through `&self` or `&mut self` like other
+// memory. On a GPU the host only stores the address and never dereferences it.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -54,10 +56,10 @@ impl Memory {
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut address = 0;
-                // SAFETY: the address is written.
+                // SAFETY: the driver writes the address to a local variable.
                 unsafe { sys::cuMemAlloc_v2(&raw mut address, layout.size()) }.check(OP)?;
                 let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
-                // From here on drop frees the memory if a call fails.
+                // From here on, `Memory::drop` frees the allocation if a call fails.
                 let memory = Self { address, layout, device: device.clone(), counted };
                 // SAFETY: the memory was just allocated. The null stream does not order other
                 // streams after the memset, so the next call waits for it.
@@ -73,8 +75,9 @@ impl Memory {
     /// Takes ownership of an allocation of `bytes`.
     ///
     /// # Safety
-    /// The allocation must come from [`into_raw`](Self::into_raw) of memory of this device with as
-    /// many bytes, or on a GPU from `cuMemAlloc` in the device's context. Nothing else may free it.
+    /// The allocation must come from [`into_raw`](Self::into_raw) of a `Memory` of this device with
+    /// the same number of bytes, or on a GPU from `cuMemAlloc` in the device's context. Nothing
+    /// else may free it.
     #[track_caller]
     pub(super) unsafe fn from_raw(
         device: &Device,
@@ -89,7 +92,7 @@ impl Memory {
         Ok(Self { address, layout, device: device.clone(), counted })
     }
 
-    /// Releases ownership of the allocation; the caller frees it.
+    /// Releases ownership of the allocation, which the caller must free.
     pub(super) fn into_raw(self) -> u64 {
         let mut memory = ManuallyDrop::new(self);
         drop(memory.counted.take());
@@ -106,7 +109,8 @@ impl Memory {
         self.device.place()
     }
 
-    /// Returns the address in the device's address space; on the CPU an exposed pointer.
+    /// Returns the address on the device. On the CPU it is that of a pointer with exposed
+    /// provenance.
     pub(super) fn address(&self) -> u64 {
         self.address
     }
@@ -120,10 +124,11 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         match self.device.kind() {
-            // SAFETY: allocated with this layout.
+            // SAFETY: the memory was allocated with this layout.
             Kind::Cpu { .. } => unsafe { alloc::dealloc(self.pointer(), self.layout) },
             Kind::Cuda(cuda) => cuda.release(self.counted.as_mut(), || {
-                // SAFETY: allocated in this context; the driver waits for work that uses it.
+                // SAFETY: the memory was allocated in this context, and the driver waits for work
+                // that uses it.
                 unsafe { sys::cuMemFree_v2(self.address) }
             }),
         }

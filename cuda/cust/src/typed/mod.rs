@@ -2,13 +2,13 @@
 //!
 //! A [`Device`] creates [`Stream`]s, which run copies and kernel launches in order, and memory:
 //! [`Buffer`], [`Image`], [`Array`] and page-locked [`Pinned`]. Both kinds of device have the same
-//! interface. On the CPU, work is done when it is submitted.
+//! interface. On the CPU, each operation is done when the call that submits it returns.
 //!
-//! The NVIDIA driver is loaded at run time. Without a driver everything here still links and runs;
-//! opening a GPU returns an error that says so.
+//! The NVIDIA driver is loaded at run time. A program that uses this module also starts without a
+//! driver; opening a GPU then returns [`ErrorKind::NoDriver`].
 //!
-//! Not here: managed memory, peer access and graphs. [`crate::memory`] and [`crate::graph`] have
-//! them, under rust-cuda's names.
+//! This module has no managed memory and no graphs; use [`crate::memory`] and [`crate::graph`],
+//! which have rust-cuda's names. Peer access between GPUs is not supported.
 
 mod buffer;
 mod context;
@@ -61,7 +61,7 @@ pub use cuda_std::launch::{LaunchConfig, Place};
 #[derive(Clone)]
 pub struct Device(Arc<Kind>);
 
-/// The kind of a device, with its state.
+/// The kind of a device, and the state of a device of that kind.
 pub(crate) enum Kind {
     Cpu { constants: Mutex<Arc<ConstantBank>> },
     Cuda(CudaDevice),
@@ -124,18 +124,18 @@ impl Device {
     ///
     /// # Safety
     /// - The context must outlive the device, its clones, and all their memory, streams and events.
-    /// - The caller must not combine them with objects of another context of the same GPU.
+    /// - The caller must not combine any of these with objects of another context of the same GPU.
     ///
     /// # Errors
     /// Returns the errors of [`cuda`](Self::cuda), or an error if the context is not alive.
     #[track_caller]
     pub unsafe fn from_context(context: sys::CUcontext) -> Result<Self, DeviceError> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         let device = unsafe { CudaDevice::from_context(context, &REGISTERED) }?;
         Ok(Self(Arc::new(Kind::Cuda(device))))
     }
 
-    /// Returns the driver's handle of the context for other libraries; null on the CPU.
+    /// Returns the raw context handle for use with other libraries. Returns null on the CPU.
     #[must_use]
     pub fn as_context(&self) -> sys::CUcontext {
         match self.kind() {
@@ -167,7 +167,7 @@ impl Device {
         CudaInfo::all()
     }
 
-    /// Returns the place of this device's memory.
+    /// Returns the [`Place`] of this device's memory.
     #[must_use]
     pub fn place(&self) -> Place {
         match self.kind() {
@@ -194,7 +194,8 @@ impl Device {
     /// Checks that the device can still be used.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Lost`] with the fatal error that ended the device, permanently.
+    /// Returns [`ErrorKind::Lost`], which contains the fatal error, if one has occurred. The device
+    /// then stays lost until the process restarts.
     #[track_caller]
     pub fn health(&self) -> Result<(), DeviceError> {
         match self.kind() {
@@ -212,9 +213,9 @@ impl Device {
         Stream::new(self, Priority::Default)
     }
 
-    /// Sets the first `values.len()` elements of an array in constant memory. Waits for all work on
-    /// the device, which may be reading the array. A launch that another thread submits meanwhile
-    /// may see the old or the new values.
+    /// Sets the first `values.len()` elements of an array in constant memory. Waits first for all
+    /// work on the device, because a running kernel may be reading the array. A launch that another
+    /// thread submits meanwhile may see the old or the new values.
     ///
     /// # Errors
     /// Returns an error if there are more values than elements or the loaded kernels have no such

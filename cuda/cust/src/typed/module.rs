@@ -12,24 +12,24 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::gpu::Context;
 
-/// The size of the PTX compiler's error log in bytes.
+/// The size in bytes of the buffer for the PTX compiler's error log.
 const LOG_BYTES: usize = 8 << 10;
 
 /// A loaded module. Its context outlives it and is current whenever the module is used.
 pub(super) struct Module {
-    /// The package of its kernels.
+    /// The package of the module's kernels.
     package: &'static str,
     raw: sys::CUmodule,
     context: sys::CUcontext,
-    /// Whether its kernels wait for the preceding kernel themselves. `cuda_builder` compiles them
-    /// so from Hopper on.
+    /// Whether the kernels contain `griddepcontrol.wait`, which waits for the preceding kernel in
+    /// the stream. `cuda_builder` adds it for Hopper and later architectures.
     waits: bool,
     counted: Token,
 }
 
 // SAFETY: any thread whose context is current may use handles of a module and its functions.
 unsafe impl Send for Module {}
-// SAFETY: as above; the driver locks.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Module {}
 
 impl Module {
@@ -49,8 +49,8 @@ impl Module {
         let mut values =
             [log.as_mut_ptr().cast(), ptr::without_provenance_mut::<c_void>(LOG_BYTES)];
         let mut raw = ptr::null_mut();
-        // SAFETY: the text ends with a zero; there are two options and two values, and the log has
-        // the size that they state.
+        // SAFETY: the text is zero-terminated; there are as many values as options, and the log
+        // buffer has the stated size.
         let result = unsafe {
             sys::cuModuleLoadDataEx(
                 &raw mut raw,
@@ -78,7 +78,8 @@ impl Module {
     fn function(&self, name: &str) -> Result<Option<sys::CUfunction>, DeviceError> {
         let c_name = c_string(name);
         let mut function = ptr::null_mut();
-        // SAFETY: the module is alive, the name ends with a zero, the result is written.
+        // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
+        // result to a local variable.
         match unsafe { sys::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) } {
             sys::CUresult::CUDA_ERROR_NOT_FOUND => Ok(None),
             result => result.check("looking up a kernel").map(|()| Some(function)),
@@ -106,17 +107,17 @@ impl Module {
 #[derive(Clone, Copy)]
 pub(super) struct Function {
     pub(super) raw: sys::CUfunction,
-    /// Whether it may be launched before the preceding kernel has ended, because it waits for that
-    /// kernel itself.
+    /// Whether the kernel may start before the preceding kernel in the stream has ended, because it
+    /// waits for that kernel itself.
     pub(super) waits: bool,
 }
 
 // SAFETY: any thread whose context is current may use the handle of a function.
 unsafe impl Send for Function {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Function {}
 
-/// The modules of one device, and the kernels that launches have already looked up in them.
+/// The modules of one device, and a cache of the kernels that launches have looked up.
 ///
 /// Modules are only added, so a cached function stays valid.
 #[derive(Default)]
@@ -177,7 +178,8 @@ impl Modules {
             .check("looking up a constant")
     }
 
-    /// Returns the first result of `look`, trying the package's own modules before the others.
+    /// Calls `look` on one module after another and returns the first result. The modules of
+    /// `package` come first.
     #[track_caller]
     fn find<T>(
         &self,
@@ -199,14 +201,14 @@ impl Modules {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: loaded here and unloaded once.
+        // SAFETY: the module was loaded here and is unloaded only once.
         if insist_in(self.context, || unsafe { sys::cuModuleUnload(self.raw) }).is_err() {
             self.counted.keep();
         }
     }
 }
 
-/// Returns the text up to its first zero byte. Neither PTX nor names contain one.
+/// Converts to a C string, cut off at the first zero byte. PTX and names contain no zero byte.
 fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()

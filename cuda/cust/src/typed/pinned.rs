@@ -1,4 +1,4 @@
-//! Page-locked host memory, which a GPU copies without the driver's staging buffer.
+//! Page-locked host memory. A copy between it and a GPU needs no staging buffer of the driver.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -27,9 +27,9 @@ enum Storage {
     Locked { data: *mut u8, device: Device, counted: Token },
 }
 
-// SAFETY: owned plain memory.
+// SAFETY: the buffer owns plain memory.
 unsafe impl<T: Pod> Send for Pinned<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Pod> Sync for Pinned<T> {}
 
 impl<T: Pod> Pinned<T> {
@@ -45,7 +45,11 @@ impl<T: Pod> Pinned<T> {
         let bytes = len
             .checked_mul(size_of::<T>())
             .filter(|&bytes| bytes > 0 && bytes <= isize::MAX as usize)
-            .ok_or_else(|| ErrorKind::ImpossibleSize(format!("{len} elements")))
+            .ok_or_else(|| {
+                ErrorKind::ImpossibleSize(format!(
+                    "{len} elements; the size must be at least 1 byte and fit the address space"
+                ))
+            })
             .check(OP)?;
         let storage = match device.kind() {
             Kind::Cpu { .. } => {
@@ -59,7 +63,8 @@ impl<T: Pod> Pinned<T> {
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut data = ptr::null_mut();
-                // SAFETY: the driver writes the address; the zeroed memory was just allocated.
+                // SAFETY: the driver writes the address to `data`. The bytes set to zero were just
+                // allocated.
                 unsafe {
                     sys::cuMemHostAlloc(&raw mut data, bytes, 0).check(OP)?;
                     ptr::write_bytes(data.cast::<u8>(), 0, bytes);
@@ -80,7 +85,8 @@ impl<T: Pod> Deref for Pinned<T> {
             Storage::Plain(words) => words.as_ptr().cast(),
             Storage::Locked { data, .. } => data.cast_const(),
         };
-        // SAFETY: `len` elements were allocated, zeroed, and aligned to at least 16.
+        // SAFETY: `new` allocated `len` elements, set them to zero and aligned them to at least 16
+        // bytes.
         unsafe { slice::from_raw_parts(data.cast(), self.len) }
     }
 }

@@ -1,24 +1,24 @@
 //! Asynchronous copies from and to page-locked memory.
 //!
-//! A copy owns its host memory until it is done, so no borrow has to outlive the call. A forgotten
-//! copy leaks its memory instead of freeing it too early.
+//! A copy owns its host memory until it is done, so no borrow has to outlive the call. A copy that
+//! is passed to `mem::forget` leaks its memory, so the memory is never freed too early.
 
 use super::{DeviceError, Event, Pinned, Stream};
 
 /// A copy submitted to a stream, together with its page-locked memory.
 ///
-/// Dropping it waits for the device and frees the memory.
+/// Dropping this value waits for the device and frees the memory.
 #[derive(Debug)]
-#[must_use = "dropping a copy waits for it; `wait` gives its memory back"]
+#[must_use = "dropping a copy waits for it; `wait` returns its memory"]
 pub struct PinnedCopy<T> {
     memory: Pinned<T>,
     done: Event,
 }
 
 impl<T> PinnedCopy<T> {
-    /// Marks the end of the most recently submitted copy.
+    /// Records an event after the copy that was just submitted to `stream`, and takes its memory.
     ///
-    /// If that fails, waits for the device and frees the memory.
+    /// If the event cannot be recorded, waits for the device and frees the memory.
     #[track_caller]
     pub(super) fn submitted(stream: &Stream, memory: Pinned<T>) -> Result<Self, DeviceError> {
         let done = Event::for_order(stream.device())?;

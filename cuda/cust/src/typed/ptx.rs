@@ -18,19 +18,19 @@ pub struct KernelModule {
 /// PTX text for one architecture.
 #[derive(Clone, Copy, Debug)]
 pub struct PtxImage {
-    /// The oldest architecture that it runs on.
+    /// The oldest architecture that the PTX runs on.
     pub arch: Arch,
-    /// The PTX itself.
+    /// The PTX.
     pub text: PtxText,
 }
 
 /// The text of a [`PtxImage`].
 #[derive(Clone, Copy, Debug)]
 pub enum PtxText {
-    /// Embedded in full.
+    /// The whole text, embedded in the program.
     Static(&'static str),
-    /// Derived from another image when a GPU needs it, so that the program stores the common part
-    /// once.
+    /// A function that derives the text from another image when a GPU needs it. The program then
+    /// stores the part common to both images only once.
     Made(fn() -> String),
 }
 
@@ -92,12 +92,13 @@ impl KernelModule {
 #[linkme::distributed_slice]
 pub static REGISTERED: [KernelModule];
 
-/// Registers the compiled kernels of one kernel crate with every GPU that the program opens.
+/// Registers the compiled kernels of one kernel crate. Every GPU that the program opens loads them.
 ///
-/// `cuda_builder` writes a file that calls it; include that file once in the program:
-/// `include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`. To call it directly, write `cust::kernels!
-/// { package: "my-kernels", images: [(8, 7, include_str!("kernels.sm_87.ptx"))] }`, with the
-/// compute capability before each PTX, or pass a constant or static `&[PtxImage]` as `images`.
+/// `cuda_builder` writes a file that calls this macro. Include the file once in the program:
+/// `include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`. To call the macro directly, write
+/// `cust::kernels! { package: "my-kernels", images: [(8, 7, include_str!("kernels.sm_87.ptx"))] }`,
+/// with the compute capability before each PTX, or pass a constant or static `&[PtxImage]` as
+/// `images`.
 #[macro_export]
 macro_rules! kernels {
     (

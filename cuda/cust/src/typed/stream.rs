@@ -21,52 +21,56 @@ pub enum Priority {
     High,
 }
 
-/// A queue of work on one device. On the CPU, work is done when it is submitted.
+/// A queue of work on one device. On the CPU, an operation is done when the call that submits it
+/// returns.
 ///
-/// Two streams of a GPU run concurrently; [`Event`]s order them. If both access the same memory
-/// without such an order and one writes it, the contents are unspecified, but nothing else goes
-/// wrong.
+/// The work of two streams of a GPU can run concurrently; [`Event`]s order it. If two streams
+/// access the same memory without such an order and at least one writes, the contents of that
+/// memory are unspecified. Nothing else is affected.
 pub struct Stream {
     /// The driver's handle; null on the CPU.
     raw: sys::CUstream,
     device: Device,
-    /// The leak counter. `None` on the CPU and for a stream that another library destroys.
+    /// The stream's entry in the leak counters. `None` on the CPU and for a stream that another
+    /// library destroys.
     counted: Option<Token>,
 }
 
 // SAFETY: any thread whose context is current may use a stream handle, and every operation makes
-// the context current; the driver locks.
+// the context current; driver calls are thread-safe.
 unsafe impl Send for Stream {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Stream {}
 
-/// A kernel value shared by the threads of its launch, which run on several cores.
+/// A reference to a kernel value that all threads of a CPU launch share. They run on several cores.
 struct EveryThread<'a, K>(&'a K);
 
 impl<K: Kernel> EveryThread<'_, K> {
+    /// Runs one thread of the kernel.
+    ///
     /// # Safety
-    /// The requirements of [`Kernel::thread`].
+    /// The caller must meet the requirements of [`Kernel::thread`].
     #[inline]
     unsafe fn thread(&self) {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { self.0.thread() }
     }
 }
 
-// SAFETY: by its contract, threads only copy arguments out of the kernel. The kernel itself decides
-// which memory each thread may touch, on the CPU as on a GPU.
+// SAFETY: the contract of `Kernel` says that threads only copy arguments out of the kernel value.
+// Which memory a thread accesses through them is up to the kernel, on the CPU as on a GPU.
 unsafe impl<K> Sync for EveryThread<'_, K> {}
 
 /// Rows that a copy reads, `pitch` bytes apart.
 pub enum Rows<'a> {
-    /// In host memory.
+    /// Rows in host memory.
     Host {
         /// The memory of all rows.
         bytes: &'a [u8],
         /// The number of bytes from one row to the next.
         pitch: usize,
     },
-    /// In device memory, starting at its first byte.
+    /// Rows in device memory. The first row starts at the first byte of the allocation.
     Device {
         /// The allocation.
         memory: &'a Memory,
@@ -77,23 +81,23 @@ pub enum Rows<'a> {
 
 /// Rows that a copy writes, `pitch` bytes apart.
 pub enum RowsMut<'a> {
-    /// In host memory.
+    /// Rows in host memory.
     Host {
         /// The memory of all rows.
         bytes: &'a mut [u8],
         /// The number of bytes from one row to the next.
         pitch: usize,
     },
-    /// In device memory, starting at its first byte.
+    /// Rows in device memory. The first row starts at the first byte of the allocation.
     Device {
         /// The allocation.
         memory: &'a Memory,
         /// The number of bytes from one row to the next.
         pitch: usize,
     },
-    /// In a CUDA array.
+    /// Rows of a CUDA array.
     Array {
-        /// Its handle.
+        /// The handle of the array.
         array: sys::CUarray,
         /// The device that holds the array.
         place: Place,
@@ -112,7 +116,7 @@ impl Stream {
             Kind::Cpu { .. } => (ptr::null_mut(), None),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let (mut least, mut greatest) = (0, 0);
-                // SAFETY: the results are written.
+                // SAFETY: the driver writes the results to local variables.
                 unsafe { sys::cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) }
                     .check(OP)?;
                 let priority = match priority {
@@ -120,7 +124,7 @@ impl Stream {
                     Priority::High => greatest,
                 };
                 let (mut raw, flags) = (ptr::null_mut(), sys::CU_STREAM_NON_BLOCKING);
-                // SAFETY: the handle is written.
+                // SAFETY: the driver writes the handle to a local variable.
                 unsafe { sys::cuStreamCreateWithPriority(&raw mut raw, flags, priority) }
                     .check(OP)?;
                 Ok((raw, Some(Token::new(counters::Kind::Streams, 1))))
@@ -129,10 +133,10 @@ impl Stream {
         Ok(Self { raw, device: device.clone(), counted })
     }
 
-    /// Uses a stream that another library created and destroys. The CPU ignores the handle.
+    /// Wraps a stream that another library created and will destroy. The CPU ignores the handle.
     ///
     /// # Safety
-    /// The stream must belong to the device's context and outlive the result.
+    /// The stream must belong to the device's context and outlive the returned value.
     #[must_use]
     pub unsafe fn from_raw(device: &Device, raw: sys::CUstream) -> Self {
         let raw = match device.kind() {
@@ -183,7 +187,8 @@ impl Stream {
         LaunchError::check_places(kernel, self.device.place()).check(OP)?;
         match self.device.kind() {
             Kind::Cuda(cuda) => cuda.enter(OP, || {
-                // SAFETY: the shape and places are checked; the caller guarantees the rest.
+                // SAFETY: `config` and the places of the arguments were checked above. The caller
+                // upholds the rest of this function's safety contract.
                 unsafe { cuda.launch(self.raw, config, kernel) }
             }),
             Kind::Cpu { constants } => {
@@ -197,7 +202,8 @@ impl Stream {
                     check_races: cfg!(debug_assertions),
                 };
                 let kernel = EveryThread(kernel);
-                // SAFETY: all memory is host memory, as checked; the caller guarantees the rest.
+                // SAFETY: `check_places` ensures that all memory is host memory. The caller upholds
+                // the rest of this function's safety contract.
                 cpu::launch(&launch, &|| unsafe { kernel.thread() }).map_err(Box::new).check(OP)
             }
         }
@@ -247,17 +253,17 @@ impl Stream {
         event.make_wait(self)
     }
 
-    /// Returns the driver's handle for other libraries; null on the CPU.
+    /// Returns the raw handle for use with other libraries. Returns null on the CPU.
     #[must_use]
     pub fn as_raw(&self) -> sys::CUstream {
         self.raw
     }
 
-    /// Copies `rows` rows of `width` bytes and waits for the copy. It waits even if the device is
-    /// lost meanwhile, because the host memory is only borrowed.
+    /// Copies `rows` rows of `width` bytes and waits for the copy. The wait is retried even if the
+    /// device is lost meanwhile, because the borrow of host memory ends when this function returns.
     ///
     /// # Safety
-    /// Both sides must hold that many rows at their pitch.
+    /// Both sides must contain `rows` rows of `width` bytes at their pitch.
     ///
     /// # Errors
     /// Returns an error if memory belongs to another device, or the driver's error, which may come
@@ -271,7 +277,8 @@ impl Stream {
         rows: usize,
     ) -> Result<(), DeviceError> {
         const OP: &str = "waiting for a copy";
-        // SAFETY: the caller guarantees it; the wait below covers the rest.
+        // SAFETY: the caller guarantees that both sides hold the rows. The wait below ends before
+        // the borrows of host memory do.
         unsafe { self.copy_rows(from, to, width, rows) }?;
         if let Kind::Cuda(cuda) = self.device.kind() {
             // SAFETY: the handle is alive.
@@ -285,7 +292,7 @@ impl Stream {
     /// Submits a copy of `rows` rows of `width` bytes without waiting.
     ///
     /// # Safety
-    /// - Both sides must hold that many rows at their pitch.
+    /// - Both sides must contain `rows` rows of `width` bytes at their pitch.
     /// - The caller must keep host memory alive, and the source unchanged, until the stream has
     ///   been waited for.
     ///
@@ -372,19 +379,19 @@ impl Stream {
     }
 }
 
-/// The largest pitch of a copy in bytes on every GPU.
+/// The largest pitch in bytes that every GPU accepts in a copy.
 const MOST_PITCH: usize = i32::MAX as usize;
 
 /// Submits a copy to the driver. A single row that is longer than the largest pitch, such as a
-/// large buffer, uses the calls without a pitch.
+/// large buffer, is copied by the driver functions that take no pitch.
 ///
 /// # Safety
-/// The requirements of [`Stream::copy_rows`]; also, the context must be current.
+/// The caller must meet the requirements of [`Stream::copy_rows`], and the context must be current.
 unsafe fn submit(copy: &sys::CUDA_MEMCPY2D, stream: sys::CUstream) -> sys::CUresult {
     use sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE as DEVICE, CU_MEMORYTYPE_HOST as HOST};
     let bytes = copy.WidthInBytes;
     let is_long = copy.Height == 1 && bytes > MOST_PITCH;
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         match (copy.srcMemoryType, copy.dstMemoryType) {
             (HOST, DEVICE) if is_long => {
@@ -404,7 +411,8 @@ unsafe fn submit(copy: &sys::CUDA_MEMCPY2D, stream: sys::CUstream) -> sys::CUres
 impl Drop for Stream {
     fn drop(&mut self) {
         if let (Kind::Cuda(cuda), Some(counted)) = (self.device.kind(), &mut self.counted) {
-            // SAFETY: created here and destroyed once; the driver lets the stream's work finish.
+            // SAFETY: the handle is alive and is destroyed only once; the driver lets the stream's
+            // work finish.
             cuda.release(Some(counted), || unsafe { sys::cuStreamDestroy_v2(self.raw) });
         }
     }

@@ -1,4 +1,5 @@
-//! Textures: reads through the texture unit of an image or of an array laid out for 2-D locality.
+//! Textures, through which kernels read an image or an array with the texture unit. An array has a
+//! memory layout for 2-D locality.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -13,18 +14,18 @@ use super::error::{Check, DeviceError, ErrorKind};
 use super::stream::{Rows, RowsMut};
 use super::{Device, Image, Kind, Stream};
 
-/// The filter and the out-of-range behaviour of a texture.
+/// The filter of a texture, and the result of reads outside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextureMode {
     /// Point or bilinear filtering.
     pub filter: Filter,
-    /// Clamped to the edge, or zero outside.
+    /// The result of a read outside the texture: the texel at the edge, or zero.
     pub address: Address,
 }
 
-/// The texture object mode that reads of type `V` need.
+/// A type that kernels can read from a texture: [`Vec4`] or [`UVec4`].
 pub trait ReadMode: TextureValue {
-    /// Whether integers are read without conversion to fractions.
+    /// Whether integer texels are read unconverted instead of as fractions of their range.
     #[doc(hidden)]
     const INTEGER: bool;
 }
@@ -37,8 +38,8 @@ impl ReadMode for UVec4 {
     const INTEGER: bool = true;
 }
 
-/// An image in the driver's layout for reads with 2-D locality. Only textures can read it. On the
-/// CPU it is an [`Image`].
+/// An image in the driver's own memory layout, which suits reads with 2-D locality. Kernels can
+/// read it only through a [`Texture`]. On the CPU an array is an [`Image`].
 #[derive(Debug)]
 pub struct Array<T>(Storage<T>);
 
@@ -50,7 +51,7 @@ enum Storage<T> {
 
 // SAFETY: any thread whose context is current may use an array handle.
 unsafe impl<T: Texel> Send for Array<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Texel> Sync for Array<T> {}
 
 impl<T: Texel> Array<T> {
@@ -64,7 +65,7 @@ impl<T: Texel> Array<T> {
         const OP: &str = "creating an array";
         // To the driver, a height of 0 means a one-dimensional array.
         if width == 0 || height == 0 {
-            let size = format!("{width}×{height} elements");
+            let size = format!("{width}×{height} elements; width and height must be at least 1");
             return Err(DeviceError::new(OP, ErrorKind::ImpossibleSize(size)));
         }
         match device.kind() {
@@ -77,7 +78,8 @@ impl<T: Texel> Array<T> {
                     NumChannels: T::format().channels,
                 };
                 let mut array = ptr::null_mut();
-                // SAFETY: the handle is written, the descriptor is complete.
+                // SAFETY: the descriptor is complete, and the driver writes the handle to a local
+                // variable.
                 unsafe { sys::cuArrayCreate_v2(&raw mut array, &raw const descriptor) }
                     .check(OP)?;
                 let counted = Token::new(counters::Kind::Arrays, 1);
@@ -87,7 +89,7 @@ impl<T: Texel> Array<T> {
         }
     }
 
-    /// Fills the array from an image of the same size.
+    /// Submits a copy of `image`, which must have the same size, into the array without waiting.
     ///
     /// # Errors
     /// Returns an error if the sizes or devices differ, or the driver's error.
@@ -112,7 +114,8 @@ impl<T: Texel> Array<T> {
                 RowsMut::Array { array: *array, place: device.place() }
             }
         };
-        // SAFETY: both sides have this size; on the device, the stream orders copies.
+        // SAFETY: both sides have this size, neither is host memory, and the stream orders copies
+        // on the device.
         unsafe { stream.copy_rows(from, to, expected.0 * size_of::<T>(), expected.1) }
     }
 }
@@ -122,20 +125,21 @@ impl<T> Drop for Storage<T> {
         if let Self::Cuda { array, device, counted, .. } = self
             && let Kind::Cuda(cuda) = device.kind()
         {
-            // SAFETY: created here and destroyed once; `release_idle` waits until no copy uses it.
+            // SAFETY: the handle is alive and is destroyed only once; `release_idle` waits until no
+            // copy uses it.
             cuda.release_idle(counted, || unsafe { sys::cuArrayDestroy(*array) });
         }
     }
 }
 
-/// A texture object over an image or an array, for kernels to read as `V`.
+/// A texture object for an image or an array. Kernels read values of type `V` from it.
 #[derive(Debug)]
 pub struct Texture<'a, V> {
     made: Made,
     value: PhantomData<(&'a (), V)>,
 }
 
-/// A texture object. Its owner keeps the memory behind it valid.
+/// A texture object that does not borrow its memory. The owner must keep the memory valid.
 #[derive(Debug)]
 pub(super) struct Made {
     object: Object,
@@ -152,12 +156,13 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Creates a texture that reads an image in place.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnreadableTexture`] for linear filtering of whole integers and for
-    /// integer reads of floats, or the driver's error, such as for a pitch that the device cannot
-    /// read.
+    /// Returns [`ErrorKind::UnreadableTexture`] for linear filtering of integers that are read
+    /// unconverted and for integer reads of floats, or the driver's error, such as for a pitch that
+    /// the device cannot read.
     #[track_caller]
     pub fn of_image<T: Texel>(image: &'a Image<T>, mode: TextureMode) -> Result<Self, DeviceError> {
-        // SAFETY: the image's rows, which the borrow keeps alive; no side of an image is 0.
+        // SAFETY: the borrow keeps the image's rows alive and unwritten, and no side of an image is
+        // 0.
         let made = unsafe { Made::over::<V, T>(image.device(), &image.view(), mode) }?;
         Ok(Self { made, value: PhantomData })
     }
@@ -165,8 +170,8 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Creates a texture that reads an array.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnreadableTexture`] for linear filtering of whole integers and for
-    /// integer reads of floats, or the driver's error.
+    /// Returns [`ErrorKind::UnreadableTexture`] for linear filtering of integers that are read
+    /// unconverted and for integer reads of floats, or the driver's error.
     #[track_caller]
     pub fn of_array<T: Texel>(array: &'a Array<T>, mode: TextureMode) -> Result<Self, DeviceError> {
         let made = match &array.0 {
@@ -181,8 +186,8 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Returns a view that a kernel can read.
     #[must_use]
     pub fn view(&self) -> DeviceTexture<'_, V> {
-        // SAFETY: the object was made for reads of `V`; it and its texels live as long as the
-        // borrow.
+        // SAFETY: the object was created for reads of `V`. The object and its texels live as long
+        // as the borrow.
         unsafe { DeviceTexture::new(self.made.device.place(), self.made.handle()) }
     }
 }
@@ -191,8 +196,8 @@ impl Made {
     /// Creates a texture that reads rows in place.
     ///
     /// # Safety
-    /// The caller must keep the rows alive and unwritten while anything reads through the object,
-    /// and neither side may be 0.
+    /// The caller must keep the rows alive and unwritten while anything reads through the object.
+    /// The width and height must not be 0.
     #[track_caller]
     pub(super) unsafe fn over<V: ReadMode, T: Texel>(
         device: &Device,
@@ -213,14 +218,14 @@ impl Made {
         }
         check_mode::<V, T>(mode)?;
         let (texels, size, format) = (texels.cast(), [width, height], T::format());
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         let texture = unsafe {
             cpu::texture::Texture::new(texels, size, pitch, format, mode.filter, mode.address)
         };
         Ok(Self { object: Object::Cpu(Box::new(texture)), device: device.clone() })
     }
 
-    /// Returns the handle in the form that kernels take.
+    /// Returns the handle as the integer that a kernel takes as an argument.
     pub(super) fn handle(&self) -> u64 {
         match &self.object {
             Object::Cpu(texture) => ptr::from_ref(&**texture).expose_provenance() as u64,
@@ -237,7 +242,7 @@ impl Made {
         const OP: &str = "creating a texture";
         check_mode::<V, T>(mode)?;
         let Kind::Cuda(cuda) = device.kind() else {
-            unreachable!("called for GPUs only");
+            unreachable!("`on_cuda` is called only for a GPU");
         };
         let address = match mode.address {
             Address::Clamp => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_CLAMP,
@@ -275,15 +280,15 @@ impl Drop for Made {
         if let (Object::Cuda { handle, counted }, Kind::Cuda(cuda)) =
             (&mut self.object, self.device.kind())
         {
-            // SAFETY: created here and destroyed once; `release_idle` waits until no launch uses
-            // it.
+            // SAFETY: the handle is alive and is destroyed only once; `release_idle` waits until no
+            // launch uses it.
             cuda.release_idle(counted, || unsafe { sys::cuTexObjectDestroy(*handle) });
         }
     }
 }
 
-/// Checks that the texture unit supports the mode: it filters floats and fractions but not whole
-/// integers, and it cannot read floats as integers.
+/// Checks that the texture unit supports the mode. It can filter floats, and integers read as
+/// fractions, but not integers read unconverted. It cannot read floats as integers.
 #[track_caller]
 fn check_mode<V: ReadMode, T: Texel>(mode: TextureMode) -> Result<(), DeviceError> {
     let readable = !(V::INTEGER && (mode.filter == Filter::Linear || T::CHANNEL == Channel::F32));

@@ -1,8 +1,8 @@
-//! A cache of textures over frames whose memory is used again and again.
+//! A cache of texture objects for frames in recycled memory.
 //!
-//! A texture object is only an address, a size and a pitch, so it stays valid for any contents at
-//! the same place and shape. The cache is therefore not notified when memory is freed. When it is
-//! full, it drops the least recently used object.
+//! On a GPU, a texture object stores only an address, a size, a pitch and a format. It can be used
+//! again for any later memory with the same address and shape, so nothing notifies the cache when
+//! memory is freed. A full cache drops its least recently used object.
 
 use std::collections::VecDeque;
 
@@ -20,10 +20,11 @@ const MOST: usize = 256;
 /// Bilinear filtering, clamped to the edge.
 const MODE: TextureMode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
 
-/// The identity of an object: place, address, size, pitch and format.
+/// The key of a cached object: place, address, size, pitch and format.
 type Key = (Place, usize, (u32, u32), u32, Format);
 
-/// A cache of texture objects, filtered and clamped, that read as [`Vec4`].
+/// A cache of texture objects with bilinear filtering, clamped to the edge. Kernels read them as
+/// [`Vec4`].
 #[derive(Debug, Default)]
 pub struct Textures {
     made: VecDeque<(Key, Made)>,
@@ -33,7 +34,10 @@ impl Textures {
     /// Returns the handle of a texture over the view's rows, or `None` if their alignment does not
     /// allow the device to read them as a texture.
     ///
-    /// The handle is valid until the cache is dropped or has served 256 other textures.
+    /// The handle is valid until the cache is dropped or has returned 256 other handles.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
     #[track_caller]
     pub fn over<T: Texel>(
         &mut self,
@@ -41,15 +45,16 @@ impl Textures {
         view: &DeviceView<'_, T>,
     ) -> Result<Option<u64>, DeviceError> {
         let ((texels, pitch), size) = (view.rows(), view.size());
-        // For rows on another device, the caller's launch with plain loads reports the error.
+        // If the rows are on another device, the caller falls back to plain loads, and its launch
+        // reports the wrong device.
         let elsewhere = view.place() != device.place();
         if elsewhere || !fits(device, texels.addr(), pitch) || size.0 == 0 || size.1 == 0 {
             return Ok(None);
         }
         let key = (device.place(), texels.addr(), size, pitch, T::format());
-        // On the CPU an object is a pointer with the provenance of its rows. A new object has the
-        // provenance of the rows that live now. An earlier object for the same key stays, since the
-        // same launch may use it.
+        // On the CPU an object contains a pointer with the provenance of one allocation, so each
+        // call creates a new object for the rows that are alive now. An earlier object with the
+        // same key stays in the cache, because the same launch may use it.
         let is_gpu = matches!(device.kind(), Kind::Cuda(_));
         let same = |(kept, _): &(Key, Made)| is_gpu && *kept == key;
         let found = self.made.iter().position(same);
@@ -59,8 +64,9 @@ impl Textures {
                 if self.made.len() == MOST {
                     self.made.pop_front();
                 }
-                // SAFETY: the rows live as long as the view, and the code that launches a kernel
-                // with the handle holds the view; neither side is 0.
+                // SAFETY: the rows live as long as the view, and the caller keeps the view until
+                // its launch with the handle is done. The width and height are not 0, as checked
+                // above.
                 unsafe { Made::over::<Vec4, T>(device, view, MODE) }?
             }
         };
@@ -71,10 +77,11 @@ impl Textures {
     }
 }
 
-/// Returns whether the device can read these rows as a texture. The CPU could read any rows, but
-/// accepts only those aligned like an image, so that CPU runs also exercise the fallback to loads.
+/// Returns whether the device can read these rows as a texture. The CPU could read any rows, but it
+/// accepts only rows with the alignment that GPUs require, so that CPU runs also exercise the
+/// fallback to plain loads.
 fn fits(device: &Device, address: usize, pitch: u32) -> bool {
-    /// The pitch alignment that GPUs require, in bytes.
+    /// The usual pitch alignment of GPUs in bytes.
     const PITCH: u32 = 32;
     let (alignment, pitches) = match device.kind() {
         Kind::Cpu { .. } => (ALIGN, PITCH),

@@ -50,7 +50,8 @@ fn a_call_without_a_context_fails() {
     other.join().expect("the other thread");
 }
 
-/// The settings are process-wide, so only this test changes them.
+/// Settings of the context keep the values that a program sets. They are process-wide, so only this
+/// test changes them.
 #[test]
 fn settings_are_read_back() {
     let context = cpu();

@@ -30,7 +30,7 @@ fn a_graph_runs_copies_fills_and_kernels_in_order() {
         GpuBuffer::as_device_ptr(&total)
     ))
     .expect("a kernel");
-    // SAFETY: the arguments match the kernel's parameters. The same applies below.
+    // SAFETY: the arguments match the kernel's parameters.
     let sum = unsafe { graph.add_kernel_node(sum, [fill, copy]) }.expect("a node");
     let out = graph.add_memcpy_dtoh_node(back.as_mut_ptr(), at, 4, [sum]).expect("a node");
     let end = graph.add_empty_node([out]).expect("a node");
@@ -56,7 +56,7 @@ fn a_graph_runs_copies_fills_and_kernels_in_order() {
     outer.add_child_graph_node(&graph, [first]).expect("a node");
     drop(graph);
     let exec = outer.instantiate().expect("an executable graph");
-    // SAFETY: as above.
+    // SAFETY: the module and the memory stay alive.
     unsafe { exec.launch(&stream) }.expect("runs");
     assert_eq!(total.as_host_vec().expect("copied"), [68]);
 
@@ -83,7 +83,7 @@ fn wrong_nodes_are_refused() {
     // SAFETY: the number of arguments is wrong, which the CPU checks.
     assert_eq!(unsafe { graph.add_kernel_node(few, []) }, Err(invalid));
 
-    // A fault ends the launch, and so does a fill outside the memory.
+    // A fill beyond the end of the buffer makes the launch fail.
     let data = DeviceBuffer::<u32>::zeroed(4).expect("memory");
     let at = GpuBuffer::as_device_ptr(&data);
     graph.add_memset_node(at, 1_u32, 5, []).expect("a node");

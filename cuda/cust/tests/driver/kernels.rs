@@ -22,7 +22,7 @@ pub(crate) unsafe fn add(a: &[f32], b: &[f32], sum: *mut f32) {
     }
 }
 
-/// Multiplies by a factor and adds the value behind a pointer.
+/// Multiplies every element by `factor` and adds the value behind `plus`.
 #[kernel]
 pub(crate) unsafe fn scale(factor: f32, plus: *const f32, data: *mut f32, len: usize) {
     let i = thread::index_1d() as usize;
@@ -84,6 +84,6 @@ pub(crate) unsafe fn sample(texture: Texture2d<Vec4>, at: &[Vec2], out: *mut f32
     unsafe { *out.add(i) = texture.read(at[i].x, at[i].y).x };
 }
 
-/// A kernel that no PTX of the tests lists.
+/// A kernel that is linked but that no PTX of the tests lists.
 #[kernel]
 pub(crate) unsafe fn unlisted() {}

@@ -36,7 +36,7 @@ fn a_launch_passes_slices_pointers_and_values() {
     assert_eq!(sum.as_host_vec().expect("copied"), [11.0, 22.0, 33.0]);
 
     let plus = DeviceBox::new(&0.5_f32).expect("memory");
-    // SAFETY: as above.
+    // SAFETY: the kernel stays within `sum`, and `plus` is one element.
     unsafe {
         launch!(module.scale<<<1, 3, 0, stream>>>(
             2.0_f32,
@@ -66,21 +66,21 @@ fn grids_and_blocks_have_three_dimensions() {
         let all = out.as_host_vec().expect("copied");
         assert_eq!(all[..places(size).len()], places(size)[..]);
     };
-    // SAFETY: no shape has more threads than the buffer has elements. The same applies below.
+    // SAFETY: no shape has more threads than the buffer has elements.
     unsafe { launch!(place<<<(2, 3, 4), (2, 2, 2), 0, stream>>>(at)) }.expect("tuples");
     check([4, 6, 8]);
     let (grid, block) = (UVec3::new(1, 2, 3), UVec3::new(2, 1, 1));
-    // SAFETY: as above.
+    // SAFETY: the kernel stays within `sum`, and `plus` is one element.
     unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of three");
     check([2, 2, 3]);
     let (grid, block) = (UVec2::new(3, 2), UVec2::new(1, 2));
-    // SAFETY: as above.
+    // SAFETY: the kernel stays within `sum`, and `plus` is one element.
     unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of two");
     check([3, 4, 1]);
 }
 
 #[test]
-fn dynamic_shared_memory_is_as_large_as_asked() {
+fn dynamic_shared_memory_has_the_requested_size() {
     let _context = cpu();
     let (module, stream) = (module(), stream());
     let data = [0_u32, 1, 2, 3, 4, 5, 6, 7].as_dbuf().expect("memory");
@@ -88,7 +88,7 @@ fn dynamic_shared_memory_is_as_large_as_asked() {
     unsafe { launch!(module.reverse<<<2, 4, 16, stream>>>(data.as_device_ptr())) }
         .expect("the kernel runs");
     assert_eq!(data.as_host_vec().expect("copied"), [3, 2, 1, 0, 7, 6, 5, 4]);
-    // SAFETY: as above; the CPU checks accesses to shared memory.
+    // SAFETY: eight threads for eight elements, and the CPU checks accesses to shared memory.
     let small = unsafe { launch!(module.reverse<<<2, 4, 12, stream>>>(data.as_device_ptr())) };
     assert_eq!(small, Err(CudaError::IllegalAddress));
 }
@@ -125,7 +125,7 @@ fn a_wrong_number_of_arguments_is_refused() {
     // SAFETY: the launch fails before a parameter is read.
     let few = unsafe { launch!(module.sum<<<1, 4, 0, stream>>>(data.as_device_ptr(), data.len())) };
     assert_eq!(few, Err(CudaError::InvalidValue));
-    // SAFETY: as above.
+    // SAFETY: the kernel stays within `sum`, and `plus` is one element.
     let none = unsafe { launch!(module.nothing<<<1, 1, 0, stream>>>()) };
     assert_eq!(none, Err(CudaError::NotFound));
 }
@@ -152,7 +152,7 @@ fn a_fault_says_what_the_kernel_did() {
     assert_eq!(fault.kernel, "beyond");
     assert_eq!(fault.at.thread, [3, 0, 0]);
     assert!(matches!(fault.kind, FaultKind::OutOfBounds { .. }), "{fault}");
-    assert!(fault.to_string().contains("at 4 outside 4"), "{fault}");
+    assert!(fault.to_string().contains("at index 4, but the size is 4"), "{fault}");
     // The device is still usable.
     assert_eq!(run(3), Ok(()));
     assert_eq!(GpuBuffer::len(&out), 8);

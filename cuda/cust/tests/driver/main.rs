@@ -1,4 +1,4 @@
-//! rust-cuda's host API on the CPU. Each test calls it like a program would, with the kernels of
+//! rust-cuda's host API on the CPU. Each test calls the API as a program would, with the kernels of
 //! this test binary.
 //!
 //! On a machine with a GPU these tests also run on the CPU, because their PTX contains names but no
@@ -22,8 +22,8 @@ use cust::module::Module;
 fn cpu() -> Context {
     static CHOOSE: Once = Once::new();
     CHOOSE.call_once(|| {
-        // SAFETY: each test calls this function first, so until now only the standard library,
-        // which locks it, reads the environment.
+        // SAFETY: each test calls this function first. Until then only the standard library reads
+        // the environment, and it locks it.
         unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
     });
     assert_eq!(cust::backend(), cust::Backend::Cpu);

@@ -26,7 +26,7 @@ fn fresh_memory_is_poisoned_or_zero() {
     let zeros = DeviceBuffer::<u32>::zeroed(3).expect("memory");
     assert_eq!(zeros.as_host_vec().expect("copied"), [0; 3]);
     assert_eq!(DeviceBox::<u64>::zeroed().expect("memory").as_host_value(), Ok(0));
-    // SAFETY: as above.
+    // SAFETY: every bit pattern is a valid `u8`.
     let poisoned = unsafe { UnifiedBox::<u8>::uninitialized() }.expect("memory");
     assert_eq!(*poisoned, POISON);
 }
@@ -67,8 +67,8 @@ fn freed_memory_is_refused() {
     let pointer = unsafe { cuda_malloc::<u32>(4) }.expect("memory");
     let mut value = 0_u32;
     let to = (&raw mut value).cast();
-    // SAFETY: the memory is allocated, and the CPU rejects addresses that are not. The same applies
-    // below.
+    // SAFETY: the CPU rejects addresses that are not allocated, and `value` and the array live
+    // during the calls.
     unsafe {
         memcpy_htod(pointer.as_raw(), [7_u32].as_ptr().cast(), 4).expect("copied");
         memcpy_dtoh(to, pointer.as_raw(), 4).expect("copied");
@@ -129,7 +129,7 @@ fn an_index_beyond_the_end_panics() {
 }
 
 #[test]
-#[should_panic(expected = "a device slice of 3 elements is copied from or to 2 elements")]
+#[should_panic(expected = "a device slice of 3 elements cannot be copied from or to 2 elements")]
 fn a_copy_of_another_length_panics() {
     let _context = cpu();
     let mut buffer = [1_u8, 2, 3].as_dbuf().expect("memory");
@@ -150,7 +150,7 @@ fn copies_wait_or_are_submitted() {
 
     let locked = LockedBuffer::from_slice(&[4_u16, 5, 6]).expect("memory");
     let mut back = LockedBuffer::new(&0_u16, 3).expect("memory");
-    // SAFETY: all of them live, and nothing accesses them, until the stream is synchronised.
+    // SAFETY: all buffers live, and nothing accesses them, until the stream is synchronised.
     unsafe {
         first.async_copy_from(&locked, &stream).expect("submitted");
         second.async_copy_from(&first, &stream).expect("submitted");
@@ -159,12 +159,12 @@ fn copies_wait_or_are_submitted() {
     stream.synchronize().expect("done");
     assert_eq!(&*back, [4, 5, 6]);
 
-    // SAFETY: as above.
+    // SAFETY: the array is a constant, which lives as long as the program.
     let made = unsafe { DeviceBuffer::from_slice_async(&[7_u16, 8], &stream) }.expect("memory");
     assert_eq!(made.as_host_vec().expect("copied"), [7, 8]);
-    // SAFETY: as above.
+    // SAFETY: on the CPU, the work is done when the call returns.
     let mut zeros = unsafe { DeviceBuffer::<u16>::zeroed_async(2, &stream) }.expect("memory");
-    // SAFETY: as above.
+    // SAFETY: on the CPU, the work is done when the call returns.
     unsafe { zeros.set_16_async(9, &stream) }.expect("submitted");
     assert_eq!(zeros.as_host_vec().expect("copied"), [9, 9]);
     zeros.drop_async(&stream).expect("submitted");
@@ -267,8 +267,8 @@ fn rows_are_copied_at_their_pitch() {
     assert_eq!(back, [1, 2, 3, 4]);
 }
 
-/// The driver aligns memory to 256 bytes. A reference to a type with a larger alignment would be
-/// undefined behaviour.
+/// Allocations for a type with an alignment of 512 bytes fail. The driver aligns memory to 256
+/// bytes, so a reference to such a type would be undefined behaviour.
 #[test]
 fn elements_that_are_aligned_to_more_than_memory_are_refused() {
     #[derive(Clone, Copy, Debug, PartialEq, cust::DeviceCopy)]
@@ -285,12 +285,13 @@ fn elements_that_are_aligned_to_more_than_memory_are_refused() {
     assert!(LockedBuffer::from_slice(&[Page(1); 0]).is_ok());
 }
 
-/// Linux would grant the memory and kill the process once it is filled.
+/// Allocations that exceed the host's memory fail with `OutOfMemory`. Linux would grant the memory
+/// and kill the process once the memory is filled.
 #[test]
 fn more_memory_than_the_host_has_is_refused() {
     let _context = cpu();
     for bytes in [1 << 42, isize::MAX as usize, usize::MAX] {
-        // SAFETY: there is no memory to read.
+        // SAFETY: the allocation fails, so nothing reads the memory.
         let buffer = unsafe { DeviceBuffer::<u8>::uninitialized(bytes) };
         assert_eq!(buffer.map(drop), Err(CudaError::OutOfMemory), "{bytes}");
     }

@@ -19,7 +19,8 @@ fn a_module_has_the_kernels_that_its_ptx_names() {
     let _context = cpu();
     let module = Module::from_ptx(ptx(&["add", "nowhere"], ""), &[]).expect("the PTX loads");
     assert!(module.get_function("add").is_ok());
-    // Linked but not in the PTX; in the PTX but not linked; no such name; not a valid name.
+    // `unlisted` is linked but not in the PTX. `nowhere` is in the PTX but not linked. `ad` is
+    // neither. The last name is invalid because of its zero byte.
     for name in ["unlisted", "nowhere", "ad", "ad\0d"] {
         let expected = match name.contains('\0') {
             true => CudaError::InvalidValue,
@@ -33,7 +34,7 @@ fn a_module_has_the_kernels_that_its_ptx_names() {
     Module::drop(module).expect("unloaded");
 }
 
-/// Registers a kernel like `#[kernel]` in another package would.
+/// Registers a kernel `twice` of another package, as `#[kernel]` would.
 macro_rules! twice {
     ($name:ident, $package:literal, $threads:literal) => {
         #[distributed_slice(KERNELS)]

@@ -33,9 +33,9 @@ fn work_runs_in_order_and_then_calls_back() {
     let data = [0_u32, 1, 2, 3].as_dbuf().expect("memory");
     let total = DeviceBuffer::<u32>::zeroed(1).expect("memory");
     let (tell, told) = mpsc::channel();
-    // SAFETY: four threads for four elements. The same applies below.
+    // SAFETY: four threads for four elements.
     unsafe { launch!(module.reverse<<<1, 4, 16, stream>>>(data.as_device_ptr())) }.expect("runs");
-    // SAFETY: as above.
+    // SAFETY: the kernel stays within the two elements and adds to one counter.
     unsafe {
         launch!(module.sum<<<1, 4, 0, stream>>>(
             data[..2].as_device_ptr(),
@@ -47,14 +47,14 @@ fn work_runs_in_order_and_then_calls_back() {
     stream
         .add_callback(Box::new(move |status| tell.send(status).expect("a receiver")))
         .expect("accepted");
-    stream.add_callback(Box::new(|_| panic!("a callback's panic ends there"))).expect("accepted");
+    stream.add_callback(Box::new(|_| panic!("a panic stays in the callback"))).expect("accepted");
     stream.synchronize().expect("done");
     assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok(Ok(())));
     assert_eq!(total.as_host_vec().expect("copied"), [5]);
 }
 
 #[test]
-fn events_take_time() {
+fn events_measure_time() {
     let _context = cpu();
     let [first, second] =
         [(); 2].map(|()| Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream"));

@@ -36,7 +36,7 @@ fn arrays_keep_their_elements() {
 }
 
 #[test]
-#[should_panic(expected = "an array of 4 bytes is copied from or to 3 bytes")]
+#[should_panic(expected = "an array of 4 bytes cannot be copied from or to 3 bytes")]
 fn a_copy_of_another_size_panics() {
     let _context = cpu();
     let mut array = ArrayObject::new_1d(4, ArrayFormat::U8, 1).expect("an array");

@@ -1,8 +1,8 @@
 //! Turns signatures into functions that look up the driver's function on their first call.
 //!
-//! Idea: each function calls through its own pointer. The pointer initially refers to `first`, a
-//! function of the same type that looks up the driver's function, stores it in the pointer and
-//! calls it. Cost: an atomic load and an indirect call, without a branch.
+//! Each function calls through its own static pointer. The pointer initially refers to `first`, a
+//! function of the same type that looks up the driver's function, stores its address in the pointer
+//! and calls it. A call costs an atomic load and an indirect call, without a branch.
 
 /// Defines a function for each signature, and [`FUNCTIONS`](super::FUNCTIONS) with their names.
 macro_rules! functions {
@@ -15,15 +15,15 @@ macro_rules! functions {
             ///
             /// # Safety
             /// The arguments must meet the requirements in NVIDIA's manual.
-            #[allow(clippy::too_many_arguments, reason = "they are the driver's")]
+            #[allow(clippy::too_many_arguments, reason = "the driver's parameters")]
             #[inline]
             pub unsafe fn $name($($argument: $type),*) -> CUresult {
                 type Function = unsafe extern "C" fn($($type),*) -> CUresult;
 
                 static FUNCTION: AtomicPtr<()> = AtomicPtr::new(first as *mut ());
 
-                /// Handles calls until the driver's function is known. Concurrent first calls find
-                /// the same function.
+                /// Handles calls until the address of the driver's function is stored. Concurrent
+                /// first calls store the same address.
                 #[cold]
                 unsafe extern "C" fn first($($argument: $type),*) -> CUresult {
                     match library::find(stringify!($name)) {
@@ -37,10 +37,11 @@ macro_rules! functions {
                     }
                 }
 
-                // Acquire: a thread that sees the address also sees the mapping of its library.
+                // `Acquire` ensures that a thread that sees the address also sees the mapping of
+                // its library.
                 let function = FUNCTION.load(Ordering::Acquire);
-                // SAFETY: `first`, or the function that it stored, both of this type; the caller
-                // guarantees the arguments.
+                // SAFETY: the pointer refers to `first` or to the driver's function. Both have this
+                // type. The caller guarantees the arguments.
                 unsafe { transmute::<*mut (), Function>(function)($($argument),*) }
             }
         )*

@@ -1,5 +1,5 @@
-//! The functions. A version suffix such as `_v2` is the one that `cuda.h` appends to the plain
-//! name.
+//! The signatures of the functions. A version suffix such as `_v2` is part of the symbol's name;
+//! `cuda.h` maps the plain name to it.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;

@@ -17,6 +17,6 @@ mod types;
 
 pub use functions::*;
 pub use result::CUresult;
-/// The enum's name behind the `typedef`, which rust-cuda's bindings have too.
+/// The name of the C enum that `CUresult` is a `typedef` of. rust-cuda's bindings have it too.
 pub use result::CUresult as cudaError_enum;
 pub use types::*;

@@ -9,10 +9,11 @@ use std::ptr;
 use super::{cuGetErrorName, cuGetErrorString};
 use crate::error::DriverResult;
 
-/// The result of a driver function. It can be any number, since newer drivers have newer codes.
+/// The result of a driver function. The code can be any number, because newer drivers have more
+/// codes.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-#[must_use = "what the driver refuses, it only says here"]
+#[must_use = "the driver reports errors only through this value"]
 pub struct CUresult(pub u32);
 
 macro_rules! codes {
@@ -21,7 +22,7 @@ macro_rules! codes {
         impl CUresult {
             $(pub const $name: Self = Self($code);)+
 
-            /// Returns the name of a code declared above.
+            /// Returns the name of the code if this list declares it.
             const fn known_name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some(stringify!($name)),)+
@@ -161,7 +162,8 @@ impl CUresult {
         self.ask(cuGetErrorString).unwrap_or("no description".into())
     }
 
-    /// Queries the driver, which may be missing or not know the code.
+    /// Returns the text that `function` of the driver gives for the code. Returns `None` if there
+    /// is no driver or the driver does not know the code.
     fn ask(
         self,
         function: unsafe fn(Self, *mut *const c_char) -> Self,

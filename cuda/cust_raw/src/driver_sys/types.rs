@@ -1,6 +1,7 @@
-//! Handles, the structs and enums that functions take, and flags.
+//! Handles, flags, and the structs and enums that the functions take.
 //!
-//! The enums are only passed to the driver, never read from it, because it may know more values.
+//! The enums are only passed to the driver. A value that the driver returns has a type that wraps a
+//! number, because a newer driver may return values that an enum lacks.
 
 use std::ffi::{c_int, c_void};
 use std::marker::{PhantomData, PhantomPinned};
@@ -45,14 +46,14 @@ pub struct CUuuid {
     pub bytes: [u8; 16],
 }
 
-/// A function that the driver calls once all earlier work in the stream is done.
+/// A host function that the driver calls once all earlier work in the stream is done.
 pub type CUstreamCallback =
     Option<unsafe extern "C" fn(stream: CUstream, status: CUresult, data: *mut c_void)>;
 
-/// A function that returns a block's dynamic shared memory for its number of threads.
+/// A function that returns the dynamic shared memory in bytes of a block with `block` threads.
 pub type CUoccupancyB2DSize = Option<unsafe extern "C" fn(block: c_int) -> usize>;
 
-/// Flags of `cuStreamCreateWithPriority`.
+/// Flag of `cuStreamCreateWithPriority`.
 pub const CU_STREAM_NON_BLOCKING: u32 = 1;
 
 /// Flags of `cuEventCreate`.
@@ -65,7 +66,7 @@ pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
 /// Flag of `cuMemAllocManaged`: all streams of all devices may use the memory.
 pub const CU_MEM_ATTACH_GLOBAL: u32 = 1;
 
-/// The host, where a function takes a device.
+/// The device number that stands for the host.
 pub const CU_DEVICE_CPU: CUdevice = -1;
 
 /// Flags of a texture.
@@ -80,7 +81,7 @@ pub const CUDA_ARRAY3D_SURFACE_LDST: u32 = 2;
 pub const CUDA_ARRAY3D_CUBEMAP: u32 = 4;
 pub const CUDA_ARRAY3D_TEXTURE_GATHER: u32 = 8;
 
-/// An attribute of a device. A number, since newer drivers have more.
+/// An attribute of a device. The type wraps a number, because newer drivers have more attributes.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUdevice_attribute(pub u32);
@@ -100,7 +101,7 @@ impl CUdevice_attribute {
     pub const CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: Self = Self(97);
 }
 
-/// An attribute of a kernel. A number, since newer drivers have more.
+/// An attribute of a kernel. The type wraps a number, because newer drivers have more attributes.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUfunction_attribute(pub u32);
@@ -174,8 +175,8 @@ pub enum CUmemorytype {
     CU_MEMORYTYPE_ARRAY = 3,
 }
 
-/// The type of a channel of an array. A number, since the driver returns it and newer drivers have
-/// more.
+/// The type of a channel of an array. This type wraps a number, because the driver returns it and
+/// newer drivers have more formats.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUarray_format(pub u32);
@@ -216,7 +217,7 @@ pub enum CUresourcetype {
     CU_RESOURCE_TYPE_PITCH2D = 3,
 }
 
-/// A copy of rows. The default copies nothing, from null to null.
+/// A 2-D copy. The default copies no bytes, from null to null.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CUDA_MEMCPY2D {
@@ -238,7 +239,7 @@ pub struct CUDA_MEMCPY2D {
     pub Height: usize,
 }
 
-/// A copy of slices of rows. The default copies nothing, from null to null.
+/// A 3-D copy. The default copies no bytes, from null to null.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CUDA_MEMCPY3D {
@@ -360,7 +361,8 @@ pub struct CUDA_TEXTURE_DESC {
     pub reserved: [i32; 12],
 }
 
-/// The format in which a texture views an array. A number, because the list is long.
+/// The format in which a texture reads an array. The type wraps a number, because the list of
+/// formats is long.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUresourceViewFormat(pub u32);
@@ -380,7 +382,8 @@ pub struct CUDA_RESOURCE_VIEW_DESC {
     pub reserved: [u32; 16],
 }
 
-/// The type of a graph node. A number, since the driver returns it and newer drivers have more.
+/// The type of a graph node. This type wraps a number, because the driver returns it and newer
+/// drivers have more types.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUgraphNodeType(pub u32);
@@ -388,7 +391,8 @@ pub struct CUgraphNodeType(pub u32);
 /// Flag of `cuGraphDebugDotPrint`.
 pub const CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: u32 = 1;
 
-/// A kernel launch in a graph. From CUDA 12 on, `cuda.h` calls this first version `_v1`.
+/// A kernel launch in a graph. `cuda.h` of CUDA 12 and later calls this struct
+/// `CUDA_KERNEL_NODE_PARAMS_v1`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUDA_KERNEL_NODE_PARAMS {
@@ -482,7 +486,8 @@ pub struct CUlaunchConfig {
     pub numAttrs: u32,
 }
 
-/// An attribute of a launch. The value is a 64-byte union that starts with a number.
+/// An attribute of a launch. `value` and `rest` stand for the C API's 64-byte union of attribute
+/// values.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct CUlaunchAttribute {
@@ -492,6 +497,6 @@ pub struct CUlaunchAttribute {
     pub rest: [i32; 15],
 }
 
-/// The kernel may be launched before the preceding kernel in the stream has ended. It waits for
-/// that kernel itself with `griddepcontrol.wait`.
+/// The launch attribute that lets a kernel start before the preceding kernel in the stream has
+/// ended. The kernel itself waits for the preceding one with `griddepcontrol.wait`.
 pub const CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: u32 = 6;

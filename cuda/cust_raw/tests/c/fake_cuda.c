@@ -1,15 +1,15 @@
-/* A driver that knows what it is called with: each function returns 0, or the place (from 1) of
- * the first argument that did not arrive. */
+/* A fake driver that checks the arguments of `cuInit` and `cuLaunchKernel`: each returns 0, or the
+ * position (from 1) of the first argument that is wrong. */
 int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
 int cuDriverGetVersion(int *version) { *version = 12040; return 0; }
 int cuDeviceGetCount(int *count) { *count = 7; return 0; }
 int cuGetErrorString(int code, const char **text) { *text = "text of the fake"; return 0; }
 
 int cuCtxSynchronize(void) { return 201; }
-/* A code that no list of ours has. */
+/* Returns a code that `CUresult` does not declare. */
 int cuStreamSynchronize(void *stream) { return 12345; }
 
-/* The driver's own longest list. */
+/* The driver function with the longest parameter list. */
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
     if (f != (void *)0x1111222233334444) return 1;

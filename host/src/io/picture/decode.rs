@@ -1,8 +1,8 @@
 //! Decodes PNG and JPEG within fixed limits.
 //!
-//! A file of a few bytes can claim any size. So the claim is checked first: sides of at most [`MAX_SIDE`], and decoder
-//! buffer, result and (for a JPEG, which its decoder reads whole) the file together within [`MEMORY`]. That accepts 8K
-//! pictures, 7680×4320.
+//! A file of a few bytes can claim any size, so the size is checked before memory is allocated. Each side must be at
+//! most [`MAX_SIDE`]. The decoder's buffer and the result must fit into [`MEMORY`] together; for a JPEG, so must the
+//! file, which is read into memory. These limits accept 8K pictures (7680×4320).
 
 use crate::io::picture::decoded::Decoded;
 use crate::io::picture::decoded::MEMORY;

@@ -7,7 +7,7 @@ use shared_types::Rgba8;
 use std::io::{self};
 use std::path::Path;
 
-/// Maximum bytes for decoding one picture.
+/// The maximum memory for decoding one picture, in bytes.
 pub(crate) const MEMORY: u64 = 248 << 20;
 
 /// A picture as the decoder returns it.
@@ -16,12 +16,12 @@ pub(crate) struct Decoded {
     pub(crate) height: u32,
     /// The type of the pixels in `samples`.
     pub(crate) colour: ColorType,
-    /// Rows from the top without padding; 16-bit samples in native byte order.
+    /// The rows from the top, without padding. 16-bit samples are in native byte order.
     pub(crate) samples: Vec<u8>,
     pub(crate) orientation: Orientation,
 }
 
-/// Rejects a picture that is too large, before memory is allocated for it. `held` bytes are in use already.
+/// Rejects a picture that is too large, before memory is allocated for it. `held` is the number of bytes in use already.
 pub(crate) fn admit(
     path: &Path,
     width: u32,
@@ -33,7 +33,7 @@ pub(crate) fn admit(
     if width > MAX_SIDE || height > MAX_SIDE {
         return Err(PictureError::TooLarge { file: file(), width, height });
     }
-    // RGBA8 is decoded in place.
+    // RGBA8 needs no separate buffer for the decoded samples.
     let native = if colour == ColorType::Rgba8 { 0 } else { u64::from(colour.bytes_per_pixel()) };
     let bytes = u64::from(width) * u64::from(height) * (native + 4) + held;
     if bytes > MEMORY {
@@ -46,7 +46,7 @@ pub(crate) fn admit(
 pub(crate) fn convert(path: &Path, decoded: Decoded) -> Result<Picture, PictureError> {
     let Decoded { width, height, colour, samples, orientation } = decoded;
     let pixels = to_rgba(&samples, colour)
-        .ok_or_else(|| corrupt_because(path, format!("pixels of kind {colour:?}")))?;
+        .ok_or_else(|| corrupt_because(path, format!("unsupported pixel type {colour:?}")))?;
     drop(samples);
     assemble(path, width, height, pixels, orientation)
 }
@@ -59,15 +59,16 @@ pub(super) fn assemble(
     orientation: Orientation,
 ) -> Result<Picture, PictureError> {
     let (width, height, pixels) = upright(width, height, pixels, orientation);
-    Picture::from_pixels(width, height, pixels)
-        .ok_or_else(|| corrupt_because(path, "fewer pixels than its size states".to_owned()))
+    Picture::from_pixels(width, height, pixels).ok_or_else(|| {
+        corrupt_because(path, "the number of pixels differs from its size".to_owned())
+    })
 }
 
-/// Widens samples of any type of PNG and JPEG; `None` for other types.
+/// Converts samples of any PNG or JPEG pixel type to RGBA; `None` for other types.
 pub(super) fn to_rgba(samples: &[u8], colour: ColorType) -> Option<Vec<Rgba8>> {
     fn wide(samples: &[u8], at: usize) -> u8 {
         let value = u32::from(u16::from_ne_bytes([samples[2 * at], samples[2 * at + 1]]));
-        // Round to nearest: 65535 is 257 times 255.
+        // Divides by 257, rounding to nearest, because 65535 is 257 × 255.
         ((value + 128) / 257) as u8
     }
     fn each(samples: &[u8], bytes: usize, pixel: impl Fn(&[u8]) -> [u8; 4]) -> Option<Vec<Rgba8>> {
@@ -96,7 +97,8 @@ pub(super) fn upright(
     pixels: Vec<Rgba8>,
     orientation: Orientation,
 ) -> (u32, u32, Vec<Rgba8>) {
-    // The position in the stored picture of the result's pixel (x, y).
+    // Maps pixel (x, y) of the result to its position in the stored picture. `right` and `down` are the stored picture's
+    // last column and row.
     let (right, down) = (width.saturating_sub(1), height.saturating_sub(1));
     type Place = fn(u32, u32, u32, u32) -> (u32, u32);
     let (turned, place): (bool, Place) = match orientation {

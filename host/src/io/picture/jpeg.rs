@@ -1,11 +1,11 @@
 //! Decodes JPEG strictly.
 //!
-//! JPEG decoders fill missing data with gray and report success, because viewers want that. A camera frame that is
-//! half gray must not reach a panorama. So the decoder runs in strict mode, the markers are read up to the end marker
-//! first, and a file too short for its claimed pixels is rejected.
+//! JPEG decoders usually fill missing data with gray and report success, which suits viewers. A half-gray camera picture
+//! must not be stitched. Therefore the decoder runs in strict mode. Before it, this module reads the markers up to the
+//! end marker, and rejects a file that is too short for its claimed number of pixels.
 //!
-//! Not detected: damaged data that decodes without error, and data missing just before the end marker. That would need
-//! a checksum, which JPEG lacks.
+//! Two faults are not detected, because JPEG has no checksum: damaged data that decodes without error, and data missing
+//! just before the end marker.
 
 use std::io::Read;
 use std::path::Path;
@@ -27,7 +27,8 @@ pub(crate) fn decode_jpeg(
     bytes: u64,
 ) -> Result<Picture, PictureError> {
     if bytes > MEMORY / 4 {
-        return Err(corrupt_because(path, format!("{bytes} bytes are too long for a JPEG file")));
+        let reason = format!("the file has {bytes} bytes; a JPEG may have at most {}", MEMORY / 4);
+        return Err(corrupt_because(path, reason));
     }
     let mut content = Vec::with_capacity(bytes as usize);
     reader
@@ -41,7 +42,7 @@ pub(crate) fn decode_jpeg(
     if frame.scans > MAX_SCANS {
         return Err(corrupt_because(
             path,
-            format!("{} scans, {MAX_SCANS} are allowed", frame.scans),
+            format!("{} scans; at most {MAX_SCANS} are allowed", frame.scans),
         ));
     }
     admit(path, width, height, ColorType::Rgb8, bytes)?;
@@ -63,7 +64,7 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(content), options);
     decoder.decode_headers().map_err(|error| error.to_string())?;
     if decoder.dimensions() != Some((width as usize, height as usize)) {
-        return Err("it has two frames of different sizes".to_owned());
+        return Err("the file has two frames of different sizes".to_owned());
     }
     let gray = decoder.input_colorspace() == Some(ColorSpace::Luma);
     let (space, colour) = match gray {
@@ -79,36 +80,36 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
     Ok(Decoded { width, height, colour, samples, orientation })
 }
 
-/// Maximum number of scans of a frame; each is a pass over the whole picture. Encoders write about ten.
+/// The maximum number of scans. Decoding a scan is a pass over the whole picture. Encoders write about ten.
 const MAX_SCANS: u32 = 32;
 
-/// The frame header, and the data that follows it.
+/// The last frame header of a file, and the amount of data in the file.
 struct Frame {
     width: u16,
     height: u16,
     progressive: bool,
     /// The number of scans in the file.
     scans: u32,
-    /// Bytes between segments, mostly entropy-coded data.
+    /// The number of bytes between segments, mostly entropy-coded data.
     entropy: usize,
 }
 
 impl Frame {
-    /// Returns whether the data can hold the frame: each 8×8 block of the first component takes a code of at least one
-    /// bit for its mean and, if not progressive, one for its end.
+    /// Returns whether there is enough data for the frame's pixels. Each 8×8 block of the first component needs at least
+    /// one bit for its mean and, if not progressive, one bit for its end.
     fn fits(&self) -> bool {
         let blocks = usize::from(self.width).div_ceil(8) * usize::from(self.height).div_ceil(8);
         self.entropy * 8 >= blocks * if self.progressive { 1 } else { 2 }
     }
 }
 
-/// Reads the markers (ITU-T T.81, annex B) and returns the last frame header; `None` if there is no end marker.
+/// Reads the markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if there is no end marker.
 fn walk(content: &[u8]) -> Option<Frame> {
     let mut frame = Frame { width: 0, height: 0, progressive: false, scans: 0, entropy: 0 };
-    let mut at = 2; // after SOI
+    let mut at = 2; // after the start-of-image marker
     loop {
-        // Bytes between segments are entropy-coded data or padding. In it, 0xFF00 is a stuffed byte, and 0xFFD0 to
-        // 0xFFD7 are restart markers.
+        // Bytes between segments are entropy-coded data or padding. In the data, 0xFF00 stands for the byte 0xFF, and
+        // 0xFFD0 to 0xFFD7 are restart markers.
         let data = content.get(at..)?.iter().position(|&byte| byte == 0xFF)?;
         frame.entropy += data;
         at += data + 1;
@@ -121,7 +122,7 @@ fn walk(content: &[u8]) -> Option<Frame> {
             }
             kind => {
                 let &[high, low] = content.get(at + 1..at + 3)?.as_array()?;
-                // Start of frame, except for DHT, JPG and DAC in the same range.
+                // These are the start-of-frame markers. DHT, JPG and DAC are in the same range.
                 if matches!(kind, 0xC0..=0xCF) && !matches!(kind, 0xC4 | 0xC8 | 0xCC) {
                     let &[h1, h0, w1, w0] = content.get(at + 4..at + 8)?.as_array()?;
                     frame = Frame {

@@ -1,6 +1,7 @@
 //! Pictures in memory, and PNG and JPEG files.
 //!
-//! There is no colour management: the numbers in the file are the numbers in memory.
+//! There is no colour management: colour profiles are ignored, and pixel values are not converted to another colour
+//! space.
 
 mod decode;
 mod decoded;
@@ -22,14 +23,14 @@ use crate::io::replace;
 /// Maximum width and height of an input picture, in pixels.
 pub const MAX_SIDE: u32 = 16_384;
 
-/// Quality of written JPEG files, of 100.
+/// The quality of written JPEG files, on a scale of 1 to 100.
 const JPEG_QUALITY: u8 = 92;
 
 /// A picture could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureError {
-    /// The file is missing, unreadable, or no regular file.
+    /// The file is missing, unreadable, or not a regular file.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
@@ -38,13 +39,13 @@ pub enum PictureError {
         source: io::Error,
     },
     /// The content is not a picture.
-    #[error("{}: not a picture; PNG and JPEG are read", file.display())]
+    #[error("{}: not a picture; use a PNG or JPEG file", file.display())]
     NotAPicture {
         /// The file.
         file: PathBuf,
     },
     /// The picture's format is not supported.
-    #[error("{}: a {found} picture; PNG and JPEG are read, convert it first", file.display())]
+    #[error("{}: the format {found} is not supported; convert the picture to PNG or JPEG", file.display())]
     WrongFormat {
         /// The file.
         file: PathBuf,
@@ -52,7 +53,7 @@ pub enum PictureError {
         found: String,
     },
     /// A side is larger than [`MAX_SIDE`].
-    #[error("{}: {width}×{height} pixels; at most {MAX_SIDE} a side are read", file.display())]
+    #[error("{}: the picture is {width}×{height} pixels; each side must be at most {MAX_SIDE} pixels", file.display())]
     TooLarge {
         /// The file.
         file: PathBuf,
@@ -62,7 +63,7 @@ pub enum PictureError {
         height: u32,
     },
     /// Decoding would take more memory than allowed.
-    #[error("{}: decoding {width}×{height} pixels takes more than {limit} bytes", file.display())]
+    #[error("{}: decoding {width}×{height} pixels would take more than the limit of {limit} bytes; use a smaller picture", file.display())]
     TooMuchMemory {
         /// The file.
         file: PathBuf,
@@ -79,12 +80,12 @@ pub enum PictureError {
         /// The file.
         file: PathBuf,
     },
-    /// The content violates its format.
+    /// The content violates its file format or a limit.
     #[error("{}: corrupt: {reason}", file.display())]
     Corrupt {
         /// The file.
         file: PathBuf,
-        /// The decoder's message.
+        /// The cause.
         reason: String,
     },
     /// The output's name ends neither in `.png` nor in `.jpg` or `.jpeg`.
@@ -93,12 +94,12 @@ pub enum PictureError {
         /// The file.
         file: PathBuf,
     },
-    /// The format does not support this size.
+    /// The format does not support this size, or the number of levels differs from it.
     #[error("{}: cannot be written: {reason}", file.display())]
     Unencodable {
         /// The file.
         file: PathBuf,
-        /// The encoder's message.
+        /// The cause.
         reason: String,
     },
     /// The file cannot be written.
@@ -120,7 +121,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Creates a picture of `width`×`height`; `None` unless there is exactly one element per pixel.
+    /// Creates a picture of `width`×`height` pixels. Returns `None` unless `pixels` has exactly one element per pixel.
     #[must_use]
     pub fn from_pixels(width: u32, height: u32, pixels: Vec<Rgba8>) -> Option<Self> {
         (pixels.len() as u64 == u64::from(width) * u64::from(height)).then_some(Self {
@@ -139,15 +140,15 @@ impl Picture {
 
     /// Reads a PNG or JPEG file, whatever its extension, and applies the EXIF orientation.
     ///
-    /// Converts gray, palette and 16-bit pictures to 8-bit RGBA, rounding to nearest.
+    /// Converts all pixel types to 8-bit RGBA. Rounds 16-bit values to nearest.
     ///
     /// # Errors
-    /// Returns a variant of [`PictureError`] up to [`Corrupt`](PictureError::Corrupt).
+    /// Returns [`PictureError`] if the file cannot be read, is not a valid PNG or JPEG, or is too large.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, PictureError> {
         decode::open(path.as_ref())
     }
 
-    /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does; errors name `name`.
+    /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does. Errors name the file by `name`.
     ///
     /// # Errors
     /// The same as for [`open`](Self::open).
@@ -155,7 +156,7 @@ impl Picture {
         decode::decode(content, name.as_ref())
     }
 
-    /// Checks that [`save`](Self::save) supports the format of this name, before any work is done.
+    /// Checks that [`save`](Self::save) supports the extension of `path`. Call this before long computations.
     ///
     /// # Errors
     /// Returns [`Extension`](PictureError::Extension) otherwise.
@@ -163,11 +164,12 @@ impl Picture {
         PictureFormat::of(path.as_ref()).map(|_| ())
     }
 
-    /// Writes a PNG, or a JPEG of quality 92 without alpha, by the extension. Replaces the file atomically.
+    /// Writes a PNG, or a JPEG of quality 92 without alpha. The extension selects the format. Replaces the file
+    /// atomically.
     ///
     /// # Errors
-    /// Returns [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels, or more
-    /// than 65 535 a side as JPEG) or [`Unwritable`](PictureError::Unwritable).
+    /// Returns [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels, or a side
+    /// of more than 65 535 pixels as JPEG) or [`Unwritable`](PictureError::Unwritable).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
         let file = path.as_ref();
         let format = PictureFormat::of(file)?;
@@ -178,8 +180,8 @@ impl Picture {
     /// atomically.
     ///
     /// # Errors
-    /// Returns [`Unencodable`](PictureError::Unencodable) (no pixels, or a count other than `size` has) or
-    /// [`Unwritable`](PictureError::Unwritable).
+    /// Returns [`Unencodable`](PictureError::Unencodable) if there are no pixels or the number of levels differs from
+    /// `size`, and [`Unwritable`](PictureError::Unwritable) if writing fails.
     pub fn save_gray(
         path: impl AsRef<Path>,
         size: UVec2,
@@ -198,7 +200,7 @@ impl Picture {
         written.map_err(|refusal| refusal.of(file))
     }
 
-    /// Returns the content of a file as [`save`](Self::save) writes it.
+    /// Returns the bytes that [`save`](Self::save) writes to a file of this format.
     ///
     /// # Errors
     /// Returns [`Unencodable`](PictureError::Unencodable) if the format does not support the size.
@@ -253,7 +255,7 @@ impl Picture {
         &self.pixels
     }
 
-    /// Copies the picture to the stream's device and waits for it.
+    /// Copies the picture to the stream's device and waits for the copy.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the allocation or the copy fails.
@@ -267,7 +269,7 @@ impl Picture {
         &mut self.pixels
     }
 
-    /// Returns the pixels, row by row from the top.
+    /// Converts the picture to its pixels, row by row from the top.
     #[must_use]
     pub fn into_pixels(self) -> Vec<Rgba8> {
         self.pixels
@@ -294,7 +296,7 @@ impl PictureFormat {
     }
 }
 
-/// A failure of writing, before the file is known.
+/// A write failure without the file's name.
 enum Refusal {
     System(io::Error),
     Encoder(String),
@@ -325,7 +327,7 @@ impl From<ImageError> for Refusal {
     }
 }
 
-/// Returns the image library's message in one line.
+/// Returns the `image` crate's message in one line.
 pub(crate) fn one_line(error: &ImageError) -> String {
     error.to_string().replace('\n', " ")
 }

@@ -1,23 +1,25 @@
-//! Checks a PNG before decoding: the sizes of its chunks, from their headers.
+//! Checks the sizes of a PNG's chunks before decoding, by their headers.
 //!
-//! The decoder inflates text and colour profiles into memory although nothing uses them, and divides a palette by its
-//! entries without a check. So one pass over the headers bounds their sizes first. The decoder judges the contents.
+//! The decoder inflates texts and colour profiles into memory although nothing uses them, and splits a palette into
+//! entries without checking its length. Therefore one pass over the chunk headers limits these sizes first. The decoder
+//! checks the contents.
 
 use std::io::{Read, Seek, SeekFrom};
 
-/// Bytes before the first chunk.
+/// The number of bytes before the first chunk.
 const SIGNATURE: u64 = 8;
 
-/// Bytes of a chunk around its content: length and type before it, checksum after it.
+/// The number of bytes of a chunk besides its content: length (4) and type (4) before it, checksum (4) after it.
 const FRAME: u64 = 12;
 
-/// Maximum number of chunks: more than a picture of the largest size has in pieces of 4 KiB.
+/// The maximum number of chunks. The largest picture that can be decoded has fewer, even in chunks of 4 KiB.
 const MAX_CHUNKS: u32 = 1 << 18;
 
-/// Maximum bytes of text in total. A profile may have as many; inflated it has at most a thousand times that.
+/// The maximum number of bytes of all text chunks together, of the colour profile, and of any other chunk except picture
+/// data and EXIF. Inflation makes a compressed text or profile at most about 1000 times as long.
 const MAX_TEXT: u64 = 128 << 10;
 
-/// Returns the reason to reject a PNG's chunks, if there is one. Leaves the reader at the start.
+/// Returns the reason to reject a PNG because of its chunks, or `None` if they are acceptable. Rewinds the reader.
 pub(super) fn refuse(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
     let reason = look(reader, bytes);
     match reader.rewind() {
@@ -30,7 +32,7 @@ fn look(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
     let (mut at, mut text) = (SIGNATURE, 0);
     for _ in 0..MAX_CHUNKS {
         let mut header = [0; 8];
-        // The decoder reports a truncated or unreadable file.
+        // Accept a truncated or unreadable file here; the decoder reports it.
         if reader.seek(SeekFrom::Start(at)).is_err() || reader.read_exact(&mut header).is_err() {
             return None;
         }
@@ -40,27 +42,31 @@ fn look(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
             b"IEND" => return None,
             b"PLTE" if length % 3 != 0 || length > 768 => {
                 return Some(format!(
-                    "a palette of {length} bytes, but an entry has 3 and 256 fit"
+                    "the palette has {length} bytes; it must have 3 per entry and at most 256 entries"
                 ));
             }
             b"tEXt" | b"zTXt" | b"iTXt" => text += length,
             b"iCCP" if length > MAX_TEXT => {
-                return Some(format!("a colour profile of {length} bytes, {MAX_TEXT} are allowed"));
+                return Some(format!(
+                    "the colour profile has {length} bytes; at most {MAX_TEXT} are allowed"
+                ));
             }
-            // The decoder reads these: rows and frames, and small chunks of a fixed size.
+            // These chunks are picture data and EXIF, which may be long.
             b"IDAT" | b"fdAT" | b"eXIf" => {}
             _ if length > MAX_TEXT => {
-                return Some(format!("a chunk of {length} bytes that is no picture data"));
+                return Some(format!(
+                    "a chunk that is not picture data has {length} bytes; at most {MAX_TEXT} are allowed"
+                ));
             }
             _ => {}
         }
         if text > MAX_TEXT {
-            return Some(format!("over {MAX_TEXT} bytes of text"));
+            return Some(format!("the texts have more than {MAX_TEXT} bytes"));
         }
         at += length + FRAME;
         if at >= bytes {
             return None;
         }
     }
-    Some(format!("over {MAX_CHUNKS} chunks"))
+    Some(format!("more than {MAX_CHUNKS} chunks"))
 }

@@ -18,7 +18,7 @@ use crate::io::picture::{MAX_SIDE, PictureError};
 pub enum VideoError {
     /// The program is not installed.
     #[error(
-        "{}: {program} is needed and not found; install it (apt install ffmpeg) or name it in {variable}; Y4M, raw frames and picture sequences need none", file.display()
+        "{}: cannot find the program {program}; install it (apt install ffmpeg), or set {variable} to its path; Y4M, raw frames and picture sequences work without it", file.display()
     )]
     NoFfmpeg {
         /// The video.
@@ -43,28 +43,28 @@ pub enum VideoError {
     Ffmpeg {
         /// The video.
         file: PathBuf,
-        /// Its task.
+        /// ffmpeg's task.
         work: FfmpegTask,
-        /// Its exit status.
+        /// ffmpeg's exit status.
         status: ExitStatus,
-        /// Its last messages.
+        /// ffmpeg's last messages.
         said: String,
     },
     /// ffmpeg exceeded its time limit and was killed.
-    #[error("{}: ffmpeg did not end while {work} and was killed after {} s{}", file.display(), limit.as_secs_f64(), quote(said))]
+    #[error("{}: ffmpeg did not end within {} s while {work} and was killed{}", file.display(), limit.as_secs_f64(), quote(said))]
     TimedOut {
         /// The video.
         file: PathBuf,
-        /// Its task.
+        /// ffmpeg's task.
         work: FfmpegTask,
         /// The time limit.
         limit: Duration,
-        /// Its last messages.
+        /// ffmpeg's last messages.
         said: String,
     },
     /// ffmpeg lacks the encoder.
     #[error(
-        "{}: this ffmpeg has no encoder {encoder}; install one that has (Debian's does), or write .y4m", file.display()
+        "{}: ffmpeg has no encoder {encoder}; install a build that includes it (Debian's does), or write a .y4m file", file.display()
     )]
     NoEncoder {
         /// The video.
@@ -80,18 +80,18 @@ pub enum VideoError {
         /// ffprobe's last messages.
         said: String,
     },
-    /// The timestamps jump.
-    #[error("{}: its timestamps jump by {seconds:.0} s from one frame to the next, and at most {most} s are filled; stitch the parts before and after by themselves, or mend the timestamps", file.display())]
+    /// The timestamps of two consecutive frames are too far apart.
+    #[error("{}: the timestamps jump by {seconds:.0} s between two frames, but gaps must be at most {most} s; split the video at the jump, or repair the timestamps", file.display())]
     Jump {
         /// The video.
         file: PathBuf,
-        /// The jump; negative if backwards.
+        /// The difference of the timestamps, negative if they jump backwards.
         seconds: f64,
-        /// The longest gap that is filled, in seconds.
+        /// The longest gap that ffmpeg fills by repeating frames, in seconds.
         most: u32,
     },
-    /// The file has no pictures.
-    #[error("{}: has no video in it", file.display())]
+    /// The file has no video stream.
+    #[error("{}: the file has no video stream", file.display())]
     NoVideoStream {
         /// The file.
         file: PathBuf,
@@ -106,7 +106,7 @@ pub enum VideoError {
     },
     /// ffmpeg needs a file, but the path is a pipe or a folder.
     #[error(
-        "{}: no regular file; for frames from a pipe say what they are: --input-format y4m, nv12 or rgba", file.display()
+        "{}: not a regular file; to read frames from a pipe, give --input-format y4m, nv12 or rgba", file.display()
     )]
     NotRegular {
         /// The file.
@@ -121,7 +121,7 @@ pub enum VideoError {
         source: io::Error,
     },
     /// The Y4M file is invalid, or its pixel format is not supported.
-    #[error("{}: not Y4M that can be read: {reason}", file.display())]
+    #[error("{}: invalid or unsupported Y4M: {reason}", file.display())]
     Y4m {
         /// The file.
         file: PathBuf,
@@ -129,15 +129,15 @@ pub enum VideoError {
         reason: String,
     },
     /// The input ends within a frame.
-    #[error("{}: truncated: frame {frame} has {found} of {expected} bytes", file.display())]
+    #[error("{}: truncated: frame {frame} has only {found} of {expected} bytes", file.display())]
     Truncated {
         /// The file.
         file: PathBuf,
         /// The frame's number, from 0.
         frame: u64,
-        /// The number of bytes left.
+        /// The number of bytes that the input has for this frame.
         found: usize,
-        /// The number of bytes of a frame.
+        /// The number of bytes of a complete frame.
         expected: usize,
     },
     /// The input has no frames.
@@ -147,7 +147,7 @@ pub enum VideoError {
         file: PathBuf,
     },
     /// A picture of a sequence is missing.
-    #[error("{}: missing, but the pictures go on to {}", missing.display(), last.display())]
+    #[error("{}: this picture is missing, but the sequence continues up to {}", missing.display(), last.display())]
     Gap {
         /// The first missing picture.
         missing: PathBuf,
@@ -155,16 +155,16 @@ pub enum VideoError {
         last: PathBuf,
     },
     /// A picture's size differs from the first one's.
-    #[error("{}: {}×{} pixels, but the first picture has {}×{}", file.display(), found.x, found.y, expected.x, expected.y)]
+    #[error("{}: the picture is {}×{} pixels, but the first picture of the sequence is {}×{}", file.display(), found.x, found.y, expected.x, expected.y)]
     Changed {
         /// The picture.
         file: PathBuf,
-        /// Its size.
+        /// The picture's size.
         found: UVec2,
         /// The first picture's size.
         expected: UVec2,
     },
-    /// The frames are invalid.
+    /// The panorama's size is not supported.
     #[error("{}: {source}", file.display())]
     Frame {
         /// The video.
@@ -173,40 +173,40 @@ pub enum VideoError {
         source: FrameError,
     },
     /// The frame size is not supported.
-    #[error("{}: frames of {}×{} pixels; those of a camera have 1 to {MAX_SIDE} a side", file.display(), size.x, size.y)]
+    #[error("{}: the frames are {}×{} pixels; each side must be 1 to {MAX_SIDE} pixels", file.display(), size.x, size.y)]
     SourceSize {
         /// The video.
         file: PathBuf,
         /// The frame size.
         size: UVec2,
     },
-    /// A frame does not have its source's format.
+    /// A frame does not have the format of its source.
     #[error("pairing frames: {0}")]
     Pair(#[from] FrameError),
-    /// The video cannot be converted to the other one's format.
-    #[error("{}: {found}, but the other video is {expected}; convert one of them", file.display())]
+    /// The video cannot be converted to the other video's format.
+    #[error("{}: the video is {found}, but the other video is {expected}; convert one of them", file.display())]
     Formats {
         /// The video.
         file: PathBuf,
-        /// Its format.
+        /// The video's format.
         found: FrameFormat,
-        /// The other video's format.
+        /// The other video's pixel format, at this video's size.
         expected: FrameFormat,
     },
     /// The size of raw frames is unknown.
-    #[error("{}: raw frames do not say their size; give --input-size WxH", file.display())]
+    #[error("{}: the size of raw frames is unknown; give --input-size WxH", file.display())]
     NoSize {
         /// The video.
         file: PathBuf,
     },
     /// The frame rate is unknown.
-    #[error("{}: frames a second are unknown; give --fps, a number such as 30 or 30000/1001", file.display())]
+    #[error("{}: the frame rate is unknown; give --fps, a number such as 30 or 30000/1001", file.display())]
     NoRate {
         /// The video.
         file: PathBuf,
     },
     /// The frame rate is invalid.
-    #[error("{}: {text} frames a second: {source}", file.display())]
+    #[error("{}: invalid frame rate {text}: {source}", file.display())]
     Rate {
         /// The video.
         file: PathBuf,
@@ -215,9 +215,9 @@ pub enum VideoError {
         /// The cause.
         source: RateError,
     },
-    /// The name tells raw frames, but not their format.
+    /// The file's extension means raw frames, but does not determine their format.
     #[error(
-        "{}: say what the frames are: --input-format or --output-format nv12 or rgba", file.display()
+        "{}: the format of the raw frames is unknown; give --input-format (or --output-format) nv12 or rgba", file.display()
     )]
     Raw {
         /// The file.
@@ -231,8 +231,8 @@ pub enum VideoError {
         /// The file.
         file: PathBuf,
     },
-    /// The encoder does not support a panorama this small.
-    #[error("{}: a panorama of {}×{} pixels cannot be encoded; sides are at least 2", file.display(), size.x, size.y)]
+    /// The panorama is too small for the encoder.
+    #[error("{}: the panorama is {}×{} pixels; each side must be at least 2 pixels for encoding", file.display(), size.x, size.y)]
     TooSmall {
         /// The file.
         file: PathBuf,
@@ -242,14 +242,14 @@ pub enum VideoError {
     /// A picture of a sequence could not be read or written.
     #[error(transparent)]
     Picture(#[from] PictureError),
-    /// The command was stopped before a reader opened the pipe.
-    #[error("{}: nobody has read it", file.display())]
+    /// The command was stopped before a program opened the output pipe for reading.
+    #[error("{}: no program opened the pipe for reading", file.display())]
     NoReader {
         /// The pipe.
         file: PathBuf,
     },
     /// The operating system could not start a thread.
-    #[error("a thread could not be started: {0}; is there a limit on processes or memory?")]
+    #[error("cannot start a thread: {0}; check the limits on processes and memory")]
     Thread(io::Error),
 }
 
@@ -270,7 +270,7 @@ pub enum FfmpegTask {
 impl fmt::Display for FfmpegTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Probing => "looking at it",
+            Self::Probing => "probing",
             Self::Decoding => "decoding",
             Self::Encoding => "encoding",
             Self::Sound => "adding the sound",
@@ -279,7 +279,7 @@ impl fmt::Display for FfmpegTask {
 }
 
 impl VideoError {
-    /// Returns whether the output failed rather than an input.
+    /// Returns whether the output failed, not an input.
     #[must_use]
     pub fn is_of_output(&self) -> bool {
         match self {
@@ -296,7 +296,7 @@ impl VideoError {
     }
 }
 
-/// Formats a child's messages as the end of a sentence.
+/// Formats the child's messages as the last part of an error message.
 fn quote(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; it said: {said}") }
 }

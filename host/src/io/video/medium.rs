@@ -1,4 +1,4 @@
-//! Media of videos, by file name or by option.
+//! Determines the medium of a video (file, stream or picture sequence) from its file name or from an option.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use glam::UVec2;
 use super::{Pattern, VideoError};
 use crate::frame::{PixelFormat, Range, YuvEncoding, YuvMatrix};
 
-/// The name of standard input and output.
+/// The path that means standard input or standard output.
 pub const STANDARD: &str = "-";
 
-/// A stream of frames that ffmpeg is not needed for.
+/// A format of frame streams that are read and written without ffmpeg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFormat {
-    /// YUV4MPEG2: a text line with size and rate, then frames.
+    /// YUV4MPEG2: a text line with size and frame rate, then the frames.
     Y4m,
     /// NV12 frames in sequence without padding.
     Nv12,
@@ -22,9 +22,9 @@ pub enum StreamFormat {
 }
 
 impl StreamFormat {
-    /// Returns the pixel format of a raw stream's frames of this size; `None` for Y4M, which states it.
+    /// Returns the pixel format of a raw stream's frames; `None` for Y4M, whose header states it.
     ///
-    /// NV12 without further information counts as BT.709 in limited range.
+    /// A raw stream does not state its encoding: NV12 is taken as BT.709 in limited range.
     #[must_use]
     pub fn raw_pixels(self) -> Option<PixelFormat> {
         match self {
@@ -40,29 +40,31 @@ impl StreamFormat {
 pub enum Medium {
     /// A file that ffmpeg reads or writes.
     File,
-    /// A file, a pipe, or standard input or output.
+    /// A stream of frames in a file, in a pipe, or on standard input or output.
     Stream(StreamFormat),
     /// Numbered PNG or JPEG files.
     Pictures(Pattern),
 }
 
-/// File extensions and ffmpeg's names of the containers that it writes.
+/// Extensions of output files, each with ffmpeg's name of the container.
 const CONTAINERS: [(&str, &str); 4] =
     [("mp4", "mp4"), ("m4v", "mp4"), ("mov", "mov"), ("mkv", "matroska")];
 
 impl Medium {
-    /// Returns the medium of an input. `asked` is for pipes and for names without a known extension.
+    /// Returns the medium of an input. `asked`, if given, overrides the file name; pipes and files with an unknown
+    /// extension need it.
     ///
     /// # Errors
-    /// Returns [`VideoError::Raw`] if the name says raw frames without their format.
+    /// Returns [`VideoError::Raw`] if the extension is `raw` or `yuv`, which does not determine the format.
     pub fn of_input(path: &Path, asked: Option<StreamFormat>) -> Result<Self, VideoError> {
         Ok(Self::known(path, asked)?.unwrap_or(Self::File))
     }
 
-    /// Returns the medium of an output.
+    /// Returns the medium of an output. `asked`, if given, overrides the file name.
     ///
     /// # Errors
-    /// Returns [`VideoError::Raw`], or [`VideoError::Extension`] for a name that no writer supports.
+    /// Returns [`VideoError::Raw`] as [`of_input`](Self::of_input) does, and [`VideoError::Extension`] for an extension
+    /// that no writer supports.
     pub fn of_output(path: &Path, asked: Option<StreamFormat>) -> Result<Self, VideoError> {
         match Self::known(path, asked)? {
             Some(medium) => Ok(medium),
@@ -89,7 +91,7 @@ impl Medium {
     }
 }
 
-/// Returns ffmpeg's name of the container for a file name.
+/// Returns ffmpeg's name of the container for the extension of `path`, if it is supported.
 pub(super) fn container(path: &Path) -> Option<&'static str> {
     let wanted = extension(path);
     CONTAINERS.iter().find(|(extension, _)| *extension == wanted).map(|(_, format)| *format)
@@ -99,13 +101,13 @@ fn extension(path: &Path) -> String {
     path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Returns the name for messages.
+/// Returns the name of a video for messages: the path, or `standard` for `-`.
 pub(super) fn shown(path: &Path, standard: &str) -> PathBuf {
     if path == Path::new(STANDARD) { standard.into() } else { path.to_owned() }
 }
 
-/// Returns the customary encoding of Y'CbCr of this size: BT.601 up to the size of DVDs, BT.709 above, as players
-/// assume.
+/// Returns the encoding that players assume for Y'CbCr video of this size without tags: BT.601 up to the size of DVDs,
+/// BT.709 above.
 pub(super) fn customary(size: UVec2, range: Range) -> YuvEncoding {
     let small = size.x < 1280 && size.y <= 576;
     YuvEncoding { matrix: if small { YuvMatrix::Bt601 } else { YuvMatrix::Bt709 }, range }
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_holds_a_video() {
+    fn names_and_options_determine_the_medium() {
         let input = |name: &str, asked| Medium::of_input(Path::new(name), asked);
         let output = |name: &str| Medium::of_output(Path::new(name), None);
         let y4m = Medium::Stream(StreamFormat::Y4m);

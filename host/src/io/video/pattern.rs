@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::VideoError;
 use crate::io::folder_of;
 
-/// Maximum number of digits for padding.
+/// The maximum `N` of `%0Nd`, the number of digits that numbers are padded to.
 const MAX_WIDTH: usize = 9;
 
 /// A path with one `%d` or `%0Nd` in its file name.
@@ -18,7 +18,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Parses the pattern in `path`; `None` if there is none.
+    /// Parses the pattern in the file name of `path`. Returns `None` if there is no valid pattern.
     #[must_use]
     pub fn parse(path: &Path) -> Option<Self> {
         let (before, rest) = path.file_name()?.to_str()?.split_once('%')?;
@@ -31,26 +31,26 @@ impl Pattern {
         (!after.contains('%')).then_some(Self { path: path.to_owned(), before, after, width })
     }
 
-    /// Returns the pattern as given.
+    /// Returns the path with the pattern.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the file of number `n`.
+    /// Returns the path of the file with number `n`.
     #[must_use]
     pub fn file(&self, n: u64) -> PathBuf {
         let Self { before, after, width, .. } = self;
         self.path.with_file_name(format!("{before}{n:0width$}{after}"))
     }
 
-    /// Returns the folder of the files.
+    /// Returns the folder that contains the files.
     #[must_use]
     pub fn folder(&self) -> &Path {
         folder_of(&self.path)
     }
 
-    /// Returns the numbers of the existing files, in any order.
+    /// Returns the numbers of the existing files, in no particular order.
     ///
     /// # Errors
     /// Returns [`VideoError::Unreadable`] if the folder cannot be read.
@@ -64,10 +64,11 @@ impl Pattern {
         Ok(numbers)
     }
 
-    /// Returns the numbers of the first and the last existing file; all between must exist.
+    /// Returns the lowest and the highest number of an existing file. All files in between must exist.
     ///
     /// # Errors
-    /// Returns [`VideoError::Unreadable`], [`VideoError::NoFrames`] or [`VideoError::Gap`].
+    /// Returns [`VideoError::Unreadable`] if the folder cannot be read, [`VideoError::NoFrames`] if no file exists, and
+    /// [`VideoError::Gap`] if a file is missing in between.
     pub fn find(&self) -> Result<(u64, u64), VideoError> {
         let numbers = self.numbers()?;
         let count = numbers.len() as u64;
@@ -82,7 +83,7 @@ impl Pattern {
         Ok((first, last))
     }
 
-    /// Returns the number in a name that [`file`](Self::file) could have made.
+    /// Returns the number in a file name, or `None` if [`file`](Self::file) would never return this name.
     fn number(&self, name: &str) -> Option<u64> {
         let digits = name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
         let n = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;

@@ -8,20 +8,20 @@ use crate::frame::Frame;
 use crate::io::picture::Picture;
 use crate::io::video::read_frame::ReadFrame;
 
-/// Number of the first written picture, as with ffmpeg.
+/// The number of the first picture that is written; the same as in ffmpeg.
 const FIRST: u64 = 1;
 
-/// Reads pictures of one size in order of their numbers.
+/// Reads pictures in the order of their numbers. All must have the same size.
 pub(super) struct Reader {
     pattern: Pattern,
-    /// The next number; `None` after the last one.
+    /// The number of the next picture; `None` if it would exceed `u64`.
     next: Option<u64>,
     last: u64,
     size: UVec2,
 }
 
 impl Reader {
-    /// Finds the files and reads the size of the first.
+    /// Finds the files and reads the size of the first picture.
     pub(super) fn new(pattern: &Pattern) -> Result<Self, VideoError> {
         let (first, last) = pattern.find()?;
         let next = Some(first);
@@ -34,7 +34,7 @@ impl Reader {
         self.size
     }
 
-    /// Returns the number of pictures.
+    /// Returns the number of pictures left to read.
     pub(super) fn len(&self) -> u64 {
         self.next.map_or(0, |next| self.last - next + 1)
     }
@@ -82,11 +82,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Logs a warning if pictures of an earlier, longer sequence remain behind these.
+    /// Logs a warning if the next file of the sequence exists. It must be from an earlier, longer video.
     pub(super) fn finish(self) {
         let next = self.pattern.file(self.next);
         if next.exists() {
-            tracing::warn!("{} was there before, and is not of this video", next.display());
+            tracing::warn!("{} is from an earlier video; this video is shorter", next.display());
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Writes videos.
 //!
-//! The file of a stream is created for its first frame, so an earlier failure leaves an old file unchanged. Opening a
-//! pipe without a reader blocks; that happens on a thread of its own, so a stop request works.
+//! A stream's file is created when its first frame is written, so that an earlier failure leaves an old file unchanged.
+//! Opening a pipe blocks until a program opens it for reading. A separate thread opens the pipe, so that the caller can
+//! still react to a stop request.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,9 +25,9 @@ pub struct VideoOutput {
     pub path: PathBuf,
     /// The medium.
     pub medium: Medium,
-    /// Quality of an encoded file.
+    /// The quality of a file that ffmpeg encodes.
     pub crf: Crf,
-    /// The sound of an encoded file.
+    /// The sound to add to a file that ffmpeg encodes.
     pub sound: Option<Sound>,
 }
 
@@ -39,7 +40,7 @@ pub struct VideoSink {
 
 enum Writer {
     Encoder(Box<Encoder>),
-    /// A stream before its first frame; Y4M has a header.
+    /// A stream before its first frame. `header` is `Some` for Y4M.
     Planned {
         path: PathBuf,
         header: Option<y4m::Header>,
@@ -51,7 +52,7 @@ enum Writer {
 }
 
 impl VideoSink {
-    /// Starts a video of panoramas of this size.
+    /// Starts writing a video of panoramas of `size`.
     ///
     /// # Errors
     /// Returns [`VideoError`] if the output cannot be written in this format.
@@ -81,7 +82,7 @@ impl VideoSink {
         Ok(Self { name, format, writer })
     }
 
-    /// Returns the required format of the panoramas.
+    /// Returns the format that the panoramas must have.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
@@ -90,7 +91,7 @@ impl VideoSink {
     /// Writes a panorama.
     ///
     /// # Errors
-    /// Returns [`VideoError`]; later frames cannot be written either.
+    /// Returns [`VideoError`] if writing fails. After an error, no more frames can be written.
     pub fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
         if let Writer::Planned { path, header, stop } = &self.writer {
             let file = create(&self.name, path, stop)?;
@@ -109,10 +110,10 @@ impl VideoSink {
         written.map_err(|source| unwritable(&self.name, source))
     }
 
-    /// Writes the end; a file is complete only after it.
+    /// Completes the video. An encoded file appears under its final name only now.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the end cannot be written.
+    /// Returns [`VideoError`] if the video cannot be completed.
     pub fn finish(self) -> Result<(), VideoError> {
         match self.writer {
             Writer::Encoder(encoder) => encoder.finish(),
@@ -125,7 +126,7 @@ impl VideoSink {
     }
 }
 
-/// Returns the frame format of a medium.
+/// Returns the format of the frames that are written to `medium`.
 fn format(medium: &Medium, size: UVec2) -> FrameFormat {
     let pixels = match medium {
         Medium::File => return Encoder::format(size),
@@ -136,14 +137,14 @@ fn format(medium: &Medium, size: UVec2) -> FrameFormat {
     FrameFormat { size, pixels }
 }
 
-/// Creates a stream's file, or opens a pipe once it has a reader.
+/// Creates a stream's file. For a pipe, waits until a program opens it for reading, or until a stop request.
 fn create(name: &Path, path: &Path, stop: &Stop) -> Result<File, VideoError> {
     if path == Path::new(STANDARD) {
         return stream::standard_output().map_err(|source| unwritable(name, source));
     }
     let (created, file) = channel();
     let path = path.to_owned();
-    // Not joined, because it may block forever.
+    // The thread is not joined, because it may block forever.
     thread::Builder::new()
         .name("create".into())
         .spawn(move || drop(created.send(File::create(path))))

@@ -1,8 +1,8 @@
-//! Reads videos: a thread reads ahead into a few circulating buffers.
+//! Reads videos. A thread reads ahead into a few buffers, which the caller returns for reuse.
 //!
-//! Few frames are in memory for a video of any length: up to [`AHEAD`] frames read, as many returned buffers, one that
-//! is being read, and those of the caller. Only the reader thread blocks on a pipe; a caller that waits for a frame
-//! polls for a stop request.
+//! The memory does not depend on the video's length: it holds up to [`AHEAD`] frames that were read ahead, up to
+//! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on a
+//! pipe. A caller that waits for a frame polls for a stop request.
 
 use crate::io::video::read_frame::LOOK;
 use crate::io::video::read_frame::ReadFrame;
@@ -29,7 +29,7 @@ use crate::frame::Rate;
 
 use crate::frame::{Frame, FrameError, FrameFormat, PixelFormat};
 
-/// Frames read ahead.
+/// The maximum number of frames that are read ahead.
 const AHEAD: usize = 3;
 
 /// Options of an input video.
@@ -39,9 +39,9 @@ pub struct VideoInput {
     pub path: PathBuf,
     /// The medium.
     pub medium: Medium,
-    /// Size of raw frames.
+    /// The size of raw frames, which raw streams need. Other videos state their size.
     pub size: Option<UVec2>,
-    /// Frames per second of a video that does not state them. ffmpeg converts the files that it reads to this rate.
+    /// The frame rate of a video that does not state it. ffmpeg converts a file that it reads to this rate.
     pub rate: Option<Rate>,
 }
 
@@ -53,7 +53,7 @@ pub struct VideoSource {
     expected: Option<u64>,
     sound: Option<ffmpeg::Sound>,
     frames: Receiver<Result<Vec<u8>, VideoError>>,
-    /// The first frame, after [`await_first`](Self::await_first).
+    /// The first frame, if [`await_first`](Self::await_first) has received it and the caller has not taken it yet.
     first: Option<Vec<u8>>,
     empty: SyncSender<Vec<u8>>,
     stop: Stop,
@@ -64,11 +64,11 @@ pub struct VideoSource {
 impl VideoSource {
     /// Opens a video and starts to read it.
     ///
-    /// `pixels` is the requested format, that of the other camera's video; `None` for the video's own. ffmpeg
-    /// converts; other videos cannot be converted.
+    /// `pixels` is the requested pixel format, for instance that of the other camera's video. `None` requests the
+    /// video's stored format. Only files that ffmpeg reads can be converted to another format.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the video cannot be read in this format.
+    /// Returns [`VideoError`] if the video cannot be read in the requested format.
     pub fn open(
         input: &VideoInput,
         pixels: Option<PixelFormat>,
@@ -102,7 +102,7 @@ impl VideoSource {
             Medium::Stream(raw) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
                 let rate = input.rate.ok_or_else(no_rate)?;
-                // The bytes are the same for both encodings.
+                // Raw NV12 does not state its encoding, so assume the requested one.
                 let own = raw.raw_pixels().unwrap_or(PixelFormat::Rgba8);
                 let taken = match (own, pixels) {
                     (PixelFormat::Nv12(_), Some(PixelFormat::Nv12(encoding))) => {
@@ -142,7 +142,7 @@ impl VideoSource {
         let bytes = format.bytes();
         let file = name.clone();
         let first = None;
-        // Not joined, because it may block on a pipe forever. It ends when the receiver is gone.
+        // The thread is not joined, because it may block on a pipe forever. It ends when the receiver is dropped.
         thread::Builder::new()
             .name("read".into())
             .spawn(move || read(&file, reader, bytes, &returned, &full))
@@ -160,16 +160,16 @@ impl VideoSource {
         }
     }
 
-    /// Returns the next frame; `None` at the end, or after a stop request.
+    /// Returns the next frame; `None` at the end of the video, or after a stop request.
     ///
     /// # Errors
-    /// Returns [`VideoError`]; no frames follow an error.
+    /// Returns [`VideoError`] if reading fails. After an error there are no more frames.
     pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
         self.frame_within(None)
     }
 
-    /// Waits for the first frame; returns false after a stop request. Callers can thus avoid preparations for an empty
-    /// video.
+    /// Waits for the first frame. Returns false after a stop request. Call it before expensive preparations, which an
+    /// empty video does not need.
     ///
     /// # Errors
     /// Returns [`VideoError`] if the first frame cannot be read.
@@ -180,12 +180,12 @@ impl VideoSource {
         Ok(self.first.is_some())
     }
 
-    /// Returns the first frame after [`await_first`](Self::await_first), unless it was taken.
+    /// Returns the first frame if [`await_first`](Self::await_first) has received it and it was not taken yet.
     pub(crate) fn first(&self) -> Option<Result<Frame<'_>, FrameError>> {
         self.first.as_ref().map(|bytes| Frame::tight(self.format, bytes))
     }
 
-    /// Returns the next frame as [`frame`](Self::frame) does, or `None` after a timeout.
+    /// Returns the next frame as [`frame`](Self::frame) does, or `None` after the timeout `patience`.
     pub(crate) fn frame_within(
         &mut self,
         patience: Option<Duration>,
@@ -208,7 +208,7 @@ impl VideoSource {
 
     /// Returns a frame's buffer for reuse.
     pub fn give_back(&self, frame: Vec<u8>) {
-        // The reader may have ended, or have enough buffers.
+        // Drop the buffer if the reader has ended or the channel is full.
         let _ = self.empty.try_send(frame);
     }
 
@@ -217,13 +217,13 @@ impl VideoSource {
         &self.stop
     }
 
-    /// Returns the name for messages.
+    /// Returns the video's name for messages.
     #[must_use]
     pub fn name(&self) -> &Path {
         &self.name
     }
 
-    /// Returns size and format of the frames.
+    /// Returns the size and pixel format of the frames.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
@@ -248,7 +248,7 @@ impl VideoSource {
     }
 }
 
-/// Reads to the end, or until the receiver is gone.
+/// Sends the frames of `reader` to `full` until the video ends or the receiver is dropped. Reuses buffers from `empty`.
 fn read(
     file: &Path,
     mut reader: impl ReadFrame,
@@ -260,7 +260,7 @@ fn read(
     loop {
         let mut frame = empty.try_recv().unwrap_or_default();
         if frame.len() != bytes {
-            // Pages are allocated on first use, because a header can claim any size.
+            // `vec![0; n]` allocates pages on first use only. A header can claim any size.
             frame = vec![0; bytes];
         }
         let result = match reader.read_frame(&mut frame) {

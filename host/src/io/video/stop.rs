@@ -1,4 +1,4 @@
-//! Stop requests for all parts of a video job: readers, the stitcher, and ffmpeg.
+//! Stop requests, shared by all parts of a video job: the readers, the stitcher and ffmpeg's processes.
 
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::lock::lock;
 
-/// A shared stop request; clones refer to the same one.
+/// A shared flag that requests a stop. All clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Inner>);
 
@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl Stop {
-    /// Requests an orderly end: frames already read are stitched and the output is completed.
+    /// Requests an orderly end: frames in flight are still stitched, and the output is completed.
     pub fn ask(&self) {
         self.0.asked.store(true, Ordering::Relaxed);
     }
@@ -35,22 +35,22 @@ impl Stop {
         self.0.killed.load(Ordering::Relaxed)
     }
 
-    /// Requests a stop and kills the child processes; their waiters continue with an error.
+    /// Requests a stop and kills the child processes. Threads that wait for a child receive an error.
     pub fn kill(&self) {
         self.ask();
         self.0.killed.store(true, Ordering::Relaxed);
         for child in lock(&self.0.children).drain(..).filter_map(|child| child.upgrade()) {
-            // A child that has ended already counts as killed.
+            // An error means that the child has already ended.
             let _ = lock(&child).kill();
         }
     }
 
-    /// Adds a child for [`kill`](Self::kill).
+    /// Registers a child that [`kill`](Self::kill) will kill.
     pub(super) fn watch(&self, child: &Arc<Mutex<Child>>) {
         let mut children = lock(&self.0.children);
         children.retain(|child| child.strong_count() > 0);
         children.push(Arc::downgrade(child));
-        // Under the lock: `kill` either finds the child here, or has run before.
+        // This check holds the lock: either `kill` finds the child in the list, or it has set the flag before.
         if self.is_killed() {
             let _ = lock(child).kill();
         }

@@ -1,4 +1,4 @@
-//! Byte streams (files, pipes, standard input and output) and raw frames in them.
+//! Byte streams (files, pipes, standard input and output), and raw frames in such streams.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,10 +10,11 @@ use super::medium::{STANDARD, shown};
 use crate::frame::Frame;
 use crate::io::video::read_frame::ReadFrame;
 
-/// Opens an input and returns its length if it is a regular file. Waits for a writer if it is a named pipe.
+/// Opens an input. Also returns its length if it is a regular file. Opening a named pipe blocks until a program opens it
+/// for writing.
 pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
     let opened = if path == Path::new(STANDARD) {
-        // `Stdin` would add a copy through its buffer.
+        // `Stdin` has its own buffer, which would add a copy.
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
         File::open(path)
@@ -33,7 +34,7 @@ pub(super) fn standard_output() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// Reads until `bytes` is full or the input ends; returns the number of bytes.
+/// Reads until `bytes` is full or the input ends. Returns the number of bytes read.
 pub(super) fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut found = 0;
     while found < bytes.len() {
@@ -47,11 +48,11 @@ pub(super) fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize>
     Ok(found)
 }
 
-/// Yields the rows of each plane of a frame, without padding.
+/// Yields for each plane of a frame an iterator over its rows, without padding.
 pub(super) fn rows<'a>(frame: &Frame<'a>) -> impl Iterator<Item = impl Iterator<Item = &'a [u8]>> {
     let planes: Vec<_> = frame.planes().to_vec();
     frame.format().planes().zip(planes).map(|(extent, plane)| {
-        // Rows without padding are one piece.
+        // A plane without padding is yielded as one long row.
         let (row, rows) =
             if plane.pitch == extent.row { (extent.bytes(), 1) } else { (extent.row, extent.rows) };
         (0..rows).map(move |i| &plane.bytes[i * plane.pitch..][..row])

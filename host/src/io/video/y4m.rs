@@ -1,9 +1,9 @@
-//! Y4M (YUV4MPEG2): a text line, then frames, each after a line of its own.
+//! Y4M (YUV4MPEG2): a header line, then the frames. Each frame follows a `FRAME` line.
 //!
-//! Supported input: 8-bit 4:2:0 with any chroma siting, and mono. 4:2:2, 4:4:4 and deep colour are errors that name
-//! the format. The siting is ignored: chroma counts as centred in its four pixels, as in `420jpeg`. Interlaced frames
-//! are not deinterlaced. Planar chroma is converted to NV12's pairs and back. The format does not state the matrix, so
-//! the customary one for the size applies (see `medium::customary`).
+//! Supported input is 8-bit 4:2:0 with any chroma siting, and mono. For 4:2:2, 4:4:4 and more than 8 bits, an error names
+//! the format. The siting is ignored: each chroma sample is assumed in the centre of its four pixels, as in `420jpeg`.
+//! Interlaced frames are not deinterlaced. The chroma planes of Y4M are converted to the interleaved chroma plane of NV12
+//! and back. Y4M does not state the matrix, so the customary matrix for the size is assumed (see `medium::customary`).
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,42 +18,44 @@ use crate::io::video::read_frame::ReadFrame;
 
 const MAGIC: &str = "YUV4MPEG2";
 
-/// Maximum length of a line; known programs write less than 200 bytes.
+/// The maximum length of a line in bytes. Known programs write fewer than 200.
 const MAX_LINE: u64 = 1024;
 
-/// Size of the read buffer, in bytes.
+/// The size of the read buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// The contents of the first line.
+/// The parameters in the header line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Width and height in pixels.
     pub(super) size: UVec2,
-    /// Frames per second, if stated.
+    /// The frame rate, if stated.
     pub(super) rate: Option<Rate>,
-    /// The range of levels.
+    /// The range of luma and chroma values.
     pub(super) range: Range,
     /// Whether there is no chroma.
     pub(super) mono: bool,
 }
 
 impl Header {
-    /// Parses the first line without its line end.
+    /// Parses the header line, passed without its line end.
     ///
     /// # Errors
     /// Returns the cause as text.
     pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(line).ok().and_then(|text| text.strip_prefix(MAGIC));
-        let text = text.ok_or_else(|| format!("it does not begin with {MAGIC}"))?;
+        let text = text.ok_or_else(|| format!("the file does not begin with {MAGIC}"))?;
         if !text.is_empty() && !text.starts_with(' ') {
-            return Err(format!("it begins with {MAGIC}{text}"));
+            return Err(format!(
+                "the file begins with {MAGIC}{text}, not with {MAGIC} and a space"
+            ));
         }
         let (mut width, mut height) = (None, None);
         let (mut rate, mut range, mut mono) = (None, Range::Limited, false);
         for word in text.split(' ').filter(|word| !word.is_empty()) {
-            // A letter, of one byte.
+            // A parameter begins with one ASCII letter.
             let Some((kind, value)) = word.split_at_checked(1) else {
-                return Err(format!("a parameter {word:?}"));
+                return Err(format!("unknown parameter {word:?}"));
             };
             match kind {
                 "W" => width = Some(side(value)?),
@@ -63,24 +65,26 @@ impl Header {
                 "C" => match value {
                     "420" | "420jpeg" | "420mpeg2" | "420paldv" => mono = false,
                     "mono" => mono = true,
-                    _ => return Err(format!("C{value} pixels; 8-bit C420 and Cmono are read")),
+                    _ => {
+                        return Err(format!("the pixel format is C{value}; convert it to C420jpeg"));
+                    }
                 },
                 "X" => match value {
                     "COLORRANGE=FULL" => range = Range::Full,
                     "COLORRANGE=LIMITED" => range = Range::Limited,
                     _ => {}
                 },
-                // Interlacing, pixel aspect and extensions.
+                // Interlacing, pixel aspect ratio and unknown parameters are ignored.
                 _ => {}
             }
         }
         let (Some(x), Some(y)) = (width, height) else {
-            return Err("it lacks width or height".into());
+            return Err("the header lacks the width or the height".into());
         };
         Ok(Self { size: UVec2::new(x, y), rate, range, mono })
     }
 
-    /// Returns the first line with its line end.
+    /// Returns the header line with its line end.
     #[must_use]
     pub(super) fn line(&self) -> String {
         let Self { size, rate, range, mono } = self;
@@ -95,13 +99,13 @@ impl Header {
         )
     }
 
-    /// Returns the format of delivered frames.
+    /// Returns the format of the frames that [`Reader`] returns and [`Writer`] accepts.
     #[must_use]
     pub(super) fn format(&self) -> FrameFormat {
         FrameFormat { size: self.size, pixels: PixelFormat::Nv12(customary(self.size, self.range)) }
     }
 
-    /// Returns the bytes of a frame in the file, without its line.
+    /// Returns the number of bytes of a frame in the file, without the `FRAME` line.
     fn frame_bytes(&self) -> usize {
         let chroma = self.format().planes().nth(1).map_or(0, |plane| plane.bytes());
         self.format().bytes() - if self.mono { chroma } else { 0 }
@@ -110,7 +114,7 @@ impl Header {
 
 fn side(text: &str) -> Result<u32, String> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
-    text.parse().ok().filter(|_| digits).ok_or_else(|| format!("a side of {text:?} pixels"))
+    text.parse().ok().filter(|_| digits).ok_or_else(|| format!("invalid width or height {text:?}"))
 }
 
 /// Reads frames.
@@ -124,7 +128,7 @@ pub(super) struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the first line.
+    /// Creates a reader and reads the header line.
     pub(super) fn new(file: &Path, input: R) -> Result<Self, VideoError> {
         let mut input = BufReader::with_capacity(BUFFER, input);
         let wrong = |reason| VideoError::Y4m { file: file.to_owned(), reason };
@@ -154,13 +158,13 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
             None => return Ok(false),
             Some(line) if line == b"FRAME" || line.starts_with(b"FRAME ") => {}
             Some(_) => {
-                let reason = format!("no FRAME line before frame {}", self.frames);
+                let reason = format!("there is no FRAME line before frame {}", self.frames);
                 return Err(VideoError::Y4m { file: file.clone(), reason });
             }
         }
         let luma = self.header.format().planes().next().map_or(0, |plane| plane.bytes());
         let (y, uv) = frame.split_at_mut(luma);
-        // Pages are allocated on first use, because a header can claim any size.
+        // `vec![0; n]` allocates pages on first use only. A header can claim any size.
         if self.planar.is_empty() {
             self.planar = vec![0; self.header.frame_bytes() - luma];
         }
@@ -196,7 +200,7 @@ fn line(file: &Path, input: &mut impl BufRead) -> Result<Option<Vec<u8>>, VideoE
         None => Ok(None),
         Some(b'\n') => Ok(Some(line)),
         Some(_) => {
-            let reason = format!("a line that is cut short, or longer than {MAX_LINE} bytes");
+            let reason = format!("a header line is truncated or longer than {MAX_LINE} bytes");
             Err(VideoError::Y4m { file: file.to_owned(), reason })
         }
     }

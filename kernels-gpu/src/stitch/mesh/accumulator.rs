@@ -1,4 +1,4 @@
-//! The sum over a tile's layers, per thread, in shared memory.
+//! Running sums over a tile's layers, for each thread, in shared memory.
 
 use crate::stitch::mesh::RUNS;
 use crate::stitch::mesh::rank;
@@ -8,19 +8,20 @@ use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::stitch::mesh::BLOCK_THREADS;
 
-/// The running sums of a thread's pixels over a tile's layers, and the remaining shares. They are in shared memory,
-/// because registers are needed for samples in flight. Elements of a warp are adjacent.
+/// The running sums of a thread's pixels over a tile's layers, and the shares that remain for later layers. They are
+/// in shared memory, because the registers are needed for samples in flight. The elements of the threads of a warp are
+/// adjacent.
 pub(super) struct Accumulator {
     pub(super) sums: Shared<Bytes16>,
     pub(super) left: Shared<Bytes8>,
 }
 
-/// 16 bytes in one access.
+/// 16 bytes that one instruction loads or stores.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub(super) struct Bytes16(pub(super) [u32; 4]);
 
-/// 8 bytes in one access.
+/// 8 bytes that one instruction loads or stores.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub(super) struct Bytes8(pub(super) [u32; 2]);
@@ -29,7 +30,7 @@ impl Accumulator {
     #[inline(always)]
     pub(super) fn new() -> Self {
         let thread = rank();
-        // SAFETY: each thread of a block has its own elements.
+        // SAFETY: `thread` is less than `BLOCK_THREADS`, so both positions are inside their arrays.
         unsafe {
             Self {
                 sums: shared_array![Bytes16; 3 * RUNS * BLOCK_THREADS as usize].tail(thread),
@@ -45,7 +46,7 @@ impl Accumulator {
     #[inline(always)]
     pub(super) unsafe fn load(&self, run: usize) -> ([Vec3; 4], [u32; 4]) {
         let sum = |i| (3 * run as u32 + i) * BLOCK_THREADS;
-        // SAFETY: they exist and belong to this thread.
+        // SAFETY: the elements exist and belong to this thread.
         unsafe {
             let sums = [self.sums.load(sum(0)), self.sums.load(sum(1)), self.sums.load(sum(2))];
             let Bytes8([ab, cd]) = self.left.load(run as u32 * BLOCK_THREADS);
@@ -53,12 +54,14 @@ impl Accumulator {
         }
     }
 
+    /// Stores the sums and the remaining shares of four pixels.
+    ///
     /// # Safety
     /// The caller must ensure that `run` is less than [`RUNS`].
     #[inline(always)]
     pub(super) unsafe fn store(&self, run: usize, sum: [Vec3; 4], [a, b, c, d]: [u32; 4]) {
         let sums: [Bytes16; 3] = bytemuck::cast(sum);
-        // SAFETY: they exist and belong to this thread.
+        // SAFETY: the elements exist and belong to this thread.
         unsafe {
             unroll!(3, |i| {
                 self.sums.store((3 * run + i) as u32 * BLOCK_THREADS, sums[i]);

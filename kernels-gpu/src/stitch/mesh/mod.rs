@@ -1,19 +1,21 @@
 //! Stitch, variant `mesh`: makes a panorama from pictures in textures and the mesh of a warp.
 //!
-//! A block computes a tile, a thread eight pixels of it: one column in RGBA, four by two in NV12, where two by two
-//! share chroma. Each tile starts at one 64-byte `Layer` that embeds the whole-tile patch. Its index is the block
-//! index, so an earlier block can prefetch it, as well as the cache lines of the pictures. The first blocks prefetch
-//! theirs while the previous kernel still runs. So a thread waits for one memory latency, then has eight samples in
-//! flight, then computes colours and stores. This is all for most tiles. Tiles where cameras overlap or end, or where
-//! one patch is not accurate enough, are computed layer by layer and blended by shares; the intermediate sums are in
-//! shared memory.
+//! A block computes a tile, and a thread eight of its pixels: one column in RGBA; in NV12, four columns of two rows,
+//! where each 2×2 pixels share chroma. Each tile starts at one 64-byte `Layer` that embeds the whole-tile patch. Its
+//! index is the block index, so an earlier block can prefetch it. Blocks also prefetch cache lines of the pictures for
+//! later tiles, and the first blocks prefetch their own layers while the previous kernel still runs.
 //!
-//! Cost: the visible pixels of the pictures, the panorama, and half a byte of mesh per pixel. Two multiply-adds per
-//! pixel and coordinate. 440 instructions per thread in RGBA (average of all tiles) and 500 in NV12, a tenth of them
-//! in the special function unit for powers. At most one prefetch per thread. 14 KiB of shared memory per block. From
-//! NV12 to NV12, four pixels take one chroma sample at their middle if one patch covers the whole tile.
+//! A thread waits for one memory latency, then has eight samples in flight, then computes colours and stores them. For
+//! most tiles, this is all. If cameras overlap or end in a tile, or if one patch is not accurate enough, the tile is
+//! computed layer by layer, and the layers are blended by shares. The intermediate sums are in shared memory.
 //!
-//! Powers use the fast method; samples use the texture unit, whose weights have 8 bits.
+//! Cost: the kernel reads the visible pixels of the pictures and half a byte of mesh per panorama pixel, and writes
+//! the panorama. A coordinate of a pixel takes two multiply-adds. On average over all tiles, a thread executes 440
+//! instructions in RGBA and 500 in NV12; a tenth of them compute powers in the special function unit. A thread
+//! prefetches at most one cache line of a picture. A block uses 14 KiB of shared memory. From NV12 to NV12, four
+//! pixels take one chroma sample at their middle if one patch covers the whole tile.
+//!
+//! Gamma uses the fast power. Samples come from the texture unit, whose filter weights have 8 bits.
 
 mod accumulator;
 mod patch;
@@ -44,13 +46,13 @@ use shared_types::texture::{Nv12Texture, Rgba8Texture};
 /// Defines the kernel for one pair of formats.
 macro_rules! stitch_mesh {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
-        #[doc = concat!($formats, ", of up to four cameras.")]
+        #[doc = concat!($formats, ": stitches up to four cameras.")]
         ///
         /// Pixels that no camera sees become opaque black. Nothing is written if there are fewer layers than blocks.
         ///
         /// # Safety
-        /// - The grid must have a block of [`BLOCK`] for each tile, and the panorama must be whole.
-        /// - Patches, places, shares and further layers that the layers refer to must exist.
+        /// - The grid must have one block of [`BLOCK`] threads for each tile, and the panorama must be whole.
+        /// - All patches, places, shares and further layers to which the layers refer must exist.
         /// - Width and height of a flipped NV12 panorama must be even.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
         pub unsafe fn $name(
@@ -81,14 +83,15 @@ stitch_mesh!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgb
 
 stitch_mesh!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12, 8);
 
-/// The number of runs of four pixels per thread.
+/// The number of groups of four pixels per thread.
 const RUNS: usize = (TILE * TILE / (4 * BLOCK_THREADS)) as usize;
 
-/// The number of tiles by which layers are prefetched: about as many as run at the same time on the largest GPUs.
+/// The distance in tiles over which layers are prefetched: about the number of tiles that the largest GPUs compute at
+/// a time.
 const AHEAD: u32 = 1024;
 
-/// The number of rows of tiles by which pictures are prefetched: about as many tiles, for a panorama of two 4K
-/// cameras.
+/// The distance in rows of tiles over which pictures are prefetched. In a panorama of two 4K cameras, these rows
+/// contain about [`AHEAD`] tiles.
 const ROWS_AHEAD: u32 = 6;
 
 /// The pictures of all cameras.
@@ -107,7 +110,7 @@ struct Mesh {
     shares: Slice<u16>,
 }
 
-/// The body of every kernel.
+/// The body of every stitch kernel on a mesh.
 ///
 /// # Safety
 /// The same as for the kernels.
@@ -120,7 +123,7 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
 ) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
-    // Runs while the previous kernel still runs. It is for the first blocks, whose layer no other block has
+    // Prefetches while the previous kernel still runs. This is for the first blocks, whose layers no earlier block has
     // prefetched.
     if index < mesh.layers.len() && thread::thread_idx_x() == 0 && thread::thread_idx_y() == 0 {
         mesh.layers.prefetch(index);
@@ -129,13 +132,13 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
     if index >= mesh.layers.len() {
         return;
     }
-    // Loaded first, so that this load does not wait for anything. SAFETY: it exists, as checked.
+    // The first load, so that it waits for no other. SAFETY: the layer exists, as just checked.
     let first = unsafe { mesh.layers.load(index) };
-    // For a block that will run after the current ones.
+    // Prefetches the layer of a block that will run after the current ones.
     if thread::thread_idx_x() == 0 {
         mesh.layers.prefetch(index + AHEAD);
     }
-    // The number of threads along a row of the tile, and the position of this one.
+    // The number of threads along a row of the tile, and the rank of this thread in the block.
     let (columns, thread) = (TILE / O::EIGHT.x, rank());
     let (corner, in_tile) = (tile * TILE, uvec2(thread % columns, thread / columns) * O::EIGHT);
     let at = corner + in_tile;
@@ -143,7 +146,7 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
         return;
     }
     let fours = [in_tile, in_tile + O::of_eight(4)];
-    // All branches here are uniform.
+    // All branches from here on are uniform.
     if first.shares == NONE && is_whole(&first) {
         let mut places = [[Vec2::ZERO; 4]; RUNS];
         unroll!(RUNS, |run| places[run] = four_places::<O>(&first.patch, fours[run]));
@@ -158,11 +161,11 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
     unsafe { stitch_layers(pictures, mesh, params, out, (index, at), fours) };
 }
 
-/// Blends the layers of a tile from layer `index` on, by their shares, and writes the thread's pixels, the first of
-/// them at `at`.
+/// Blends the layers of a tile by their shares, starting with layer `index`, and writes the thread's pixels. The first
+/// pixel is at `at`.
 ///
 /// # Safety
-/// The same as for the kernels; layer `index` must exist.
+/// The conditions of the kernels apply. In addition, layer `index` must exist.
 #[inline(always)]
 unsafe fn stitch_layers<P: TextureSampler, O: Target>(
     pictures: &Pictures<P>,
@@ -174,7 +177,8 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
 ) {
     let accumulator = Accumulator::new();
     let mut next = index;
-    // SAFETY: guaranteed by the caller; everything loaded was stored before.
+    // SAFETY: the caller guarantees that everything exists to which layers refer. Each run is stored before it is
+    // loaded.
     unsafe {
         unroll!(RUNS, |run| accumulator.store(run, [Vec3::ZERO; 4], [WHOLE; 4]));
         loop {
@@ -185,12 +189,12 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
             let places = mesh.places::<O>(&layer, fours);
             let may_share = P::CHROMA && O::CELL == 2;
             let mut shares = [[WHOLE; 4]; RUNS];
-            // In flight together with the places, before the samples, if there are registers for it.
+            // Loads the shares before the samples, in flight together with the places, if there are enough registers.
             if !may_share {
                 unroll!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
             }
-            // Chroma is shared if one patch covers the whole tile, as in tiles with one layer. Neighbouring cells or
-            // places may refer to any position.
+            // Chroma is shared if one patch covers the whole tile, as in tiles with one layer. With cells or places,
+            // adjacent pixels may refer to positions that are far apart.
             let mut colours = if may_share && is_whole(&layer) {
                 sample_camera(pictures, params, layer.camera, places, O::CELL, None)
             } else {
@@ -219,29 +223,30 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
     }
 }
 
-/// [`thread::rank`] for a known block shape.
+/// Returns [`thread::rank`] for blocks of [`BLOCK`] threads.
 #[inline(always)]
 fn rank() -> u32 {
     thread::thread_idx_y() * BLOCK[0] + thread::thread_idx_x()
 }
 
-/// Returns whether a layer has one patch for the whole tile, with finite numbers. The whole layer takes part in the
-/// answer; otherwise ptxas moves the load of the patch behind the branch, which adds one memory latency.
+/// Returns whether a layer has one patch for the whole tile, without NaN. The result depends on several numbers of the
+/// patch, so that the patch is loaded with the rest of the layer. Otherwise ptxas moves the load of the patch behind
+/// the branch, which adds one memory latency.
 #[inline(always)]
 fn is_whole(Layer { cell, patch: Patch { u, v }, .. }: &Layer) -> bool {
     (u32::from(*cell) == TILE) & !(u[0] + u[4] + v[2]).is_nan()
 }
 
-/// A share of 1. Shares have 16 bits, but 32-bit registers.
+/// The fixed-point value of a share of 1. A share has 16 bits in memory, and 32 bits in a register.
 const WHOLE: u32 = WHOLE_SHARE as u32;
 
-/// The colours of a thread's pixels.
+/// The colours of a thread's pixels, in groups of four.
 type Colours = [[Vec3; 4]; RUNS];
 
-/// Writes a thread's pixels, the first of them at `at`, as far as they are inside the panorama.
+/// Writes those of a thread's pixels that are inside the panorama. The first pixel is at `at`.
 ///
 /// # Safety
-/// The panorama must be whole, `at` inside, and the size even if it is flipped NV12.
+/// The panorama must be whole, and `at` inside. A flipped NV12 panorama must have an even width and height.
 #[inline(always)]
 unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: Colours) {
     let flip = params.flip != 0;
@@ -254,9 +259,10 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
         });
     }
     let encode = &params.encode;
-    // SAFETY: they belong to this thread, whose tile starts at a multiple of eights; the caller guarantees the rest.
+    // SAFETY: the pixels belong to this thread. `at` is a multiple of `EIGHT`, because tiles start at multiples of
+    // `TILE`. The caller guarantees the rest.
     unsafe {
-        // A uniform branch instead of selecting among colours.
+        // One uniform branch. With `flip` as a variable, each colour would be selected separately.
         if flip {
             out.store_eight(at.x, at.y, colours, encode, true);
         } else {
@@ -265,9 +271,9 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
     }
 }
 
-/// Samples a camera at these places, for pixels that share chroma if `cell` is 2; black if there is no such camera.
-/// Also [prefetches](fetch_ahead) along `ahead`, the tile's patch. Each camera has its own branch, because a texture
-/// that is selected at run time is read in a loop over the warp.
+/// Samples a camera's picture at these places; returns black for [`NO_CAMERA`]. If `cell` is 2, four pixels share a
+/// chroma sample. If `ahead` is the tile's patch, also prefetches for a later tile ([`fetch_ahead`]). Each camera has
+/// its own branch, because a texture that is selected at run time would be read in a loop over the lanes of the warp.
 #[inline(always)]
 fn sample_camera<P: TextureSampler>(
     pictures: &Pictures<P>,
@@ -278,7 +284,7 @@ fn sample_camera<P: TextureSampler>(
     ahead: Option<&Patch>,
 ) -> Colours {
     let [one, two, three, four] = &params.cameras;
-    // Uniform branches, bit by bit, because a switch with four cases would be a jump table.
+    // The branches are uniform. They test one bit at a time, because a switch with four cases would be a jump table.
     if camera & 2 == 0 {
         if camera & 1 == 0 {
             sample_picture(pictures.first, places, one, cell, ahead)
@@ -303,7 +309,7 @@ fn sample_picture<P: TextureSampler>(
     cell: u32,
     ahead: Option<&Patch>,
 ) -> Colours {
-    // The first ones appear twice, because an array needs an initial value.
+    // The first four samples fill the array, because it needs initial values.
     let mut samples = [picture.take(&places[0], cell); RUNS];
     unroll!(RUNS, |run| {
         if run > 0 {
@@ -319,7 +325,7 @@ fn sample_picture<P: TextureSampler>(
 }
 
 impl Mesh {
-    /// Returns the share of a layer, at most [`WHOLE`], for four pixels from `first` on.
+    /// Returns the shares of a layer, at most [`WHOLE`], for four pixels of the tile. The first pixel is at `first`.
     ///
     /// # Safety
     /// The shares of the layer must exist.
@@ -327,7 +333,7 @@ impl Mesh {
     unsafe fn shares<O: Target>(&self, layer: &Layer, first: UVec2) -> [u32; 4] {
         let mut shares = [WHOLE; 4];
         if layer.shares < REST {
-            // SAFETY: a tile has shares for all its pixels.
+            // SAFETY: the layer has shares for all pixels of the tile.
             unsafe {
                 let from_first = self.shares.tail(layer.shares + first.y * TILE + first.x);
                 unroll!(4, |i| {
@@ -339,7 +345,7 @@ impl Mesh {
         shares
     }
 
-    /// Returns the texture coordinates of a layer for pixels of its tile, in fours.
+    /// Returns the texture coordinates of a layer for the thread's pixels: groups of four that start at `fours`.
     ///
     /// # Safety
     /// The patches or places of the layer must exist.
@@ -351,16 +357,16 @@ impl Mesh {
             unroll!(RUNS, |run| places[run] = four_places::<O>(&layer.patch, fours[run]));
         } else if cell > 0 {
             unroll!(RUNS, |run| {
-                // Cell sizes are powers of two, and four pixels are always in one cell.
+                // The side of a cell is a power of two, and four pixels are always in one cell.
                 let (log, UVec2 { x, y }) = (cell.trailing_zeros(), fours[run]);
                 let patch = layer.places + ((y >> log) * (TILE >> log)) + (x >> log);
-                // SAFETY: a tile has patches for all its cells.
+                // SAFETY: the layer has patches for all cells of the tile.
                 let patch = unsafe { self.patches.load(patch) };
                 places[run] = four_places::<O>(&patch, fours[run]);
             });
         } else {
             unroll!(RUNS, |run| {
-                // SAFETY: a tile has places for all its pixels.
+                // SAFETY: the layer has places for all pixels of the tile.
                 unsafe {
                     let first = layer.places + fours[run].y * TILE + fours[run].x;
                     let from_first = self.places.tail(first);

@@ -5,8 +5,8 @@ use crate::warp::patch::{Line, fused};
 use glam::{UVec2, Vec2, vec2};
 use shared_types::stitch::mesh::{Patch, TILE};
 
-/// Returns the texture coordinates of four pixels from `first` on, along a column or over two rows, depending on the
-/// format.
+/// Returns the texture coordinates of four pixels. The first is at `first`; the others are below it or in the same 2×2
+/// pixels, depending on the output format.
 #[inline(always)]
 pub(super) fn four_places<O: Target>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
     let (x, y) = (offset_from_centre(first.x), offset_from_centre(first.y));
@@ -27,27 +27,28 @@ pub fn place(patch: &Patch, x: u32, y: u32) -> Vec2 {
     column(patch, offset_from_centre(x)).at(offset_from_centre(y))
 }
 
-/// Returns a patch along a column of its tile; all coordinates are relative to the middle.
+/// Restricts a patch to column `x` of its tile. `x` and the positions along the line are offsets from the tile's
+/// centre.
 #[inline(always)]
 pub(super) fn column(patch: &Patch, x: f32) -> Line {
     let [c, cx, cy, cxx, cxy, cyy] = coefficients(patch);
     Line { start: fused(fused(cxx, x, cx), x, c), slope: fused(cxy, x, cy), bend: cyy }
 }
 
-/// Returns a patch along a row of its tile.
+/// Restricts a patch to row `y` of its tile. `y` and the positions along the line are offsets from the tile's centre.
 #[inline(always)]
 pub(super) fn row(patch: &Patch, y: f32) -> Line {
     let [c, cx, cy, cxx, cxy, cyy] = coefficients(patch);
     Line { start: fused(fused(cyy, y, cy), y, c), slope: fused(cxy, y, cx), bend: cxx }
 }
 
-/// Returns the coefficients of columns and rows in pairs.
+/// Returns the coefficients of the source column and the source row in pairs.
 #[inline(always)]
 pub(super) fn coefficients(Patch { u, v }: &Patch) -> [Vec2; 6] {
     core::array::from_fn(|i| vec2(u[i], v[i]))
 }
 
-/// Returns the distance of a column or row of a tile from its middle.
+/// Returns the offset of a column or row of a tile from the tile's centre.
 #[inline(always)]
 pub(super) fn offset_from_centre(pixel: u32) -> f32 {
     pixel as f32 - 0.5 * (TILE - 1) as f32

@@ -1,4 +1,4 @@
-//! Camera pictures in textures: four samples at once, and prefetching of later rows.
+//! Camera pictures in textures: four samples at a time, and prefetching for later tiles.
 
 use crate::colour::grade;
 use crate::stitch::mesh::ROWS_AHEAD;
@@ -13,15 +13,17 @@ use glam::{Vec2, Vec3, vec2};
 use shared_types::stitch::mesh::{BLOCK_THREADS, Grading, Patch, TILE};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 
-/// Prefetches into the L2 cache the lines for the tile [`ROWS_AHEAD`] rows of tiles further down, as predicted by this
-/// tile's patch. Samples are answered in order, so one cache miss delays all later samples.
+/// Prefetches into L2 the picture lines of the tile [`ROWS_AHEAD`] tile rows further down, extrapolated from this
+/// tile's patch. The texture unit returns samples in order, so one cache miss delays all later samples.
 ///
-/// A thread handles half a row of the panorama, and prefetches only if that half row enters another row of the picture
-/// than the one above. It then prefetches the first cache line that starts between the two sides of the tile; a line
-/// that started before belongs to the neighbouring tile. The other threads of the block prefetch the second such line,
-/// or the chroma line of NV12. As long as a panorama row spans at most two picture rows and a tile at most two lines,
-/// this covers all lines except those that start in a neighbouring tile without prefetching, at the edge of a camera
-/// or in the overlap.
+/// Each thread handles one half row of the panorama. If its picture row is the same as that of the half row above, it
+/// does nothing. Otherwise it prefetches the first cache line that starts inside the tile; a line that starts left of
+/// the tile is left to the neighbouring tile. The second half of the block prefetches the second such line, or the
+/// chroma line of NV12.
+///
+/// If a panorama row spans at most two picture rows and a tile at most two lines, this covers all lines with one
+/// exception: lines that start in a neighbouring tile that does not prefetch, at the edge of a camera or in the
+/// overlap.
 #[inline(always)]
 pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {
     const ROWS: u32 = BLOCK_THREADS / 2;
@@ -34,7 +36,7 @@ pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {
     picture.fetch(which, RowSpan { from, to, row: one.y, above: sides.0.at(y - STEP).y });
 }
 
-/// The span between the sides of a tile in a picture: columns, the row, and the row half a panorama row above.
+/// A half row of a tile in a picture: the first and the last column, the row, and the row of the half row above.
 #[derive(Clone, Copy)]
 pub(super) struct RowSpan {
     pub(super) from: f32,
@@ -44,7 +46,7 @@ pub(super) struct RowSpan {
 }
 
 impl RowSpan {
-    /// Returns the span in chroma.
+    /// Returns the span in the chroma plane.
     #[inline(always)]
     pub(super) fn half(self) -> Self {
         let Self { from, to, row, above } = self;
@@ -65,20 +67,20 @@ impl RowSpan {
     }
 }
 
-/// A picture in textures, with four samples in flight at once.
+/// A picture in textures that is sampled at four positions at a time.
 pub(super) trait TextureSampler: Copy {
     type Samples: Copy;
 
-    /// Whether it has chroma, which pixels may share.
+    /// Whether the picture has a chroma plane, whose samples pixels may share.
     const CHROMA: bool;
 
-    /// Samples at texture coordinates, for pixels that share chroma if `cell` is 2.
+    /// Takes samples at four texture coordinates. If `cell` is 2, the four pixels share one chroma sample.
     fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples;
 
-    /// Returns the colours of samples, from 0 to 1.
+    /// Converts samples to colours from 0 to 1.
     fn colours(&self, samples: Self::Samples, grading: &Grading) -> [Vec3; 4];
 
-    /// Prefetches one of two cache lines into the L2 cache.
+    /// Prefetches one of the two cache lines of a span into L2; `which` is 0 or 1.
     fn fetch(&self, which: u32, span: RowSpan);
 }
 
@@ -107,7 +109,7 @@ impl TextureSampler for Rgba8Texture {
 }
 
 impl TextureSampler for Nv12Texture {
-    /// Luma, and Cb and Cr.
+    /// Four lumas, and four times Cb and Cr.
     type Samples = ([f32; 4], [Vec2; 4]);
 
     const CHROMA: bool = true;
@@ -121,7 +123,8 @@ impl TextureSampler for Nv12Texture {
         };
         let [a, b, c, d] = *places;
         let lumas = [luma(a), luma(b), luma(c), luma(d)];
-        // A chroma sample lies in the middle of its four pixels.
+        // The shared sample is at the middle of the four pixels, `(a + d) / 2`; a chroma coordinate is half a luma
+        // coordinate.
         let chromas = if cell == 2 {
             [chroma((a + d) * 0.25); 4]
         } else {
@@ -141,7 +144,7 @@ impl TextureSampler for Nv12Texture {
         grade::powers(colours, gamma)
     }
 
-    /// Prefetches the line of luma or of chroma.
+    /// Prefetches the line of luma (`which` is 0) or of chroma.
     #[inline(always)]
     fn fetch(&self, which: u32, span: RowSpan) {
         if which == 0 {

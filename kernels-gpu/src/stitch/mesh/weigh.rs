@@ -9,16 +9,16 @@ use shared_types::stitch::mesh::{
 };
 use shared_types::warp::CameraPlanes;
 
-/// Applies other weights to a mesh, one block per tile: rewrites the layers that have shares, and the shares.
+/// Applies new weights of two cameras to a mesh, one block per tile. In tiles that have shares, rewrites the shares
+/// and the first layer.
 ///
-/// `base` contains the layers for the mesh's own weights. `layers` has the same length; only the first layers of the
-/// tiles are written. `shares` belongs to both. The weights of a camera without a layer in a tile are ignored there.
-/// Nothing is written if there are fewer layers than tiles.
+/// `base` contains the layers of the mesh as it was made. `layers` has the same length; only the first layers of the
+/// tiles are written. The layers of both refer to `shares`. If a camera has no layer in a tile, its weights are
+/// ignored there. Nothing is written if there are fewer layers than tiles.
 ///
 /// # Safety
 /// - Blocks must be [`WEIGH_BLOCK`].
-/// - Everything that `base` refers to must exist. It must have no layers of cameras other than these two, in this
-///   order.
+/// - Everything to which `base` refers must exist. Its cameras must be these two: 0 is the left one, 1 the right one.
 #[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1))]
 pub unsafe fn mesh_weigh(
     base: Slice<Layer>,
@@ -34,9 +34,9 @@ pub unsafe fn mesh_weigh(
     if index >= base.len() || index >= layers.len() {
         return;
     }
-    // SAFETY: it exists, as checked.
+    // SAFETY: the layer exists, as just checked.
     let first = unsafe { base.load(index) };
-    // Uniform for the block.
+    // This branch is uniform for the block.
     if first.shares == NONE {
         return;
     }
@@ -46,7 +46,8 @@ pub unsafe fn mesh_weigh(
         SourceLookup { planes: left, size: left_size },
         SourceLookup { planes: right, size: right_size },
     ];
-    // For the first and the second layer: whether it has the full share at all pixels, and whether it has any share.
+    // For the first and the second layer: whether the layer has the full share at all pixels, and whether it has any
+    // share.
     let (mut whole, mut any) = ([true; 2], [false; 2]);
     let mut y = thread::thread_idx_y();
     while y < TILE {
@@ -65,7 +66,7 @@ pub unsafe fn mesh_weigh(
             whole[which] &= share == u16::MAX || !inside;
             any[which] |= share > 0;
             if layer.shares != REST {
-                // SAFETY: a tile has shares for all its pixels; each belongs to one thread.
+                // SAFETY: the layer has shares for all pixels of the tile, and each share belongs to one thread.
                 unsafe { shares.store(layer.shares + in_tile.y * TILE + in_tile.x, share) };
             }
         };
@@ -76,7 +77,8 @@ pub unsafe fn mesh_weigh(
         y += WEIGH_BLOCK[1];
     }
     let votes = shared_array![u32; WEIGH_BLOCK[1] as usize];
-    // SAFETY: all lanes of all warps are here; each element has one writer, and readers follow after the barrier.
+    // SAFETY: all lanes of all warps reach this code. One thread writes each vote, and thread 0 reads it after the
+    // barrier.
     unsafe {
         let vote = |holds: bool| u32::from(warp::warp_vote_all(warp::FULL_MASK, holds));
         let vote = vote(whole[0]) | vote(whole[1]) << 1 | vote(!any[0]) << 2 | vote(!any[1]) << 3;
@@ -97,15 +99,20 @@ pub unsafe fn mesh_weigh(
     }
 }
 
-/// Returns the first layer of a tile after its shares were written. The bits of `vote` say: the first layer has the
-/// full share at all pixels, the second does, the first has no share, the second has none.
+/// Returns the new first layer of a tile whose shares were written. The bits of `vote`, starting with the lowest,
+/// mean:
+///
+/// - The first layer has the full share at all pixels.
+/// - The second layer has the full share at all pixels.
+/// - The first layer has no share.
+/// - The second layer has no share.
 #[inline(always)]
 fn merged(first: Layer, second: Option<Layer>, vote: u32) -> Layer {
     let holds = |bit: u32| vote >> bit & 1 != 0;
     let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
     match second {
         _ if only_first && only_second => Layer::BLACK,
-        // Without another layer, the whole share remains.
+        // `REST` without another layer is the full share.
         Some(second) if only_second => {
             let alone = holds(1) || second.shares == REST;
             Layer { shares: if alone { NONE } else { second.shares }, ..second }

@@ -47,7 +47,7 @@ type Gemm = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// Makes cuBLAS read scalars from device memory.
+/// The pointer mode in which cuBLAS reads scalars from device memory.
 const POINTERS_ON_DEVICE: c_int = 1;
 
 const NAMES: [&str; 3] = ["libcublas.so", "libcublas.so.13", "libcublas.so.12"];
@@ -79,7 +79,7 @@ impl CublasContext {
     }
 
     /// Computes `c = alpha · op(a) · op(b) + beta · c` for column-major matrices: `a` is m × k, `b` is k × n.
-    #[allow(clippy::too_many_arguments, reason = "as cuBLAS has it")]
+    #[allow(clippy::too_many_arguments, reason = "the parameters are those of cuBLAS")]
     pub fn gemm<T>(
         &mut self,
         stream: &Stream,

@@ -7,7 +7,7 @@ use kit_crates_kernels::{self as functions, Input, Output, kernels};
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
-/// More than one block, and not a multiple of the warp size.
+/// The number of threads: more than one block, and not a multiple of the warp size.
 const THREADS: u32 = 150;
 
 /// Returns noise: the upper byte of a linear congruential generator (Knuth's MMIX constants).

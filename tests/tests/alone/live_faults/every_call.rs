@@ -1,4 +1,5 @@
-//! Each driver call of a run fails in turn: once, permanently, and with an error that loses the process's GPU.
+//! Each driver call of a run fails in turn: once, permanently, or with an error after which the process cannot use its
+//! GPU.
 
 use std::env;
 
@@ -9,22 +10,22 @@ use panoweave::warp::Warp;
 use crate::live_faults::fake::{Counts, Fake, Fault, Live, part, run_alone};
 use crate::live_faults::run::{FRAMES, Film, film, following, small_warp, start, trying, watch};
 
-/// Errors after which, according to CUDA, the process can continue: an invalid value, out of memory, an invalid
-/// context, an unknown error.
+/// CUDA errors after which the process can continue: an invalid value, out of memory, an invalid context and an
+/// unknown error.
 const RECOVERABLE: [u32; 4] = [1, 2, 201, 999];
 
-/// Errors after which, according to CUDA, the process must be restarted: an illegal address, a failed launch, an ECC
-/// error, a misaligned address, a stack error, a timeout, an illegal instruction.
+/// CUDA errors after which the process must be restarted: an illegal address, a failed launch, an ECC error, a
+/// misaligned address, a stack error, a timeout and an illegal instruction.
 const FATAL: [u32; 7] = [700, 719, 214, 716, 714, 702, 715];
 
-/// Number of GPUs of the fake driver that a process can lose, each once. One more serves the clean run.
+/// The number of GPUs of the fake driver that a process can lose, each once. The clean run uses one more.
 const GPUS: usize = 63;
 
-/// Distance between the tested calls in the middle of the film.
+/// The distance between tested calls in the middle of the film.
 const STRIDE: i64 = 9;
 
-/// Returns the calls to fail: all of them during start-up, in the first frames and from the last frames on, and every
-/// [`STRIDE`]th between. With `PANOWEAVE_EVERY_CALL` set to 1, returns all calls.
+/// Returns the numbers of the calls to fail: all calls during start-up, in the first 6 and last 3 frames and after
+/// them, and every [`STRIDE`]th call in between. If `PANOWEAVE_EVERY_CALL` is 1, returns all calls.
 fn calls_to_fail(clean: &Clean) -> Vec<i64> {
     let all = env::var("PANOWEAVE_EVERY_CALL").is_ok_and(|value| value == "1");
     let frame = (clean.closed - clean.started) / i64::from(FRAMES);
@@ -36,11 +37,14 @@ fn calls_to_fail(clean: &Clean) -> Vec<i64> {
 
 /// The measurements of a run without faults.
 struct Clean {
-    /// Number of calls until the first frame, until the stitcher was closed and read to the end, and in total.
+    /// The number of calls before the first frame.
     started: i64,
+
+    /// The number of calls until the stitcher was closed and read to the end.
     closed: i64,
+    /// The total number of calls.
     calls: i64,
-    /// Maximum number of live objects.
+    /// The maximum number of live objects of each kind.
     most: Live,
 }
 
@@ -74,7 +78,7 @@ impl Bench {
         Self { fake, warp, clean: Clean { started, closed, calls, most } }
     }
 
-    /// Runs with a fault. `judge` receives the stitcher and its film, or the error that prevented its start.
+    /// Runs a film with a fault. `judge` checks the stitcher and its film, or the error that prevented the start.
     fn run(
         &self,
         ordinal: u32,
@@ -96,7 +100,7 @@ impl Bench {
         assert_eq!(self.fake.counts().damage, 0, "freed memory was used or freed again");
     }
 
-    /// Returns the calls that this process is to fail, `most` at most.
+    /// Returns the calls that this process has to fail, at most `most`. Prints how many are left for later processes.
     fn share(&self, most: usize) -> Vec<i64> {
         let calls = calls_to_fail(&self.clean);
         let rest = &calls[calls.len().min(most * part())..];
@@ -119,7 +123,7 @@ fn run_shares(name: &str) {
     }
 }
 
-/// Returns the driver's error code behind an error.
+/// Returns the CUDA error code that caused `error`, if there is one.
 fn code_of(error: &LiveError) -> Option<u32> {
     let LiveError::Device(mut error) = error.clone() else { return None };
     while let ErrorKind::Lost(earlier) = error.kind {
@@ -173,7 +177,7 @@ fn alone_one_call_fails() {
     }
 }
 
-/// Checks that all objects were freed and that this thread has no context, as before.
+/// Checks that all objects were freed and that this thread has no current context.
 fn nothing_lives(fake: &Fake) {
     let [now, _] = fake.live();
     assert_eq!((now.objects, Counters::now()), (Counters::default(), Counters::default()));
@@ -201,19 +205,19 @@ fn alone_all_calls_fail() {
     }
 }
 
-/// Checks that the stitcher either failed, reports so and produced nothing afterwards, or had finished everything
-/// before the fault.
+/// Checks that the stitcher failed, or that it had finished all work before the fault. A failed stitcher must report
+/// the error and return no further panoramas.
 fn ended_or_all_came(stitcher: &Stitcher, film: &Film, code: u32) {
     let Err(error) = stitcher.health() else { return all_came(film, stitcher) };
     assert_eq!(code_of(&error), Some(code), "{error}");
     let Dropped { failed, lost, .. } = film.counters.dropped;
     assert_eq!(film.counters.dropped, Dropped { failed, lost, ..Dropped::default() });
-    // No panorama is missing between two others.
+    // The panoramas before the failure are complete.
     assert!(film.read.iter().copied().eq(0..film.read.len() as u32), "{:?}", film.read);
     assert!(stitcher.panoramas().next().is_none());
 }
 
-/// Checks that the counters match the objects that the driver still holds.
+/// Checks that [`Counters`] count exactly the objects that the driver still holds.
 fn what_is_left_is_counted(fake: &Fake, before: Counters) {
     let [now, _] = fake.live();
     let after = Counters::now();
@@ -240,7 +244,8 @@ fn alone_the_gpu_is_lost() {
     let bench = Bench::new();
     for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
         let code = FATAL[n as usize % FATAL.len()];
-        // In CUDA every later call fails too, but the code must not rely on it.
+        // In CUDA, every later call fails too. For odd `n` only one call fails, because the code must not rely on
+        // further failures.
         let count = i64::from(n % 2 == 0);
         let before = Counters::now();
         let ordinal = ordinal as u32;

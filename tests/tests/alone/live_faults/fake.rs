@@ -1,6 +1,6 @@
 //! The fake driver, compiled with `cc`, and a way to rerun tests with it in their own process.
 //!
-//! The driver is chosen once per process, by an environment variable. A test that needs the fake driver is marked
+//! An environment variable selects the driver, once per process. A test that needs the fake driver is marked
 //! `#[ignore]` and started by [`run_alone`].
 
 use std::ffi::{CString, c_char, c_int};
@@ -16,7 +16,7 @@ use panoweave_tests::skip::{Need, skip};
 /// The fake driver, as loaded by this process.
 pub(crate) struct Fake(Library);
 
-/// Live objects by kind, and the number of contexts held.
+/// The number of live objects of each kind, and of retained contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Live {
     pub(crate) objects: Counters,
@@ -32,7 +32,7 @@ impl Live {
         Self { objects, contexts }
     }
 
-    /// Returns whether no count exceeds that of `other`.
+    /// Returns whether no count exceeds the same count in `other`.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         let all = |live: &Self| {
             let Counters { device_bytes, pinned_bytes, streams, events, modules, textures, arrays } =
@@ -43,10 +43,10 @@ impl Live {
     }
 }
 
-/// A fault: calls from the `from`th on fail, `count` of them or, if that is 0, all.
+/// A A A fault: `count` matching calls fail, starting at the `from`th. If `count` is 0, all later calls fail. on fail, `count` of them or, if that is 0, all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
-    /// Part of the name of the function or of the launched kernel; an empty label matches all.
+    /// A part of the name of the driver function or launched kernel. An empty label matches all calls.
     pub(crate) label: &'static str,
     pub(crate) from: i64,
     pub(crate) count: i64,
@@ -57,9 +57,9 @@ pub(crate) struct Fault {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     pub(crate) calls: i64,
-    /// Calls that failed on request.
+    /// The number of calls that [`Fake::fail`] made fail.
     pub(crate) failed: i64,
-    /// Accesses to freed memory, and objects freed twice. Only [`Fake::reset`] resets it.
+    /// The number of accesses to freed memory and of objects freed twice. Only [`Fake::reset`] resets it.
     pub(crate) damage: i64,
 }
 
@@ -72,20 +72,20 @@ impl Fake {
     }
 
     /// # Safety
-    /// The caller must give the function's type as `F`.
+    /// `F` must be the function's type.
     unsafe fn function<F: Copy>(&self, name: &str) -> F {
-        // SAFETY: the caller gives the right type, and the library is never closed before `self`.
+        // SAFETY: the caller guarantees the type, and `self` keeps the library open.
         *unsafe { self.0.get::<F>(name) }.unwrap()
     }
 
     pub(crate) fn fail(&self, Fault { label, from, count, code }: Fault) {
         type Fail = unsafe extern "C" fn(*const c_char, i64, i64, c_int);
         let label = CString::new(label).unwrap();
-        // SAFETY: the type matches the fake's; the label is read only during the call.
+        // SAFETY: the type matches the C function, which reads the label only during the call.
         unsafe { self.function::<Fail>("fake_fail")(label.as_ptr(), from, count, code as c_int) }
     }
 
-    /// Stops all faults.
+    /// Removes the fault.
     pub(crate) fn heal(&self) {
         self.fail(Fault { label: "", from: 0, count: 0, code: 0 });
     }
@@ -93,7 +93,7 @@ impl Fake {
     /// Makes launches of a kernel hang until the next call names another kernel.
     pub(crate) fn hang(&self, kernel: &str) {
         let kernel = CString::new(kernel).unwrap();
-        // SAFETY: the type matches the fake's; the name is read only during the call.
+        // SAFETY: the type matches the C function, which reads the name only during the call.
         unsafe {
             self.function::<unsafe extern "C" fn(*const c_char)>("fake_hang")(kernel.as_ptr());
         }
@@ -101,7 +101,7 @@ impl Fake {
 
     pub(crate) fn counts(&self) -> Counts {
         let mut counts = [0_i64; 3];
-        // SAFETY: the type matches the fake's; it writes three numbers.
+        // SAFETY: the type matches the C function, which writes three numbers.
         unsafe {
             self.function::<unsafe extern "C" fn(*mut i64)>("fake_counts")(counts.as_mut_ptr());
         }
@@ -109,24 +109,24 @@ impl Fake {
         Counts { calls, failed, damage }
     }
 
-    /// Returns the live objects now, and their maxima since the last [`reset`](Self::reset).
+    /// Returns the current numbers of live objects, and their maxima since the last [`reset`](Self::reset).
     pub(crate) fn live(&self) -> [Live; 2] {
         let (mut now, mut most) = ([0_i64; 8], [0_i64; 8]);
         type Read = unsafe extern "C" fn(*mut i64, *mut i64);
-        // SAFETY: the type matches the fake's; it writes eight numbers to each.
+        // SAFETY: the type matches the C function, which writes eight numbers to each array.
         unsafe { self.function::<Read>("fake_live")(now.as_mut_ptr(), most.as_mut_ptr()) };
         [now, most].map(Live::of)
     }
 
     /// Returns whether this thread has a context.
     pub(crate) fn has_context(&self) -> bool {
-        // SAFETY: the type matches the fake's.
+        // SAFETY: the type matches the C function.
         unsafe { self.function::<unsafe extern "C" fn() -> c_int>("fake_has_context")() != 0 }
     }
 
-    /// Frees everything that a run left behind; none of it may be used afterwards.
+    /// Frees everything that a run left behind. The host must not use these objects afterwards.
     pub(crate) fn reset(&self) {
-        // SAFETY: the type matches the fake's, and the host no longer uses any of its objects.
+        // SAFETY: the type matches the C function, and the host no longer uses any of the driver's objects.
         unsafe { self.function::<unsafe extern "C" fn()>("fake_reset")() }
     }
 }
@@ -157,8 +157,8 @@ fn library() -> Option<&'static Path> {
         .as_deref()
 }
 
-/// Runs the ignored test `name` of this file in a new process with the fake driver, as part `part` of its work, and
-/// returns its output. Returns `None` if there is no C compiler.
+/// Runs the ignored test `name` in a new process with the fake driver, for part `part` of its work. Returns the
+/// output, or `None` if there is no C compiler.
 pub(crate) fn run_alone(name: &str, part: usize) -> Option<String> {
     let output = Command::new(env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", name])
@@ -173,7 +173,7 @@ pub(crate) fn run_alone(name: &str, part: usize) -> Option<String> {
     Some(text)
 }
 
-/// Returns the part of the work that this process is to do.
+/// Returns the number of the part of the work that this process does.
 pub(crate) fn part() -> usize {
     env::var(PART).unwrap().parse().unwrap()
 }

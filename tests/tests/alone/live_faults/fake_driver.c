@@ -1,11 +1,14 @@
 /* A CUDA driver for tests. The memory of its GPUs is this process's memory. Work is done as late as possible:
- * it is queued, and done only when somebody waits for it, queries it, or frees device memory. A buffer that
- * is reused too early therefore shows in the pictures.
+ * it is queued, and done only when the host waits for it, queries it, or frees device memory. A buffer that is
+ * reused too early therefore changes the pictures.
  *
- * Any call can be made to fail, and then has no effect. Kernels are recognised by name. A stitch copies the
- * left picture to the panorama's left half and the right one to the right half. Colour sums count every
- * pixel that is not dark with weight 1. The overlap is the middle half. Other kernels do nothing. A texture
- * reads the rows that it was created for.
+ * A test can make any call fail. A failing call has no effect. Kernels are recognised by name:
+ * - `stitch_…` copies the left picture to the left half of the panorama, and the right picture to the right half.
+ * - `colour_sums` counts every pixel that is not dark, with weight 1.
+ * - `find_overlap` returns the middle half of the panorama.
+ * - `seam_cells` marks one cell for each camera that only this camera sees.
+ * - Other kernels do nothing.
+ * A texture reads the picture rows that it was created for.
  *
  * Freed memory and textures stay mapped until `fake_reset`. Work that accesses them is counted as damage. */
 #include <pthread.h>
@@ -19,7 +22,7 @@ enum { INVALID_VALUE = 1, NO_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT =
 /* In the order of `panoweave::device::Counters`, followed by contexts. */
 enum { DEVICE_BYTES, PINNED_BYTES, STREAMS, EVENTS, MODULES, TEXTURES, ARRAYS, CONTEXTS, KINDS };
 
-/* The number of lost GPUs that the host can tell apart. */
+/* The number of GPUs. The host can mark this many as lost. */
 enum { DEVICES = 64 };
 
 /* Alignment of memory and of a texture's first row, and of a texture's pitch, in bytes. */
@@ -48,7 +51,7 @@ typedef struct {
 
 enum { HOST = 1, DEVICE = 2 };
 
-/* `CUDA_RESOURCE_DESC` of a pitched image; the other kinds are larger. */
+/* The first fields of `CUDA_RESOURCE_DESC` for a pitched image. */
 typedef struct {
     int type;
     uint64_t data;
@@ -74,7 +77,7 @@ typedef struct Memory {
 
 typedef struct Stream Stream;
 
-/* A point in a stream: after its first `behind` tasks. */
+/* A point in a stream: the end of its first `behind` tasks. */
 typedef struct {
     Stream *stream;
     uint64_t behind;
@@ -101,7 +104,7 @@ typedef struct Task {
     Point point;
     const Function *function;
     View left, right, out;
-    /* The textures that read left and right, if any. */
+    /* The textures through which the kernel reads `left` and `right`, or NULL. */
     const Texture *textures[2];
     struct Task *next;
 } Task;
@@ -137,7 +140,7 @@ static void count(int kind, int64_t amount) {
     if (live[kind] > peak[kind]) peak[kind] = live[kind];
 }
 
-/* Takes the lock; returns the code that the call must fail with, or 0. */
+/* Takes the lock. Returns the error code with which the call must fail, or 0. */
 static int begin(const char *label) {
     pthread_mutex_lock(&lock);
     calls++;
@@ -262,7 +265,7 @@ static void set(const Task *t) {
         damage++;
 }
 
-/* Does the work of a stream up to a point; returns false if some of it hangs. */
+/* Does the work of a stream up to a point. Returns false if a kernel hangs. */
 static int run(Point point) {
     Stream *s = point.stream;
     while (s && s->done < point.behind) {
@@ -307,7 +310,7 @@ static int allocate(int kind, void **data, size_t bytes) {
     Memory *m = malloc(sizeof *m);
     *m = (Memory){aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT), bytes, kind, 1, memories};
     memories = m;
-    /* New memory must not be relied on to be zero. */
+    /* Memory that the host does not initialise must not happen to be zero. */
     memset(m->data, 0xa5, bytes);
     *data = m->data;
     count(kind, bytes);
@@ -327,8 +330,8 @@ static int give_back(int kind, void *data) {
 
 /* The interface for tests. */
 
-/* Makes calls fail with `code` if the name of the function or kernel contains `label`: `count` matching calls
- * from the `from`th on, or all of those if `count` is 0. Resets the counts. */
+/* Makes calls fail with `code` if the name of the function or kernel contains `label`. `count` matching calls
+ * fail, starting at the `from`th; if `count` is 0, all later ones fail. Resets the counts except the damage. */
 void fake_fail(const char *label, int64_t from, int64_t count, int code) {
     pthread_mutex_lock(&lock);
     strncpy(fault.label, label, sizeof fault.label - 1);
@@ -337,7 +340,7 @@ void fake_fail(const char *label, int64_t from, int64_t count, int code) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Makes launches of this kernel hang; an empty name releases them. */
+/* Makes launches of this kernel hang. An empty name releases them. */
 void fake_hang(const char *kernel) {
     pthread_mutex_lock(&lock);
     strncpy(hung, kernel, sizeof hung - 1);
@@ -345,14 +348,15 @@ void fake_hang(const char *kernel) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns the calls since `fake_fail` or `fake_reset`, those that failed on request, and the damage. */
+/* Returns the number of calls since `fake_fail` or `fake_reset`, how many of them a fault made fail, and the
+ * damage. */
 void fake_counts(int64_t counts[3]) {
     pthread_mutex_lock(&lock);
     counts[0] = calls, counts[1] = failed, counts[2] = damage;
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns the live objects of each kind, and their maxima since `fake_reset`. */
+/* Returns the number of live objects of each kind, and the maxima since `fake_reset`. */
 void fake_live(int64_t now[KINDS], int64_t most[KINDS]) {
     pthread_mutex_lock(&lock);
     memcpy(now, live, sizeof live);
@@ -555,7 +559,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     return end(0);
 }
 
-/* A launch that may begin before the previous kernel ends; here it does not. */
+/* `CUlaunchConfig`. On a GPU, its attributes may let a kernel begin before the previous one ends; not here. */
 typedef struct {
     unsigned grid[3], block[3], shared;
     void *stream;

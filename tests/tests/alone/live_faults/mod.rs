@@ -1,9 +1,9 @@
-//! The live stitcher on a failing driver: at each of its calls, once and permanently, and in the colour analysis
-//! alone.
+//! The live stitcher with a driver whose calls fail: each call in turn, once or permanently, and only the calls of one
+//! part, such as the colour analysis.
 //!
-//! Required behaviour: a failure that CUDA recovers from costs no complete pair. If nothing works any more, the
-//! stitcher reports the reason, accounts for every pair and releases all waiting threads. A lost GPU reports no
-//! success. Frames never wait for the analysis.
+//! Required behaviour: after a failure that CUDA recovers from, no complete pair is lost. If no call works any more,
+//! the stitcher reports the reason, accounts for every pair and releases all waiting threads. After the GPU is lost,
+//! no operation reports success. Frames never wait for the analysis.
 
 mod every_call;
 mod fake;

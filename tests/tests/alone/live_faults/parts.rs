@@ -1,4 +1,5 @@
-//! A part of the driver fails: the colour analysis, one pair, or one way of waiting. The rest works on.
+//! Tests with a fake driver in which only some calls fail: those of the colour analysis, of one pair, or of one kind
+//! of wait.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,10 +19,10 @@ use panoweave_tests::{by_planes, panoweave_devices};
 use crate::live_faults::fake::{Fake, Fault, run_alone};
 use crate::live_faults::run::{following, small_warp, start, submit, trying, watch};
 
-/// The kernel of the analysis.
+/// The kernel of the colour analysis.
 const ANALYSIS: &str = "colour_sums";
 
-/// A stitcher on the fake driver that gets one pair at a time.
+/// A A A stitcher on the fake driver. Tests submit one pair at a time and read its panorama. pair at a time.
 struct Bench {
     fake: Fake,
     stitcher: Stitcher,
@@ -39,7 +40,7 @@ impl Bench {
         Self { fake, stitcher, panoramas, pairs: 0 }
     }
 
-    /// Submits one more pair and returns its panorama.
+    /// Submits the next pair and returns its panorama.
     fn show(&mut self, levels: [u8; 2]) -> StitchedFrame {
         let at = self.pairs;
         self.pairs += 1;
@@ -50,12 +51,12 @@ impl Bench {
         panorama
     }
 
-    /// Submits `pairs` pairs of unequal brightness and returns the colours of the last.
+    /// Submits `pairs` pairs whose frames differ in brightness, and returns the colours of the last panorama.
     fn film(&mut self, pairs: u32) -> Colours {
         (0..pairs).map(|_| self.show([60, 120]).colours()).last().unwrap()
     }
 
-    /// Makes matching calls fail from now on: `count` of them, or all if that is 0.
+    /// Makes the next `count` matching calls fail. If `count` is 0, all later ones fail.
     fn fail(&self, label: &'static str, count: i64) {
         self.fake.fail(Fault { label, from: 1, count, code: 1 });
     }
@@ -68,7 +69,7 @@ impl Bench {
         self.stitcher.counters()
     }
 
-    /// Checks that no pair was lost and all objects are freed.
+    /// Checks that no pair was lost, and that dropping the stitcher frees all objects.
     fn end(mut self) {
         let counters = self.counters();
         assert_eq!(counters.panoramas, u64::from(self.pairs));
@@ -103,7 +104,8 @@ fn alone_three_failures() {
                 let ColourState { following, strikes: found, .. } = bench.colour();
                 assert_eq!((following, found), (strikes < 3, strikes), "{label}");
             }
-            // The correction is off before the next launch, and fades from the next frame on.
+            // After three failures the correction is off, so no further analysis is launched. The colours fade from
+            // the next frame on.
             assert_eq!(bench.fake.counts().failed, 3);
             let fading = bench.show([60, 120]).colours();
             assert!(fading != Colours::IDENTITY || round == 2);
@@ -111,7 +113,7 @@ fn alone_three_failures() {
             assert_eq!(bench.colour().strikes, 3, "{label}");
             assert_eq!(bench.counters().strikes, 3 * round);
             bench.fake.heal();
-            // The correction does not come back by itself.
+            // The correction stays off until `follow_colour` is called.
             assert_eq!(bench.film(30), Colours::IDENTITY);
             assert!(!bench.colour().following);
             bench.stitcher.follow_colour(true);
@@ -141,7 +143,7 @@ fn alone_the_seam_is_not_found() {
     let colour =
         ColourOptions { follow: false, deadline: Duration::from_millis(5), ..following().colour };
     let mut bench = Bench::new(LiveOptions { colour, ..following() });
-    // A result that arrives after three missed deadlines moves nothing.
+    // A A A seam that is found after three missed deadlines is not used. missed deadlines moves nothing.
     bench.fake.hang(SEARCH);
     let begun = Instant::now();
     while bench.colour().seeking {
@@ -167,7 +169,8 @@ fn alone_the_seam_is_not_found() {
     }
     bench.film(30);
     assert_eq!(bench.fake.counts().failed, 3);
-    // No weights are written any more, and no colour correction was requested.
+    // After three failures, the kernel `seam_weights` is no longer launched. The colours stay neutral, because no
+    // colour correction was requested.
     bench.fail("seam_weights", 0);
     assert_eq!(bench.film(30), Colours::IDENTITY);
     assert_eq!(bench.fake.counts().failed, 0);
@@ -212,14 +215,15 @@ fn a_result_that_never_comes_is_a_strike_at_each_deadline() {
 fn alone_the_analysis_hangs() {
     const DEADLINE: Duration = Duration::from_millis(20);
     let colour = ColourOptions { deadline: DEADLINE, ..following().colour };
-    // An analysis that was launched normally, and one that failed half-way.
+    // The analyses hang from the start, or after one analysis whose download failed.
     for fails_too in [false, true] {
         let mut bench = Bench::new(LiveOptions { colour, ..following() });
         bench.film(20);
         for round in 1..=2 {
             let begun = Instant::now();
             if fails_too && round == 1 {
-                // The sums are the fourth copy of a frame, and the launch precedes them.
+                // The download of the sums is the fourth copy of each frame. The analysis kernel is launched before
+                // it.
                 let label = "cuMemcpy2DAsync";
                 bench.fake.fail(Fault { label, from: 4, count: 1, code: 1 });
                 bench.film(1);
@@ -235,7 +239,7 @@ fn alone_the_analysis_hangs() {
             assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
             thread::sleep(2 * DEADLINE);
             assert_eq!(bench.film(150), Colours::IDENTITY);
-            // Overdue analyses that nobody waits for do not count again.
+            // The overdue analyses do not cause further strikes.
             assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
             bench.stitcher.follow_colour(true);
             bench.film(1);
@@ -340,7 +344,7 @@ fn alone_somebody_else_loses_the_gpu() {
     let stream = bench.stitcher.device().stream().unwrap();
     bench.fake.fail(Fault { label: "cuStreamSynchronize", from: 1, count: 1, code: 700 });
     thread::scope(|scope| {
-        // The reader is waiting already, or will be soon.
+        // The reader already waits for a panorama, or will do so soon.
         let reader = scope.spawn(|| bench.panoramas.next().is_none());
         stream.synchronize().unwrap_err();
         let error = bench.stitcher.health().unwrap_err();
@@ -380,7 +384,7 @@ fn alone_no_stream_waits() {
     let fake = Fake::loaded();
     let device = Device::cuda(0).unwrap();
     let (made_on, stream) = (device.stream().unwrap(), device.stream().unwrap());
-    // Finished work is not waited for, so each use gets its own warp.
+    // A warp whose upload is known to be complete is not queried again, so each use gets a new warp.
     let new = || DeviceWarp::upload(&made_on, &small_warp()).unwrap();
     let warp = new();
     let [left, right] = warp.sources().map(|size| Image::new(&device, size.x, size.y).unwrap());
@@ -399,7 +403,7 @@ fn alone_no_stream_waits() {
         let of = |warp: &DeviceWarp| Seam::copy(&made_on, warp).unwrap();
         let warp = new();
         assert!(uses(n, &warp, &mut of(&warp)), "use {n}");
-        // A failed query is noticed, which proves that there is a query.
+        // The use fails because its query of the event fails. This proves that it makes a query.
         let warp = new();
         let mut copy = of(&new());
         fake.fail(Fault { label: "cuEventQuery", from: 1, count: 1, code: 1 });
@@ -429,7 +433,7 @@ fn alone_copies() {
         fake.fail(Fault { label: "", from: n, count, code: 999 });
         let uploaded = image.upload(&stream, &host);
         fake.heal();
-        // The host memory may be changed again after the copy.
+        // The caller may change the host memory once `upload` has returned.
         host.fill(9);
         stream.synchronize().unwrap();
         if uploaded.is_ok() {

@@ -18,14 +18,15 @@ use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{FRAME, waiting};
 
-/// Sizes of the frames and the panorama, chosen small and with padded rows.
+/// The size of a frame. Both sizes are small and give rows with padding.
 const SOURCE: UVec2 = UVec2::new(9, 5);
+/// The size of the panorama.
 const CANVAS: UVec2 = UVec2::new(14, 5);
 
 /// Number of frames in a run.
 pub(crate) const FRAMES: u32 = 120;
 
-/// Returns options under which no frame is dropped, and every frame is analysed if possible.
+/// Returns options with which the stitcher drops no frame, analyses every frame if possible, and searches for a seam.
 pub(crate) fn following() -> LiveOptions {
     let deadline = Duration::from_secs(60);
     let colour = ColourOptions { follow: true, every: 1, deadline, delay: 0 };
@@ -33,7 +34,7 @@ pub(crate) fn following() -> LiveOptions {
     LiveOptions { slots: 2, colour, blend, ..waiting() }
 }
 
-/// Does everything that a program does before its first frame.
+/// Opens the GPU, uploads the warp and creates the stitcher, like a program before its first frame.
 pub(crate) fn start(
     ordinal: u32,
     warp: &Warp,
@@ -44,7 +45,7 @@ pub(crate) fn start(
     Stitcher::new(&device, warp, options)
 }
 
-/// The results of a film, while the stitcher is still alive.
+/// The results of a film. The stitcher still exists.
 pub(crate) struct Film {
     /// Frame numbers of the panoramas that were read.
     pub(crate) read: Vec<u32>,
@@ -61,8 +62,8 @@ pub(crate) fn levels(i: u32) -> [u8; 2] {
     [20 + i as u8, 140 - i as u8]
 }
 
-/// Submits frames and reads panoramas until both end. If a pair is rejected, the stitcher is not closed: the panoramas
-/// must end on their own.
+/// Submits frames and reads all panoramas. After a rejected pair the stitcher is not closed: `panoramas` must end
+/// without it.
 pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     let panoramas = stitcher.panoramas();
     let (mut taken, mut refused) = (0, None);
@@ -86,7 +87,7 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
         }
         reader.join().unwrap()
     });
-    // The threads may not yet have counted the pairs that they cannot finish.
+    // The stitcher's threads may not yet have counted the pairs that they could not finish.
     let late = Instant::now() + Duration::from_secs(10);
     let counters = loop {
         let counters = stitcher.counters();
@@ -104,7 +105,7 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     Film { read, taken, refused, counters, colour: stitcher.colour() }
 }
 
-/// Returns the frame number of a panorama, after checking that every pixel is from that pair.
+/// Checks that every pixel of a panorama is from the pair of its timestamp. Returns the pair's number.
 fn which(panorama: &StitchedFrame) -> u32 {
     let i = (panorama.timestamp().as_millis() / FRAME.as_millis()) as u32;
     let [left, right] = levels(i);
@@ -116,7 +117,7 @@ fn which(panorama: &StitchedFrame) -> u32 {
     i
 }
 
-/// Checks that the newest analysis is that of a single pair.
+/// Checks that the sums of the newest analysis are those of a single pair.
 fn check_analysis(colour: &ColourState) {
     let Some(analysis) = colour.analysis else { return };
     let i = (analysis.timestamp.as_millis() / FRAME.as_millis()) as u32;
@@ -126,14 +127,14 @@ fn check_analysis(colour: &ColourState) {
     }
 }
 
-/// Returns the warp of all runs. The fake driver uses only its sizes.
+/// Returns the warp of all runs. The fake driver ignores its contents and uses only the sizes.
 pub(crate) fn small_warp() -> Warp {
     let plane = || vec![0.5; CANVAS.element_product() as usize];
     let planes = [plane(), plane(), plane(), plane(), plane(), plane()];
     Warp::new(CANVAS, [SOURCE; 2], planes).unwrap()
 }
 
-/// Submits pair `i`, with each frame of one level.
+/// Submits pair `i`. Each frame is filled with one level.
 pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Submitted, LiveError> {
     let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
     let bytes = levels.map(|level| vec![level; format.bytes()]);
@@ -141,17 +142,17 @@ pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Sub
     stitcher.submit(left, right, FRAME * i)
 }
 
-/// The current attempt, for messages.
+/// The name of the current attempt, for messages.
 static LABEL: Mutex<String> = Mutex::new(String::new());
 static TRIES: AtomicU64 = AtomicU64::new(0);
 
-/// Names the next attempt.
+/// Sets the name of the attempt that begins now, and restarts its time limit.
 pub(crate) fn trying(what: impl ToString) {
     *LABEL.lock().unwrap_or_else(PoisonError::into_inner) = what.to_string();
     TRIES.fetch_add(1, Relaxed);
 }
 
-/// Makes a panic on any thread, and an attempt that takes too long, abort the process with the attempt's name.
+/// Makes the process abort with the attempt's name if a thread panics or an attempt takes longer than 30 seconds.
 pub(crate) fn watch() {
     const LIMIT: Duration = Duration::from_secs(30);
     let fail = |why: &dyn std::fmt::Display| {

@@ -1,8 +1,8 @@
-//! A crate outside the workspace depends on `panoweave` by path, builds like any other crate, and runs.
+//! A A A crate outside the workspace that depends on `panoweave` by path must build like any other crate, and run. on `panoweave` by path, builds like any other crate, and runs.
 //!
-//! It has no variable, configuration or patch table, and a CUDA toolkit makes no difference. The first run compiles
-//! the library and its dependencies; the build with a toolkit compiles only this project's crates again. Larger
-//! embedding programs are in `examples/`.
+//! The crate needs no environment variable, cargo configuration or `[patch]` table, and builds the same with a CUDA
+//! toolkit. The first run compiles the library and its dependencies; the build with a toolkit recompiles only this
+//! project's crates. Larger embedding programs are in `examples/`.
 
 mod service;
 
@@ -12,7 +12,7 @@ use std::{env, fs};
 
 use service::Service;
 
-/// The name under which a program would load the toolkit's `libcuda.so` if it had been linked.
+/// The name of the fake toolkit's `libcuda.so`. A program that was linked with the library would contain this name.
 const TOOLKITS_LIBRARY: &str = "libcuda_of_a_toolkit.so.1";
 
 #[test]
@@ -34,7 +34,7 @@ fn a_service_builds_without_and_with_a_cuda_toolkit() {
     assert!(!toolkit.join("nvcc-was-run").exists());
 }
 
-/// Builds and runs the service, with cargo prepared by `prepare`.
+/// Builds and runs the service. `prepare` sets cargo's environment.
 fn check(service: &Service, prepare: impl Fn(&mut Command)) {
     let program = service.build(prepare);
     let bytes = fs::read(&program).expect("the program");
@@ -51,7 +51,7 @@ fn check(service: &Service, prepare: impl Fn(&mut Command)) {
     assert!(gpu.ends_with(": the scene") || gpu.starts_with("no GPU: "), "{gpu}");
 }
 
-/// Creates the files that a build script looks for in a CUDA installation; all are useless.
+/// Creates a fake CUDA installation: the files that a build script looks for, none of which works.
 fn toolkit(folder: &Path) -> PathBuf {
     if folder.exists() {
         fs::remove_dir_all(folder).expect("the last run's toolkit goes");

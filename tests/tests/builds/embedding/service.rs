@@ -1,15 +1,15 @@
-//! The crate that embeds the library. It is written outside the workspace and built in an environment without traces
-//! of this one.
+//! The crate that embeds the library. It is outside the workspace and built without the environment variables of this
+//! build.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Names and prefixes of variables that this build, and perhaps a developer, sets, but a service does not.
+/// Prefixes of environment variables that this build or a developer may set and that the service's build must not see.
 const DROPPED: [&str; 5] = ["CARGO", "CUDA", "RUSTC", "RUSTDOC", "RUSTFLAGS"];
 
-/// Exceptions: variables that tell cargo where to find crates and how to reach them.
+/// Exceptions: prefixes of variables that tell cargo where to find crates and how to download them.
 const KEPT: [&str; 6] = [
     "CARGO_HOME",
     "CARGO_HTTP_",
@@ -30,7 +30,7 @@ fn root() -> &'static Path {
 }
 
 impl Service {
-    /// Writes the crate. Its folder is the same in every run, so cargo recognises it.
+    /// Writes the crate. The folder is the same in every run, so that cargo can reuse earlier builds.
     pub(crate) fn new() -> Self {
         let mut hasher = DefaultHasher::new();
         root().hash(&mut hasher);
@@ -40,7 +40,7 @@ impl Service {
         let write = |name: &str, text: &str| {
             fs::write(folder.join(name), text).expect("a file of the service");
         };
-        // The build is a third of the size without line tables.
+        // Without line tables, the build takes a third of the space.
         let manifest = format!(
             "[package]\nname = \"service\"\nedition = \"2024\"\n\n\
              [dependencies]\npanoweave = {{ path = {:?}, default-features = false }}\n\n\
@@ -59,7 +59,7 @@ impl Service {
         &self.folder
     }
 
-    /// Returns a command of cargo in the crate's folder, without this build's variables.
+    /// Returns a cargo command in the crate's folder, without this build's variables.
     fn cargo(&self, subcommand: &str) -> Command {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args([subcommand, "--offline", "--target-dir"]).arg(&self.target);
@@ -71,7 +71,7 @@ impl Service {
                 cargo.env_remove(&name);
             }
         }
-        // Saves space: only whole crates are built again.
+        // The build recompiles whole crates, so incremental data would only take space.
         cargo.env("CARGO_INCREMENTAL", "0");
         cargo
     }

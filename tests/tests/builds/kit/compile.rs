@@ -1,4 +1,4 @@
-//! rust-cuda's compile tests: each builds or fails as upstream expects.
+//! rust-cuda's compile tests: each builds or fails as upstream (rust-cuda) expects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use panoweave_tests::data;
 
 use crate::kit::project;
 
-/// Files with a different result from upstream, and the reasons.
+/// Files with a result that differs from upstream's, and the reasons.
 const EXCEPTIONS: &[(&str, &str)] = &[
     (
         "lang/control_flow/for_with_custom_range_iter.rs",
@@ -32,20 +32,20 @@ struct Case {
 }
 
 impl Case {
-    /// Returns whether upstream expects it to build.
+    /// Returns whether upstream expects the test to build.
     fn builds(&self) -> bool {
         let passes = |line: &str| ["// build-pass", "// run-pass", "// check-pass"].contains(&line);
         self.text.lines().any(passes)
     }
 
-    /// Returns the name that the file gives its crate.
+    /// Returns the crate name that the file sets, if any.
     fn library(&self) -> Option<&str> {
         self.text
             .lines()
             .find_map(|line| line.strip_prefix("#![crate_name = \"")?.strip_suffix("\"]"))
     }
 
-    /// Returns the only architecture that the file is for, or one that all GPUs in use support.
+    /// Returns the only architecture that the file is for. If it names none, returns one that all GPUs in use support.
     fn arch(&self) -> Arch {
         let only = self.text.lines().find_map(|line| line.strip_prefix("// only-compute_"));
         match only.map(str::trim) {

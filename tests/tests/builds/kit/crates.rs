@@ -9,7 +9,7 @@ fn published_crates_give_the_hosts_results() {
     for manifest in [folder.join("Cargo.toml"), folder.join("kernels/Cargo.toml")] {
         project::edit(&manifest, |text| project::with_kit_paths(&text));
     }
-    // The program compares on the CPU, and on the GPU if there is one, and fails if a byte differs.
+    // The program compares the results on the CPU, and on the GPU if there is one. It fails if a byte differs.
     let output = project::run(project::cargo(&folder, &["run", "--quiet"]));
     let said = String::from_utf8_lossy(&output.stdout);
     print!("{said}");

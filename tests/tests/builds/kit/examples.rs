@@ -75,7 +75,7 @@ impl Example {
         self.folder.rsplit('/').next().unwrap_or(self.folder)
     }
 
-    /// Checks the program's output. With a wrong result each of these programs panics or prints another line.
+    /// Checks the program's output. If a result is wrong, these programs panic or print another line.
     fn check(&self, output: &[u8]) {
         let output = String::from_utf8_lossy(output);
         for line in self.prints {
@@ -84,7 +84,7 @@ impl Example {
     }
 }
 
-/// Copies all examples into a workspace whose dependency lines name the kit.
+/// Copies all examples into a workspace and makes their dependency lines refer to the kit.
 fn workspace(data: &Path, name: &str) -> PathBuf {
     let folder = project::folder(name);
     let members: Vec<String> = EXAMPLES
@@ -127,7 +127,7 @@ fn dependencies(manifest: String) -> String {
 #[test]
 fn upstreams_examples_build_and_run() {
     let Some(data) = data("rust-cuda") else { return };
-    // Run these in sequence: their programs have the same names in a shared target folder.
+    // Run these two in sequence, because their programs have the same names in a shared target folder.
     with_other_dependency_lines_alone(&data);
     on_the_cpu(&data);
 }
@@ -164,7 +164,7 @@ fn on_the_cpu(data: &Path) {
                 main.replace(old, new)
             };
             let main = example.smaller.iter().fold(main, smaller);
-            // After the first `use`, because a file may begin with a comment.
+            // Insert the line before the first `use`, because a file may begin with a comment.
             let at = main.find("\nuse ").map_or(0, |at| at + 1);
             format!("{}use {kernels} as _;\n{}", &main[..at], &main[at..])
         });

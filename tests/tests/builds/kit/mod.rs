@@ -1,4 +1,4 @@
-//! The kernel kit used by other people's programs: programs written for rust-cuda.
+//! Tests that programs written for rust-cuda build and run with the kernel kit (the crates in `cuda/`).
 //!
 //! The programs are not in the repository. The tests copy them from the test data into `target/kit`, change only the
 //! dependency lines of their `Cargo.toml`, and build them there.

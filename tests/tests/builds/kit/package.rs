@@ -1,4 +1,4 @@
-//! The kit's packages as `cargo publish` would upload them: complete, and without anything unneeded.
+//! The kit's packages, packed as `cargo publish` would upload them, contain everything needed and nothing else.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn every_package_of_the_kit_can_be_published() {
     arguments.extend(["--target-dir", &folder]);
     arguments.extend(published.iter().flat_map(|(_, name)| ["--package", name]));
     let output = project::run(project::cargo(project::root(), &arguments));
-    // The repository's address is not known yet; every other field that cargo asks for is set.
+    // The repository's address is not known yet, so cargo may complain about it. Every other field must be set.
     let complaint = "manifest has no ";
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     for line in said.lines().filter(|line| line.contains(complaint)) {

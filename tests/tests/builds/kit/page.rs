@@ -1,14 +1,15 @@
-//! The first page of the kit's documentation: its program builds as printed, is small, and runs.
+//! The example program in the kit's README builds as printed, needs few packages, and runs.
 
 use std::fs;
 use std::path::Path;
 
 use crate::kit::project;
 
-/// Maximum number of packages that a host program with a kernel may need, including its own two.
+/// The maximum number of packages that a host program with a kernel may need, including its own two.
 const MOST_PACKAGES: usize = 45;
 
-/// Returns the files printed on the page: a line with the name in backticks, a blank line, a block of code.
+/// Returns the name and the content of each file on the page. A file is a line with its name in backticks, a blank
+/// line and a code block.
 fn files(page: &str) -> Vec<(&str, &str)> {
     let mut files = Vec::new();
     for (at, _) in page.match_indices("\n\n```") {
@@ -31,7 +32,7 @@ fn the_first_page_builds_as_printed() {
     assert_eq!(names, all);
     let folder = project::folder("page");
     for (name, code) in files {
-        // The packages are not on a registry yet, so only this is added.
+        // The packages are not in a registry yet, so paths replace the versions. Nothing else changes.
         let code = match name.ends_with(".toml") {
             true => project::with_kit_paths(code),
             false => code.to_owned(),

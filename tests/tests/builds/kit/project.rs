@@ -9,7 +9,8 @@ pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Returns the folder for a workspace of copied packages. It is kept between runs, so that only changes are rebuilt.
+/// Returns the folder for a workspace of copied packages. The folder is kept between runs, so that only changes are
+/// rebuilt.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kit");
     target.join(name)
@@ -22,7 +23,7 @@ pub(crate) fn kit(library: &str) -> String {
     format!("{library} = {{ package = \"stable-{package}\", path = \"{}\" }}", path.display())
 }
 
-/// Adds folder paths to the dependencies of a manifest on the kit's packages, beside their versions.
+/// Replaces the version by a folder path in each dependency on a package of the kit.
 pub(crate) fn with_kit_paths(manifest: &str) -> String {
     let line = |line: &str| match line.split_once(" = { package = \"stable-") {
         Some((library, _)) => kit(library),
@@ -32,7 +33,7 @@ pub(crate) fn with_kit_paths(manifest: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Copies a folder recursively, without touching files that are already the same.
+/// Copies a folder recursively. Files that are already the same are not written.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap_or_else(|e| panic!("{}: {e}", to.display()));
     for entry in fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
@@ -57,7 +58,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
 }
 
-/// Changes a text file with `change` and returns the number of lines that differ.
+/// Applies `change` to a text file and returns the number of new or changed lines.
 pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize {
     let old = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let new = change(old.clone());
@@ -66,9 +67,9 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize 
     new.lines().filter(|line| !kept.contains(line)).count()
 }
 
-/// Returns `cargo` in `folder`, shielded from the outer cargo's settings. All workspaces share a target folder, so
-/// that each dependency is compiled once. A workspace starts from the repository's `Cargo.lock`, and so uses the same
-/// versions as the other tests.
+/// Returns a cargo command in `folder` without the outer cargo's settings. All workspaces share a target folder, so
+/// that each dependency is compiled once. A new workspace gets a copy of the repository's `Cargo.lock`, and so uses
+/// the same versions as the other tests.
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     if !folder.join("Cargo.lock").exists() {
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the versions");
@@ -84,7 +85,7 @@ pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     }
     command.env("CARGO_TARGET_DIR", self::folder("target"));
     command.env("CARGO_TERM_COLOR", "never");
-    // Saves space: nothing is built twice or debugged.
+    // Save space: the tests need neither incremental builds nor debug information.
     command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     command
 }

@@ -1,4 +1,5 @@
-//! Calibration from correspondences: simulated cameras with known answers, external ground truth, and refusals.
+//! Calibration from correspondences: simulated cameras with known answers, external ground truth, and input that must
+//! be refused.
 
 mod outside;
 mod pairs;
@@ -8,8 +9,8 @@ mod several;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// Returns a configuration with a fixed seed. The bounds on noise are statistical, so among enough random cases one
-/// would exceed them.
+/// Returns a configuration with a fixed seed. The error bounds are statistical, so a few of many random cases would
+/// exceed them.
 fn config(cases: u32) -> Config {
     Config { cases, rng_seed: RngSeed::Fixed(20_261_121), ..Config::default() }
 }

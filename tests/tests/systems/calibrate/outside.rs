@@ -1,4 +1,4 @@
-//! External ground truth: homographies from other sources, with simulated correspondences and with those of a real
+//! Compares calibrations with homographies from other sources. The correspondences are simulated or come from a real
 //! matcher.
 
 use std::fs;
@@ -26,8 +26,8 @@ fn distance(found: &Calibration, truth: DMat3) -> f64 {
     grid_distance(sizes, &flat(truth), &|p| found.views.map(0, 1, p)).0
 }
 
-/// With half of the correspondences wrong and noise of 1 px, the result is as close to the homography as the noise
-/// allows, whatever the scene.
+/// With half of the correspondences wrong and noise of 1 px, the result is as close to the true homography as the
+/// noise allows, for every scene.
 #[test]
 fn homographies_of_real_pairs_are_found_again() {
     let Some(list) = data("stitch_ref/pairs.csv") else { return };
@@ -43,7 +43,7 @@ fn homographies_of_real_pairs_are_found_again() {
         let found = pair(&found, [&left, &right], &CalibrateOptions::default())
             .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
         let off = distance(&found, truth);
-        // Where the left picture is magnified, so is the right picture's noise.
+        // If the left picture is magnified, the right picture's noise is, too.
         let scale = truth.determinant().abs().cbrt().max(1.0);
         assert!(off < 0.9 * scale, "{line}: off by {off} px");
         let share: f64 = fields[5].parse().unwrap();
@@ -53,7 +53,7 @@ fn homographies_of_real_pairs_are_found_again() {
     assert_eq!(many, 13);
 }
 
-/// The matches of the MAGSAC data set, 6 to 60 % of them correct, against its annotated models.
+/// From matches of the MAGSAC data set, 6 to 60 % of them correct, the result is close to the annotated homography.
 #[test]
 fn matches_of_a_real_matcher_give_the_annotated_homography() {
     for (name, allowed) in [("Brussels", 4.0), ("WhiteBoard", 4.0), ("adam", 3.0)] {
@@ -71,7 +71,7 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
         let one = |line: &str| {
             let n: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
             let (left, right) = (DVec2::new(n[0], n[1]), DVec2::new(n[3], n[4]));
-            // The matches have no scores and no order.
+            // The data set's matches are unordered and have no scores.
             Correspondence { left, right, score: 0.0 }
         };
         let points: Vec<_> = points.lines().map(one).collect();
@@ -93,7 +93,7 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
     }
 }
 
-/// A camera that was nudged: a shift of half a pixel, which does not count as the same view.
+/// A A A camera that moved by half a pixel is calibrated. The pictures are not refused as the same view. a pixel, which does not count as the same view.
 #[test]
 fn a_pair_that_hardly_differs_is_calibrated() {
     let (Some(model), Some(a)) =
@@ -110,7 +110,7 @@ fn a_pair_that_hardly_differs_is_calibrated() {
     assert!(off < 0.1, "off by {off} px");
 }
 
-/// A graffiti wall seen from two places is a plane.
+/// Two pictures of a graffiti wall, which is a plane, give a homography.
 #[test]
 fn a_flat_scene_is_a_homography() {
     let (Some(h), Some(a)) = (data("homography/graf/H1to3p"), data("homography/graf/img1.png"))

@@ -1,4 +1,4 @@
-//! Two pictures: the distance between the found model and the true one.
+//! Calibration of two pictures: the found model must be close to the true one.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -11,8 +11,8 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, i
 
 const SIZE: UVec2 = UVec2::new(1600, 1200);
 
-/// Returns the allowed mean distance over the overlap, for noise of `noise` px and `right` correct correspondences. It
-/// leaves room for the tails of the fit and for a distortion too small to be found.
+/// Returns the allowed mean distance over the overlap in pixels, for noise of `noise` px and `right` correct
+/// correspondences. The bound includes the tails of the fit's error and a distortion too small to be found.
 fn allowed(noise: f64, right: f64) -> f64 {
     0.3 + 12.0 * noise / right.sqrt()
 }
@@ -20,11 +20,11 @@ fn allowed(noise: f64, right: f64) -> f64 {
 proptest! {
     #![proptest_config(crate::calibrate::config(64))]
 
-    /// Any turn, including sideways and upside down, any focal length and distortion, and up to 70 % wrong
-    /// correspondences.
+    /// A rotation is found for any roll, including sideways and upside down, any focal length and distortion, and up
+    /// to 70 % wrong correspondences.
     #[test]
     fn a_turn_is_found(
-        // As a fraction of the field of view: 20 to 70 % overlap.
+        // A fraction of the field of view. The overlap is 20 to 70 %.
         yaw in 0.3..0.8,
         pitch in -0.2..0.2,
         roll in prop_oneof![-10.0..10.0, Just(90.0), Just(180.0), -180.0..180.0],
@@ -40,7 +40,7 @@ proptest! {
         let right = Pinhole { to_world: turn(yaw * fov, pitch * fov, roll), ..left };
         let truth = between(left, right);
         let (_, seen) = grid_distance([SIZE; 2], &truth, &truth);
-        // Skip lenses that fold the corners of their own picture.
+        // Skip lenses whose distortion is not invertible in the picture's corners.
         let whole = left.ray(DVec2::splat(-0.5)).is_some();
         prop_assume!(seen > 200 && whole);
         let matcher = Matcher { many, wrong, noise, seed };
@@ -55,7 +55,7 @@ proptest! {
         prop_assert!(off < most, "off by {} of {} px, {:?}", off, most, calibration.views);
         let share = seen as f64 / 1600.0;
         prop_assert!((calibration.overlap[1] - share).abs() < 0.05);
-        // Nearly all correct correspondences agree, and hardly any wrong ones.
+        // Nearly all correct correspondences are inliers, and hardly any wrong ones.
         let right_ones = many as f64 * (1.0 - wrong);
         let agree = calibration.inliers.len() as f64;
         prop_assert!(agree > 0.7 * right_ones - 10.0 && agree < 1.15 * right_ones + 10.0);
@@ -90,7 +90,7 @@ proptest! {
                 calibration.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
             let map = |p| calibration.views.map(0, 1, p);
             let (off, _) = grid_distance([SIZE; 2], &truth, &map);
-            // A homography has twice as many parameters, and bends more where there are no correspondences. If a
+            // A A A homography has twice as many parameters as a rotation and is less certain where there are no correspondences. If the calibration chooses a rotation instead, its error may be as large as a lens error. and bends more where there are no correspondences. If a
             // rotation is chosen instead, its error may be as large as a lens error.
             let lens = if calibration.views.name() == ModelName::Rotation { 1.0 } else { 0.0 };
             let most = lens + 0.2 + 16.0 * noise / (many as f64 * (1.0 - wrong)).sqrt();
@@ -98,7 +98,7 @@ proptest! {
         }
     }
 
-    /// With known lenses, two correct correspondences in ten are enough.
+    /// With known lenses, a rotation is found even if only two correspondences in ten are correct.
     #[test]
     fn a_turn_of_known_lenses_is_found(
         yaw in 10.0..35.0,
@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-/// Nine of ten are wrong, and the scores are meaningful.
+/// A rotation is found although nine of ten correspondences are wrong, because correct ones have higher scores.
 #[test]
 fn one_right_in_ten_is_enough() {
     let left = Pinhole { size: SIZE, focal: 1400.0, k1: -0.05, to_world: DMat3::IDENTITY };
@@ -142,12 +142,13 @@ fn one_right_in_ten_is_enough() {
     }
 }
 
-/// Two equidistant fisheyes, 70° apart: no homography maps one to the other.
+/// The rotation between two equidistant fisheye cameras, 70° apart, is found. No homography maps one picture to the
+/// other.
 #[test]
 fn known_fisheyes_are_found() {
     let (focal, centre) = (500.0, DVec2::new(799.5, 599.5));
     let to_world = turn(70.0, 4.0, -3.0);
-    // The mapping r = f·θ, written out.
+    // The equidistant projection r = f·θ.
     let truth = |right: DVec2| {
         let at = (right - centre) / focal;
         let theta = at.length();
@@ -171,7 +172,7 @@ fn known_fisheyes_are_found() {
     assert!(rig.panorama.fov > 200.0, "{:?}", rig.panorama);
 }
 
-/// Two cameras with different lenses: 1.6 times the focal length, and another size.
+/// Two cameras with different sizes and focal lengths (ratio 1.6): both focal lengths are found.
 #[test]
 fn a_zoomed_camera_keeps_its_own_focal_length() {
     let left = Pinhole { size: SIZE, focal: 1300.0, k1: 0.0, to_world: DMat3::IDENTITY };
@@ -190,8 +191,8 @@ fn a_zoomed_camera_keeps_its_own_focal_length() {
     assert!(grid_distance([SIZE, size], &truth, &map).0 < 0.4);
 }
 
-/// No homography is exact for distorting lenses. The reported one is the nearest: a step of any of its numbers, in
-/// either direction, takes it farther from the truth.
+/// No homography is exact for distorting lenses. The reported one has the least error: a change of any element, in
+/// either direction, increases the error.
 #[test]
 fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let left = Pinhole { size: SIZE, focal: 1500.0, k1: -0.12, to_world: DMat3::IDENTITY };
@@ -201,7 +202,7 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     let found = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
     assert_eq!(found.views.name(), ModelName::Rotation);
-    // Both pictures have noise, so an error counts less where the right picture is magnified.
+    // Both pictures have noise, so an error has less weight where the right picture is magnified.
     let cost = |matrix: DMat3| {
         let map = flat(matrix);
         let (mut sum, mut many) = (0.0, 0.0);
@@ -229,7 +230,8 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     }
 }
 
-/// The right picture's first pixel lies behind the left camera. The sign of the matrix is that of the common area.
+/// The homography has the sign that puts the common area in front, although the right picture's first pixel is behind
+/// the left camera.
 #[test]
 fn a_homography_has_in_front_what_both_see() {
     let left = Pinhole { size: SIZE, focal: 800.0, k1: 0.0, to_world: DMat3::IDENTITY };
@@ -238,7 +240,7 @@ fn a_homography_has_in_front_what_both_see() {
     let found = Matcher { many: 600, wrong: 0.3, noise: 0.4, seed: 3 }.find([SIZE; 2], &truth);
     let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     for model in [ModelChoice::Homography, ModelChoice::Rotation] {
-        // Without distortion, so that a homography is exact.
+        // Fit no distortion, so that a homography is exact.
         let options = CalibrateOptions { model, radial: false, ..CalibrateOptions::default() };
         let found = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
         let (off, seen) = grid_distance([SIZE; 2], &truth, &|p| found.views.map(0, 1, p));

@@ -33,7 +33,7 @@ fn refusal(correspondences: &[Correspondence], options: &CalibrateOptions) -> Re
     }
 }
 
-/// Returns the map between two cameras 30° apart.
+/// Returns the map from right to left pixels for two cameras 30° apart.
 fn turned() -> impl Fn(DVec2) -> Option<DVec2> {
     let left = Pinhole { size: SIZE, focal: 1100.0, k1: 0.0, to_world: DMat3::IDENTITY };
     between(left, Pinhole { to_world: turn(30.0, 2.0, 1.0), ..left })
@@ -76,7 +76,7 @@ proptest! {
         prop_assert!(matches!(refusal, Refusal::SameView { .. }), "{refusal}");
     }
 
-    /// Any input gives an answer or a refusal.
+    /// Any input gives a calibration or a refusal, and no panic.
     #[test]
     fn nothing_panics(
         points in prop::collection::vec((0_i32..6, 0_i32..6, 0_i32..6, 0_i32..6), 0..60),
@@ -167,7 +167,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
             | Refusal::SameView { .. }
     );
     assert!(expected, "{on_line}");
-    // A car of 60×60 pixels that moved; all other correspondences are wrong.
+    // Correspondences on an object of 60×60 pixels that moved. All others are wrong.
     let mut found = matcher(150, 1.0).find([SIZE; 2], &|_| None);
     for _ in 0..80 {
         let right = DVec2::new(700.0, 500.0) + 60.0 * noise(&mut random);
@@ -189,7 +189,7 @@ fn too_little_overlap_and_too_much_zoom_are_refused() {
     let found = matcher(200, 0.0).find([SIZE; 2], &flat(shift));
     let strip = refusal(&found, &CalibrateOptions::default());
     assert!(matches!(strip, Refusal::Overlap { .. }), "{strip}");
-    // The right picture shows a tenth of the left one's width.
+    // The right picture shows only a tenth of the left picture's width.
     let zoom = DMat3::from_cols_array(&[0.1, 0.0, 0.0, 0.0, 0.1, 0.0, 400.0, 300.0, 1.0]);
     let found = Matcher { noise: 0.2, ..matcher(300, 0.2) }.find([SIZE; 2], &flat(zoom));
     let refusal = refusal(&found, &CalibrateOptions::default());
@@ -198,7 +198,7 @@ fn too_little_overlap_and_too_much_zoom_are_refused() {
 
 #[test]
 fn a_plane_is_no_turning_camera() {
-    // A plane seen from the side, which no rotation explains.
+    // A A A view of a plane from the side. No rotation explains it. explains.
     let plane = DMat3::from_cols_array(&[0.8, 0.3, 4e-4, -0.3, 1.0, -1e-5, 150.0, -60.0, 1.0]);
     let found = matcher(400, 0.3).find([SIZE; 2], &flat(plane));
     let [left, right] = &pictures();

@@ -1,4 +1,4 @@
-//! Making a rig from a calibration, and checking whether a rig still fits.
+//! Rigs made from a calibration, and checks whether a rig still fits.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::Geometry;
@@ -19,8 +19,8 @@ fn calibrated(left: Pinhole, right: Pinhole, matcher: Matcher) -> Result<Calibra
     pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default())
 }
 
-/// Returns the pixel of a canvas ray in a camera, by the documented formulas. Cameras here have no distortion beyond
-/// k1.
+/// Returns the pixel of a canvas ray in a camera, computed with the documented formulas. The cameras here have no
+/// distortion except k1.
 fn pixel(camera: &Camera, ray: DVec3) -> Option<DVec2> {
     let p = camera.from_ray * ray;
     if p.z <= 0.0 {
@@ -32,7 +32,8 @@ fn pixel(camera: &Camera, ray: DVec3) -> Option<DVec2> {
         .then(|| at * (1.0 + camera.distortion[0] * r2) * camera.focal + camera.centre)
 }
 
-/// Returns whether the stitch samples a picture at `pixel`: from its first pixel's centre up to its size.
+/// Returns whether the stitch samples a picture at `pixel`. The range is from 0, the centre of the first pixel, to the
+/// size (exclusive).
 fn stitched(pixel: DVec2, size: UVec2) -> bool {
     pixel.cmpge(DVec2::ZERO).all() && pixel.cmplt(size.as_dvec2()).all()
 }
@@ -47,8 +48,9 @@ fn ray(geometry: &Geometry, at: DVec2) -> DVec3 {
     }
 }
 
-/// Returns the fractions of the left and right pictures that lie on the canvas of a rig, and the mean distance, over
-/// canvas pixels, between the rig's and the true position in the left picture.
+/// Returns the fractions of the left and right pictures that are on the canvas of a rig, and the mean error: the
+/// distance in the left picture between the rig's position and the true one, over all canvas pixels that both cameras
+/// see.
 fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
     let geometry = rig.geometry().unwrap();
     let size = geometry.canvas.size;
@@ -78,8 +80,8 @@ fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
 proptest! {
     #![proptest_config(crate::calibrate::config(16))]
 
-    /// For any turn, the rig shows both pictures whole, aligned like the truth, and survives a round trip through
-    /// text.
+    /// For any rotation, the rig shows both pictures completely, aligns them like the true cameras, and survives a
+    /// round trip through text.
     #[test]
     fn a_rig_shows_both_pictures(
         yaw in 12.0..38.0,
@@ -102,7 +104,7 @@ proptest! {
         prop_assert_eq!(&Rig::parse(&text, &rig.file).unwrap(), &rig);
         let quality = rig.quality.as_ref().unwrap();
         prop_assert_eq!(quality.inliers as usize, found.inliers.len());
-        // The left camera is upright, however the right one is rolled.
+        // The left camera is upright even if the right one is rolled.
         if let CameraPose::Mount(mount) = &rig.cameras[0].view {
             prop_assert!(mount.roll.abs() < 25.0, "{:?}", mount);
         }
@@ -121,7 +123,7 @@ fn a_narrow_view_is_planar_and_a_wide_one_cylindrical() {
     let wide = calibrated(left, right, matcher).unwrap();
     let rig = wide.rig(&RigOptions::default()).unwrap();
     assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
-    // 45° plus 2·atan(600/800). A canvas pixel in the middle is the size of a source pixel.
+    // The field of view is 45° + 2·atan(600/800). In the middle, a canvas pixel is as large as a source pixel.
     let expected = 45.0 + 2.0 * (600.0_f64 / 800.0).atan().to_degrees();
     assert!((rig.panorama.fov - expected).abs() < 1.5, "{:?}", rig.panorama);
     let scale = rig.geometry().unwrap().canvas.scale.x;
@@ -150,7 +152,7 @@ fn a_cropped_panorama_has_no_black_edges() {
         let geometry = crop.geometry().unwrap();
         let size = geometry.canvas.size;
         for (x, y) in (0..size.x).flat_map(|x| (0..size.y).map(move |y| (x, y))) {
-            // Check every seventh pixel and the whole border.
+            // Check the whole border and every seventh pixel inside.
             let border = x == 0 || y == 0 || x + 1 == size.x || y + 1 == size.y;
             if !border && !(x + y).is_multiple_of(7) {
                 continue;
@@ -179,11 +181,11 @@ fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
     };
     let fine = held(right).unwrap();
     assert!(!fine.drifted && fine.median_px < 1.5 && fine.agreeing > 0.8, "{fine:?}");
-    // Half a degree is 9 pixels.
+    // Half a degree corresponds to 9 pixels.
     let moved = held(Pinhole { to_world: turn(30.5, 2.0, 1.0), ..left }).unwrap();
     assert!(moved.drifted && moved.agreeing < 0.1, "{moved:?}");
     assert!((moved.median_px - 9.0).abs() < 4.0, "{moved:?}");
-    // A covered lens says nothing about the rig.
+    // With a covered lens the check is refused: it says nothing about the rig.
     let covered = Matcher { wrong: 1.0, ..matcher }.find([SIZE; 2], &|_| None);
     let refusal = check(&rig, [0, 1], &covered, &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");
@@ -206,7 +208,7 @@ fn a_rig_of_a_plane_can_be_checked() {
     let rig = found.rig(&RigOptions::default()).unwrap();
     let (shares, off) = shown(&rig, &flat(plane));
     assert!(shares[0] > 0.999 && shares[1] > 0.999 && off < 0.5, "{shares:?} {off}");
-    // The left picture is not resampled: a canvas pixel is exactly one of its pixels.
+    // The left picture is not resampled: each canvas pixel is exactly one of its pixels.
     let geometry = rig.geometry().unwrap();
     let at = |x: f64| pixel(&geometry.cameras[0], ray(&geometry, DVec2::new(x, 300.0))).unwrap();
     assert!((at(201.0) - at(200.0) - DVec2::X).length() < 1e-9);
@@ -220,14 +222,14 @@ fn a_rig_of_a_plane_can_be_checked() {
     assert!(moved.drifted && (moved.median_px - 6.0).abs() < 1.0, "{moved:?}");
 }
 
-/// A requested projection is either made or refused with the angle and a suitable projection; it is never replaced
+/// A A A requested projection that cannot show the view is refused. The refusal states the angle and a suitable projection; the projection is never replaced silently. refused with the angle and a suitable projection; it is never replaced
 /// silently.
 #[test]
 fn a_projection_that_cannot_show_the_view_is_refused() {
     let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };
     let left = Pinhole { size: SIZE, focal: 500.0, k1: 0.0, to_world: DMat3::IDENTITY };
     let right = Pinhole { to_world: turn(60.0, 1.0, 0.0), ..left };
-    // 2·atan(600/500) plus 60° is 160°.
+    // The field of view is 60° + 2·atan(600/500) = 160°.
     let wide = calibrated(left, right, matcher).unwrap();
     let asked = |projection| RigOptions { projection: Some(projection), crop: false };
     let refusal = wide.rig(&asked(ProjectionName::Planar)).unwrap_err();
@@ -240,7 +242,7 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
     assert!(message.contains("160°") || message.contains(&format!("{degrees:.0}°")), "{message}");
     let fine = wide.rig(&asked(ProjectionName::Cylindrical)).unwrap();
     assert_eq!(fine.panorama.projection, ProjectionName::Cylindrical);
-    // An upright camera that looks so high that the pole is visible.
+    // An upright camera is pitched up so far that the pole is visible.
     let up = Pinhole { to_world: turn(0.0, 50.0, 0.0), ..left };
     let high = calibrated(left, up, matcher).unwrap();
     let refusal = high.rig(&asked(ProjectionName::Cylindrical)).unwrap_err();
@@ -259,7 +261,7 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
     assert!(flat.rig(&asked(ProjectionName::Planar)).is_ok());
 }
 
-/// A panorama one pixel wide cannot be cropped: it contains no rectangle of cell corners.
+/// Cropping a panorama that is one pixel wide is refused, because it contains no rectangle.
 #[test]
 fn a_crop_to_nothing_is_refused() {
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 1 };

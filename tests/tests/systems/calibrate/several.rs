@@ -1,4 +1,4 @@
-//! More than two pictures.
+//! Calibration of more than two pictures.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -11,7 +11,7 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, t
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
-/// Returns cameras in a ring, `step` degrees apart, each slightly off.
+/// Returns cameras in a ring, `step` degrees apart. Each is off by up to 1° in yaw, pitch and roll.
 fn ring(many: usize, step: f64, focal: f64, k1: f64) -> Vec<Pinhole> {
     let camera = |i: usize| {
         let off = |n: usize| ((i * 7 + n * 5) % 11) as f64 / 5.0 - 1.0;
@@ -25,7 +25,7 @@ fn pictures(many: usize) -> Vec<Photo> {
     (0..many).map(|i| Photo::new(format!("camera {i}"), SIZE)).collect()
 }
 
-/// Returns all pairs. Pairs that do not overlap have only wrong correspondences.
+/// Returns all pairs of cameras with simulated correspondences. Those of pairs that do not overlap are all wrong.
 fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<PhotoPair> {
     let mut pairs = Vec::new();
     for left in 0..cameras.len() {
@@ -42,7 +42,8 @@ fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<PhotoPair> {
     pairs
 }
 
-/// Returns the largest mean distance of an overlapping pair.
+/// Returns the largest error of an overlapping pair: the mean distance in pixels between its found and its true
+/// positions.
 fn worst(found: &Bundle, cameras: &[Pinhole]) -> f64 {
     let off = |left: usize, right: usize| {
         let truth = between(cameras[left], cameras[right]);
@@ -73,8 +74,9 @@ proptest! {
         let found = found.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         prop_assert_eq!(found.views.name(), ModelName::Rotation);
         let off = worst(&found, &cameras);
-        // This is the largest of up to ten means. Pairs may share only an eighth of a picture, and with three cameras
-        // the focal length and distortion are the least certain: one case in eighty is over 1.6 times the noise.
+        // `off` is the largest of up to ten means. Pairs may share only an eighth of a picture, and with three cameras
+        // the focal length and distortion are the least certain. In one of eighty cases, the error exceeds 1.6 times
+        // the noise.
         prop_assert!(off < 0.5 + 2.5 * noise, "off by {} px", off);
         let again = bundle(&pictures(many), &pairs, &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(&again, &found);
@@ -103,7 +105,7 @@ fn the_focal_length_is_that_of_the_ring() {
     }
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
-    // The cameras are level to a few degrees, and the middle of the ring is ahead.
+    // The cameras are level to 3°, and the middle of the ring is straight ahead.
     let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
     for mount in &mounts {
         assert!(mount.pitch.abs() < 3.0 && mount.roll.abs() < 3.0, "{mount:?}");
@@ -114,7 +116,7 @@ fn the_focal_length_is_that_of_the_ring() {
 
 #[test]
 fn a_wall_in_five_photographs_is_chained() {
-    // Five pictures of one plane, each from another place, as matrices to the plane of the first.
+    // Five pictures of one plane, each from another position. The matrices map to the plane of the first picture.
     let plane = |i: usize| {
         let t = i as f64;
         let bent = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
@@ -162,9 +164,9 @@ fn pictures_that_nothing_connects_are_named() {
     };
     let message = refusal.to_string();
     let Refusal::Disconnected { names, reasons } = refusal else { panic!("{message}") };
-    // Without camera 2, camera 3 is 50° from camera 1 and 75° from camera 0.
+    // Without camera 2, camera 3 is disconnected: it is 50° from camera 1 and 75° from camera 0.
     assert!(names.contains(&"camera 2".to_owned()), "{names:?}");
-    // Each reason is about a disconnected and a connected picture.
+    // Each reason names a disconnected and a connected picture.
     assert!(!reasons.is_empty() && reasons.len() <= 3, "{reasons:?}");
     assert!(
         reasons.iter().all(|r| r.starts_with("camera ") && r.contains("chance")),
@@ -178,8 +180,8 @@ fn pictures_that_nothing_connects_are_named() {
     assert!(matches!(refusal, Refusal::Pictures { found: 1 }), "{refusal}");
 }
 
-/// Returns a pair in which both pictures show the same poster, 350 pixels across, with noise and wrong
-/// correspondences.
+/// Returns a false pair: both pictures show a copy of the same poster, 350 pixels wide. The correspondences have
+/// noise, and 40 % are wrong.
 fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
     let shift = DVec2::new(-420.0, 35.0);
     let seen = |p: DVec2| {
@@ -190,8 +192,8 @@ fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
     PhotoPair { left, right, correspondences: matcher.find([SIZE; 2], &seen) }
 }
 
-/// The pictures are connected, and the first and the last show the same poster. The tree either needs the false pair,
-/// or takes it first because it is the strongest.
+/// Four pictures are connected, and the first and last show copies of the same poster. The false pair is rejected,
+/// both when the other pairs leave no gap in the spanning tree and when it is the strongest pair of all.
 #[test]
 fn a_poster_on_two_walls_does_not_spoil_the_rest() {
     for (step, many_poster) in [(30.0, 120), (18.0, 900)] {
@@ -216,7 +218,8 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
     }
 }
 
-/// A ring of four pairs, one of them false and as strong as the others: any three agree.
+/// In a ring of four pairs, one is false and as strong as the others, so any three are consistent. The calibration is
+/// refused and names a pair.
 #[test]
 fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     let cameras = ring(4, 30.0, 1200.0, 0.0);
@@ -231,7 +234,7 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     assert!(message.contains(&source.to_string()), "{message}");
 }
 
-/// Nine cameras, 60° wide and 40° apart, cover a whole turn.
+/// Nine cameras, each 60° wide and 40° apart, give a panorama of exactly 360°.
 #[test]
 fn a_closed_ring_is_a_whole_turn() {
     let cameras = ring(9, 40.0, 600.0 / f64::tan(30.0_f64.to_radians()), 0.0);
@@ -245,19 +248,20 @@ fn a_closed_ring_is_a_whole_turn() {
     let canvas = rig.geometry().unwrap().canvas;
     let turn = std::f64::consts::TAU * canvas.scale.x;
     assert!((turn - f64::from(canvas.size.x)).abs() < 1e-6, "{turn} {}", canvas.size);
-    // Exact to the pixel that rounding adds.
+    // The canvas is centred, except for one pixel that rounding may add.
     let middle = canvas.centre.x - (f64::from(canvas.size.x) - 1.0) / 2.0;
     assert!(middle.abs() <= 0.5, "{middle}");
     let mount = rig.cameras[found.reference].mount().unwrap();
     assert!(mount.yaw.abs() < 0.1, "{mount:?}");
-    // Without one camera there is a gap, and the middle is opposite it.
+    // Without one camera, the ring has a gap of 20°.
     let open = ring(8, 40.0, cameras[0].focal, 0.0);
     let found = bundle(&pictures(8), &pairs(&open, matcher), &CalibrateOptions::default()).unwrap();
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert!((rig.panorama.fov - 340.0).abs() < 4.0, "{:?}", rig.panorama);
 }
 
-/// One of three cameras is rolled, and it is in the middle of the tree.
+/// The reference camera, in the middle of the spanning tree, is rolled by 90° or 180° relative to the other two. The
+/// majority decides what is up.
 #[test]
 fn most_cameras_say_what_is_up() {
     for rolls in [[0.0, 90.0, 0.0], [0.0, -90.0, 0.0], [0.0, 180.0, 0.0], [90.0, 0.0, 90.0]] {
@@ -271,7 +275,7 @@ fn most_cameras_say_what_is_up() {
         assert_eq!(found.reference, 1);
         let rig = found.rig(&RigOptions::default()).unwrap();
         let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
-        // Most cameras decide: 0 and 2 are upright.
+        // Cameras 0 and 2 are the majority, so the rig shows them upright.
         for mount in [mounts[0], mounts[2]] {
             assert!(mount.roll.abs() < 5.0, "{rolls:?}: {mount:?}");
         }
@@ -280,11 +284,11 @@ fn most_cameras_say_what_is_up() {
     }
 }
 
-/// Matrices map to the reference picture, whose own matrix is the identity. Their sign puts the common area in front,
-/// even if a picture's first pixel lies behind.
+/// The matrices map to the reference picture, so its own matrix is the identity. Their sign puts the common area in
+/// front, even if a picture's first pixel is behind the reference camera.
 #[test]
 fn planes_of_several_pictures_lead_to_the_reference() {
-    // 90° wide and 45° apart: the third picture's first pixel lies behind the plane of the first.
+    // The cameras are 90° wide and 45° apart, so the third picture's first pixel is behind the plane of the first.
     let cameras = ring(3, 45.0, 600.0, 0.0);
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 3 };
     let options =

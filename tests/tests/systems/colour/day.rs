@@ -1,4 +1,4 @@
-//! A long day of live video: drifting light, a camera that steps, darkness, and a lamp.
+//! 13 simulated minutes of live video with drifting light, a camera whose exposure doubles, darkness, and a lamp.
 
 use std::f64::consts::TAU;
 
@@ -11,13 +11,14 @@ use crate::colour::{Pair, differences, sums};
 const SECOND: u32 = 30;
 const MINUTE: u32 = 60 * SECOND;
 
-/// Frames between a picture and its estimate.
+/// The number of frames between a picture and its estimate.
 const LATENCY: u32 = 3;
 
-/// Frames within which a step must be followed: 3 s.
+/// The number of frames within which the correction must follow a step: 3 s.
 const FOLLOWED: u32 = 90;
 
-/// The events. Until the tenth minute both exposures drift by ±30 %.
+/// The frames of the events. The right camera's exposure doubles from `STEP` to `STEP_BACK`. It is dark from `DARK` to
+/// `LIGHT`. The lamp is on from `LAMP` to `LAMP_OFF`. Both exposures drift by ±30 % until `CALM`.
 const STEP: u32 = 3 * MINUTE;
 const STEP_BACK: u32 = 5 * MINUTE;
 const DARK: u32 = 7 * MINUTE;
@@ -27,7 +28,7 @@ const LAMP_OFF: u32 = 10 * MINUTE;
 const CALM: u32 = 10 * MINUTE;
 const END: u32 = 13 * MINUTE;
 
-/// Returns both exposures in a frame.
+/// Returns the exposures of both cameras in a frame.
 fn exposures(frame: u32) -> [f64; 2] {
     let minutes = f64::from(frame.min(CALM)) / f64::from(MINUTE);
     let light = if (DARK..LIGHT).contains(&frame) { 0.02 } else { 1.0 };
@@ -37,7 +38,7 @@ fn exposures(frame: u32) -> [f64; 2] {
     [drift(8.0, 0.0), step * drift(5.0, 1.0)]
 }
 
-/// Returns pixels of the overlap as both cameras see them. The lamp covers a tenth of them.
+/// Returns the pixels of the overlap in both cameras. The lamp covers a tenth of them.
 fn look(scene: &[[f64; 3]], frame: u32, mut noise: impl FnMut() -> f64) -> Vec<Pair> {
     let lit = (LAMP..LAMP_OFF).contains(&frame);
     let exposures = exposures(frame);
@@ -50,7 +51,7 @@ fn look(scene: &[[f64; 3]], frame: u32, mut noise: impl FnMut() -> f64) -> Vec<P
     scene.iter().enumerate().map(pixel).collect()
 }
 
-/// Returns the difference of the cameras' corrected mean luma, without noise and saturation.
+/// Returns the difference between the two cameras' mean luma after correction, without noise and saturation.
 fn residual(scene: &[[f64; 3]], frame: u32, colours: &Colours) -> f64 {
     let exposures = exposures(frame);
     let mean = |c: usize| scene.iter().map(|light| light[c]).sum::<f64>() / scene.len() as f64;
@@ -77,9 +78,9 @@ fn a_day() {
     let mut rest = None;
     for frame in 0..END {
         if frame % EVERY == 0 {
-            // Each simulated pixel stands for ten.
+            // Each simulated pixel represents ten.
             let mut sums = sums(&look(&scene, frame, &mut noise), 10.0);
-            // Plus ±0.5 % noise on each sum.
+            // Add noise of ±0.5 % to each sum.
             for sum in sums.left.iter_mut().chain(&mut sums.right) {
                 *sum *= 1.0 + noise() as f32 / 800.0;
             }
@@ -99,7 +100,7 @@ fn a_day() {
 
         let dark = (DARK..LIGHT).contains(&frame);
         if dark {
-            // An estimate that was in flight still arrives.
+            // An estimate that was in flight when darkness began may still arrive.
             if frame >= DARK + SECOND {
                 assert_eq!(now, before, "the colours move in the dark in frame {frame}");
             }

@@ -1,5 +1,5 @@
-//! Colour matching on the host: the effect of the estimate on pictures, and the movement of the colours over a long
-//! day.
+//! Colour matching: the effect of the estimate on pictures, the movement of the colours over time, and the kernels'
+//! sums.
 
 mod day;
 mod pictures;
@@ -25,7 +25,7 @@ fn counts(pair: &Pair) -> bool {
     !white && !black
 }
 
-/// Returns the nine sums, with the same weight for each pixel.
+/// Returns the nine colour sums, with the same weight for each pixel.
 fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
     let mut sums = [[0.0; 4]; 2];
     let mut weights = 0.0;
@@ -42,7 +42,7 @@ fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
     ColourSums { left, right, weight: weights as f32 }
 }
 
-/// Returns the left mean minus the right mean of red, green, blue and luma in corrected pixels.
+/// Returns the left mean minus the right mean, after correction, for red, green, blue and luma.
 fn differences<'a>(pairs: impl IntoIterator<Item = &'a Pair>, colours: &Colours) -> [f64; 4] {
     let mut sum = [0.0; 4];
     let mut pixels = 0.0;

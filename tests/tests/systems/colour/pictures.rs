@@ -1,4 +1,4 @@
-//! The effect of the estimate on pictures of one scene by two cameras whose exposures are known to differ.
+//! The effect of the estimate on two pictures of one scene whose exposures differ by a known ratio.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use crate::colour::{Pair, counts, differences, sums};
 
 const RATIOS: [f64; 6] = [1.2, 1.75, 2.0, 3.5, 5.0, 8.0];
 
-/// The response of a camera from light (0 to 1) to levels, and its inverse.
+/// The response of a camera: the map from light to level, both from 0 to 1, and its inverse.
 struct Response {
     name: &'static str,
     level: fn(f64) -> f64,
     light: fn(f64) -> f64,
-    /// Fraction of the per-pixel differences that may remain; gains and gammas can only fit powers.
+    /// The fraction of the per-pixel differences that may remain. Gains and gammas can only fit power functions.
     pixels: f64,
 }
 
 const RESPONSES: [Response; 3] = [
     Response { name: "linear", level: |light| light, light: |level| level, pixels: 0.1 },
     Response { name: "sRGB", level: srgb, light: srgb_light, pixels: 0.2 },
-    // Compresses highlights.
+    // This response compresses highlights.
     Response {
         name: "film",
         level: |light| (1.0 - (-4.0 * light).exp()) / (1.0 - (-4.0_f64).exp()),
@@ -40,7 +40,7 @@ fn srgb_light(level: f64) -> f64 {
     if level <= 0.040_45 { level / 12.92 } else { ((level + 0.055) / 1.055).powf(2.4) }
 }
 
-/// Returns the whole levels of the darker camera for a pixel that the brighter one sees as `levels`.
+/// Returns the levels of the darker camera for a pixel with `levels` in the brighter one.
 fn darker(levels: [f64; 3], response: &Response, ratio: f64) -> [f64; 3] {
     levels.map(|level| {
         let light = (response.light)(level / 255.0) / ratio;
@@ -53,11 +53,11 @@ fn pixels(file: &Path) -> Vec<[f64; 3]> {
     picture.pixels().iter().step_by(SKIP).map(|p| [p.r, p.g, p.b].map(f64::from)).collect()
 }
 
-/// Step between the pixels of a photograph that are used.
+/// The step between the used pixels of a photograph.
 const SKIP: usize = 7;
 
-/// Returns the fractions that remain after correction: of the difference of luma means, of the channel means together,
-/// and of the mean per-pixel luma difference.
+/// Returns the fractions of three differences that remain after correction: of the luma means, of all channel means,
+/// and of the luma per pixel.
 fn left_over(pairs: &[Pair]) -> [f64; 3] {
     let colours = estimate(&sums(pairs, SKIP as f64), &EstimateLimits::default()).unwrap();
     let counted = || pairs.iter().filter(|pair| counts(pair));
@@ -70,7 +70,7 @@ fn left_over(pairs: &[Pair]) -> [f64; 3] {
     std::array::from_fn(|i| after[i] / before[i])
 }
 
-/// Checks one scene at all ratios and with all responses; each camera takes its turn as the brighter one.
+/// Checks one scene with all ratios and responses, with either camera as the brighter one.
 fn check(name: &str, scene: &[[f64; 3]]) {
     for response in &RESPONSES {
         for ratio in RATIOS {
@@ -92,7 +92,7 @@ fn check(name: &str, scene: &[[f64; 3]]) {
 #[test]
 fn made_up_scenes() {
     let mut random = Random::new(11);
-    // Dark with lights, evenly grey, and bright; each with its own tint.
+    // A dark scene with lights, an evenly lit one and a bright one, each with its own tint.
     for (name, power, tint) in
         [("night", 3.0, [1.0, 0.8, 0.6]), ("day", 1.0, [0.9, 1.0, 0.8]), ("snow", 0.3, [1.0; 3])]
     {
@@ -121,7 +121,7 @@ fn photographs() {
     }
 }
 
-/// A real camera, one stop apart.
+/// Two photos by a real camera, one stop apart: at most 10 % of the differences of the means remain.
 #[test]
 fn photographs_of_two_exposures() {
     let (Some(dark), Some(bright)) =

@@ -1,4 +1,4 @@
-//! Properties of every estimate and of every movement of colours.
+//! Properties that hold for every estimate and for every sequence of colours.
 
 use glam::Vec3;
 use panoweave::ops::colour::{
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use shared_types::colour::ColourSums;
 use shared_types::stitch::Colour;
 
-/// Returns sums with these means over 20,000 pixels.
+/// Returns the sums of 20,000 pixels with these mean levels.
 fn of_means(left: [f32; 3], right: [f32; 3]) -> ColourSums {
     let sums = |[r, g, b]: [f32; 3]| {
         let luma = shared_types::colour::LUMA.dot(Vec3::new(r, g, b));
@@ -43,7 +43,7 @@ fn any_colours() -> impl Strategy<Value = Colours> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..Default::default() })]
 
-    /// Any nine numbers, including infinite, NaN and negative ones.
+    /// Any nine sums, including infinite, NaN and negative ones, give colours within the limits or none.
     #[test]
     fn any_sums_give_colours_within_limits_or_none(
         left in prop::array::uniform4(any::<f32>()),
@@ -73,7 +73,8 @@ proptest! {
         prop_assert_eq!(equal, Colours::IDENTITY);
     }
 
-    /// A brighter day changes nothing while the gains suffice.
+    /// Scaling both cameras' light by the same factor does not change the estimate, as long as gains within the limits
+    /// suffice.
     #[test]
     fn light_has_no_scale(
         left in means(),
@@ -95,7 +96,8 @@ proptest! {
         }
     }
 
-    /// At the means, no step increases a difference in luma, and gammas only brighten the darker camera.
+    /// The estimated gains do not increase the difference between the means of any channel, and the gammas do not
+    /// increase that of luma. Gammas only brighten the darker camera.
     #[test]
     fn means_come_together(left in means(), right in means()) {
         let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
@@ -117,7 +119,8 @@ proptest! {
         prop_assert!(dark <= 1.0 && bright >= 1.0, "{found:?}");
     }
 
-    /// For any estimates, rounded levels move by at most one per frame, and the colours arrive.
+    /// For any sequence of estimates, rounded levels change by at most one per frame, and the colours reach the last
+    /// estimate.
     #[test]
     fn no_frame_steps_visibly(
         estimates in prop::collection::vec(prop::option::of(any_colours()), 1..6),
@@ -143,7 +146,7 @@ proptest! {
         prop_assert!(arrived <= 1, "{arrived} levels away");
     }
 
-    /// All accepted settings keep their own bound.
+    /// For any accepted `rate` and `max_step`, no level changes by more than `max_step` per frame.
     #[test]
     fn any_largest_step_is_kept(
         rate in 0.001_f32..=1.0,
@@ -167,7 +170,7 @@ proptest! {
     }
 }
 
-/// Returns the rounded outputs of both cameras' channels at every input level.
+/// Returns the rounded output of each camera and channel for every input level.
 fn levels(colours: &Colours) -> Vec<i32> {
     let table = |colour: &Colour, c| -> Vec<i32> {
         (0..=255).map(|level| apply(colour, c, level.into()).round() as i32).collect()

@@ -1,7 +1,7 @@
-//! Photos of the same scene in different exposures, and the difference that remains after the estimated colours.
+//! Photos of the same scene with different exposures, and the colour difference that remains after correction.
 //!
-//! The difference is between the cameras' means over the whole overlap, measured as in `quality`, which has its own
-//! oracle test. If `PANOWEAVE_LOOK` names a folder, panoramas before and after are written there.
+//! The colour difference is that of the cameras' means over the whole overlap, as `quality` measures it. If
+//! `PANOWEAVE_LOOK` names a folder, the tests write panoramas before and after correction there.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use panoweave::quality::OverlapMeter;
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{by_planes, data, panoweave_devices};
 
-/// Returns the left and right picture of a scene, and the homography from right to left.
+/// Returns the paths of a scene's left and right pictures, and the homography from right to left.
 fn scene(name: &str, left: &str) -> Option<([PathBuf; 2], String)> {
     let table = fs::read_to_string(data("stitch_ref/pairs.csv")?).unwrap();
     let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -26,7 +26,7 @@ fn scene(name: &str, left: &str) -> Option<([PathBuf; 2], String)> {
     Some(([a?, b?], row[9].to_owned()))
 }
 
-/// Checks that the colours remove at least `part` of the difference.
+/// Checks that the estimated colours remove at least the fraction `part` of the difference.
 fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
     let Some((files, homography)) = found else { return };
     let pictures = files.map(|file| Picture::open(file).unwrap());
@@ -109,7 +109,7 @@ fn brussels() {
     check("Brussels", found, 0.8);
 }
 
-/// These exposures are registered, so the homography contains no motion.
+/// The two exposures are aligned, so the homography is the identity.
 #[test]
 fn memorial() {
     let file = |name: &str| data(format!("exposure/memorial/{name}"));

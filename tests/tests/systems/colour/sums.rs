@@ -1,5 +1,5 @@
-//! The overlap and its sums against a naive search and f64, the gamma table against its formula, and bit equality of
-//! GPU and CPU.
+//! Compares the overlap and its colour sums with a naive search and f64, the gamma table with its formula, and the
+//! GPU's results with the CPU's bit by bit.
 
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Params;
@@ -40,13 +40,13 @@ struct Case {
 struct Found {
     place: OverlapBox,
     pixels: Vec<OverlapPixel>,
-    /// The sums of every launch; empty if there is no overlap.
+    /// The sums of every launch. Empty if there is no overlap.
     sums: Vec<ColourSums>,
 }
 
-/// Weights with which a camera contributes.
+/// Weights with which a camera counts as contributing.
 const COUNTS: [f32; 4] = [1.0, 0.5, 0.1_f32.next_up(), f32::INFINITY];
-/// Weights with which it does not.
+/// Weights with which a camera does not count as contributing.
 const COUNTS_NOT: [f32; 6] = [0.0, 0.1, -1.0, f32::NAN, 0.05, f32::NEG_INFINITY];
 
 fn encodings() -> [YuvEncoding; 4] {
@@ -57,7 +57,7 @@ fn encodings() -> [YuvEncoding; 4] {
         .unwrap()
 }
 
-/// Returns noise, part of it saturated and part of it nearly black.
+/// Returns a picture of noise in which some pixels are saturated and some nearly black.
 fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
     let mut raster = Raster::noise(random, size, format);
     match &mut raster.pixels {
@@ -71,7 +71,7 @@ fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
             }
         }
         Pixels::Nv12 { y, uv, .. } => {
-            // Mostly colours within the gamut.
+            // Make most colours lie within the gamut.
             uv.iter_mut().filter(|_| random.below(4) > 0).for_each(|chroma| {
                 (chroma.u, chroma.v) = (112 + chroma.u / 8, 112 + chroma.v / 8);
             });
@@ -82,7 +82,8 @@ fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
 }
 
 impl Case {
-    /// Both cameras contribute in a few rectangles with holes: nothing, one pixel, pieces, or everything.
+    /// Returns a random case. Both cameras contribute in up to three rectangles with holes. The overlap may be empty,
+    /// a pixel, several pieces or the whole panorama.
     fn random(seed: u64, most: UVec2) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -113,7 +114,7 @@ impl Case {
         for at in 0..area {
             let (x, y) = (at % size.x as usize, at / size.x as usize);
             let inside = rectangles.iter().any(|(xs, ys)| xs.contains(&x) && ys.contains(&y));
-            // At most one reason not to contribute.
+            // At most one plane has a value that excludes the pixel.
             let not = if inside { r.below(30) } else { r.below(6) };
             for plane in 0..4 {
                 let extent = [left, right][plane / 2].to_array()[plane % 2] as f32;
@@ -134,7 +135,7 @@ impl Case {
         Self { size, sources, planes, padding }
     }
 
-    /// Both cameras contribute everywhere.
+    /// Returns a random case in which both cameras contribute everywhere.
     fn whole(random: &mut Random, size: UVec2, format: PixelFormat) -> Self {
         let sources = [0, 1].map(|_| picture(random, uvec2(50, 40), format));
         let planes = std::array::from_fn(|plane| match plane {
@@ -212,7 +213,7 @@ impl Case {
         }
         let sums = (0..launches)
             .map(|_| {
-                // A result that is not written must be noticed.
+                // A A A NaN that is not overwritten makes the test fail. noticed.
                 let nonsense = ColourSums { weight: f32::NAN, ..ColourSums::default() };
                 sums.upload(stream, &[nonsense]).unwrap();
                 match (frames[0].view(), frames[1].view()) {
@@ -234,8 +235,8 @@ impl Case {
         Found { place, pixels: pixels.download(stream).unwrap(), sums }
     }
 
-    /// Compares a device's results with the oracle. Returns the largest error of a sum relative to the allowed
-    /// rounding: that of the result, plus half a step of each pixel's weight.
+    /// Compares a device's results with the oracle. Returns the largest error of a sum, as a fraction of the allowed
+    /// rounding error: 10⁻⁶ of the sum plus half a step of each pixel's weight.
     fn check(&self, found: &Found) -> f64 {
         let overlap = self.exact_overlap();
         let width = self.size.x as usize;
@@ -269,7 +270,7 @@ impl Case {
     }
 }
 
-/// Returns a launch that covers the overlap.
+/// Returns a launch that covers an image of `size`.
 fn cover(size: UVec2) -> LaunchConfig {
     LaunchConfig {
         grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
@@ -292,7 +293,7 @@ fn overlap_and_sums_are_those_of_a_naive_search_in_f64() {
         assert!(worst <= 1.0, "{device}: {worst}");
         let with = found.iter().filter(|found| !found.sums.is_empty()).count();
         assert!((200..400).contains(&with), "{with} of 400 maps have an overlap");
-        // Equality of the sums means equality of the bits, because there is neither NaN nor −0.
+        // The sums contain neither NaN nor −0, so `==` compares their bits.
         match &first {
             None => first = Some(found),
             Some(cpu) => assert!(*cpu == found, "{device} and the CPU differ"),
@@ -302,7 +303,8 @@ fn overlap_and_sums_are_those_of_a_naive_search_in_f64() {
 
 #[test]
 fn grids_of_every_shape_are_summed_up_whole() {
-    // Blocks are 32 by 64 pixels. Use more blocks than a block has threads, as a row, a column and a field.
+    // A block covers 32×64 pixels. The grids have more blocks than a block has threads: in a row, in a column and in
+    // both.
     let many = [uvec2(32 * 257, 1), uvec2(1, 64 * 257), uvec2(32 * 16 + 1, 64 * 16 + 1)];
     let few = [uvec2(32, 64), uvec2(33, 64), uvec2(32, 65), uvec2(31, 63)];
     for (seed, size) in (0..).zip(many.into_iter().chain(few)) {
@@ -322,7 +324,7 @@ fn grids_of_every_shape_are_summed_up_whole() {
 fn a_hundred_runs_are_identical() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        // Several blocks in undefined order: 5 on the CPU, 660 on a GPU.
+        // Use several blocks, which run in undefined order: 5 on the CPU and 660 on a GPU.
         let size = if device.cuda_info().is_some() { uvec2(700, 1900) } else { uvec2(5 * 32, 64) };
         let mut random = Random::new(7);
         for format in [PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default())] {
@@ -333,7 +335,7 @@ fn a_hundred_runs_are_identical() {
     }
 }
 
-/// Returns a warp in which both cameras see the panorama unchanged, and both contribute.
+/// Returns a warp in which both cameras see the whole panorama unchanged, each with weight 0.5.
 fn looking_straight(size: UVec2) -> Warp {
     let at = |axis: usize| {
         let place = |y, x| [x as f32, y as f32][axis];
@@ -348,7 +350,7 @@ fn looking_straight(size: UVec2) -> Warp {
 fn levels_count_up_to_247_and_from_luma_8_on() {
     let format = FrameFormat::rgba8(1, 1).pixels;
     let grey = |level| Rgba8::opaque(level, level, level);
-    // The luma of [0, 11, 2] is 8.0116, that of [0, 11, 1] is 7.9394.
+    // The luma of (0, 11, 2) is 8.0116. The luma of (0, 11, 1) is 7.9394.
     let cases = [
         (grey(100), true),
         (grey(247), true),
@@ -447,7 +449,7 @@ fn frames_that_do_not_go_together_are_refused() {
     assert!(matches!(found, Err(StitchError::Chroma { which: "right" })), "{found:?}");
 }
 
-/// Launches the kernel that builds a table of `len` elements.
+/// Launches the kernel that fills `table` for the colours of both cameras.
 fn build_table(stream: &Stream, [left, right]: [Colour; 2], table: DeviceSliceMut<'_, TableEntry>) {
     let config = LaunchConfig {
         grid: [TABLE_LEN.div_ceil(TABLE_BLOCK), 1, 1],
@@ -467,7 +469,7 @@ fn table_holds_the_formula_at_every_level() {
                 gain: Vec3::from_array([0; 3].map(|_| random.between(0.0, 3.0))),
                 gamma: random.pick(&[1.0, 0.8, 1.2, 0.45, 2.2]),
             });
-            // A longer table is filled up to `TABLE_LEN`, a shorter one up to its end.
+            // The kernel fills a longer table up to `TABLE_LEN`, and a shorter one to its end.
             for len in [TABLE_LEN, TABLE_LEN + 7, TABLE_LEN - 7, 1] {
                 let untouched = TableEntry::splat(-1.0);
                 let elements = vec![untouched; len as usize];
@@ -513,7 +515,7 @@ fn table_is_rebuilt_only_when_colours_change() {
             out.download(&stream).unwrap()[5].r
         };
         assert_eq!(stitched(grey(0.5), &mut table), 50);
-        // Overwrite the table, unnoticed, with one for a gain of 2.
+        // Overwrite the table with one for a gain of 2, without the knowledge of `GammaTable`.
         build_table(&stream, grey(2.0), behind_the_back(&table.view(), &device));
         assert_eq!(stitched(grey(0.5), &mut table), 200, "{device}: rebuilt for the same colours");
         let [darker, half] = [grey(0.3)[0], grey(0.5)[0]];
@@ -526,7 +528,7 @@ fn table_is_rebuilt_only_when_colours_change() {
     }
 }
 
-/// Returns write access to the memory of a slice.
+/// Returns write access to the memory of a read-only slice.
 fn behind_the_back(
     table: &DeviceSlice<'_, TableEntry>,
     device: &Device,
@@ -577,8 +579,8 @@ fn photos_differ_by_the_gains_that_others_found() {
             for c in 0..3 {
                 let [l, r] = [sums.left[c], sums.right[c]].map(f64::from);
                 assert!((l / exact[c] - 1.0).abs() < 1e-5 && (r / exact[4 + c] - 1.0).abs() < 1e-5);
-                // The reference is the median of ratios. Means weight bright pixels more, and cameras compress bright
-                // levels more: the ratio is 13 % lower where exposures differ most.
+                // The reference is the median of per-pixel ratios. Our ratio of means gives bright pixels more weight,
+                // and cameras compress bright levels more. It is up to 13 % lower where exposures differ most.
                 let (found, others) = (r / l, row[6 + c].parse::<f64>().unwrap());
                 println!("{device}, {scene}: right is {found:.3} of left, others {others:.3}");
                 assert!((found / others - 1.0).abs() < 0.15, "{scene}: {found} is not {others}");

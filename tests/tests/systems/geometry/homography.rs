@@ -1,4 +1,4 @@
-//! Homographies computed by other programs, and the panoramas that they make.
+//! Homographies computed by other programs, and the geometry of the panoramas that they define.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use panoweave_tests::data;
 
 use crate::malformed::{assert_variant, refusal};
 
-/// Computes the bounding box in plain arithmetic: first column and row, width and height.
+/// Computes the canvas's bounding box independently: first column, first row, width and height.
 fn expected_box(h: &[f64], left: UVec2, right: UVec2) -> [f64; 4] {
     let (mut x0, mut y0) = (-0.5f64, -0.5f64);
     let (mut x1, mut y1) = (f64::from(left.x) - 0.5, f64::from(left.y) - 0.5);
@@ -30,7 +30,7 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-/// Returns the right camera's pixel for a left pixel.
+/// Returns the right camera's pixel for a pixel of the left camera, or `None` if it is behind the right camera.
 fn right_of(g: &Geometry, left: DVec2) -> Option<DVec2> {
     let ray = (left / g.canvas.scale).extend(1.0);
     let seen: DVec3 = g.cameras[1].from_ray * ray;
@@ -43,7 +43,7 @@ fn check(text: &str, left: UVec2, right: UVec2) -> Geometry {
     let [x, y, width, height] = expected_box(&h, left, right);
     assert_eq!(g.canvas.centre, DVec2::new(-x, -y));
     assert_eq!(g.canvas.size.as_dvec2(), DVec2::new(width, height));
-    // Right pixels map to the left plane and back, in front of the camera.
+    // Right pixels map to the left plane and back. The left plane's points are in front of the right camera.
     let far = right.as_dvec2() - 1.0;
     for at in [DVec2::ZERO, far, far / 2.0, DVec2::new(far.x, 0.0), DVec2::new(0.0, far.y)] {
         let d = h[6] * at.x + h[7] * at.y + h[8];

@@ -1,4 +1,4 @@
-//! Files that describe cameras: rigs, homographies, calibrations.
+//! Reading files that describe cameras: rigs, homographies, calibrations.
 
 mod calibration;
 mod homography;

@@ -1,4 +1,4 @@
-//! Rig files.
+//! Reading and writing rig files.
 
 use std::fs;
 
@@ -56,16 +56,16 @@ fn geometry_follows_the_conventions() {
     assert_eq!(left.distortion, [-0.05, 0.01, 0.0, 0.0, 0.0]);
     assert_eq!(right.limit, std::f64::consts::PI);
     assert!(left.limit.is_infinite() && left.limit > 0.0);
-    // The middle of the panorama looks 10° to the right and the left camera stands at -35°, so its axis lies 45° left
-    // of the middle.
+    // The middle of the panorama is 10° to the right. The left camera's yaw is −35°, so its axis is 45° to the left of
+    // the middle.
     let (s, c) = 45f64.to_radians().sin_cos();
     let axis = DVec3::new(-s, 0.0, c);
     assert!((seen(left, axis) - left.centre).length() < 1e-9);
-    // The camera is rolled clockwise by 90°, so its picture shows the world turned the other way: a point above the
-    // axis appears on its left.
+    // The camera is rolled clockwise by 90°, so its picture shows the world rotated counterclockwise: a point above
+    // the axis appears to its left.
     let above = seen(left, axis - DVec3::Y * 0.1);
     assert!((above - left.centre - DVec2::new(-210.0, 0.0)).length() < 1e-9, "{above}");
-    // The right camera looks up, so a ray at the horizon appears below its middle.
+    // The right camera is pitched up, so a ray at the horizon appears below its middle.
     let (s, c) = 25f64.to_radians().sin_cos();
     let down = right.from_ray * DVec3::new(s, 0.0, c);
     let pitch = 5f64.to_radians();
@@ -107,7 +107,7 @@ fn calibration_files_are_found_beside_the_rig() {
     };
     let pi = std::f64::consts::PI;
     assert!(camera.limit == pi || slope(camera.limit).abs() < 1e-9, "{}", camera.limit);
-    // The rig's text does not depend on the calibration files.
+    // A rig saved as text does not need the calibration files.
     let alone = Rig::parse(&rig.to_toml().unwrap(), "elsewhere/rig.toml").unwrap();
     assert_eq!(alone.cameras, rig.cameras);
 
@@ -218,14 +218,14 @@ proptest! {
 fn a_size_is_two_numbers_and_cameras_are_counted_first() {
     let three = RIG.replace("size = [1920, 1080]", "size = [1920, 1080, 7]");
     assert_variant!(Rig::parse(&three, "rig.toml").unwrap_err(), RigError::Contradiction { .. });
-    // Cameras are counted before their calibration files are read: this file does not exist.
+    // The cameras are counted before their calibration files are read, so the missing file does not matter.
     let camera = "\n[[camera]]\nname = \"n\"\nlens = \"pinhole\"\nopencv = \"missing.yaml\"\n";
     let many = format!("{RIG}{}", camera.repeat(98));
     let error = Rig::parse(&many, "rig.toml").unwrap_err();
     assert_variant!(error, RigError::CameraCount { value: 100, .. });
 }
 
-/// A third camera, which is a homography, and calibration figures.
+/// A A A third camera, defined by a homography, and the quality figures of a calibration. calibration figures.
 const WHOLE: &str = r#"
 [[camera]]
 name = "third"
@@ -263,7 +263,7 @@ fn three_cameras_a_homography_figures_and_a_crop_come_back_unchanged() {
     let geometry = rig.geometry().unwrap();
     assert_eq!(geometry.cameras.len(), 3);
     assert_eq!(geometry.canvas.centre, DVec2::new(2000.0, 400.5));
-    // The middle looks 10° to the right: its ray in the world is (sin 10°, 0, cos 10°).
+    // The middle of the panorama is 10° to the right, so its ray in the world is (sin 10°, 0, cos 10°).
     let (sin, cos) = 10f64.to_radians().sin_cos();
     let z = 0.1 * sin + cos;
     let expected = DVec2::new((320.0 * sin + 319.5 * cos) / z, 239.5 * cos / z);

@@ -1,3 +1,3 @@
-//! Picture files.
+//! Reading and writing picture files.
 
 mod picture;

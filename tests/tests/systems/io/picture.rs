@@ -1,4 +1,4 @@
-//! PNG and JPEG files.
+//! Reading and writing PNG and JPEG files.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn sample(width: u32, height: u32) -> Picture {
     Picture::from_pixels(width, height, pixels.collect()).unwrap()
 }
 
-/// Returns a PNG whose header claims another size.
+/// Returns a PNG of 4×4 pixels whose header claims `width`×`height`.
 fn claiming(width: u32, height: u32) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.png");
@@ -182,7 +182,7 @@ fn truncated_files() {
     sample(64, 48).save(&path).unwrap();
     let png = fs::read(&path).unwrap();
     let jpeg = jpeg(64, 48);
-    // The last 12 bytes of a PNG are the end marker, which contains no pixels.
+    // The last 12 bytes of a PNG are the end marker. Without it, the pixels are still complete.
     for (whole, needed) in [(&png, png.len() - 12), (&jpeg, jpeg.len())] {
         for length in (16..needed).step_by(41).chain([needed - 1]) {
             fs::write(&path, &whole[..length]).unwrap();
@@ -190,10 +190,10 @@ fn truncated_files() {
             assert_variant!(error, PictureError::Truncated { .. } | PictureError::Corrupt { .. });
         }
     }
-    // A JPEG whose decoder would fill the missing part with gray.
+    // This JPEG is cut in half. The decoder alone would fill the missing part with grey.
     fs::write(&path, &jpeg[..jpeg.len() / 2]).unwrap();
     assert_variant!(refusal(&path, |p| Picture::open(p)), PictureError::Truncated { .. });
-    // Bytes after the end are common (depth maps, second pictures) and harmless.
+    // Bytes after the end of the picture are accepted. They are common, for example depth maps and second pictures.
     fs::write(&path, [&jpeg[..], b"more"].concat()).unwrap();
     assert!(Picture::open(&path).is_ok());
 }
@@ -249,7 +249,7 @@ fn photographs_open() {
     assert_eq!((picture.width(), picture.height()), (640, 480));
 }
 
-/// Returns a PNG with an extra chunk before its image data.
+/// Returns a PNG of 4×4 pixels with an extra chunk before its image data.
 fn with_chunk(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
     let mut bytes = claiming(4, 4);
     let mut chunk = (content.len() as u32).to_be_bytes().to_vec();
@@ -269,7 +269,7 @@ fn chunks_of_a_png_are_bounded() {
         (b"PLTE", 771, "palette"),
         (b"iCCP", 200_000, "profile"),
         (b"tEXt", 200_000, "text"),
-        (b"abCd", 200_000, "no picture data"),
+        (b"abCd", 200_000, "not picture data"),
     ] {
         fs::write(&path, with_chunk(kind, &vec![b'a'; length])).unwrap();
         let error = refusal(&path, |path| Picture::open(path));
@@ -284,7 +284,7 @@ fn chunks_of_a_png_are_bounded() {
 fn a_jpeg_is_measured_by_its_scans() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("scans.jpg");
-    // The file is large enough for the claimed 2000×2000 pixels only because of its metadata.
+    // Only the file's metadata makes it large enough for the claimed 2000×2000 pixels.
     let mut padded = jpeg(16, 16);
     let frame = padded.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     padded[frame + 5..frame + 9].copy_from_slice(&[0x07, 0xD0, 0x07, 0xD0]);

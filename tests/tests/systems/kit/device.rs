@@ -1,4 +1,4 @@
-//! Devices: copies, order, and errors.
+//! Devices: copies, the order of work in streams, and errors.
 
 use panoweave::device::{
     Buffer, Device, ErrorKind, Event, Image, LaunchConfig, Pinned, Priority, Stream,
@@ -150,7 +150,7 @@ fn events_order_two_streams_and_take_time() {
     }
 }
 
-/// Returns the right weight before round `n`. Each round turns r into r / (1 + r), so it is 1 / (n + 1).
+/// Returns the right weight before round `n`: 1 / (n + 1), because each round replaces r by r / (1 + r).
 fn right_after(n: u32) -> f32 {
     1.0 / (n + 1) as f32
 }

@@ -1,4 +1,4 @@
-//! Launches that every device refuses before anything runs, with the reason.
+//! Launches that every device refuses before the kernel runs, with the reason.
 
 use conformance::arguments::Nothing;
 use conformance::bounds::{Bounds96, BoundsEmpty, BoundsNone};
@@ -6,7 +6,7 @@ use cuda_std::launch::{Kernel, LaunchError, Place, SafeKernel};
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 use panoweave_tests::conformance::{gpu, on_each_device};
 
-/// Returns the reason for which a launch is refused.
+/// Returns the error with which the device refuses a launch.
 fn refusal<K: SafeKernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> LaunchError {
     match stream.launch(config, kernel).map_err(|e| e.kind) {
         Err(ErrorKind::Launch(refusal)) => refusal,
@@ -112,11 +112,11 @@ fn memory_of_another_device() {
     }
 }
 
-/// The same check without a GPU: a handle that claims to be on one.
+/// Makes the same check without a GPU, with an argument that claims to be on one.
 #[test]
 fn memory_that_claims_to_lie_on_a_gpu() {
     let mut word = 0_u32;
-    // SAFETY: the launch is refused because of the handle's place, so the handle is never accessed.
+    // SAFETY: the launch is refused because of the argument's place, so its memory is never accessed.
     let out = unsafe { cuda_std::DeviceSliceMut::new(Place::Cuda(3), &raw mut word, 1) };
     let stream = Device::cpu().stream().unwrap();
     let refused = refusal(&stream, &config([1; 3], [1; 3]), &BoundsNone { out });

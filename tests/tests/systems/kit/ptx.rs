@@ -1,14 +1,14 @@
-//! The PTX text: launch bounds, barriers, loads, and the absence of calls.
+//! Checks the PTX text: launch bounds, barriers, the width of loads, and that there are no calls.
 //!
-//! The expectations are repeated here instead of being taken from the attributes, so that the test notices a macro or
-//! builder that loses one.
+//! The expected values are repeated here instead of taken from the attributes. Otherwise the tests would not notice a
+//! macro or builder that loses an attribute.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use panoweave::device::PtxImage;
 use panoweave_tests::conformance::CONFORMANCE;
 
-/// Returns the entries of a PTX text by name.
+/// Returns the kernels in a PTX text by name.
 fn entries(ptx: &str) -> BTreeMap<&str, Entry<'_>> {
     ptx.split(".visible .entry ")
         .skip(1)
@@ -50,7 +50,8 @@ fn architectures(images: &[PtxImage]) -> Vec<String> {
     images.iter().map(|image| image.arch.to_string()).collect()
 }
 
-/// Threads, blocks per multiprocessor and barriers of the kernels that differ from (1024, none, 0).
+/// The kernels with bounds other than (1024, none, 0): name, threads per block, blocks per multiprocessor and number
+/// of barriers.
 const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("barrier_after_return", 1024, None, 1),
     ("barrier_in_branch", 1024, None, 1),
@@ -82,7 +83,7 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("two_arrays", 256, None, 1),
 ];
 
-/// The other kernels, except those of `memory`, which come in threes.
+/// All other kernels, except those that `memory::element!` defines, three per element type.
 const PLAIN: &[&str] = &[
     "accumulate_f32",
     "accumulate_i32",
@@ -169,7 +170,7 @@ const PLAIN: &[&str] = &[
     "vote_even",
 ];
 
-/// Element types: name, number of loads per element, and the suffix of such a load.
+/// The element types of those kernels: name, number of loads per element, and type suffix of the load.
 const ELEMENTS: &[(&str, usize, &str)] = &[
     ("u8", 1, "u8"),
     ("u16", 1, "u16"),
@@ -182,10 +183,10 @@ const ELEMENTS: &[(&str, usize, &str)] = &[
     ("vec3", 3, "u32"),
 ];
 
-/// Name, threads, blocks per multiprocessor, barriers.
+/// The name, threads per block, blocks per multiprocessor and number of barriers of a kernel.
 type Bounds = (String, u32, Option<u32>, usize);
 
-/// Returns all kernels of the conformance crate.
+/// Returns the expected bounds of all kernels of the conformance crate.
 fn planned() -> BTreeSet<Bounds> {
     let bounds = BOUNDS.iter().map(|&(n, t, b, s)| (n.to_owned(), t, b, s));
     let plain = PLAIN.iter().map(|&name| (name.to_owned(), 1024, None, 0));
@@ -254,7 +255,7 @@ fn nothing_else_calls_a_function() {
     for image in panoweave::kernels::IMAGES {
         assert!(!image.text.get().contains(".func"), "{}", image.arch);
     }
-    // A panic is a single instruction instead of a call.
+    // A A A panic is a single `trap` instruction instead of a call. instead of a call.
     let text = CONFORMANCE[0].text.get();
     let panics = entries(&text);
     for name in ["panic_at", "panic_with_message", "trap_at"] {
@@ -286,7 +287,7 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         let fours = &entries["copy_fours"];
         assert_eq!(fours.count("prefetch.global.L2 "), 1, "{}", fours.body);
         assert_eq!(fours.count("ld.global.nc.u32 "), 1, "{}", fours.body);
-        // The loop from its label to the backward branch. Indexing the rows of the view would need a 64-bit
+        // Check the loop, from its label to the backward branch. Indexing the view by rows would need a 64-bit
         // multiplication.
         let body = &entries["copy_columns"].body;
         let load = body.find("ld.global.nc.u16 ").expect("a load");
@@ -297,7 +298,7 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         assert_eq!(multiplications, [Some("mul.wide.u32")], "{body}");
         let quad = &entries["copy_quad"];
         assert_eq!(quad.count("st.global.v4"), 1, "{}", quad.body);
-        // A writable view is not read through the read-only cache: another thread may have written to it.
+        // A A A writable view must not be read through the read-only cache, because another thread may have written to it. the read-only cache: another thread may have written to it.
         let entry = &entries["view_mut_load"];
         assert_eq!(entry.count("ld.global.nc"), 0, "{}", entry.body);
         assert_eq!(entry.count("ld.global."), 1, "{}", entry.body);
@@ -305,7 +306,7 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
     }
 }
 
-/// Pictures and planes are read through the read-only cache, and pixels are read as words.
+/// The stitching kernels read pictures and planes through the read-only cache, and RGBA pixels as words.
 #[test]
 fn stitching_reads_through_the_read_only_cache() {
     for image in panoweave::kernels::IMAGES {
@@ -317,7 +318,7 @@ fn stitching_reads_through_the_read_only_cache() {
             let all = entry.count("ld.global.");
             let read_only = entry.count("ld.global.nc.");
             assert!(read_only > 0 && read_only == all, "{name}: {read_only} of {all}");
-            // Luma is read as bytes: four around a position, for each camera, unless a texture samples it.
+            // Kernels without a texture read luma as bytes: for each of two cameras, the four bytes around a position.
             let luma = ["stitch_planes_nv12", "stitch_textured_planes_nv12"];
             let bytes = if luma.iter().any(|luma| name.starts_with(luma)) { 8 } else { 0 };
             assert_eq!(entry.count("ld.global.nc.u8"), bytes, "{name}");
@@ -326,7 +327,8 @@ fn stitching_reads_through_the_read_only_cache() {
     }
 }
 
-/// Windows slide in registers: one fused multiply-add per tap of both passes and per each of 16 results.
+/// The loops over taps are unrolled: there is one fused multiply-add for each tap of both passes and each of 16
+/// results.
 #[test]
 fn convolution_is_unrolled() {
     for image in panoweave::kernels::IMAGES {
@@ -345,8 +347,8 @@ fn convolution_is_unrolled() {
     }
 }
 
-/// Arrays that are not unrolled are in local memory, which is as slow as global memory. Kernels that run for every
-/// frame must not have any.
+/// Arrays that the compiler cannot keep in registers are in local memory, which is as slow as global memory. Kernels
+/// that run for every frame must not have any.
 #[test]
 fn kernels_of_every_frame_stay_in_registers() {
     const OTHERS: [&str; 2] = ["pack", "warp_camera"];
@@ -412,7 +414,7 @@ fn special_instructions_are_used() {
     }
 }
 
-/// A resampling prefetches times, targets and values before it waits for the previous kernel. A stitch by a mesh
+/// A A A resampling kernel prefetches times, targets and values before it waits for the previous kernel. A kernel that stitches by a mesh prefetches a layer before the wait, and further layers and pictures after it. and values before it waits for the previous kernel. A stitch by a mesh
 /// prefetches a layer before the wait, and further layers and pictures after it.
 #[test]
 fn lines_of_memory_are_fetched_ahead() {
@@ -426,8 +428,8 @@ fn lines_of_memory_are_fetched_ahead() {
                     assert_eq!(fetches, 3, "{name}");
                     assert!(before(entry.body.rfind("prefetch")), "{name}");
                 }
-                // Three prefetches are for layers. Each of the four cameras has one for a picture line, or one for
-                // luma and one for chroma.
+                // Three prefetches are for layers. In addition, each of the four cameras has one for a picture line,
+                // or two for NV12: luma and chroma.
                 _ if name.starts_with("stitch_mesh_") => {
                     let lines = if name.starts_with("stitch_mesh_nv12") { 8 } else { 4 };
                     assert_eq!(fetches, 3 + lines, "{name}");
@@ -439,7 +441,7 @@ fn lines_of_memory_are_fetched_ahead() {
     }
 }
 
-/// From Hopper on, every kernel lets the next one launch at once and waits for the previous one.
+/// From Hopper on, every kernel lets the next one launch at once, and waits for the previous one.
 #[test]
 fn kernels_for_hopper_wait_for_the_one_before() {
     for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {

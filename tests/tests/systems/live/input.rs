@@ -1,5 +1,5 @@
-//! Input of a live stitcher: the number of frames in flight, rejected frames, blocking, and panics in the
-//! data kept by a frame.
+//! Input of a live stitcher: the number of frames in flight, rejected frames, waiting pushes, and panics in the object
+//! that an external frame owns.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -19,7 +19,7 @@ use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, stamp, stitcher, waitin
 use panoweave_tests::panoweave_devices;
 use shared_types::{Chroma, Rgba8};
 
-/// The picture of all external frames of a test.
+/// The picture on the device that all external frames of a test refer to.
 #[derive(Clone)]
 struct Lent(Arc<Image<Rgba8>>);
 
@@ -30,7 +30,7 @@ impl Lent {
         Self(Arc::new(Image::from_slice(&stream, SOURCE.x, SOURCE.y, &pixels).unwrap()))
     }
 
-    /// Returns a frame that drops `keep` with it.
+    /// Returns a frame that owns `keep` and drops it.
     fn frame(&self, keep: impl Send + 'static) -> ExternalFrame {
         let Self(image) = self;
         // SAFETY: the frame keeps the image alive, and nothing writes to it.
@@ -42,7 +42,7 @@ impl Lent {
     }
 }
 
-/// Waits until `is_so` returns true; panics after 20 seconds.
+/// Waits until `is_so` returns true. Panics after 20 seconds.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let late = Instant::now() + Duration::from_secs(20);
     while !is_so() {
@@ -51,7 +51,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Waits for a lock when one of the stitcher's threads drops it.
+/// An object that waits for a lock when one of the stitcher's threads drops it.
 struct Hold(Arc<Mutex<()>>);
 
 impl Drop for Hold {
@@ -69,7 +69,7 @@ fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
         let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
         let lent = Lent::new(&device);
         let gate = Arc::new(Mutex::new(()));
-        // While the lock is held, no frame is returned, as with a slow device.
+        // While the lock is held, the stitcher cannot release frames, as with a slow device.
         let closed: MutexGuard<'_, ()> = gate.lock().unwrap();
         let mut taken = 0;
         for i in 0..100 {
@@ -79,14 +79,14 @@ fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
                 submitted => assert_eq!(submitted, Submitted::Dropped),
             }
             if i == 50 {
-                // Pairs of frames in host memory are dropped too.
+                // A pair of frames in host memory is dropped, too.
                 let bytes = stamp(1);
                 let submitted = stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
                 assert_eq!(submitted, Submitted::Dropped);
             }
         }
         let counters = stitcher.counters();
-        // One pair for each of 4 slots, and one more.
+        // The stitcher accepts one pair for each of 4 slots, and one more.
         assert_eq!((taken, counters.dropped.busy), (5, 96), "{counters:?}");
         assert_eq!((counters.pairs, counters.frames_in), (101, 202));
         drop(closed);
@@ -114,7 +114,7 @@ fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
                 }
                 unreachable!("for ever")
             });
-            // 4 panoramas, and 5 pairs that wait for room.
+            // The stitcher accepts 9 pairs: 4 finished panoramas, and 5 pairs that wait for an output buffer.
             until("taken", || taken.load(SeqCst) >= 9);
             thread::sleep(Duration::from_millis(100));
             assert_eq!(taken.load(SeqCst), 9);
@@ -148,7 +148,7 @@ fn the_longest_times_are_options_like_others() {
     }
 }
 
-/// Panics when it is dropped.
+/// An object that panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -165,11 +165,11 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
             let lent = Lent::new(&device);
             let mut panoramas = stitcher.panoramas();
-            // Both frames of the pair panic.
+            // Dropping either frame of the pair panics.
             stitcher.submit_external(lent.frame(Bomb), lent.frame(Bomb), FRAME).unwrap();
             panoramas.next();
             let bytes = stamp(60);
-            // An analysis holds its frames until a later pair comes.
+            // An analysis keeps its frames until a later pair arrives.
             let submit = || stitcher.submit(frame(&bytes), frame(&bytes), FRAME * 2);
             until("refused", || {
                 let refused = submit().is_err();
@@ -188,7 +188,7 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
     }
 }
 
-/// Pushes the frames with these numbers from one camera.
+/// Pushes the frames with the numbers `frames` of one camera.
 fn push(stitcher: &Stitcher, camera: Side, frames: Range<u32>) {
     let bytes = stamp(9);
     for i in frames {
@@ -199,7 +199,7 @@ fn push(stitcher: &Stitcher, camera: Side, frames: Range<u32>) {
 #[test]
 fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
     for device in panoweave_devices() {
-        // The right camera starts later, both in wall-clock time and by timestamp.
+        // The right camera starts later in wall-clock time. If `ahead` is 10, its first timestamp is later, too.
         for ahead in [0_u32, 10] {
             let stitcher = stitcher(&device, waiting());
             let push = |camera, frames| push(&stitcher, camera, frames);
@@ -252,7 +252,7 @@ fn closing_ends_a_push_that_waits_for_a_partner() {
             stitcher.close();
             assert!(matches!(left.join().unwrap(), Some(LiveError::Closed)));
         });
-        // The frame that was waiting was not accepted.
+        // The waiting frame was not accepted.
         let counters = stitcher.counters();
         assert_eq!((counters.frames_in, counters.dropped.left_alone), (3, 3));
     }
@@ -267,13 +267,13 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
     let luma = Image::<u8>::new(&device, SOURCE.x, SOURCE.y).unwrap();
     let chroma = Image::<Chroma>::new(&device, SOURCE.x, SOURCE.y).unwrap();
     let view = |place, size: UVec2| {
-        // SAFETY: the images outlive every read of the stitcher.
+        // SAFETY: the images outlive the stitcher, which is the only reader.
         let view = unsafe {
             let y = DeviceView::new(place, luma.as_ptr(), SOURCE.x, SOURCE.y, luma.pitch());
             let uv = DeviceView::new(place, chroma.as_ptr(), size.x, size.y, chroma.pitch());
             DeviceNv12 { y, uv }
         };
-        // SAFETY: the planes are those of the images above.
+        // SAFETY: the planes are those of the images above, which outlive the stitcher.
         unsafe { ExternalFrame::new(FrameView::Nv12(view, encoding), ()) }
     };
     let half = SOURCE.map(|side| side.div_ceil(2));
@@ -307,7 +307,7 @@ fn buffers_of_another_camera_or_stitcher_are_refused() {
     wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
     for stitcher in [stitcher, other] {
         assert_eq!(stitcher.counters(), Default::default());
-        // The rejected buffers have returned to their own stitcher.
+        // The rejected buffers were returned to the stitcher that they came from.
         let all: Vec<_> = (0..5).map(|_| buffer(&stitcher, Left)).collect();
         drop(all);
     }

@@ -34,7 +34,7 @@ fn noise(format: FrameFormat, seed: u64) -> Vec<u8> {
     (0..format.bytes()).map(|_| random.bits() as u8).collect()
 }
 
-/// Returns the result of a single stitch of the same frames.
+/// Returns the panorama that a single call of `stitch` makes from the same frames.
 fn expected(
     device: &Device,
     bytes: [&[u8]; 2],
@@ -111,7 +111,7 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
     }
 }
 
-/// Wakes a thread.
+/// A waker that unparks a thread.
 struct Unpark(thread::Thread);
 
 impl Wake for Unpark {
@@ -120,7 +120,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future to completion; a minimal `async` runtime.
+/// Runs a future to completion, as a minimal `async` runtime.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
@@ -221,7 +221,7 @@ fn dropping_a_stitcher_ends_who_waits_for_a_buffer() {
         let stitcher = stitcher(&device, waiting());
         let mut panoramas = stitcher.panoramas();
         let bytes = stamp(9);
-        // As many as there are input buffers; nobody reads.
+        // Use all five input buffers without reading a panorama.
         for i in 0..5 {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
         }
@@ -267,7 +267,7 @@ fn warp_and_options_change_between_frames() {
     }
 }
 
-/// With hot swaps while frames are in flight, every panorama is entirely from one warp or the other.
+/// If the warp is swapped while frames are in flight, every panorama is entirely from one warp or the other.
 #[test]
 fn a_swap_in_flight_never_mixes_two_warps() {
     for device in panoweave_devices() {
@@ -322,8 +322,8 @@ fn the_panorama_may_have_another_size_than_the_warp() {
     }
 }
 
-/// Each frame has a single colour, and analyses are launched so late that all buffers were reused meanwhile. The sums
-/// must be those of exactly one frame.
+/// The sums of an analysis must be those of exactly one pair. Each frame has a single colour, and analyses are
+/// launched so late that all buffers have been reused.
 #[test]
 fn a_late_analysis_reads_the_frames_that_it_was_launched_for() {
     for device in panoweave_devices() {
@@ -381,7 +381,7 @@ fn colours_follow_the_light() {
             last = now;
         }
         assert!(last.0.abs_diff(last.1) <= 2, "{device}: {last:?} after 3 s");
-        // When switched off, the correction fades out just as slowly.
+        // After it is switched off, the correction fades out just as slowly.
         stitcher.follow_colour(false);
         assert!(!stitcher.colour().following);
         for i in 90..180 {
@@ -396,7 +396,7 @@ fn colours_follow_the_light() {
     }
 }
 
-/// Manual colours apply until there is an estimate, and again when the correction is switched off.
+/// Manually set colours apply until the first estimate. They apply again after the correction is switched off.
 #[test]
 fn colours_that_were_set_are_where_following_begins_and_ends() {
     for device in panoweave_devices() {
@@ -428,7 +428,7 @@ fn colours_that_were_set_are_where_following_begins_and_ends() {
             }
         }
         assert_eq!(last, (120, 0), "{device}");
-        // Colours set by hand apply at once.
+        // Newly set colours apply at once.
         stitcher.set_options(StitchOptions::default()).unwrap();
         assert_eq!(submit(600), (80, 80));
     }
@@ -436,10 +436,10 @@ fn colours_that_were_set_are_where_following_begins_and_ends() {
 
 #[test]
 fn frames_on_the_device_are_given_back_when_they_were_read() {
-    /// Counts its drops.
+    /// An object that counts its drops and keeps the image alive.
     struct Keep(
         Arc<AtomicUsize>,
-        #[expect(dead_code, reason = "memory to be kept")] Arc<Image<Rgba8>>,
+        #[expect(dead_code, reason = "keeps the image alive")] Arc<Image<Rgba8>>,
     );
     impl Drop for Keep {
         fn drop(&mut self) {
@@ -457,7 +457,7 @@ fn frames_on_the_device_are_given_back_when_they_were_read() {
             let external = || {
                 let keep = Keep(Arc::clone(&given_back), Arc::clone(&image));
                 let (place, pitch) = (device.place(), image.pitch());
-                // SAFETY: `keep` keeps the image alive, and nothing writes to it.
+                // SAFETY: `keep` owns a reference to the image, and nothing writes to the image.
                 unsafe {
                     let data = image.as_ptr();
                     let view = DeviceView::new(place, data, SOURCE.x, SOURCE.y, pitch);

@@ -1,5 +1,5 @@
-//! Several live stitchers at once on one device, and on all GPUs: each panorama comes from its own stitcher's frames,
-//! warp and options.
+//! Several live stitchers run at once on each device, including all GPUs. Each panorama must come from its own
+//! stitcher's frames, warp and options.
 
 use std::thread;
 
@@ -11,10 +11,10 @@ use panoweave_tests::live::{FRAME, SOURCE, STILL, device_warp, stitcher, waiting
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
-/// Number of stitchers on one device.
+/// The number of stitchers per device.
 const STITCHERS: usize = 6;
 
-/// Number of pairs for each stitcher; enough to reuse the buffers several times.
+/// The number of pairs per stitcher. The buffers are reused several times.
 const PAIRS: u32 = 40;
 
 /// A stitcher and everything that distinguishes it from the others.
@@ -23,7 +23,7 @@ struct One {
     stitcher: Stitcher,
     options: LiveOptions,
     shift: f32,
-    /// A few pairs of frames that are repeated.
+    /// Three pairs of frames, submitted repeatedly.
     frames: [[Vec<u8>; 2]; 3],
 }
 
@@ -43,7 +43,7 @@ impl One {
         Self { device: device.clone(), stitcher, options, shift, frames }
     }
 
-    /// Returns the results of single stitches of its frames.
+    /// Returns the panoramas that single calls of `stitch` make from the stitcher's frames.
     fn expected(&self) -> [Vec<u8>; 3] {
         let (device, stream) = (&self.device, self.device.stream().unwrap());
         let format = FrameFormat { size: SOURCE, pixels: self.options.input };
@@ -82,14 +82,14 @@ fn devices() -> Vec<Device> {
 
 #[test]
 fn stitchers_at_once_do_not_mix() {
-    // Run all devices at once too.
+    // Run the stitchers of all devices at once.
     let all: Vec<_> = devices()
         .iter()
         .flat_map(|device| (0..STITCHERS).map(|i| One::new(device, i)).collect::<Vec<_>>())
         .collect();
     let expected: Vec<_> = all.iter().map(One::expected).collect();
     for (i, one) in expected.iter().enumerate() {
-        // The results must differ, or a mix-up would not be noticed.
+        // The panoramas of different stitchers must differ, or a mix-up would not be noticed.
         let others = expected[..i].iter().flatten();
         let same = others.clone().any(|other| one.contains(other));
         assert!(!same || i >= STITCHERS, "stitcher {i} shows what another does");
@@ -124,8 +124,8 @@ fn stitchers_at_once_do_not_mix() {
     }
 }
 
-/// Each stitcher's colours follow its own cameras. Two stitchers with opposite differences in brightness each converge
-/// as they would alone.
+/// Each stitcher corrects the colours of its own cameras. Two stitchers with opposite differences in brightness
+/// converge as each would alone.
 #[test]
 fn colours_of_stitchers_at_once_do_not_mix() {
     let levels = [[90, 120], [130, 95]];
@@ -158,7 +158,7 @@ fn colours_of_stitchers_at_once_do_not_mix() {
             scope.spawn(|| film(0));
             film(1);
         });
-        // The darker camera of each stitcher is lifted: the left one of the first, the right one of the second.
+        // Each stitcher brightens its darker camera: the first one the left, the second one the right.
         let gains = stitchers.each_ref().map(|stitcher| {
             let colours = stitcher.colour().colours;
             colours.left.gain.x / colours.right.gain.x

@@ -1,4 +1,4 @@
-//! Kernels against naive searches and formulas in f64, and bit equality of GPU and CPU.
+//! Compares the matching kernels with naive searches and formulas in f64, and the GPU with the CPU bit by bit.
 
 use bytemuck::Pod;
 use glam::{DVec2, Vec2, vec2};
@@ -18,7 +18,7 @@ fn line(count: u32) -> LaunchConfig {
 #[test]
 fn the_nearest_are_those_of_a_naive_search() {
     let mut random = Random::new(1);
-    // Few different values, so that products are often equal.
+    // The descriptors have few different values, so that products are often equal.
     let mut some = |count: usize| -> Vec<Descriptor> {
         (0..count)
             .map(|_| Descriptor([0; Descriptor::WORDS].map(|_| random.below(3) as u32 * 0x1_00_01)))
@@ -85,7 +85,7 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
         for device in panoweave_devices() {
             let stream = device.stream().unwrap();
             let image = Image::from_slice(&stream, width, height, &values).unwrap();
-            // Write them after the peaks of another level.
+            // Write the peaks after those of another level.
             let (first, count) = (3, expected.len() as u32);
             let mut peaks = Buffer::new(&device, first + count).unwrap();
             let (values, out) = (image.view(), peaks.view_mut());
@@ -102,7 +102,8 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
     }
 }
 
-/// Threads in another row would work on the same cells and race with the first row.
+/// Launches of `find_peaks` along two axes are refused: threads in a second row would process the same cells as the
+/// first row and race with it.
 #[test]
 fn peaks_are_found_along_one_axis() {
     for device in panoweave_devices() {
@@ -130,7 +131,8 @@ fn shrinking_is_a_weighed_mean_and_adds_no_edge() {
     ];
     for (from, to) in sizes {
         let values: Vec<f32> = (0..from[0] * from[1]).map(|_| random.between(0.0, 255.0)).collect();
-        // Returns the weights of pixels along an axis, including eight picture widths beyond each edge.
+        // Returns the weights of pixels along an axis, including positions up to eight picture widths beyond each
+        // edge.
         let weights = |at: u32, axis: usize| {
             let step = f64::from(from[axis]) / f64::from(to[axis]);
             let middle = (f64::from(at) + 0.5) * step - 0.5;
@@ -170,7 +172,7 @@ fn shrinking_is_a_weighed_mean_and_adds_no_edge() {
     }
 }
 
-/// Returns the result of all devices, after checking that they are bit-identical.
+/// Runs `run` on all devices, checks that the results are bit-identical, and returns the result.
 fn on_every_device<T: Pod + PartialEq>(run: impl Fn(&Stream) -> Vec<T>) -> Vec<T> {
     let mut first: Option<Vec<T>> = None;
     for device in panoweave_devices() {
@@ -183,7 +185,7 @@ fn on_every_device<T: Pod + PartialEq>(run: impl Fn(&Stream) -> Vec<T>) -> Vec<T
     first.unwrap()
 }
 
-/// Gradients of a random picture, some of them 0.
+/// Random gradients of a picture. Some are 0.
 struct Gradients {
     size: [u32; 2],
     along: [Vec<f32>; 2],
@@ -207,7 +209,7 @@ impl Gradients {
         DVec2::new(self.along[0][i].into(), self.along[1][i].into())
     }
 
-    /// Interpolates between pixels.
+    /// Returns the bilinearly interpolated gradient at a position.
     fn between(&self, at: DVec2) -> DVec2 {
         let (low, part) = (at.floor(), at - at.floor());
         let mut sum = DVec2::ZERO;
@@ -221,7 +223,8 @@ impl Gradients {
         sum
     }
 
-    /// Returns whether a position is far enough from the picture's edges to count.
+    /// Returns whether the kernels use the gradient at a position: it must be at least `EDGE` pixels from the
+    /// picture's edges.
     fn counts(&self, at: DVec2) -> bool {
         let edge = f64::from(EDGE);
         let last = DVec2::new(self.size[0].into(), self.size[1].into()) - 1.0;
@@ -229,8 +232,8 @@ impl Gradients {
     }
 }
 
-/// Returns a gradient's length, weighted by the lobe around a direction: the cosine of their angle cubed, if it is
-/// positive.
+/// Returns a gradient's length times the cube of the cosine of its angle to a direction, or 0 if the cosine is
+/// negative.
 fn in_lobe(gradient: DVec2, angle: f64) -> f64 {
     if gradient == DVec2::ZERO {
         return 0.0;
@@ -245,7 +248,7 @@ fn close(found: f32, exact: f64, largest: f64) -> bool {
 #[test]
 fn orientations_are_sums_over_a_disc() {
     let gradients = Gradients::new([45, 37], 4);
-    // In the middle of a pixel, between pixels, and where the disc leaves the picture.
+    // The points are on a pixel, between pixels, and so near the edge that the disc leaves the picture.
     let points =
         [vec2(22.0, 18.0), vec2(20.3, 17.8), vec2(8.0, 8.4), vec2(44.0, 0.0), vec2(36.6, 30.2)];
     let directions: Vec<Vec2> = (0..BINS)
@@ -310,7 +313,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         let [along_x, along_y] = images.each_ref().map(Image::view);
         let buffer = Buffer::from_slice(stream, &poses).unwrap();
         let mut fields: Buffer<Field> = Buffer::new(stream.device(), 4 * ALL_FIELDS).unwrap();
-        // In two launches, as for two levels.
+        // Use two launches, as for two levels.
         for (first, count) in [(0, 1), (1, 3)] {
             let (poses, out) = (buffer.view(), fields.view_mut());
             let kernel = Describe { along_x, along_y, poses, first, count, out };
@@ -322,7 +325,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
     for (p, pose) in poses.iter().enumerate() {
         let along = pose.along.as_dvec2();
         let mut exact = vec![[0.0; 8]; ALL_FIELDS as usize];
-        // Each sample is shared among the fields around it; the outermost fields extend by half a field.
+        // Each sample contributes to the fields around it. The outermost fields extend by half a field.
         let reach = (half + samples / 2.0) as i32;
         for (j, i) in (-reach..reach).flat_map(|j| (-reach..reach).map(move |i| (j, i))) {
             let (u, v) = (f64::from(i) + 0.5, f64::from(j) + 0.5);
@@ -331,7 +334,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
                 continue;
             }
             let turned = DVec2::new(along.x, -along.y).rotate(gradients.between(at));
-            // 0 in the corners of the square of all fields.
+            // The weight is 0 in the corners of the square of all fields.
             let fade = (1.0 - (u * u + v * v) / (2.0 * half * half)).max(0.0).powi(2);
             for (field, sums) in exact.iter_mut().enumerate() {
                 let middle = |n: usize| (n as f64 + 0.5) * samples - half;
@@ -348,7 +351,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         for (field, exact) in exact.iter().enumerate() {
             let found = found[p * ALL_FIELDS as usize + field];
             for (found, exact) in found.iter().zip(exact) {
-                // A sample close to the edge of the counted area may be on the other side in f32.
+                // A A A sample close to the edge of the used area may be on the other side in f32. may be on the other side in f32.
                 assert!(close(*found, *exact, largest), "pose {p}, field {field}: {found} {exact}");
             }
         }
@@ -361,7 +364,7 @@ fn descriptors_are_square_roots_of_shares() {
     let poses = 3;
     let mut fields: Vec<Field> =
         (0..poses * ALL_FIELDS).map(|_| [0; 8].map(|_| random.between(0.0, 9.0))).collect();
-    // One edge that outweighs everything else, and no gradients at all.
+    // One value of the first pose outweighs all others. The last pose has no gradients at all.
     fields[5][2] = 500.0;
     fields[2 * ALL_FIELDS as usize..].fill([0.0; 8]);
     let found = on_every_device(|stream| {

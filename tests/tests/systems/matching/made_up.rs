@@ -1,4 +1,4 @@
-//! A generated picture matched with itself, turned, darkened and shrunk.
+//! Matches a generated picture with rotated, darkened and downscaled versions of it.
 
 use glam::{DVec2, UVec2, uvec2};
 use panoweave::device::{Image, Stream};
@@ -11,7 +11,7 @@ use shared_types::Rgba8;
 
 const SIZE: UVec2 = uvec2(200, 160);
 
-/// Returns a function from positions in the scene to levels: overlapping rectangles with edges one pixel wide.
+/// Returns a scene of overlapping rectangles with edges one pixel wide, as a function from positions to levels.
 fn scene() -> impl Fn(DVec2) -> f64 {
     let mut random = Random::new(5);
     let mut next = |low: f32, high: f32| f64::from(random.between(low, high));
@@ -68,7 +68,7 @@ fn turned_darkened_and_shrunk_pictures_are_matched() {
             (37.0, 1.0, 0.6),
             (-12.0, 0.7, 1.0),
         ] {
-            // Maps from the right picture to the left one.
+            // `to_left` maps positions in the right picture to the left one.
             let turn = DVec2::from_angle(f64::to_radians(degrees));
             let to_left = |at: DVec2| turn.rotate(at - middle) / scale + middle;
             let right = picture(SIZE, |at| gain * scene(to_left(at)));
@@ -99,7 +99,7 @@ fn pictures_of_any_size_are_described_and_wrong_sizes_refused() {
     }
 }
 
-/// Pictures with alternating sizes match as if each were described alone.
+/// Pictures with alternating sizes have the same matches as if each was described by its own `Describer`.
 #[test]
 fn every_two_of_several_pictures_are_matched() {
     let scene = scene();

@@ -1,5 +1,5 @@
-//! From pictures to correspondences: kernels against naive searches, generated turns and exposures, real pairs with
-//! external homographies, and unrelated pictures.
+//! Matching, from pictures to correspondences: kernels compared with naive searches, generated rotations and
+//! exposures, real pairs with external homographies, and unrelated pictures.
 
 mod kernels;
 mod made_up;

@@ -1,5 +1,5 @@
-//! Real pairs, from pixels to a calibration, compared with external homographies. On the CPU only every fifth pair
-//! runs, unless `PANOWEAVE_EVERY_PAIR` is set.
+//! Calibrates real pairs of pictures from their pixels and compares the results with external homographies. On the
+//! CPU, only every fifth pair runs, unless `PANOWEAVE_EVERY_PAIR` is set.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ fn matrix(text: &str) -> DMat3 {
     DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
 }
 
-/// Extra distance from a homography that lens distortion may cause, in pixels.
+/// Extra tolerance in pixels: with lens distortion, a camera model differs from any homography.
 const LENS: f64 = 1.5;
 
 /// Two pictures, their homography from right to left, and the allowed error of a calibration in pixels.
@@ -88,7 +88,7 @@ fn real_pairs_are_calibrated_as_others_did() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let mut failed = Vec::new();
-        // On a CPU that checks every access, a pair takes about ten seconds.
+        // On the CPU, which checks every access, a pair takes about ten seconds.
         let all =
             device.cuda_info().is_some() || std::env::var_os("PANOWEAVE_EVERY_PAIR").is_some();
         for case in cases.iter().step_by(if all { 1 } else { 5 }) {
@@ -98,7 +98,7 @@ fn real_pairs_are_calibrated_as_others_did() {
                     let sizes = [found.pictures[0].size, found.pictures[1].size];
                     let truth = flat(case.truth);
                     let off = grid_distance(sizes, &truth, &flat(found.homography_right_to_left)).0;
-                    // With lens distortion, a camera model differs from any homography.
+                    // Also compare the camera model, which may include lens distortion.
                     let bent = grid_distance(sizes, &truth, &|p| found.views.map(0, 1, p)).0;
                     println!(
                         "  {:?}: {off:.2} px off, {bent:.2} px with the lenses, {} inliers, {:.2}, rms {:.2}, seam {:.2}, overlap {:.2}",

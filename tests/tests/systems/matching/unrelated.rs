@@ -1,5 +1,4 @@
-//! Pictures that do not form a pair, from pixels to the refusal: each is refused for the reason that a viewer would
-//! give.
+//! Pictures that do not form a pair are refused, each for the reason that a viewer would give.
 
 use glam::UVec2;
 use panoweave::device::{Image, Stream};
@@ -34,7 +33,7 @@ fn refusal(stream: &Stream, left: &Seen, right: &Seen) -> Refusal {
     refusal
 }
 
-/// Returns independent levels from 0 to 255.
+/// Returns a picture whose levels are independent random numbers from 0 to 255.
 fn noise(size: UVec2, seed: u64) -> Picture {
     let mut random = Random::new(seed);
     let mut level = || random.below(256) as u8;
@@ -59,23 +58,23 @@ fn pictures_that_make_no_pair_are_refused_with_the_reason() {
         let blank = seen(&stream, "blank", &blank);
         let noises = [noise(size, 1), noise(size, 2)].map(|n| seen(&stream, "noise", &n));
 
-        // Another scene: enough points look alike, but without a common order.
+        // Pictures of different scenes have enough similar points, but no consistent geometry.
         let found = refusal(&stream, &weir, &river);
         assert!(matches!(found, Refusal::Chance { .. }), "{device}: {found}");
         let found = refusal(&stream, &river, &weir);
         assert!(matches!(found, Refusal::Chance { .. }), "{device}: {found}");
-        // The same picture twice.
+        // Two copies of a picture have the same view.
         let found = refusal(&stream, &weir, &weir);
         assert!(
             matches!(found, Refusal::SameView { shift_px } if shift_px < 0.01),
             "{device}: {found}"
         );
-        // A lens cap has no features.
+        // A A A blank picture, as with a lens cap, has no features.
         for (left, right) in [(&weir, &blank), (&blank, &weir), (&blank, &blank)] {
             let found = refusal(&stream, left, right);
             assert!(matches!(found, Refusal::TooFew { found: 0 }), "{device}: {found}");
         }
-        // Matches with noise are too few, or chance.
+        // The matches with a picture of noise are too few or due to chance.
         for (left, right) in [(&weir, &noises[0]), (&noises[0], &weir), (&noises[0], &noises[1])] {
             let found = refusal(&stream, left, right);
             assert!(

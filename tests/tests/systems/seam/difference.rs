@@ -1,4 +1,4 @@
-//! Costs of cells against the formulas in f64, in RGBA and NV12.
+//! Compares the costs of cells with the formulas in f64, for RGBA and NV12.
 
 use glam::{Vec3, Vec4, uvec2};
 use kernels_gpu::seam::{SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8};
@@ -11,7 +11,7 @@ use panoweave_tests::raster::{DevicePlanes, Raster};
 use shared_types::seam::{BASE, BLOCK, LARGEST, NOISE, PER_LEVEL, SeamGrid, SeamLook, Sees};
 use shared_types::stitch::{Colour, StitchParams};
 
-/// Size of the panorama, in columns and rows.
+/// The size of the panorama, in columns and rows.
 const PANORAMA: [usize; 2] = [57, 41];
 
 fn look() -> SeamLook {
@@ -60,7 +60,8 @@ fn differences(
     out.download(stream).unwrap()
 }
 
-/// Returns the difference between the stitches of each camera alone, by the specification.
+/// Returns the mean difference in each cell between the stitches of the left camera alone and the right camera alone,
+/// computed from the specification.
 fn exact(sources: &[Raster; 2], planes: &[Vec<f32>; 6], grid: SeamGrid) -> Vec<[f64; 3]> {
     let look = look();
     let params = StitchParams { left: look.left, right: look.right, ..StitchParams::default() };

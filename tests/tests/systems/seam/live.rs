@@ -1,4 +1,4 @@
-//! The seam in live video: it fades in without a jump, and stays.
+//! In live video, a seam fades in without a jump and then stays.
 
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
@@ -9,7 +9,7 @@ use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, waiting};
 use panoweave_tests::panoweave_devices;
 
-/// Returns tightly packed frames of both cameras, which see a line at different positions.
+/// Returns frames of both cameras without padding. The cameras see a near line at different positions.
 fn frames() -> [Vec<u8>; 2] {
     let seen = |place: u32, shift: u32| {
         let pixel = move |at: u32| {
@@ -23,7 +23,7 @@ fn frames() -> [Vec<u8>; 2] {
     [seen(52, 0), seen(46, 36)]
 }
 
-/// Returns the stitches of these frames with the warp's own weights and with a seam.
+/// Returns the panoramas of [`frames`] with the warp's own weights and with a seam.
 fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
     let stream = device.stream().unwrap();
     let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
@@ -45,7 +45,7 @@ fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
     })
 }
 
-/// Returns the panoramas of `count` equal pairs.
+/// Submits `count` equal pairs and returns their panoramas.
 fn panoramas(stitcher: &Stitcher, first: u32, count: u32) -> Vec<Vec<u8>> {
     let [left, right] = frames();
     let mut panoramas = stitcher.panoramas();
@@ -77,13 +77,13 @@ fn a_seam_comes_without_a_jump_and_stays() {
             let counters = stitcher.counters();
             assert_eq!(counters.seam_moves, u64::from(swap + 1), "{counters:?} on {device}");
             assert_eq!(counters.strikes, 0, "{counters:?} on {device}");
-            // A new warp restarts the search.
+            // A A A new warp restarts the seam search.
             stitcher.swap_warp(device_warp(&device, 0.0)).unwrap();
         }
     }
 }
 
-/// A warp without a seam is stitched with its own weights.
+/// Without an overlap there is no seam, and the stitcher uses the warp's own weights.
 #[test]
 fn without_an_overlap_there_is_no_seam() {
     for device in panoweave_devices() {

@@ -1,5 +1,5 @@
-//! Seams: the search against brute force, costs and weights against formulas, and generated and real scenes with near
-//! or moving objects. They run on the CPU, and on a GPU if there is one.
+//! Seams: the search compared with brute force, costs and weights with formulas, and generated and real scenes with
+//! near or moving objects. The tests run on the CPU, and on a GPU if there is one.
 
 mod difference;
 mod live;
@@ -18,7 +18,7 @@ use panoweave_tests::by_planes;
 use shared_types::Rgba8;
 use shared_types::stitch::MIN_WEIGHT;
 
-/// A function from positions in the left picture's plane to colours.
+/// A A A scene: a function from positions in the left picture's plane to colours. plane to colours.
 type World<'a> = &'a dyn Fn(f64, f64) -> [f64; 3];
 
 /// Two pictures and the warp of their homography.
@@ -27,12 +27,12 @@ struct Scene {
     warp: DeviceWarp,
 }
 
-/// A homography from right to left pixels, side by side: 80 of 160 columns are common.
+/// A A A homography from right to left pixels. The pictures are side by side, and 80 of 160 columns overlap. side: 80 of 160 columns are common.
 const BESIDE: [f64; 9] = [1.0, 0.0, 80.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
 const SIZE: UVec2 = uvec2(160, 120);
 
 impl Scene {
-    /// Draws the worlds as seen by the two cameras; the homography maps the right camera to the left one.
+    /// Draws the pictures of two cameras that see `worlds`. The homography maps right to left pixels.
     fn new(stream: &Stream, homography: [f64; 9], worlds: [World<'_>; 2]) -> Self {
         let pictures =
             [picture(DMat3::IDENTITY.to_cols_array(), worlds[0]), picture(homography, worlds[1])];
@@ -50,7 +50,7 @@ fn upload(stream: &Stream, picture: &Picture) -> Image<Rgba8> {
     Image::from_slice(stream, picture.width(), picture.height(), picture.pixels()).unwrap()
 }
 
-/// Draws the picture of a camera whose homography (row by row) maps its pixels to the left camera's.
+/// Draws the picture of a camera. The homography, row by row, maps its pixels to the left camera's.
 fn picture(homography: [f64; 9], world: World<'_>) -> Picture {
     let to_left = DMat3::from_cols_array(&homography).transpose();
     let pixel = |at: u32| {
@@ -69,7 +69,7 @@ fn background(x: f64, y: f64) -> [f64; 3] {
     [120.0 + wave(0.11, 0.03), 110.0 + wave(0.05, 0.13), 100.0 + wave(-0.07, 0.09)]
 }
 
-/// Returns the background with a red disc in front.
+/// Returns a scene: the background with a red disc in front.
 fn with_disc(centre: [f64; 2], radius: f64) -> impl Fn(f64, f64) -> [f64; 3] {
     move |x, y| {
         let inside = (x - centre[0]).hypot(y - centre[1]) <= radius;
@@ -77,7 +77,7 @@ fn with_disc(centre: [f64; 2], radius: f64) -> impl Fn(f64, f64) -> [f64; 3] {
     }
 }
 
-/// Returns whether each camera contributes at each pixel of a warp, by the definition.
+/// Returns whether each camera contributes to each pixel of a warp, following the definition.
 fn seen(warp: &Warp) -> Vec<[bool; 2]> {
     let counts = |camera: usize, at: usize| {
         let [u, v] = [0, 1].map(|i| warp.planes()[2 * camera + i][at]);
@@ -106,8 +106,8 @@ fn stitched(stream: &Stream, [left, right]: &[Picture; 2], warp: &DeviceWarp) ->
     out.into_pixels()
 }
 
-/// Measures ghosting in the overlap of a panorama, in levels: the mean, over all pixels that both cameras see, of the
-/// distance to the nearer of the two cameras' pixels.
+/// Measures ghosting in levels: the colour difference to the more similar of the two cameras' pixels, averaged over
+/// the overlap.
 fn ghost(panorama: &[Rgba8], cameras: &[Vec<Rgba8>; 2], seen: &[[bool; 2]]) -> f64 {
     let distance = |a: Rgba8, b: Rgba8| {
         let parts = [(a.r, b.r), (a.g, b.g), (a.b, b.b)].map(|(a, b)| f64::from(a.abs_diff(b)));

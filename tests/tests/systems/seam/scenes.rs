@@ -1,5 +1,5 @@
-//! Generated scenes with a near object, and photos of rooftops: feathering shows near objects twice, a seam shows them
-//! once. If `PANOWEAVE_LOOK` names a folder, panoramas with both are written there.
+//! Compares both blends on generated scenes with a near object and on photos. Feathering shows a near object twice, a
+//! seam once. If `PANOWEAVE_LOOK` names a folder, the tests write a panorama of each blend of the photos there.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use shared_types::Rgba8;
 use crate::seam::weights::{check, with_seam};
 use crate::seam::{BESIDE, Scene, alone, ghost, seen, stitched, with_disc};
 
-/// Returns the number of pixels that show the disc fully, and of those that show it half transparent.
+/// Returns the number of pixels that show the disc fully, and the number that show it half transparent.
 fn red(panorama: &[Rgba8]) -> [f64; 2] {
     let share = |pixel: &Rgba8| ((f64::from(pixel.r) - f64::from(pixel.g) - 40.0) / 170.0).max(0.0);
     let full = panorama.iter().filter(|pixel| share(pixel) > 0.9).count();
@@ -25,7 +25,8 @@ fn red(panorama: &[Rgba8]) -> [f64; 2] {
     [full as f64, half as f64]
 }
 
-/// Checks a disc that the cameras see at different positions.
+/// Checks the ghosting of a disc that the cameras see at different positions. If `once` is false, the seam may also
+/// hide the disc.
 fn check_disc(device: &Device, homography: [f64; 9], centres: [[f64; 2]; 2], once: bool) {
     const RADIUS: f64 = 14.0;
     let stream = device.stream().unwrap();
@@ -38,7 +39,7 @@ fn check_disc(device: &Device, homography: [f64; 9], centres: [[f64; 2]; 2], onc
     let feathered = stitched(&stream, &scene.pictures, &scene.warp);
     let seamed = stitched(&stream, &scene.pictures, &out);
     let area = std::f64::consts::PI * RADIUS * RADIUS;
-    // A ghost is half transparent, and appears twice.
+    // With feathering, a disc appears twice, half transparent.
     let [_, half] = red(&feathered);
     assert!(half > 0.3 * area, "feathering shows no ghost: {half} on {device}");
     let [full, half] = red(&seamed);
@@ -58,18 +59,18 @@ fn what_is_near_is_shown_once() {
         [cos, -sin, 85.0, sin, cos, -10.0, 0.0, 0.0, 1.0]
     };
     for device in panoweave_devices() {
-        // The two positions overlap, so a seam between them cuts the disc.
+        // The two positions of the disc overlap, so a seam cannot pass between them without cutting the disc.
         check_disc(&device, BESIDE, [[126.0, 60.0], [111.0, 60.0]], true);
         check_disc(&device, BESIDE, [[112.0, 40.0], [124.0, 48.0]], true);
         check_disc(&device, rolled, [[126.0, 55.0], [112.0, 60.0]], true);
         let below = [1.0, 0.0, 0.0, 0.0, 1.0, 50.0, 0.0, 0.0, 1.0];
         check_disc(&device, below, [[80.0, 92.0], [82.0, 80.0]], true);
-        // If the disc is nearer still, the positions are apart. A seam between them shows no disc at all.
+        // If the disc is even nearer, its positions do not overlap. A seam between them hides the disc.
         check_disc(&device, BESIDE, [[139.0, 60.0], [101.0, 60.0]], false);
     }
 }
 
-/// Checks that in these photos a seam removes at least the fraction `least` of the ghosting of feathering.
+/// Checks that in a pair of photos, a seam removes at least the fraction `least` of the ghosting of feathering.
 fn check_photos(scene: &str, left: &str, least: f64) {
     let Some(table) = data("stitch_ref/pairs.csv") else { return };
     let table = std::fs::read_to_string(table).unwrap();
@@ -95,7 +96,7 @@ fn check_photos(scene: &str, left: &str, least: f64) {
         let show = |warp: &DeviceWarp| stitch_pictures(&stream, l, r, warp, &options).unwrap();
         let found = [show(&warp), show(&seamed)];
         let seen = seen(&on_host);
-        // Each camera alone, in the same colours.
+        // Stitch each camera alone, with the same colours.
         let cameras = [0, 1].map(|camera| {
             let mut planes = on_host.planes().clone();
             for (at, seen) in seen.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The path search against all possible paths; each path is judged by the labels that it gives to cells.
+//! Compares the path search with all possible paths. A path's cost is computed from the labels that it gives to cells.
 
 use glam::UVec2;
 use kernels_gpu::seam::{SeamPath, SeamSides};
@@ -7,14 +7,14 @@ use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::seam::{BIAS, BIAS_CELLS, BLOCK_THREADS, BREACH, PLACES, STEP, SeamCosts, Sees};
 
-/// The cells of the grid, row by row: the cameras that see each, and the cost of each cell that both see.
+/// The cells of a grid, row by row: the cameras that see each cell, and the costs of cells that both see.
 struct Field {
     size: [usize; 2],
     cells: Vec<u32>,
     cost: Vec<u32>,
 }
 
-/// The results of a device.
+/// The results of the search on a device.
 #[derive(Debug, PartialEq)]
 struct Found {
     path: Vec<u32>,
@@ -39,12 +39,12 @@ impl Field {
         Self { size, cells, cost }
     }
 
-    /// Returns the cost of a labelling: the sum over all pairs of neighbours, and over all cells that belong partly to
-    /// the other camera.
+    /// Returns the cost of a path: the costs of all pairs of neighbours that it separates, plus [`BREACH`] for each
+    /// contact of a cell with area or neighbours that only the other camera sees.
     fn energy(&self, path: &[u32]) -> i64 {
         let [across, along] = self.size;
         let (mut cut, mut breaches) = (0, 0);
-        // Whether a cell that both cameras see shows the far one.
+        // Returns whether the cell shows the far camera.
         let far = |x: usize, y: usize| x >= path[y] as usize;
         let at = |x: usize, y: usize| y * across + x;
         for y in 0..along {
@@ -96,7 +96,8 @@ impl Field {
             costs: costs.view_mut(),
         };
         let config = LaunchConfig { grid: [1; 3], block: [PLACES, 1, 1], dynamic_shared: 0 };
-        // SAFETY: the launch is one block with the required number of threads, and the costs are small.
+        // SAFETY: the launch is one block with the required number of threads, and the costs are too small to
+        // overflow.
         unsafe { stream.launch_unchecked(&config, &kernel).unwrap() };
         Found { path: best.download(stream).unwrap(), costs: costs.download(stream).unwrap()[0] }
     }
@@ -149,12 +150,12 @@ fn no_path_is_cheaper() {
     }
 }
 
-/// Returns the least cost with the kernel's recurrence, but computed one position at a time from sums of labels, with
-/// integers that cannot overflow.
+/// Returns the least cost with the kernel's recurrence, one position at a time. The costs are differences of
+/// [`Field::energy`], in integers that cannot overflow.
 fn least_by_rows(field: &Field) -> i64 {
     let [across, along] = field.size;
     let places = across as u32 + 1;
-    // The contribution of the last row is the cost of a path minus the cost of the path without that row.
+    // The contribution of a row is the cost of a path minus the cost of the path without that row.
     let cut = |rows: usize| Field {
         size: [across, rows],
         cells: field.cells[..rows * across].to_vec(),
@@ -190,7 +191,7 @@ fn least_by_rows(field: &Field) -> i64 {
 fn large_fields_too() {
     let mut random = Random::new(2);
     for size in [[90, 70], [40, 600], [511, 9]] {
-        // Few cells that only one camera sees, because rows that cost more than `MOST` are all treated alike.
+        // Few cells are seen by only one camera, because all rows that cost more than `MOST` are treated alike.
         let mut field = Field::random(&mut random, size);
         for (at, cell) in field.cells.iter_mut().enumerate() {
             let x = at % size[0];
@@ -220,7 +221,7 @@ fn of_equal_paths_the_first_straight_one_is_found() {
         let stream = device.stream().unwrap();
         let found = field.search(&stream, &[11; 30], false);
         assert_eq!(found.path, vec![0; 30], "{device}");
-        // A path along the outside costs nothing; the current path cuts one pair of cost 10 per row.
+        // A A A path along the grid's edge costs nothing. The current path cuts one pair of cost 10 per row. the current path cuts one pair of cost 10 per row.
         let UVec2 { x, y } = UVec2::new(found.costs.best, found.costs.current);
         assert_eq!([x, y], [0, 30 * 10]);
     }

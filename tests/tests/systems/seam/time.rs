@@ -1,4 +1,4 @@
-//! A seam over time: noise never moves it, and a crossing object does so only for a clear gain.
+//! A A A seam over time. Noise does not move it, and a crossing object does so only if the cost decreases clearly., and a crossing object does so only for a clear gain.
 
 use panoweave::device::Device;
 use panoweave::io::picture::Picture;
@@ -10,7 +10,7 @@ use shared_types::Rgba8;
 
 use crate::seam::{BESIDE, Scene, background, upload};
 
-/// Returns the picture with uniform camera noise of ±`most` levels.
+/// Returns the picture with uniform noise of up to ±`most` levels.
 fn noisy(picture: &Picture, random: &mut Random, most: f32) -> Picture {
     let mut level = |level: u8| (f32::from(level) + random.between(-most, most)).round() as u8;
     let pixels = picture.pixels().iter();
@@ -18,7 +18,7 @@ fn noisy(picture: &Picture, random: &mut Random, most: f32) -> Picture {
     Picture::from_pixels(picture.width(), picture.height(), pixels).unwrap()
 }
 
-/// A video of a scene, with a seam search in every frame.
+/// A A A video of a scene, with a seam search for every frame. in every frame.
 struct Video {
     scene: Scene,
     seam: Seam,
@@ -27,7 +27,7 @@ struct Video {
 }
 
 impl Video {
-    /// Creates two cameras that agree except for a bar that stands nearer.
+    /// Creates a scene in which the cameras differ only in the position of a near bar.
     fn new(device: &Device) -> Self {
         let stream = device.stream().unwrap();
         let bar = |from: f64| {
@@ -42,7 +42,8 @@ impl Video {
         Self { scene, seam, tracker: SeamTracker::default(), device: device.clone() }
     }
 
-    /// Shows one frame and returns whether the seam moves; it may move only to a clearly lower cost.
+    /// Searches the seam for a pair of pictures. Returns whether it moves; after the first time, it may move only to a
+    /// clearly lower cost.
     fn frame(&mut self, [left, right]: [&Picture; 2]) -> bool {
         let stream = self.device.stream().unwrap();
         let (left, right) = (upload(&stream, left), upload(&stream, right));
@@ -77,14 +78,15 @@ fn noise_moves_nothing() {
     }
 }
 
-/// Returns the frames in which the seam moves while an object, which one camera sees earlier, crosses the overlap.
+/// Returns the frames in which the seam moves while an object of the given contrast crosses the overlap. The cameras
+/// see the object at different positions.
 fn moves(device: &Device, contrast: f64) -> Vec<usize> {
     let mut random = Random::new(10);
     let mut video = Video::new(device);
     let pictures = video.scene.pictures.clone();
     let frames = 160;
     let walking = |picture: &Picture, camera: usize, frame: usize| {
-        // In the left camera's pixels, from right of the overlap to left of it.
+        // The object's position in the left camera's pixels. It moves from right of the overlap to left of it.
         let at = 190.0 - frame as f64 - 6.0 * camera as f64;
         let pixels = picture.pixels().iter().enumerate().map(|(i, p)| {
             let x = (i % 160) as f64 + 80.0 * camera as f64;

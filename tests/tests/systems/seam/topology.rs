@@ -1,4 +1,4 @@
-//! Overlaps with all kinds of outlines: stacked, rolled, trapezoidal, mirrored; and overlaps without a seam.
+//! Overlaps with all kinds of outlines (stacked, rolled, trapezoidal, mirrored) and pairs of pictures without a seam.
 
 use panoweave::ops::seam::{Seam, SeamError, SeamOptions};
 use panoweave_tests::panoweave_devices;
@@ -6,7 +6,8 @@ use panoweave_tests::panoweave_devices;
 use crate::seam::weights::{check, with_seam};
 use crate::seam::{BESIDE, Scene, background};
 
-/// Returns a homography from right pixels to the left picture's plane: turned by `degrees`, scaled, then moved.
+/// Returns a homography from right pixels to the left picture's plane: a rotation by `degrees`, then a scaling, then a
+/// translation.
 fn moved(degrees: f64, scale: f64, to: [f64; 2]) -> [f64; 9] {
     let (sin, cos) = degrees.to_radians().sin_cos();
     let (s, c) = (scale * sin, scale * cos);
@@ -31,7 +32,7 @@ fn any_outline_has_a_seam_without_steps() {
             let scene = Scene::new(&stream, homography, [&background, &background]);
             let (out, seam) = with_seam(&stream, &scene, 16.0);
             let grid = seam.grid();
-            // If the offset is as much beside as below, either direction is fine.
+            // If the offset is diagonal, either direction of the seam is accepted.
             let found = [grid.transposed, grid.swapped];
             assert!(way[0] == 2 || way == found, "{name} on {device}: {found:?}");
             let (former, out) =
@@ -55,7 +56,8 @@ fn what_has_no_seam_says_why() {
         assert!(matches!(inside, Err(SeamError::Inside { camera: "left" })), "{inside:?}");
         let same = seam(moved(0.0, 1.0, [0.0, 0.0]));
         assert!(matches!(same, Err(SeamError::Inside { .. })), "{same:?}");
-        // A cross: only the left camera covers the left and right, only the right one the top and bottom.
+        // The pictures form a cross: only the left camera covers the left and right arms, and only the right camera
+        // the top and bottom.
         let cross = seam(moved(90.0, 1.0, [140.0, -20.0]));
         assert!(matches!(cross, Err(SeamError::Tangled { .. })), "{cross:?}");
         let apart = seam(moved(0.0, 1.0, [200.0, 0.0]));

@@ -1,4 +1,4 @@
-//! Weights: they sum to 1, have no steps, end at each picture's edge, and follow the path.
+//! Weights of a seam: they sum to 1, have no steps, end at each picture's edge, and follow the path.
 
 use panoweave::device::Stream;
 use panoweave::ops::colour::Colours;
@@ -8,7 +8,7 @@ use panoweave_tests::panoweave_devices;
 
 use crate::seam::{BESIDE, Scene, background, seen};
 
-/// Returns a warp with a seam, and the seam.
+/// Finds a seam. Returns the warp with the seam's weights, and the seam.
 pub(crate) fn with_seam(stream: &Stream, scene: &Scene, feather: f32) -> (DeviceWarp, Seam) {
     let [left, right] = scene.images(stream);
     let mut seam = Seam::new(stream, &scene.warp, SeamOptions { feather }).unwrap();
@@ -19,8 +19,9 @@ pub(crate) fn with_seam(stream: &Stream, scene: &Scene, feather: f32) -> (Device
     (out, seam)
 }
 
-/// Checks weights against what the cameras see. Returns the number of neighbours that differ by more than a feather of
-/// 16 pixels plus 16 times the former difference allows.
+/// Checks that each camera has weight only where it sees the pixel. Returns the number of steps: pairs of neighbours
+/// whose weights differ by more than 0.13 plus 16 times their former difference. A feather of 16 pixels changes a
+/// weight by 1/16 per pixel.
 pub(crate) fn check(former: &Warp, warp: &Warp) -> usize {
     assert_eq!(former.planes()[..4], warp.planes()[..4], "only weights change");
     let [left, right] = [4, 5].map(|plane| &warp.planes()[plane]);

@@ -35,7 +35,7 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32) #2
 !52 = distinct !DILocation(line: 9, column: 40, scope: !22)
 ";
 
-/// Returns the module with both call sites merged into one, as if the compiler had duplicated one
+/// Returns [`IR`] with equal positions for both call sites, as if the compiler had duplicated one
 /// call.
 fn copied() -> String {
     IR.replace("column: 40", "column: 17")
@@ -80,7 +80,7 @@ fn a_switch_spans_lines_and_the_entry_may_have_no_label() {
 }
 
 #[test]
-fn barriers_of_a_block_are_told_from_others() {
+fn only_block_wide_barriers_count() {
     for (is_barrier, line) in [
         (true, "  tail call void @llvm.nvvm.barrier0(), !dbg !1"),
         (

@@ -1,4 +1,4 @@
-//! Size, format and kind of an array.
+//! The size, format and flags of an array.
 
 use std::ffi::c_uint;
 
@@ -11,26 +11,27 @@ bitflags::bitflags! {
     /// The kind of an array, and its permitted uses.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ArrayObjectFlags: c_uint {
-        /// Layers of one or two dimensions, as many as the depth.
+        /// The array consists of one- or two-dimensional layers. Its depth is their number.
         const LAYERED = sys::CUDA_ARRAY3D_LAYERED;
         /// A surface can be bound to the array.
         const SURFACE_LDST = sys::CUDA_ARRAY3D_SURFACE_LDST;
-        /// The six sides of a cube; with [`LAYERED`](Self::LAYERED), of several cubes.
+        /// The array consists of the six sides of a cube or, with [`LAYERED`](Self::LAYERED), of
+        /// several cubes.
         const CUBEMAP = sys::CUDA_ARRAY3D_CUBEMAP;
-        /// A texture that gathers can be bound to the array.
+        /// A texture for gather reads can be bound to the array.
         const TEXTURE_GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
     }
 }
 
 impl ArrayObjectFlags {
-    /// Returns no flags.
+    /// Returns the empty set of flags.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 }
 
-/// Size, format and kind of an array.
+/// The size, format and flags of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayDescriptor {
     dims: [usize; 3],
@@ -57,7 +58,7 @@ impl ArrayDescriptor {
         Self::new(dims, format, 1, ArrayObjectFlags::default())
     }
 
-    /// Converts the driver's description.
+    /// Converts from the driver's description.
     ///
     /// # Panics
     /// Panics for a format that [`ArrayFormat`] lacks.
@@ -105,7 +106,7 @@ impl ArrayDescriptor {
         self.dims[0] = width;
     }
 
-    /// Returns the height; 0 for one dimension.
+    /// Returns the height, or 0 if the array has one dimension.
     #[must_use]
     pub fn height(&self) -> usize {
         self.dims[1]
@@ -116,7 +117,7 @@ impl ArrayDescriptor {
         self.dims[1] = height;
     }
 
-    /// Returns the depth, or the number of layers; 0 for fewer dimensions.
+    /// Returns the depth or the number of layers, or 0 if the array has neither.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.dims[2]
@@ -149,13 +150,13 @@ impl ArrayDescriptor {
         self.num_channels = num_channels;
     }
 
-    /// Returns the kind.
+    /// Returns the flags.
     #[must_use]
     pub fn flags(&self) -> ArrayObjectFlags {
         self.flags
     }
 
-    /// Sets the kind.
+    /// Sets the flags.
     pub fn set_flags(&mut self, flags: ArrayObjectFlags) {
         self.flags = flags;
     }
@@ -165,7 +166,8 @@ impl ArrayDescriptor {
         self.width() * self.num_channels as usize * self.format.mem_size()
     }
 
-    /// Returns the size of the array in bytes. An existing array does not overflow it.
+    /// Returns the size of the array in bytes. The result does not overflow for an array that
+    /// exists.
     pub(super) fn bytes(&self) -> usize {
         self.row_bytes() * self.height().max(1) * self.depth().max(1)
     }

@@ -16,7 +16,7 @@ pub enum ArrayFormat {
     I8,
     I16,
     I32,
-    /// Half precision. It has no [`ArrayPrimitive`]; copy its bits as `u16`.
+    /// Half precision. No Rust type with [`ArrayPrimitive`] matches it; copy the bits as `u16`.
     F16,
     F32,
     /// Not supported by any GPU; creating such an array fails. Use [`U32`](Self::U32) with two
@@ -36,7 +36,7 @@ impl ArrayFormat {
         }
     }
 
-    /// Converts the driver's format.
+    /// Converts from the driver's format.
     ///
     /// # Panics
     /// Panics for a format that this enum lacks, such as `NV12`.
@@ -63,7 +63,9 @@ impl ArrayFormat {
     pub fn to_raw(self) -> sys::CUarray_format {
         match self.try_to_raw() {
             Ok(raw) => raw,
-            Err(_) => panic!("the driver has no arrays of f64; use U32 with two channels"),
+            Err(_) => {
+                panic!("the driver does not support arrays of F64; use U32 with two channels")
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use crate::memory::{
 };
 use crate::stream::Stream;
 
-/// One value on a device. A zero-sized type has a null address.
+/// One value on a device. For a zero-sized type, the address is null.
 #[derive(Debug)]
 pub struct DeviceBox<T: DeviceCopy> {
     pointer: DevicePointer<T>,
@@ -24,7 +24,7 @@ pub struct DeviceBox<T: DeviceCopy> {
 
 // SAFETY: the box owns plain memory.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceBox<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBox<T> {}
 
 impl<T: DeviceCopy> DeviceBox<T> {
@@ -48,7 +48,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub unsafe fn new_async(value: &T, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let mut made = Self::uninitialized_async(stream)?;
             made.async_copy_from(value, stream)?;
@@ -64,7 +64,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
         let this = ManuallyDrop::new(self);
         match this.pointer.is_null() {
             true => Ok(()),
-            // SAFETY: allocated once and freed once.
+            // SAFETY: the allocation is live and is freed only once.
             false => unsafe { cuda_free_async(stream, this.pointer) },
         }
     }
@@ -82,7 +82,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
         }
     }
 
-    /// Allocates memory for one value and leaves its bytes undefined; on the CPU each is `0xff`.
+    /// Allocates memory for one value and leaves its bytes undefined; on the CPU each byte is
+    /// `0x7b`.
     ///
     /// # Safety
     /// The caller must write the value before anything reads it.
@@ -118,7 +119,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// The address must be a driver allocation that holds a `T`, and nothing else may free it.
+    /// The address must be that of a driver allocation that contains a `T`, and nothing else may
+    /// free it.
     #[must_use]
     pub unsafe fn from_raw(pointer: sys::CUdeviceptr) -> Self {
         Self { pointer: DevicePointer::from_raw(pointer) }
@@ -155,7 +157,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
         if this.pointer.is_null() {
             return Ok(());
         }
-        // SAFETY: allocated once and freed once.
+        // SAFETY: the allocation is live and is freed only once.
         match unsafe { cuda_free(this.pointer) } {
             Ok(()) => {
                 mem::forget(this);
@@ -167,7 +169,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
-    /// Allocates a value of zeros.
+    /// Allocates one value and sets its bytes to zero.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -182,7 +184,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
         }
     }
 
-    /// Allocates a value of zeros in stream order.
+    /// Allocates one value and sets its bytes to zero, in stream order.
     ///
     /// # Safety
     /// The result must be used only in work that the stream runs after the allocation.
@@ -190,7 +192,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub unsafe fn zeroed_async(stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let made = Self::uninitialized_async(stream)?;
             if size_of::<T>() > 0 {
@@ -205,7 +207,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
 impl<T: DeviceCopy> Drop for DeviceBox<T> {
     fn drop(&mut self) {
         if !self.pointer.is_null() {
-            // SAFETY: allocated once and freed once. Drop cannot report a failure.
+            // SAFETY: the allocation is live and is freed only once. Drop cannot report a failure.
             let _ = unsafe { cuda_free(self.pointer) };
         }
     }
@@ -221,24 +223,24 @@ impl<T: DeviceCopy> crate::private::Sealed for DeviceBox<T> {}
 
 impl<T: DeviceCopy> CopyDestination<T> for DeviceBox<T> {
     fn copy_from(&mut self, value: &T) -> CudaResult<()> {
-        // SAFETY: both sides hold a `T`. The same applies below.
+        // SAFETY: both sides hold a `T`.
         unsafe { copy_in(self.pointer.as_raw(), value, size_of::<T>()) }
     }
 
     fn copy_to(&self, value: &mut T) -> CudaResult<()> {
-        // SAFETY: as above.
+        // SAFETY: both sides hold a `T`.
         unsafe { copy_out(value, self.pointer.as_raw(), size_of::<T>()) }
     }
 }
 
 impl<T: DeviceCopy> CopyDestination<Self> for DeviceBox<T> {
     fn copy_from(&mut self, value: &Self) -> CudaResult<()> {
-        // SAFETY: as above.
+        // SAFETY: both sides hold a `T`.
         unsafe { copy_across(self.pointer.as_raw(), value.pointer.as_raw(), size_of::<T>()) }
     }
 
     fn copy_to(&self, value: &mut Self) -> CudaResult<()> {
-        // SAFETY: as above.
+        // SAFETY: both sides hold a `T`.
         unsafe { copy_across(value.pointer.as_raw(), self.pointer.as_raw(), size_of::<T>()) }
     }
 }
@@ -248,8 +250,8 @@ impl<T: DeviceCopy> AsyncCopyDestination<T> for DeviceBox<T> {
         let (to, from, bytes) = (self.pointer.as_raw(), ptr::from_ref(value), size_of::<T>());
         match bytes {
             0 => Ok(()),
-            // SAFETY: both sides hold a `T`; the caller guarantees the rest. The same applies
-            // below.
+            // SAFETY: both sides hold a `T`. The caller upholds the rest of this function's safety
+            // contract.
             _ => unsafe { driver::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream.as_inner()) },
         }
     }
@@ -258,7 +260,8 @@ impl<T: DeviceCopy> AsyncCopyDestination<T> for DeviceBox<T> {
         let (to, from, bytes) = (ptr::from_mut(value), self.pointer.as_raw(), size_of::<T>());
         match bytes {
             0 => Ok(()),
-            // SAFETY: as above.
+            // SAFETY: both sides hold a `T`. The caller upholds the rest of this function's safety
+            // contract.
             _ => unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, stream.as_inner()) },
         }
     }
@@ -269,13 +272,15 @@ impl<T: DeviceCopy> AsyncCopyDestination<Self> for DeviceBox<T> {
         let (to, from, bytes) = (self.pointer.as_raw(), value.pointer.as_raw(), size_of::<T>());
         match bytes {
             0 => Ok(()),
-            // SAFETY: as above.
+            // SAFETY: both sides hold a `T`. The caller upholds the rest of this function's safety
+            // contract.
             _ => unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_inner()) },
         }
     }
 
     unsafe fn async_copy_to(&self, value: &mut Self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: as above.
+        // SAFETY: both sides hold a `T`. The caller upholds the rest of this function's safety
+        // contract.
         unsafe { value.async_copy_from(self, stream) }
     }
 }

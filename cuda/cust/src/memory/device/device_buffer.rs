@@ -25,12 +25,12 @@ pub struct DeviceBuffer<T: DeviceCopy> {
 
 // SAFETY: the buffer owns plain memory.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceBuffer<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBuffer<T> {}
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Allocates memory for `len` elements and leaves their bytes undefined; on the CPU each byte
-    /// is `0xff`.
+    /// is `0x7b`.
     ///
     /// # Safety
     /// The caller must write the elements before anything reads them.
@@ -73,7 +73,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let this = ManuallyDrop::new(self);
         match this.pointer.is_null() {
             true => Ok(()),
-            // SAFETY: allocated once and freed once.
+            // SAFETY: the allocation is live and is freed only once.
             false => unsafe { cuda_free_async(stream, this.pointer) },
         }
     }
@@ -81,8 +81,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// The address must be a driver allocation that holds `len` elements, and nothing else may free
-    /// it.
+    /// The address must be that of a driver allocation that contains `len` elements, and nothing
+    /// else may free it.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: DevicePointer<T>, len: usize) -> Self {
         Self { pointer, len }
@@ -97,7 +97,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         if this.pointer.is_null() {
             return Ok(());
         }
-        // SAFETY: allocated once and freed once.
+        // SAFETY: the allocation is live and is freed only once.
         match unsafe { cuda_free(this.pointer) } {
             Ok(()) => {
                 mem::forget(this);
@@ -127,7 +127,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Errors
     /// Returns the driver's error.
     pub unsafe fn from_slice_async(slice: &[T], stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let mut made = Self::uninitialized_async(slice.len(), stream)?;
             made.async_copy_from(slice, stream)?;
@@ -143,7 +143,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
-    /// Allocates `len` elements of zeros.
+    /// Allocates `len` elements and sets their bytes to zero.
     ///
     /// # Errors
     /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
@@ -159,7 +159,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
         }
     }
 
-    /// Allocates `len` elements of zeros in stream order.
+    /// Allocates `len` elements and sets their bytes to zero, in stream order.
     ///
     /// # Safety
     /// The result must be used only in work that the stream runs after the allocation.
@@ -168,7 +168,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
     /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
     /// error.
     pub unsafe fn zeroed_async(len: usize, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let made = Self::uninitialized_async(len, stream)?;
             if !made.pointer.is_null() {
@@ -189,7 +189,7 @@ impl<A: DeviceCopy + Pod> DeviceBuffer<A> {
     pub fn cast<B: Pod + DeviceCopy>(self) -> DeviceBuffer<B> {
         match self.try_cast() {
             Ok(cast) => cast,
-            Err(error) => panic!("casting a device buffer: {error}"),
+            Err(error) => panic!("cannot cast a device buffer: {error}"),
         }
     }
 
@@ -224,7 +224,7 @@ impl<T: DeviceCopy> Deref for DeviceBuffer<T> {
 
 impl<T: DeviceCopy> DerefMut for DeviceBuffer<T> {
     fn deref_mut(&mut self) -> &mut DeviceSlice<T> {
-        // SAFETY: as above, and the borrow is exclusive.
+        // SAFETY: the buffer holds `len` elements, and the borrow is exclusive.
         unsafe { DeviceSlice::from_raw_parts_mut(self.pointer, self.len) }
     }
 }
@@ -232,7 +232,7 @@ impl<T: DeviceCopy> DerefMut for DeviceBuffer<T> {
 impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         if !self.pointer.is_null() {
-            // SAFETY: allocated once and freed once. Drop cannot report a failure.
+            // SAFETY: the allocation is live and is freed only once. Drop cannot report a failure.
             let _ = unsafe { cuda_free(self.pointer) };
         }
     }

@@ -17,7 +17,7 @@ use crate::memory::{DeviceCopy, DeviceMemory, DevicePointer, copy_across, copy_i
 use crate::stream::Stream;
 
 /// A slice of contiguous elements on a device. A reference to it is a device address and a length.
-/// The host cannot access the elements through it, so its fields are units, which take no memory.
+/// The host cannot access the elements, so the type stores units (`()`), which take no memory.
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy> {
     element: PhantomData<T>,
@@ -26,7 +26,7 @@ pub struct DeviceSlice<T: DeviceCopy> {
 
 // SAFETY: the slice is only an address and a length.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceSlice<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceSlice<T> {}
 
 impl<T: DeviceCopy> fmt::Debug for DeviceSlice<T> {
@@ -54,7 +54,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// Returns the address of the first element; null for a buffer without memory.
     #[must_use]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
-        // A reference is never null, so address 1 stands for no memory.
+        // A reference is never null, so a slice without memory has the address `NO_MEMORY`.
         let address = self.slice.as_ptr().addr() as u64;
         DevicePointer::from_raw(if address == NO_MEMORY { 0 } else { address })
     }
@@ -92,7 +92,8 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     #[must_use]
     pub unsafe fn from_raw_parts_mut<'a>(pointer: DevicePointer<T>, len: usize) -> &'a mut Self {
         let slice = ptr::slice_from_raw_parts_mut(address(pointer), len);
-        // SAFETY: as above.
+        // SAFETY: a slice of units is valid at any address except null, and has the layout of this
+        // type.
         unsafe { &mut *(slice as *mut Self) }
     }
 
@@ -112,7 +113,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     #[must_use]
     pub fn split_at_mut(&mut self, mid: usize) -> (&mut Self, &mut Self) {
         let (start, len) = (self.as_device_ptr(), self.len());
-        assert!(mid <= len, "split at {mid} of a device slice of {len} elements");
+        assert!(mid <= len, "cannot split a device slice of {len} elements at {mid}");
         // SAFETY: the two parts do not overlap.
         unsafe {
             let second = start.wrapping_add(mid);
@@ -125,7 +126,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// # Safety
     /// The range must be within the slice.
     unsafe fn part(&self, range: Range<usize>) -> &Self {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let first = self.as_device_ptr().wrapping_add(range.start);
             Self::from_raw_parts(first, range.end - range.start)
@@ -137,7 +138,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// # Safety
     /// The range must be within the slice.
     unsafe fn part_mut(&mut self, range: Range<usize>) -> &mut Self {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let first = self.as_device_ptr().wrapping_add(range.start);
             Self::from_raw_parts_mut(first, range.end - range.start)
@@ -148,7 +149,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     fn check_len(&self, len: usize) {
         assert!(
             self.len() == len,
-            "a device slice of {} elements is copied from or to {len} elements",
+            "a device slice of {} elements cannot be copied from or to {len} elements",
             self.len()
         );
     }
@@ -157,7 +158,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
 /// The address of a slice that has no memory.
 const NO_MEMORY: u64 = 1;
 
-/// Returns an address as a pointer that is not null.
+/// Converts a device address to a pointer. A null address becomes [`NO_MEMORY`].
 fn address<T: DeviceCopy>(pointer: DevicePointer<T>) -> *mut () {
     ptr::without_provenance_mut(pointer.as_raw().max(NO_MEMORY) as usize)
 }
@@ -165,7 +166,7 @@ fn address<T: DeviceCopy>(pointer: DevicePointer<T>) -> *mut () {
 /// Defines a fill and its asynchronous counterpart.
 macro_rules! fills {
     ($($set:ident $set_async:ident $value:ty: $call:ident $call_async:ident;)+) => {$(
-        /// Fills the slice with copies of `value` and waits until that is done.
+        /// Fills the slice with copies of `value` and waits until the fill is done.
         ///
         /// # Errors
         /// Returns the driver's error.
@@ -177,7 +178,7 @@ macro_rules! fills {
         pub fn $set(&mut self, value: $value) -> CudaResult<()> {
             match self.count_of::<$value>() {
                 0 => Ok(()),
-                // SAFETY: the slice holds that many values.
+                // SAFETY: the slice holds `count` values.
                 count => unsafe { driver::$call(self.as_raw_ptr(), value, count) },
             }
         }
@@ -197,7 +198,8 @@ macro_rules! fills {
         pub unsafe fn $set_async(&mut self, value: $value, stream: &Stream) -> CudaResult<()> {
             match self.count_of::<$value>() {
                 0 => Ok(()),
-                // SAFETY: the slice holds that many values; the caller guarantees the rest.
+                // SAFETY: the slice holds `count` values. The caller upholds the rest of this
+                // function's safety contract.
                 count => unsafe {
                     driver::$call_async(self.as_raw_ptr(), value, count, stream.as_inner())
                 },
@@ -219,19 +221,19 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         let (bytes, size) = (self.size_in_bytes(), size_of::<V>());
         assert!(
             bytes.is_multiple_of(size),
-            "a slice of {bytes} bytes is not a multiple of {size} bytes"
+            "the size of a device slice, {bytes} bytes, must be a multiple of {size} bytes"
         );
         let address = self.as_raw_ptr();
         assert!(
             address.is_multiple_of(size as u64),
-            "a device slice at {address:#x} is not aligned to {size} bytes"
+            "the address of a device slice, {address:#x}, must be aligned to {size} bytes"
         );
         bytes / size
     }
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
-    /// Sets every byte to zero and waits until that is done.
+    /// Sets every byte to zero and waits until the fill is done.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -247,7 +249,7 @@ impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
     /// # Errors
     /// Returns the driver's error.
     pub unsafe fn set_zero_async(&mut self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { self.bytes_mut().set_8_async(0, stream) }
     }
 
@@ -314,7 +316,7 @@ macro_rules! ranges {
     ($($range:ty),+) => {$(
         impl<T: DeviceCopy> DeviceSliceIndex<T> for $range {
             unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
-                // This checks the bounds nevertheless. The check is cheap because it accesses no
+                // `index` checks the bounds nevertheless. The check is cheap because it accesses no
                 // device memory.
                 slice.index(self)
             }
@@ -392,7 +394,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
     fn copy_from(&mut self, source: &I) -> CudaResult<()> {
         let source = source.as_ref();
         self.check_len(source.len());
-        // SAFETY: both sides hold that many elements. The same applies below.
+        // SAFETY: both sides hold `self.len()` elements.
         unsafe { copy_in(self.as_raw_ptr(), source.as_ptr(), self.size_in_bytes()) }
     }
 
@@ -400,7 +402,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
     fn copy_to(&self, dest: &mut I) -> CudaResult<()> {
         let dest = dest.as_mut();
         self.check_len(dest.len());
-        // SAFETY: as above.
+        // SAFETY: both sides hold `self.len()` elements.
         unsafe { copy_out(dest.as_mut_ptr(), self.as_raw_ptr(), self.size_in_bytes()) }
     }
 }
@@ -409,14 +411,14 @@ impl<T: DeviceCopy> CopyDestination<Self> for DeviceSlice<T> {
     #[track_caller]
     fn copy_from(&mut self, source: &Self) -> CudaResult<()> {
         self.check_len(source.len());
-        // SAFETY: as above.
+        // SAFETY: both sides hold `self.len()` elements.
         unsafe { copy_across(self.as_raw_ptr(), source.as_raw_ptr(), self.size_in_bytes()) }
     }
 
     #[track_caller]
     fn copy_to(&self, dest: &mut Self) -> CudaResult<()> {
         self.check_len(dest.len());
-        // SAFETY: as above.
+        // SAFETY: both sides hold `self.len()` elements.
         unsafe { copy_across(dest.as_raw_ptr(), self.as_raw_ptr(), self.size_in_bytes()) }
     }
 }
@@ -442,8 +444,8 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
         let (to, from, stream) = (self.as_raw_ptr(), source.as_ptr().cast(), stream.as_inner());
         match self.size_in_bytes() {
             0 => Ok(()),
-            // SAFETY: both sides hold that many elements; the caller guarantees the rest. The same
-            // applies below.
+            // SAFETY: both sides hold `self.len()` elements. The caller upholds the rest of this
+            // function's safety contract.
             bytes => unsafe { driver::cuMemcpyHtoDAsync_v2(to, from, bytes, stream) },
         }
     }
@@ -454,7 +456,8 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
         let (to, from, stream) = (dest.as_mut_ptr().cast(), self.as_raw_ptr(), stream.as_inner());
         match self.size_in_bytes() {
             0 => Ok(()),
-            // SAFETY: as above.
+            // SAFETY: both sides hold `self.len()` elements. The caller upholds the rest of this
+            // function's safety contract.
             bytes => unsafe { driver::cuMemcpyDtoHAsync_v2(to, from, bytes, stream) },
         }
     }
@@ -466,13 +469,15 @@ impl<T: DeviceCopy> AsyncCopyDestination<Self> for DeviceSlice<T> {
         let (to, from, stream) = (self.as_raw_ptr(), source.as_raw_ptr(), stream.as_inner());
         match self.size_in_bytes() {
             0 => Ok(()),
-            // SAFETY: as above.
+            // SAFETY: both sides hold `self.len()` elements. The caller upholds the rest of this
+            // function's safety contract.
             bytes => unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes, stream) },
         }
     }
 
     unsafe fn async_copy_to(&self, dest: &mut Self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: as above.
+        // SAFETY: both sides hold `self.len()` elements. The caller upholds the rest of this
+        // function's safety contract.
         unsafe { dest.async_copy_from(self, stream) }
     }
 }
@@ -483,12 +488,12 @@ impl<T: DeviceCopy> AsyncCopyDestination<DeviceBuffer<T>> for DeviceSlice<T> {
         source: &DeviceBuffer<T>,
         stream: &Stream,
     ) -> CudaResult<()> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { self.async_copy_from(source.as_slice(), stream) }
     }
 
     unsafe fn async_copy_to(&self, dest: &mut DeviceBuffer<T>, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { self.async_copy_to(&mut **dest, stream) }
     }
 }

@@ -1,4 +1,4 @@
-//! One value stored on both host and device.
+//! A value stored on both host and device.
 
 use std::ops::{Deref, DerefMut};
 
@@ -14,7 +14,7 @@ pub struct DeviceVariable<T: DeviceCopy> {
 }
 
 impl<T: DeviceCopy> DeviceVariable<T> {
-    /// Stores the value on both sides.
+    /// Stores `value` on the host and on the device.
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -13,7 +13,7 @@ pub use device_variable::DeviceVariable;
 use crate::error::CudaResult;
 use crate::stream::Stream;
 
-/// Device memory that copies from and to `O` and waits for the copy.
+/// Device memory that can be copied from and to values of type `O`. Each call waits for the copy.
 pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
     /// Copies `source` to the device.
     ///
@@ -34,10 +34,10 @@ pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
     fn copy_to(&self, dest: &mut O) -> CudaResult<()>;
 }
 
-/// Device memory that copies from and to `O` without waiting.
+/// Device memory that can be copied from and to values of type `O` without waiting.
 ///
-/// A copy does not block if the host memory is page-locked. Otherwise the driver may copy it to a
-/// staging buffer first.
+/// The call does not block if the host memory is page-locked. Otherwise the driver may first copy
+/// the elements to a staging buffer.
 pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
     /// Submits a copy of `source` to the device.
     ///

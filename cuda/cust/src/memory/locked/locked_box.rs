@@ -15,7 +15,7 @@ pub struct LockedBox<T: DeviceCopy> {
 
 // SAFETY: the box owns plain memory.
 unsafe impl<T: Send + DeviceCopy> Send for LockedBox<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for LockedBox<T> {}
 
 impl<T: DeviceCopy> LockedBox<T> {
@@ -40,7 +40,7 @@ impl<T: DeviceCopy> LockedBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn new(value: &T) -> CudaResult<Self> {
-        // SAFETY: the value is written before anything reads it, and the memory has room for it.
+        // SAFETY: the memory has room for the value, which is written before anything reads it.
         unsafe {
             let made = Self::uninitialized()?;
             made.pointer.write(*value);
@@ -77,7 +77,8 @@ impl<T: DeviceCopy> LockedBox<T> {
     /// Returns the driver's error together with the box.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: no copy borrows the box; it is forgotten if this succeeds.
+        // SAFETY: no copy borrows the box. If the call succeeds, `mem::forget` prevents a second
+        // free.
         match unsafe { this.free() } {
             Ok(()) => {
                 mem::forget(this);
@@ -87,12 +88,14 @@ impl<T: DeviceCopy> LockedBox<T> {
         }
     }
 
+    /// Frees the memory, if any was allocated.
+    ///
     /// # Safety
     /// The memory must be freed only once.
     unsafe fn free(&self) -> CudaResult<()> {
         match size_of::<T>() {
             0 => Ok(()),
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             _ => unsafe { cuda_free_locked(self.pointer) },
         }
     }
@@ -100,7 +103,7 @@ impl<T: DeviceCopy> LockedBox<T> {
 
 impl<T: DeviceCopy> Drop for LockedBox<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated once and freed once. Drop cannot report a failure.
+        // SAFETY: the allocation is live and is freed only once. Drop cannot report a failure.
         let _ = unsafe { self.free() };
     }
 }
@@ -116,7 +119,7 @@ impl<T: DeviceCopy> Deref for LockedBox<T> {
 
 impl<T: DeviceCopy> DerefMut for LockedBox<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the borrow is exclusive.
+        // SAFETY: the memory holds a value, and the borrow is exclusive.
         unsafe { &mut *self.pointer }
     }
 }

@@ -19,11 +19,11 @@ pub struct LockedBuffer<T: DeviceCopy> {
 
 // SAFETY: the buffer owns plain memory.
 unsafe impl<T: Send + DeviceCopy> Send for LockedBuffer<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for LockedBuffer<T> {}
 
 impl<T: DeviceCopy> LockedBuffer<T> {
-    /// Makes `size` copies of `value`.
+    /// Allocates `size` elements and sets each to `value`.
     ///
     /// # Errors
     /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
@@ -44,7 +44,8 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: every element is written before anything reads it; both hold `slice.len()`.
+        // SAFETY: every element is written before anything reads it; source and destination both
+        // have `slice.len()` elements.
         unsafe {
             let made = Self::uninitialized(slice.len())?;
             ptr::copy_nonoverlapping(slice.as_ptr(), made.pointer, slice.len());
@@ -84,8 +85,8 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// The pointer must come from [`cuda_malloc_locked`] or from a forgotten buffer and hold `size`
-    /// elements, and nothing else may free it.
+    /// The pointer must come from [`cuda_malloc_locked`] or from a buffer that was passed to
+    /// `mem::forget` and hold `size` elements, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: *mut T, size: usize) -> Self {
         Self { pointer, len: size }
@@ -97,7 +98,7 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// Returns the driver's error together with the buffer.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: the buffer is forgotten if this succeeds.
+        // SAFETY: if the call succeeds, `mem::forget` prevents a second free.
         match unsafe { this.free() } {
             Ok(()) => {
                 mem::forget(this);
@@ -107,11 +108,13 @@ impl<T: DeviceCopy> LockedBuffer<T> {
         }
     }
 
+    /// Frees the memory, if any was allocated.
+    ///
     /// # Safety
     /// The memory must be freed only once.
     unsafe fn free(&self) -> CudaResult<()> {
         match self.len > 0 && size_of::<T>() > 0 {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             true => unsafe { cuda_free_locked(self.pointer) },
             false => Ok(()),
         }
@@ -120,7 +123,7 @@ impl<T: DeviceCopy> LockedBuffer<T> {
 
 impl<T: DeviceCopy> Drop for LockedBuffer<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated once and freed once. Drop cannot report a failure.
+        // SAFETY: the allocation is live and is freed only once. Drop cannot report a failure.
         let _ = unsafe { self.free() };
     }
 }
@@ -136,7 +139,7 @@ impl<T: DeviceCopy> Deref for LockedBuffer<T> {
 
 impl<T: DeviceCopy> DerefMut for LockedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and the borrow is exclusive.
+        // SAFETY: the buffer holds `len` elements, and the borrow is exclusive.
         unsafe { slice::from_raw_parts_mut(self.pointer, self.len) }
     }
 }

@@ -1,5 +1,5 @@
-//! Hints to the driver about the pages of unified memory. They affect only speed; on the CPU they
-//! have no effect.
+//! Hints to the driver about the pages of unified memory. The hints affect only speed. On the CPU
+//! they have no effect.
 
 use std::slice;
 
@@ -36,8 +36,8 @@ pub trait MemoryAdvise<T: DeviceCopy>: private::Sealed {
         prefetch(self.as_slice(), device.as_raw(), stream)
     }
 
-    /// Sets whether the memory is read much more often than written. If so, each reader gets a copy
-    /// of the pages.
+    /// Sets the hint that the memory is read much more often than written. The driver then gives
+    /// each device that reads a page its own copy of the page.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -94,7 +94,7 @@ fn prefetch<T>(memory: &[T], to: sys::CUdevice, stream: &Stream) -> CudaResult<(
 fn advise<T>(memory: &[T], advice: sys::CUmem_advise, device: sys::CUdevice) -> CudaResult<()> {
     match size_of_val(memory) {
         0 => Ok(()),
-        // SAFETY: as above.
+        // SAFETY: the memory is a driver allocation, and a hint does not change its contents.
         bytes => unsafe {
             driver::cuMemAdvise(memory.as_ptr().addr() as u64, bytes, advice, device)
         },

@@ -19,7 +19,7 @@ pub struct UnifiedBox<T: DeviceCopy> {
 
 // SAFETY: the box owns plain memory.
 unsafe impl<T: Send + DeviceCopy> Send for UnifiedBox<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for UnifiedBox<T> {}
 
 impl<T: DeviceCopy> UnifiedBox<T> {
@@ -28,7 +28,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn new(value: T) -> CudaResult<Self> {
-        // SAFETY: the value is written before anything reads it, and the memory has room for it.
+        // SAFETY: the memory has room for the value, which is written before anything reads it.
         unsafe {
             let mut made = Self::uninitialized()?;
             made.pointer.as_raw_mut().write(value);
@@ -36,7 +36,8 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         }
     }
 
-    /// Allocates memory for one value and leaves its bytes undefined; on the CPU each is `0xff`.
+    /// Allocates memory for one value and leaves its bytes undefined; on the CPU each byte is
+    /// `0x7b`.
     ///
     /// # Safety
     /// The caller must write the value before anything reads it.
@@ -53,18 +54,18 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         Ok(Self { pointer })
     }
 
-    /// Takes ownership of an allocation.
+    /// Takes ownership of an allocation that contains a value.
     ///
     /// # Safety
     /// The pointer must come from [`cuda_malloc_unified`] or [`into_unified`](Self::into_unified)
     /// and hold a `T`, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw(pointer: *mut T) -> Self {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         Self { pointer: unsafe { UnifiedPointer::wrap(pointer) } }
     }
 
-    /// Takes ownership of an allocation.
+    /// Takes ownership of an allocation that contains a value.
     ///
     /// # Safety
     /// The requirements are the same as for [`from_raw`](Self::from_raw).
@@ -87,7 +88,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         self.pointer
     }
 
-    /// Turns the box into a reference that is never freed.
+    /// Leaks the box and returns a reference to its value. The memory is never freed.
     #[must_use]
     pub fn leak<'a>(this: Self) -> &'a mut T
     where
@@ -103,7 +104,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     /// Returns the driver's error together with the box.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: the box is forgotten if this succeeds.
+        // SAFETY: if the call succeeds, `mem::forget` prevents a second free.
         match unsafe { this.free() } {
             Ok(()) => {
                 mem::forget(this);
@@ -113,12 +114,14 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         }
     }
 
+    /// Frees the memory, if any was allocated.
+    ///
     /// # Safety
     /// The memory must be freed only once.
     unsafe fn free(&self) -> CudaResult<()> {
         match size_of::<T>() {
             0 => Ok(()),
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             _ => unsafe { cuda_free_unified(self.pointer) },
         }
     }
@@ -126,7 +129,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
 
 impl<T: DeviceCopy> Drop for UnifiedBox<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated once and freed once. Drop cannot report a failure.
+        // SAFETY: the allocation is live and is freed only once. Drop cannot report a failure.
         let _ = unsafe { self.free() };
     }
 }
@@ -142,7 +145,7 @@ impl<T: DeviceCopy> Deref for UnifiedBox<T> {
 
 impl<T: DeviceCopy> DerefMut for UnifiedBox<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the borrow is exclusive.
+        // SAFETY: the memory holds a value, and the borrow is exclusive.
         unsafe { &mut *self.pointer.as_raw_mut() }
     }
 }

@@ -20,11 +20,11 @@ pub struct UnifiedBuffer<T: DeviceCopy> {
 
 // SAFETY: the buffer owns plain memory.
 unsafe impl<T: Send + DeviceCopy> Send for UnifiedBuffer<T> {}
-// SAFETY: as above.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for UnifiedBuffer<T> {}
 
 impl<T: DeviceCopy> UnifiedBuffer<T> {
-    /// Makes `size` copies of `value`.
+    /// Allocates `size` elements and sets each to `value`.
     ///
     /// # Errors
     /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
@@ -45,7 +45,8 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: every element is written before anything reads it; both hold `slice.len()`.
+        // SAFETY: every element is written before anything reads it; source and destination both
+        // have `slice.len()` elements.
         unsafe {
             let mut made = Self::uninitialized(slice.len())?;
             ptr::copy_nonoverlapping(slice.as_ptr(), made.pointer.as_raw_mut(), slice.len());
@@ -53,8 +54,8 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         }
     }
 
-    /// Allocates memory for `size` elements and leaves their bytes undefined; on the CPU each byte is
-    /// `0xff`.
+    /// Allocates memory for `size` elements and leaves their bytes undefined; on the CPU each byte
+    /// is `0x7b`.
     ///
     /// # Safety
     /// The caller must write the elements before anything reads them.
@@ -93,8 +94,8 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// The pointer must come from [`cuda_malloc_unified`] or from a forgotten buffer and hold
-    /// `capacity` elements, and nothing else may free it.
+    /// The pointer must come from [`cuda_malloc_unified`] or from a buffer that was passed to
+    /// `mem::forget` and hold `capacity` elements, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: UnifiedPointer<T>, capacity: usize) -> Self {
         Self { pointer, len: capacity }
@@ -106,7 +107,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// Returns the driver's error together with the buffer.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: the buffer is forgotten if this succeeds.
+        // SAFETY: if the call succeeds, `mem::forget` prevents a second free.
         match unsafe { this.free() } {
             Ok(()) => {
                 mem::forget(this);
@@ -116,11 +117,13 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         }
     }
 
+    /// Frees the memory, if any was allocated.
+    ///
     /// # Safety
     /// The memory must be freed only once.
     unsafe fn free(&self) -> CudaResult<()> {
         match self.len > 0 && size_of::<T>() > 0 {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             true => unsafe { cuda_free_unified(self.pointer) },
             false => Ok(()),
         }
@@ -129,7 +132,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
 
 impl<T: DeviceCopy> Drop for UnifiedBuffer<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated once and freed once. Drop cannot report a failure.
+        // SAFETY: the allocation is live and is freed only once. Drop cannot report a failure.
         let _ = unsafe { self.free() };
     }
 }
@@ -145,7 +148,7 @@ impl<T: DeviceCopy> Deref for UnifiedBuffer<T> {
 
 impl<T: DeviceCopy> DerefMut for UnifiedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and the borrow is exclusive.
+        // SAFETY: the buffer holds `len` elements, and the borrow is exclusive.
         unsafe { slice::from_raw_parts_mut(self.pointer.as_raw_mut(), self.len) }
     }
 }

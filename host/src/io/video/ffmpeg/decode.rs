@@ -1,11 +1,12 @@
 //! Decodes a video file to frames of one size, one format and a constant rate.
 //!
-//! ffmpeg rotates pictures upright, repeats and drops frames to a constant rate, and converts 10-bit and 4:2:2 video
-//! to 8-bit 4:2:0. Known matrices and ranges stay as stored, because the kernel converts the colours. Interlaced video
-//! is not deinterlaced, and non-square pixels stay so.
+//! ffmpeg rotates the frames upright, repeats and drops frames to reach a constant rate, and converts 10-bit and 4:2:2
+//! video to 8-bit 4:2:0. It does not convert BT.601 and BT.709 frames to another matrix or range, unless the other
+//! camera's video needs it: the kernels support both. Interlaced video is not deinterlaced, and non-square pixels are
+//! not resampled.
 //!
-//! If a file changes its size or pixel format midway, all frames are converted to the first frame's. A jump of the
-//! timestamps, which would be filled with endless frames, is an error.
+//! If the size or pixel format changes within the file, ffmpeg converts all frames to the first frame's size and format.
+//! A jump of the timestamps is an error, because ffmpeg would fill the gap with repeated frames.
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
@@ -20,11 +21,11 @@ use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
-/// Time for ffmpeg to end after its last frame.
+/// The time limit for ffmpeg to end after its last frame.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Longest gap between two frames that is filled, in seconds. Cameras pause, but setting a camera's clock while it
-/// records makes a gap of years.
+/// The longest gap between two frames that ffmpeg may fill with repeated frames, in seconds. Cameras may pause for
+/// minutes, but setting the clock of a recording camera can make a gap of years.
 const MAX_HOLE: u32 = 600;
 
 /// A running ffmpeg.
@@ -37,11 +38,11 @@ pub(in crate::io::video) struct Decoder {
     file: PathBuf,
 }
 
-/// A gap in a video that is not filled.
+/// A gap in the timestamps that is too long to fill.
 struct Jump {
-    /// Time from the frame before to the one after; negative if backwards.
+    /// The time in seconds from the frame before the gap to the frame after it, negative for a jump backwards.
     seconds: f64,
-    /// Time of the frame before, since the first frame.
+    /// The time in seconds from the first frame to the frame before the gap.
     time: f64,
 }
 
@@ -57,7 +58,8 @@ impl Decoder {
         let mut command = FFMPEG.command();
         command
             .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
-            // `scale` absorbs a change within the file. A new filter graph would restart the clock.
+            // If the frame size changes within the file, the `scale` filter adapts. Reinitialising the filter graph
+            // would restart the timestamps.
             .args(["-reinit_filter", "0", "-i"])
             .arg(url(path))
             .arg("-map")
@@ -95,8 +97,8 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         }
         (None, PixelFormat::Rgba8) => (String::new(), String::new(), "rgba"),
     };
-    // The first frames of both cameras belong together, whatever their clocks. ffmpeg prints a jump as two numbers on
-    // lines of their own, which nothing else prints at this log level (16, errors).
+    // Timestamps start at 0, so that the first frames of both cameras are paired. For a jump, the expression prints the
+    // two numbers of `Jump`, each on a separate line. At this log level (16, errors), ffmpeg prints no other numbers.
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
     format!(
@@ -118,7 +120,7 @@ fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> S
 }
 
 impl Decoder {
-    /// Returns the first jump that ffmpeg has printed.
+    /// Returns the first jump that ffmpeg has printed so far, if any.
     fn jump(&self) -> Option<Jump> {
         let number = |line: &String| line.rsplit("] ").next().and_then(|text| text.parse().ok());
         let lines = self.child.lines_so_far();
@@ -126,8 +128,8 @@ impl Decoder {
         Some(Jump { seconds: numbers.next()?, time: numbers.next()? })
     }
 
-    /// Returns whether frame `self.read` would fill the gap of this jump. ffmpeg prints a jump while frames before it
-    /// are still in the pipe.
+    /// Returns whether the next frame, number `self.read`, is after the jump. ffmpeg prints a jump while frames from
+    /// before the jump are still in the pipe.
     fn is_past(&self, jump: &Jump) -> bool {
         self.read as f64 > (jump.time * self.rate.per_second()).round()
     }
@@ -141,7 +143,7 @@ impl Decoder {
 impl ReadFrame for Decoder {
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
         if let Some(jump) = self.jump().filter(|jump| self.is_past(jump)) {
-            // At once, because ffmpeg is filling the gap.
+            // Kill ffmpeg at once, because it would fill the gap first.
             self.child.kill();
             return Err(self.jumped(&jump));
         }
@@ -150,7 +152,7 @@ impl ReadFrame for Decoder {
                 self.read += 1;
                 Ok(true)
             }
-            // If it was stopped, the reason for that is the better message.
+            // A jump or an error of ffmpeg explains the end better than the reader's own error.
             ended => {
                 let waited = self.child.wait(Some(LIMIT));
                 let said = self.child.said();
@@ -159,7 +161,7 @@ impl ReadFrame for Decoder {
                 }
                 waited?;
                 if !said.is_empty() {
-                    tracing::warn!("ffmpeg while decoding: {said}");
+                    tracing::warn!("ffmpeg reported errors while decoding: {said}");
                 }
                 ended
             }

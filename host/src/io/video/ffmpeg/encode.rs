@@ -1,14 +1,14 @@
-//! Encodes frames to a video file: H.264 by libx264, with the sound of another file.
+//! Encodes frames to an H.264 video file with libx264, and adds the sound of another file.
 //!
-//! The pictures are encoded to a temporary file beside the output. When it is complete, its length is known, and sound
-//! of that length is added: copied, or as AAC if the container does not support it. Only then the file gets its final
-//! name, so an old file is replaced atomically. `-shortest` would need one run, but cuts the pictures if the sound is
-//! shorter.
+//! The first ffmpeg process encodes the frames to a temporary file beside the output. When it ends, the duration is
+//! known. A second ffmpeg process then adds sound of this duration. It copies the sound, or encodes it as AAC if the
+//! container does not support its codec. Then the result is renamed to the output, so that an old file is replaced
+//! atomically. A single run with `-shortest` would cut the video if the sound is shorter.
 //!
-//! ffmpeg up to version 6 returns 0 if only the end of a file cannot be written, for instance on a full disk. So its
-//! messages and the file's length are checked too.
+//! ffmpeg up to version 6 returns 0 even if it cannot write the end of the file, for instance on a full disk. Therefore
+//! its messages and the file's length are checked, too.
 //!
-//! H.264 with chroma at half size has even sides: the last column or row of an odd panorama is dropped.
+//! H.264 with 4:2:0 chroma needs even sides, so the last column or row of an odd panorama is dropped.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ use crate::io::video::stream::write_raw;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::io::{Unfinished, temporary_beside};
 
-/// The encoder.
+/// ffmpeg's name of the encoder.
 const ENCODER: &str = "libx264";
 
-/// ffmpeg's message for a file without its end.
+/// ffmpeg's message if it cannot write the end of the file.
 const NO_END: &str = "Error writing trailer";
 
-/// Tags of the pictures: BT.709, limited range, chroma centred in its pixels.
+/// Options that tag the video as BT.709 in limited range, with each chroma sample in the centre of its four pixels.
 const TAGS: [&str; 10] = [
     "-color_range",
     "tv",
@@ -48,12 +48,13 @@ const TAGS: [&str; 10] = [
     "center",
 ];
 
-/// Quality of H.264: 0 is lossless, 51 the worst; 6 more halves the bytes.
+/// The constant rate factor, which sets the quality of H.264: 0 is lossless, 51 is the worst. Adding 6 roughly halves
+/// the file size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crf(u8);
 
 impl Crf {
-    /// Creates a quality; `None` if the value is out of range.
+    /// Creates the factor, or returns `None` if `value` is greater than 51.
     #[must_use]
     pub fn new(value: u8) -> Option<Self> {
         (value <= 51).then_some(Self(value))
@@ -61,7 +62,7 @@ impl Crf {
 }
 
 impl Default for Crf {
-    /// Returns a quality that is sufficient for cutting and encoding again.
+    /// Returns 20. This quality is sufficient for editing the video and encoding it again.
     fn default() -> Self {
         Self(20)
     }
@@ -76,21 +77,21 @@ pub(in crate::io::video) struct Encoder {
     output: PathBuf,
     format: &'static str,
     pictures: TempPath,
-    /// For a program that ends immediately.
+    /// The entry of `pictures` in the list of files to remove if the program ends early.
     _unfinished: Unfinished,
-    /// The resolved output path, if the output is a link.
+    /// The output path after following symbolic links.
     target: PathBuf,
     sound: Option<Sound>,
     stop: Stop,
 }
 
 impl Encoder {
-    /// Returns the required frame format.
+    /// Returns the frame format that the encoder needs for a panorama of this size.
     pub(in crate::io::video) fn format(size: UVec2) -> FrameFormat {
         FrameFormat::nv12(size.x, size.y, YuvEncoding::default())
     }
 
-    /// Starts encoding.
+    /// Starts ffmpeg, which encodes to a temporary file.
     pub(in crate::io::video) fn start(
         output: &Path,
         size: UVec2,
@@ -150,7 +151,7 @@ impl Encoder {
             match self.ended() {
                 Err(error) => error,
                 Ok(()) => {
-                    let deaf = "ffmpeg ended without an error, but before it had read all frames; is it ffmpeg?";
+                    let deaf = "ffmpeg ended without an error before it had read all frames; check that the program is ffmpeg";
                     let source = match source.kind() {
                         kind @ io::ErrorKind::BrokenPipe => io::Error::new(kind, deaf),
                         _ => source,
@@ -170,9 +171,9 @@ impl Encoder {
         let whole = match &self.sound {
             Some(sound) => match self.with_sound(sound) {
                 Ok(whole) => whole,
-                // Hours of encoding are not discarded for it.
+                // Keep the video without sound rather than discard hours of encoding.
                 Err(error) if !self.stop.is_killed() => {
-                    tracing::warn!("written without sound: {error}");
+                    tracing::warn!("the video is written without sound: {error}");
                     self.pictures
                 }
                 Err(error) => return Err(error),
@@ -192,7 +193,7 @@ impl Encoder {
         })
     }
 
-    /// Checks a file whose encoder succeeded: it has its end, and at least `least` bytes.
+    /// Checks the file of a child that returned 0: its end was written, and it has at least `least` bytes.
     fn complete(&self, child: &Child, file: &Path, least: u64) -> Result<(), VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
         if child.said().contains(NO_END) {
@@ -200,16 +201,17 @@ impl Encoder {
         }
         let bytes = std::fs::metadata(file).map_err(unwritable)?.len();
         if bytes < least {
-            let short = format!("ffmpeg wrote {bytes} bytes, and not a video");
+            let short =
+                format!("ffmpeg wrote only {bytes} bytes; a complete video has at least {least}");
             return Err(unwritable(io::Error::new(io::ErrorKind::UnexpectedEof, short)));
         }
         Ok(())
     }
 
-    /// Combines pictures and sound in a file.
+    /// Combines the encoded video and the sound in a new temporary file.
     fn with_sound(&self, sound: &Sound) -> Result<TempPath, VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
-        // It contains the same pictures in the same format, and more.
+        // The new file contains the same encoded frames and the sound, so it must not be shorter.
         let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
         let (_unfinished, whole, _) = temporary_beside(&self.target).map_err(unwritable)?;
         let whole = whole.into_temp_path();
@@ -234,7 +236,7 @@ impl Encoder {
         };
         match mux("copy") {
             Err(VideoError::Ffmpeg { said, status, .. }) if status.code().is_some() => {
-                tracing::info!("encoding the sound again, as AAC: {said}");
+                tracing::info!("the sound cannot be copied ({said}); encoding it as AAC");
                 mux("aac")?;
             }
             done => done?,
@@ -243,7 +245,7 @@ impl Encoder {
     }
 }
 
-/// Returns an ffmpeg command for writing a file.
+/// Returns an ffmpeg command that prints only errors and overwrites its output file.
 fn quiet() -> Command {
     let mut command = FFMPEG.command();
     command.args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"]);

@@ -1,8 +1,9 @@
-//! Videos through ffmpeg as a child process: all its formats, without linking a library.
+//! Runs ffmpeg as a child process to read and write videos. This supports all formats of ffmpeg without linking it.
 //!
-//! The programs are `ffmpeg` and `ffprobe` on the path, or those that `PANOWEAVE_FFMPEG` and `PANOWEAVE_FFPROBE` name,
-//! version 5.1 or later. Frames go through pipes as raw NV12 or RGBA. The children have a process group of their own,
-//! so Ctrl-C reaches only this program. Their stderr is kept for the error message.
+//! The programs are `ffmpeg` and `ffprobe` in `PATH`, or the programs that the environment variables `PANOWEAVE_FFMPEG`
+//! and `PANOWEAVE_FFPROBE` name. Version 5.1 or later is required. Frames are passed through pipes as raw NV12 or RGBA.
+//! Each child has its own process group, so that Ctrl-C does not reach it. The end of a child's stderr is kept for error
+//! messages.
 
 mod decode;
 mod encode;
@@ -20,7 +21,7 @@ pub(super) use probe::probe;
 pub(super) use process::Killer;
 use process::{FFMPEG, FFPROBE};
 
-/// Returns a file as an argument that ffmpeg never takes for an option or a URL.
+/// Returns `path` as a `file:` URL, so that ffmpeg takes it neither for an option nor for a URL of another protocol.
 fn url(path: &Path) -> OsString {
     let mut url = OsString::from("file:");
     url.push(path);

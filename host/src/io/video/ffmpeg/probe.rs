@@ -1,4 +1,4 @@
-//! Properties of a video file, from ffprobe.
+//! Reads the properties of a video file with ffprobe.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,52 +15,52 @@ use crate::frame::{Range, YuvEncoding, YuvMatrix};
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
-/// Maximum bytes of ffprobe's answer.
+/// The maximum number of bytes that are read from ffprobe's output.
 const MAX_ANSWER: u64 = 4 << 20;
 
-/// Relative distance of average and nominal rate within which the rate is constant.
+/// The maximum relative difference between the average and the nominal rate of a video with a constant rate.
 const CONSTANT: f64 = 1e-2;
 
-/// Relative distance within which an average means a common camera rate.
+/// The maximum relative difference at which an average rate is replaced by a common camera rate.
 const MEANT: f64 = 2e-3;
 
 /// Properties of a video before decoding.
 #[derive(Clone, Debug)]
 pub(in crate::io::video) struct Probe {
-    /// Index of the stream in the file.
+    /// The index of the video stream in the file.
     pub(super) index: u32,
-    /// Display size, after the rotation in the file.
+    /// The size after the rotation that the file specifies.
     pub(in crate::io::video) size: UVec2,
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(in crate::io::video) sound: Option<Sound>,
-    /// `None` if it is neither BT.601 nor BT.709.
+    /// The encoding of the stored frames; `None` if they are not Y'CbCr or their matrix is neither BT.601 nor BT.709.
     encoding: Option<YuvEncoding>,
 }
 
-/// The sound of a video, for another one.
+/// The sound of an input video, to be added to an output video.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sound {
     /// The video file.
     pub file: PathBuf,
-    /// Time of its first frame after the file's start.
+    /// The time of the first video frame, relative to the file's start.
     pub(super) offset: Duration,
 }
 
 impl Probe {
-    /// Returns the encoding of decoded frames: the stored one if it is BT.601 or BT.709; ffmpeg converts anything else
-    /// to BT.709.
+    /// Returns the encoding of the decoded frames. It is the stored encoding if that is BT.601 or BT.709; ffmpeg converts
+    /// all others to BT.709 in limited range.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
         self.encoding.unwrap_or_default()
     }
 
-    /// Returns the stored encoding, if the file states it.
+    /// Returns the encoding of the stored frames; `None` if it is neither BT.601 nor BT.709.
     pub(super) fn stored(&self) -> Option<YuvEncoding> {
         self.encoding
     }
 }
 
-/// Runs ffprobe.
+/// Runs ffprobe on a file and returns its properties.
 pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, VideoError> {
     let metadata = std::fs::metadata(path)
         .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
@@ -91,7 +91,7 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
             .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
     }
     match child.wait(None) {
-        // This status means that ffprobe does not know the format.
+        // ffprobe exits with an error status if it does not recognise the format. A signal has no status code.
         Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
             return Err(VideoError::NotVideo { file, said });
         }
@@ -102,7 +102,7 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
     answer.probe(path)
 }
 
-/// The relevant part of ffprobe's JSON.
+/// The fields of ffprobe's JSON output that are used.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
@@ -138,7 +138,7 @@ struct Stream {
 
 #[derive(Default, Deserialize)]
 struct Disposition {
-    /// 1 for the cover picture of a piece of music.
+    /// 1 for an attached picture, such as the cover of a music file.
     #[serde(default)]
     attached_pic: u8,
 }
@@ -178,7 +178,7 @@ fn seconds(seconds: f64) -> Option<Duration> {
 }
 
 impl Stream {
-    /// Returns the size after the rotation that ffmpeg applies.
+    /// Returns the frame size after the rotation that ffmpeg applies.
     fn size(&self) -> Option<UVec2> {
         let size = UVec2::new(self.width?, self.height?);
         let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
@@ -186,7 +186,7 @@ impl Stream {
         Some(if sideways { UVec2::new(size.y, size.x) } else { size })
     }
 
-    /// Returns the nominal rate if the average agrees; otherwise the average, because the rate varies.
+    /// Returns the nominal rate if the average is close to it. Otherwise the rate varies, and the average is returned.
     fn rate(&self) -> Option<Rate> {
         let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let nominal: Option<Rate> = rate(&self.r_frame_rate);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_matters() {
+    fn reads_the_video_stream_and_skips_the_cover() {
         let probe = probe(r#""r_frame_rate": "30/1", "avg_frame_rate": "30/1", "duration": "N/A""#);
         assert_eq!((probe.index, probe.size), (2, UVec2::new(1920, 1080)));
         assert_eq!(probe.sound.unwrap().offset, Duration::from_millis(500));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn turned_videos_are_upright() {
+    fn sizes_include_the_rotation() {
         for (rotation, size) in [(90, [1080, 1920]), (-90, [1080, 1920]), (180, [1920, 1080])] {
             let probe = probe(&format!(r#""side_data_list": [{{}}, {{"rotation": {rotation}}}]"#));
             assert_eq!(probe.size.to_array(), size, "{rotation}");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_vary_become_their_average() {
+    fn varying_rates_become_their_average() {
         for (nominal, average, rate) in [
             ("30000/1001", "30000/1001", "30000/1001"),
             ("30/1", "2990/100", "30"),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_what_is_stored_or_customary() {
+    fn encoding_is_stored_or_customary() {
         let encoding = |text: &str| probe(text).encoding;
         let some = |matrix, range| Some(YuvEncoding { matrix, range });
         assert_eq!(encoding(r#""color_space": "bt709""#), some(YuvMatrix::Bt709, Range::Limited));

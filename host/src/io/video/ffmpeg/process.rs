@@ -1,4 +1,4 @@
-//! Child processes that are always reaped.
+//! Child processes. They are killed and reaped when their last handle is dropped.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::lock::lock;
 
-/// A program, and the variable that names a replacement.
+/// A program, and the environment variable that can name another executable for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tool {
     name: &'static str,
@@ -24,16 +24,16 @@ pub(super) struct Tool {
 pub(super) const FFMPEG: Tool = Tool { name: "ffmpeg", variable: "PANOWEAVE_FFMPEG" };
 pub(super) const FFPROBE: Tool = Tool { name: "ffprobe", variable: "PANOWEAVE_FFPROBE" };
 
-/// The number of last bytes of stderr that are kept.
+/// The maximum number of bytes that are kept from the end of stderr.
 const KEPT: usize = 4096;
 
-/// The number of their lines that are quoted.
+/// The maximum number of lines of stderr that an error message quotes.
 const QUOTED: usize = 3;
 
-/// Interval between polls of a child.
+/// The interval between polls of a child.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Time to wait for the last messages of an ended child whose own children hold its stderr.
+/// The maximum time to wait for the end of stderr after a child has ended. The child's own children may keep it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 impl Tool {
@@ -43,7 +43,7 @@ impl Tool {
     }
 }
 
-/// A running program; killed and reaped with the last clone.
+/// A handle to a running program. Dropping the last clone kills and reaps the program.
 #[derive(Clone)]
 pub(super) struct Child(Arc<Inner>);
 
@@ -55,7 +55,7 @@ struct Inner {
     said: Mutex<Said>,
 }
 
-/// Kills a child that others wait for.
+/// Kills a child when it is dropped, although other handles to the child exist.
 pub(in crate::io::video) struct Killer(pub(super) Child);
 
 impl Drop for Killer {
@@ -65,7 +65,7 @@ impl Drop for Killer {
 }
 
 impl Child {
-    /// Starts `command` for the video `file` and this task. The caller configures stdin and stdout.
+    /// Starts `command`. The caller configures stdin and stdout. Error messages name the video `file` and the task.
     pub(super) fn start(
         tool: Tool,
         command: &mut Command,
@@ -98,10 +98,10 @@ impl Child {
         lock(&self.0.child).stdout.take()
     }
 
-    /// Waits until the child has ended; kills it after `limit`.
+    /// Waits until the child has ended. Kills it if it still runs after `limit`.
     ///
     /// # Errors
-    /// Returns [`VideoError::Ffmpeg`] if it failed, [`VideoError::TimedOut`] if it was killed.
+    /// Returns [`VideoError::Ffmpeg`] if the child failed, and [`VideoError::TimedOut`] if it was killed after `limit`.
     pub(super) fn wait(&self, limit: Option<Duration>) -> Result<(), VideoError> {
         match self.ended(limit) {
             Ok((status, None)) if status.success() => Ok(()),
@@ -114,7 +114,7 @@ impl Child {
         }
     }
 
-    /// Returns the error of a child that succeeded but did not do its task.
+    /// Returns the error for a child that returned 0 but did not complete its task.
     pub(super) fn failed(&self) -> VideoError {
         self.failure(ExitStatus::default(), None)
     }
@@ -127,12 +127,13 @@ impl Child {
         }
     }
 
-    /// Returns the exit status; and the limit, if the child was killed for exceeding it.
+    /// Waits until the child has ended and returns its exit status. Also returns `limit` if the child exceeded it and
+    /// was killed.
     fn ended(&self, limit: Option<Duration>) -> io::Result<(ExitStatus, Option<Duration>)> {
         let start = Instant::now();
         let mut late = None;
         loop {
-            // The lock is free while waiting, so that others can kill the child.
+            // The lock is released while sleeping, so that another thread can kill the child.
             if let Some(status) = lock(&self.0.child).try_wait()? {
                 return Ok((status, late));
             }
@@ -145,11 +146,11 @@ impl Child {
     }
 
     pub(super) fn kill(&self) {
-        // A child that has ended already counts as killed.
+        // An error means that the child has already ended.
         let _ = lock(&self.0.child).kill();
     }
 
-    /// Returns the last lines on stderr of an ended child.
+    /// Returns the last lines of stderr, joined by `; `. Call it after the child has ended.
     pub(super) fn said(&self) -> String {
         let said = lock(&self.0.said);
         let _ = said.more.recv_timeout(LAST_WORDS);
@@ -157,7 +158,7 @@ impl Child {
         lines[lines.len().saturating_sub(QUOTED)..].join("; ")
     }
 
-    /// Returns the kept lines on stderr so far.
+    /// Returns the lines of stderr that are kept so far.
     pub(super) fn lines_so_far(&self) -> Vec<String> {
         lock(&self.0.said).lines()
     }
@@ -174,7 +175,7 @@ impl Drop for Inner {
 /// The end of a child's stderr.
 struct Said {
     kept: Arc<Mutex<VecDeque<u8>>>,
-    /// Closed when stderr ends.
+    /// A channel that is closed when stderr ends.
     more: Receiver<()>,
 }
 
@@ -184,8 +185,8 @@ impl Said {
         let (open, more) = channel();
         if let Some(stderr) = stderr {
             let kept = Arc::clone(&kept);
-            // Without this thread there are no messages, and a child that prints a lot blocks. `-loglevel error` keeps
-            // the output small enough.
+            // If the thread cannot be started, error messages quote nothing, and a child blocks once stderr's pipe is
+            // full. `-loglevel error` makes that unlikely.
             let _ = thread::Builder::new()
                 .name("stderr".into())
                 .spawn(move || keep(stderr, &kept, &open));
@@ -210,7 +211,7 @@ fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>)
     }
 }
 
-/// Removes terminal control characters; keeps the lines.
+/// Escapes control characters, so that the text cannot control the terminal. Keeps line ends.
 fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -224,7 +225,7 @@ fn printable(text: &str) -> String {
     printable
 }
 
-/// Removes the address from a line such as `[mov @ 0x55d0c8b2c440] …`.
+/// Trims a line and removes the address from a prefix such as `[mov @ 0x55d0c8b2c440]`.
 fn without_address(line: &str) -> String {
     let line = line.trim();
     match line.split_once(" @ 0x").map(|(before, rest)| (before, rest.split_once(']'))) {
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_quoted() {
+    fn quotes_the_last_lines_of_stderr() {
         let child =
             shell("seq 9999 >&2; echo '[mov @ 0x5d0] no moov' >&2; exit 3", &Stop::default());
         let error = child.wait(None).unwrap_err().to_string();
@@ -252,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn last_words_do_not_steer_the_terminal() {
+    fn escapes_control_characters() {
         let child = shell(r"printf 'a\0b\033[31mred\r\tc\303\244' >&2; exit 3", &Stop::default());
         let error = child.wait(None).unwrap_err().to_string();
         insta::assert_snapshot!(error, @r"a.mp4: ffmpeg failed while encoding, exit status: 3; it said: a\u{0}b\u{1b}[31mred  cä");
     }
 
     #[test]
-    fn a_child_of_a_child_does_not_hold_us_up() {
+    fn does_not_wait_for_the_childs_own_children() {
         let start = Instant::now();
         let child = shell("sleep 20 & echo gone >&2; exit 1", &Stop::default());
         assert!(child.wait(None).unwrap_err().to_string().ends_with("it said: gone"));
@@ -267,16 +268,16 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_end_is_killed() {
+    fn kills_a_child_after_the_limit_and_on_stop() {
         let start = Instant::now();
         let stop = Stop::default();
         let slow = shell("exec sleep 20", &stop);
         let error = slow.wait(Some(Duration::from_millis(50))).unwrap_err();
-        insta::assert_snapshot!(error, @"a.mp4: ffmpeg did not end while encoding and was killed after 0.05 s");
+        insta::assert_snapshot!(error, @"a.mp4: ffmpeg did not end within 0.05 s while encoding and was killed");
         let killed = shell("exec sleep 20", &stop);
         stop.kill();
         assert!(killed.wait(None).is_err());
-        // A child started after the stop request.
+        // A child that is started after the stop request is killed, too.
         assert!(shell("exec sleep 20", &stop).wait(None).is_err());
         drop(shell("exec sleep 20", &stop));
         assert!(start.elapsed() < Duration::from_secs(5));

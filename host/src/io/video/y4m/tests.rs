@@ -1,4 +1,4 @@
-//! Valid and invalid headers, and round trips.
+//! Tests of valid and invalid headers, and of round trips.
 
 use panoweave_tests::random::Random;
 
@@ -27,24 +27,24 @@ fn headers_of_other_programs() {
 }
 
 #[test]
-fn headers_that_are_refused() {
+fn rejects_invalid_headers() {
     for (line, part) in [
         ("", "does not begin"),
         ("YUV4MPEG W2 H2", "does not begin"),
-        ("YUV4MPEG22 W2 H2", "begins with YUV4MPEG22"),
-        ("YUV4MPEG2", "lacks width or height"),
-        ("YUV4MPEG2 W2 F30:1", "lacks width or height"),
-        ("YUV4MPEG2 W-2 H2", "a side of \"-2\""),
-        ("YUV4MPEG2 W+2 H2", "a side of \"+2\""),
-        ("YUV4MPEG2 W H2", "a side of \"\""),
-        ("YUV4MPEG2 W4294967296 H2", "a side of \"4294967296\""),
+        ("YUV4MPEG22 W2 H2", "begins with YUV4MPEG22,"),
+        ("YUV4MPEG2", "lacks the width or the height"),
+        ("YUV4MPEG2 W2 F30:1", "lacks the width or the height"),
+        ("YUV4MPEG2 W-2 H2", "width or height \"-2\""),
+        ("YUV4MPEG2 W+2 H2", "width or height \"+2\""),
+        ("YUV4MPEG2 W H2", "width or height \"\""),
+        ("YUV4MPEG2 W4294967296 H2", "width or height \"4294967296\""),
         ("YUV4MPEG2 W2 H2 F30:0", "F30:0: a frame rate"),
         ("YUV4MPEG2 W2 H2 F99999:1", "F99999:1: a frame rate"),
         ("YUV4MPEG2 W2 H2 Fx", "Fx: a frame rate"),
-        ("YUV4MPEG2 W2 H2 C422", "C422 pixels; 8-bit C420"),
-        ("YUV4MPEG2 W2 H2 C420p10", "C420p10 pixels"),
-        ("YUV4MPEG2 W2 H2 Cmono16", "Cmono16 pixels"),
-        ("YUV4MPEG2 W2 H2 \u{e9}", "a parameter"),
+        ("YUV4MPEG2 W2 H2 C422", "is C422; convert it"),
+        ("YUV4MPEG2 W2 H2 C420p10", "is C420p10;"),
+        ("YUV4MPEG2 W2 H2 Cmono16", "is Cmono16;"),
+        ("YUV4MPEG2 W2 H2 \u{e9}", "unknown parameter"),
     ] {
         let error = Header::parse(line.as_bytes()).unwrap_err();
         assert!(error.contains(part), "{line}: {error}");
@@ -53,7 +53,7 @@ fn headers_that_are_refused() {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn reads_back_what_was_written() {
     for seed in 0..50 {
         let mut random = Random::new(seed);
         let mut side = || 1 + (random.bits() % 40) as u32;

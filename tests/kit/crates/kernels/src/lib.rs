@@ -12,7 +12,7 @@ pub type Output = [u8; 32];
 /// Defines a kernel for each function.
 macro_rules! kernels {
     ($($name:ident)+) => {
-        /// One kernel for each function of the same name.
+        /// One kernel for each function, with the function's name.
         pub mod kernels {
             use super::*;
             $(

@@ -1,11 +1,11 @@
-//! Atomics: the result does not depend on the order.
+//! Atomic operations. The expected results do not depend on the order of the threads.
 
 use conformance::atomics::*;
 use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// The threads fill more than one block, and are not a multiple of a warp.
+/// The number of blocks, and the number of threads per block, which is not a multiple of the warp size.
 const BLOCKS: u32 = 37;
 const BLOCK: u32 = 100;
 

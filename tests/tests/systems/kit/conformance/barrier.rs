@@ -7,7 +7,7 @@ use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Reverses each block's values.
+/// Returns the values with each block's in reverse order.
 fn reversed(values: &[u32], block: u32) -> Vec<u32> {
     values.chunks(block as usize).flat_map(|block| block.iter().rev().copied()).collect()
 }
@@ -46,7 +46,7 @@ fn the_tail_of_an_array_is_the_same_memory() {
     for (blocks, block) in [(1, 1), (3, 64), (5, 100), (2, 256)] {
         let values = noise(blocks * block);
         let mut expected = reversed(&values, block);
-        // Two elements more than the block uses.
+        // The kernel also writes the tail's length: two elements more than the block has threads.
         expected.push(block + 2);
         all_give(&expected, |stream| {
             let input = upload(stream, &values);
@@ -60,7 +60,7 @@ fn the_tail_of_an_array_is_the_same_memory() {
 
 #[test]
 fn dynamic_shared_memory_is_as_long_as_the_launch_says() {
-    // On a GPU the last size requires a function attribute.
+    // On a GPU, the last size requires setting a function attribute.
     for bytes in [0, 16, 4096, 48 << 10, 64 << 10] {
         all_give(&vec![bytes / 4, bytes / 16], |stream| {
             let mut out = zeros(stream, 2);

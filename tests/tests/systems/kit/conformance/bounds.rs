@@ -1,4 +1,4 @@
-//! Blocks of exactly the launch bounds run; larger blocks are refused.
+//! Blocks of exactly the size of the launch bounds run. Larger blocks are refused.
 
 use conformance::bounds::*;
 use cuda_std::launch::{Kernel, LaunchBounds};

@@ -1,4 +1,4 @@
-//! The functions of `GpuFloat` and `GpuPower` against f64.
+//! Compares the functions of `GpuFloat` and `GpuPower` with their results in f64, and 16-bit arithmetic with `half`.
 
 use conformance::float::{
     ArithmeticBf16, ArithmeticF16, Binary, FloatBinary, FloatUnary, Halves, Unary,
@@ -9,7 +9,7 @@ use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Returns critical values and many in between.
+/// Returns special values, values near rounding boundaries, and random values, all with both signs.
 fn arguments() -> Vec<f32> {
     let mut values = vec![
         0.0,
@@ -35,7 +35,7 @@ fn arguments() -> Vec<f32> {
     values
 }
 
-/// Returns the error in units of the last place of `exact` as an f32, or 0 if both are NaN or equal.
+/// Returns the error in units in the last place of `exact` as an f32, or 0 if both are NaN or equal.
 fn ulps(found: f32, exact: f64) -> f64 {
     let nearest = exact as f32;
     if found == nearest || found.is_nan() && exact.is_nan() {
@@ -49,7 +49,7 @@ fn ulps(found: f32, exact: f64) -> f64 {
     (f64::from(found) - exact).abs() / unit
 }
 
-/// Rounds to the nearest integer, ties to even, by the definition.
+/// Rounds to the nearest integer, ties to even, following the definition.
 fn round(x: f64) -> f64 {
     let below = x.floor();
     let is_odd = (below / 2.0).floor() * 2.0 != below;
@@ -64,8 +64,8 @@ fn level(x: f64) -> u32 {
     if x.is_nan() { 0 } else { round(x.clamp(0.0, 255.0)) as u32 }
 }
 
-/// The error bound of `lg2.approx` and `ex2.approx` in the PTX ISA. It is relative, except that it is absolute for
-/// logarithms of [0.5, 2].
+/// The error bound of `lg2.approx` and `ex2.approx` in the PTX ISA. The bound is relative, except for the logarithm of
+/// numbers in [0.5, 2], for which it is absolute.
 const FAST: f64 = 1.0 / (1 << 22) as f64;
 
 /// Returns whether `found` is 0 because the hardware flushes subnormals.
@@ -109,7 +109,7 @@ fn functions_of_one_argument() {
             }
 
             let log = exact.log2();
-            // The error is absolute where the logarithm is near 0.
+            // Near 0, the bound for the logarithm is absolute.
             let log_unit = if (0.5..=2.0).contains(&x) { 1.0 } else { log.abs() };
             let error = relative(fast_log2, log, log_unit);
             assert!(error <= FAST, "log2 {error:e} {}", context());
@@ -190,15 +190,15 @@ fn functions_of_two_arguments() {
     }
 }
 
-/// With factors of 12 bits and a sum of 24, the exact result is a float. Rounding the product first would lose its
-/// lower half.
+/// The factors have 12 bits and the result has 24, so an f32 represents it exactly. Rounding the product first would
+/// lose its lower half.
 #[test]
 fn mul_add_rounds_once() {
     let n = noise(3000);
     let factor = |n: u32| 1.0 + (n % 4096) as f32 / 4096.0;
     let x: Vec<f32> = n.iter().map(|&n| factor(n)).collect();
     let y: Vec<f32> = n.iter().map(|&n| factor(n >> 12)).collect();
-    // Subtract the rounded product: the remainder is the rounding error, which is a float.
+    // Subtract the rounded product. The result is its rounding error, which an f32 represents exactly.
     let z: Vec<f32> = x.iter().zip(&y).map(|(x, y)| -(x * y)).collect();
     let expected: Vec<f32> = x
         .iter()
@@ -217,9 +217,9 @@ fn mul_add_rounds_once() {
     });
 }
 
-/// Defines a test of the arithmetic of a 16-bit type. An f32 holds sums and products of two such numbers precisely
-/// enough that rounding them again equals rounding once. The unit tests of `HalfArithmetic` compare `mul_add` with
-/// integers.
+/// Defines a test of the arithmetic of a 16-bit type. The expected sums and products are computed in f32 and rounded
+/// to 16 bits. An f32 is precise enough that this equals rounding once. The unit tests of `HalfArithmetic` compare
+/// `mul_add` with integers.
 macro_rules! half_arithmetic {
     ($test:ident, $kernel:ident, $half:ident) => {
         #[test]
@@ -234,7 +234,7 @@ macro_rules! half_arithmetic {
                 .iter()
                 .map(|number| {
                     let [a, b, c] = number.map($half::from_bits);
-                    // A product of bf16 may be smaller than the subnormals of an f32.
+                    // A A A product of two bf16 may be too small even for a subnormal f32. the subnormals of an f32.
                     let wide = |x: f64| bits($half::from_f32(x as f32));
                     let four = |a: $half, c: $half| {
                         let (x, y) = (a.to_f64(), b.to_f64());

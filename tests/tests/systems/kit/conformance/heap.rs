@@ -1,4 +1,4 @@
-//! Heap memory allocated by kernels.
+//! Heap allocation in kernels.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn collections_grow_and_shrink() {
             let numbers: Vec<u32> = input.iter().take(at).map(|n| n % 10).collect();
             let different: BTreeSet<u32> = numbers.iter().copied().collect();
             let len = numbers.len() as u32;
-            // Digits, commas with spaces, and brackets.
+            // The text has the digits, ", " between them, and two brackets.
             let text = len + 2 * len.saturating_sub(1) + 2;
             [len, different.len() as u32, text, numbers.iter().sum(), 1]
         })

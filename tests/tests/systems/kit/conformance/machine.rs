@@ -19,7 +19,7 @@ fn facts_of_the_machine() {
     }
 }
 
-/// Checks that the launch succeeds on every device; `cuda_std` tests the printed text.
+/// Checks that the launch succeeds on every device. The tests of `cuda_std` check the printed text.
 #[test]
 fn kernels_print() {
     on_each_device(|stream| {

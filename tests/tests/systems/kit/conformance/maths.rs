@@ -1,4 +1,4 @@
-//! The functions of `GpuFloat` and `FloatExt`, each against the host's own in `f64`.
+//! Compares each function of `GpuFloat` and `FloatExt` with the host's result in f64.
 
 use conformance::maths::{FLOAT, MathsF32, MathsF64, SPECIAL, SpecialF32, SpecialF64};
 use cuda_std::FloatExt;
@@ -6,7 +6,7 @@ use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Returns pairs of small numbers, of numbers over many orders of magnitude, and of special values.
+/// Returns pairs of special values, of small numbers, and of numbers over many orders of magnitude.
 fn pairs() -> Vec<(f64, f64)> {
     const SPECIAL: [f64; 11] =
         [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
@@ -21,11 +21,11 @@ fn pairs() -> Vec<(f64, f64)> {
             _ => (x * 10.0_f64.powf(20.0 * y), 3.0 * x),
         }
     }));
-    // Round all of them to values that an f32 represents exactly.
+    // Round all numbers to values that an f32 represents exactly.
     pairs.iter().map(|&(x, y)| (f64::from(x as f32), f64::from(y as f32))).collect()
 }
 
-/// Computes a function of `FLOAT` with the host's standard library.
+/// Computes the function `name`, one of `conformance::maths::FLOAT`, with the host's standard library.
 fn float(name: &str, x: f64, y: f64) -> f64 {
     match name.trim_start_matches("x.") {
         "floor()" => x.floor(),
@@ -71,7 +71,7 @@ fn float(name: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// Computes a function of `SPECIAL`, by its definition if that is simple.
+/// Computes the function `name`, one of `conformance::maths::SPECIAL`, in f64: by its definition if that is simple.
 fn special(name: &str, x: f64, y: f64) -> f64 {
     let whole_turns = |x: f64| x - 2.0 * (0.5 * x).round();
     match name.trim_start_matches("FloatExt::") {
@@ -91,7 +91,7 @@ fn special(name: &str, x: f64, y: f64) -> f64 {
         "rcbrt(x)" => 1.0 / x.cbrt(),
         "saturate(x)" if x.is_nan() => 0.0,
         "saturate(x)" => x.clamp(0.0, 1.0),
-        // The unit tests check the others against tables.
+        // The unit tests of `cuda_std` compare the other functions with tables.
         "error_function(x)" => x.error_function(),
         "complementary_error_function(x)" => x.complementary_error_function(),
         "inv_complementary_error_function(x)" => x.inv_complementary_error_function(),
@@ -110,12 +110,12 @@ fn special(name: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// Returns the allowed error at an exact result: relative, and absolute for functions that cancel near their zeros. A
-/// Euclidean quotient may be off by 1, because it is rounded before it is truncated.
+/// Returns the allowed error for the exact result `exact`: relative, or absolute for functions that lose precision
+/// near their zeros. A Euclidean quotient may be off by 1, because it is rounded before it is truncated.
 fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
     let cancels = ["j0", "j1", "jn", "y0", "y1", "yn", "log_gamma", "sinpi", "cospi", "sincospi"];
     let cancels = cancels.iter().any(|f| name.starts_with(&format!("FloatExt::{f}(")));
-    // The standard library's own inverse hyperbolic functions lose digits, and `atanh` does so near -1.
+    // The standard library's inverse hyperbolic functions lose digits, `atanh` near −1.
     let ulps = match name {
         "x.atanh()" => 65_536.0,
         "x.powi(7)" | "x.asinh()" | "x.acosh()" => 16.0,
@@ -130,10 +130,10 @@ fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
     }
 }
 
-/// Compares one result. `ulp` is the relative distance between two numbers, `least` the absolute distance between two
-/// subnormals.
+/// Checks one result. `ulp` is the relative distance between two neighbouring numbers, `least` the absolute distance
+/// between two subnormals.
 fn check(name: &str, at: (f64, f64), found: f64, exact: f64, [ulp, least]: [f64; 2], device: &str) {
-    // The power may overflow before its reciprocal is taken.
+    // x³ may overflow before its reciprocal is taken, which gives 0.
     let is_lost = name == "x.powi(-3)" && found == 0.0 && exact.abs() <= least / ulp;
     let is_right = found == exact
         || is_lost
@@ -142,7 +142,7 @@ fn check(name: &str, at: (f64, f64), found: f64, exact: f64, [ulp, least]: [f64;
     assert!(is_right, "{name} of {at:?} on {device}: {found:e} instead of {exact:e}");
 }
 
-/// Defines a test that runs a kernel with every function on every device, and compares the results.
+/// Defines a test that runs a kernel once per function on every device, and checks the results.
 macro_rules! compare {
     ($test:ident, $kernel:ident, $float:ident, $names:ident, $oracle:ident) => {
         #[test]
@@ -168,7 +168,7 @@ macro_rules! compare {
                 for (name, found) in $names.iter().zip(results) {
                     for (&(x, y), found) in pairs.iter().zip(found) {
                         let exact = $oracle(name, x, y);
-                        // The exact result may be out of the type's range.
+                        // Outside the range of the type, the expected result is infinite.
                         let exact = match exact as $float {
                             infinite if infinite.is_infinite() => infinite.into(),
                             _ => exact,

@@ -1,4 +1,4 @@
-//! Constant memory, and elements of every size through global and shared memory.
+//! Constant memory, and loads and stores of elements of every size in global and shared memory.
 
 use bytemuck::Pod;
 use conformance::memory::*;
@@ -8,7 +8,8 @@ use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Only this test may set these constants: they belong to the device, which all tests share.
+/// Constants are zero until they are set, and then contain the set values. Only this test may set `TAPS` and `QUADS`:
+/// they belong to the device, which all tests share.
 #[test]
 fn constants_are_zero_until_set_and_then_what_was_set() {
     let values: Vec<f32> = (0..64).map(|k| (k * k) as f32 - 1000.0).collect();
@@ -105,7 +106,7 @@ macro_rules! elements {
 #[test]
 fn elements_side_by_side_are_one_access() {
     let values: Vec<u8> = elements(35 * 9);
-    // The last three elements of a row are fewer than four.
+    // The last three elements of each row are an incomplete group, which the kernel skips.
     let expected: Vec<u8> = (0..35 * 9).map(|i| if i % 35 < 32 { values[i] } else { 0 }).collect();
     for (pitch, expected) in [(40, expected), (37, vec![0; 35 * 9])] {
         all_give(&expected, |stream| {

@@ -1,7 +1,7 @@
 //! Every feature of `cuda_std` on every device: the CPU, and the first GPU if there is one.
 //!
-//! Each test computes the expected result by its own formula and requires it on every device: exactly for integers,
-//! and within a stated tolerance for floats.
+//! Each test computes the expected result independently and requires it on every device: exactly for integers, and
+//! within a stated tolerance for floats.
 
 mod arguments;
 mod atomics;
@@ -51,7 +51,7 @@ fn download<T: Pod>(stream: &Stream, buffer: &Buffer<T>) -> Vec<T> {
     buffer.download(stream).unwrap()
 }
 
-/// Returns numbers without a pattern, the same on every run.
+/// Returns pseudo-random numbers, the same on every run.
 fn noise(len: u32) -> Vec<u32> {
     (0..len)
         .map(|i| {

@@ -47,7 +47,7 @@ fn reductions_of_floats() {
 
 #[test]
 fn words_are_added_up_in_one_instruction() {
-    // Sums that overflow 32 bits, and the largest bytes.
+    // Include sums that overflow 32 bits, and the largest bytes.
     let [mut a, mut b, mut c] = [0, 1, 2].map(|i| noise(3 * 192)[i * 192..][..192].to_vec());
     (a[5], b[5], c[5]) = (u32::MAX, u32::MAX, u32::MAX);
     let bytes = |word: u32| (0..4).map(move |i| u64::from(word >> (8 * i) & 0xff));

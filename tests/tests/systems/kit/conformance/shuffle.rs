@@ -1,4 +1,4 @@
-//! Warp shuffles against the table for `shfl.sync` in the PTX manual.
+//! Compares warp shuffles with the table for `shfl.sync` in the PTX manual.
 
 use bytemuck::Pod;
 use conformance::shuffle::*;
@@ -23,7 +23,7 @@ fn up(lane: i32, argument: i32, width: i32) -> Option<i32> {
     (source >= lane / width * width).then_some(source)
 }
 
-/// Earlier segments are in range, later ones are not.
+/// A source in an earlier segment is in range. A source in a later segment is not.
 fn xor(lane: i32, argument: i32, width: i32) -> Option<i32> {
     let source = lane ^ (argument % 32);
     (source < (lane / width + 1) * width).then_some(source)
@@ -74,7 +74,7 @@ macro_rules! check {
     }};
 }
 
-/// Reinterprets words as another type.
+/// Reinterprets words as values of type `T`.
 fn of<T: Pod>(words: &[u32]) -> Vec<T> {
     bytemuck::pod_collect_to_vec(words)
 }

@@ -1,4 +1,4 @@
-//! Textures of every format, over images and arrays.
+//! Reads textures of every format, over images and arrays.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,26 @@ use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Size of the picture: odd, with rows that do not fill their pitch.
+/// The width of the picture. Width and height are odd, and rows do not fill their pitch.
 const WIDTH: u32 = 13;
 const HEIGHT: u32 = 7;
 
-/// Maximum error of a linear sample due to the rounding of the product of the weights: half of 1/256, times a
-/// difference of differences of texels, which is at most 2.
+/// The maximum error of a linear sample due to rounding the product of its two weights to 8 bits: half of 1/256, times
+/// a second difference of texels, which is at most 2.
 const LINEAR_PRODUCT: f64 = 1.0 / 256.0;
 
-/// Maximum total error of a linear sample, including half a step of the fraction in each direction.
+/// The maximum total error of a linear sample. It includes the rounding of both fractions to 8 bits, by up to 1/512
+/// each.
 const LINEAR_TO_EXACT: f64 = LINEAR_PRODUCT + 2.0 / 512.0;
 
-/// Maximum error of a sample if only floats are rounded.
+/// The maximum error of a sample if only the rounding of floats matters.
 const ROUNDING: f64 = 1e-6;
 
 /// A channel of a texel, in memory and as a number.
 trait Scalar: Pod {
     const MAX: f64;
-    /// Maximum difference between a GPU's and the CPU's linear sample, as a fraction of full scale. Both use the same
-    /// 8-bit weights; an H100 rounds sums of floats to floats, and sums of integers to 16 bits.
+    /// The maximum difference between a GPU's and the CPU's linear sample, as a fraction of full scale. Both use the
+    /// same 8-bit weights. An H100 rounds sums of floats to floats, and sums of integers to 16 bits.
     const FILTERED: f64;
     fn of(noise: u32) -> Self;
     fn value(self) -> f64;
@@ -39,7 +40,7 @@ impl Scalar for u8 {
     const MAX: f64 = 255.0;
     const FILTERED: f64 = 1.02 / (1 << 17) as f64;
     fn of(noise: u32) -> Self {
-        // Both ends are frequent, because scaling errors show there.
+        // The smallest and largest values are frequent, because they reveal scaling errors.
         match noise % 4 {
             0 => 0,
             1 => 255,
@@ -95,7 +96,7 @@ impl<S: Scalar> Picture<S> {
         bytemuck::pod_collect_to_vec(&self.scalars)
     }
 
-    /// Returns channel `c` of texel `(x, y)`, which may lie outside the picture.
+    /// Returns channel `c` of texel `(x, y)`. The texel may be outside the picture.
     fn texel(&self, x: i64, y: i64, c: usize, address: Address) -> f64 {
         let (w, h) = (i64::from(WIDTH), i64::from(HEIGHT));
         let inside = x >= 0 && x < w && y >= 0 && y < h;
@@ -106,7 +107,7 @@ impl<S: Scalar> Picture<S> {
         self.scalars[(y * w + x) as usize * self.channels + c].value()
     }
 
-    /// Returns the sample with unlimited precision, as a fraction of full scale.
+    /// Returns the sample in f64, as a fraction of full scale.
     fn exact(&self, at: Vec2, c: usize, mode: TextureMode) -> f64 {
         let (x, y) = (f64::from(at.x), f64::from(at.y));
         let texel = |x, y| self.texel(x as i64, y as i64, c, mode.address);
@@ -124,8 +125,8 @@ impl<S: Scalar> Picture<S> {
     }
 }
 
-/// Returns coordinates inside the picture, on every edge and outside: multiples of 1/256, for which the filter's
-/// fraction is exact, and others. The others avoid texel borders, where a point sample may go either way.
+/// Returns coordinates inside the picture, on every edge and outside. Some are multiples of 1/256, for which the
+/// filter's fraction is exact. The others avoid texel borders, where a point sample may return either texel.
 fn coordinates() -> Vec<Vec2> {
     let mut coordinates = Vec::new();
     for y in -5..=2 * HEIGHT as i32 + 5 {
@@ -192,8 +193,8 @@ fn check<T: Texel, S: Scalar>(format: &str) {
     }
 }
 
-/// Compares the samples at `coordinates` with the exact ones and with those of the CPU. Prints the findings before
-/// asserting.
+/// Compares the samples at `coordinates` with the exact ones and with those of the CPU. Prints the differences before
+/// it asserts.
 fn compare<S: Scalar>(
     name: &str,
     picture: &Picture<S>,
@@ -233,7 +234,7 @@ fn compare<S: Scalar>(
     assert!(missing.iter().all(|(_, value)| value == "0"), "{name}: {missing:?}");
 }
 
-/// Checks that point samples return whole integers exactly.
+/// Checks that point samples of integer textures return the integers exactly.
 fn check_elements<T: Texel, S: Scalar>(format: &str) {
     let picture = Picture::<S>::new(size_of::<T>() / size_of::<S>());
     let texels = picture.texels::<T>();

@@ -11,7 +11,7 @@ use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 /// Masks with one lane, some lanes and all lanes.
 const MASKS: [u32; 5] = [1, 0x8000_0000, 0x5555_5555, 0x0ff0_1234, u32::MAX];
 
-/// Checks the reductions of one type against folds over the lanes of a mask.
+/// Defines a test that compares the reductions of one type with folds over the lanes of a mask.
 macro_rules! reductions {
     ($test:ident, $kernel:ident, $type:ty) => {
         #[test]

@@ -1,4 +1,4 @@
-//! Barriers that not all threads of a block reach.
+//! The CPU reports barriers that not all threads of a block reach.
 
 use conformance::faults::{BarrierAfterReturn, BarrierInBranch, BarrierTwice};
 use cuda_std::cpu::{Elsewhere, FaultKind};
@@ -9,7 +9,7 @@ use crate::kit::faults::{NOBODY, fault, file, line, message, run, shape, stream,
 fn some_threads_have_returned() {
     let stream = stream();
     let kernel = BarrierAfterReturn { guilty: 150 };
-    // Blocks 0 and 1 are complete, block 2 is split, and block 3 has returned completely.
+    // All threads of blocks 0 and 1 reach the barrier, 22 threads of block 2, and none of block 3.
     let fault = fault(&stream, &line(4, 64), &kernel, [2, 0, 0], [0, 0, 0]);
     let FaultKind::BarrierDivergence { waiting, threads, barrier, others } = &fault.kind else {
         panic!("{fault}");
@@ -20,7 +20,8 @@ fn some_threads_have_returned() {
     assert_eq!(
         message(&fault),
         "kernel `barrier_after_return`, block (2,0,0) thread (0,0,0): barrier divergence: \
-         22 of 64 threads wait at faults.rs, 42 have returned"
+         22 of 64 threads wait at faults.rs, 42 have returned; all threads of a block must reach the same \
+         barrier"
     );
 }
 
@@ -52,7 +53,8 @@ fn threads_wait_at_two_barriers() {
     assert_eq!(
         message(&fault),
         "kernel `barrier_twice`, block (0,0,0) thread (0,0,0): barrier divergence: \
-         60 of 64 threads wait at faults.rs, others wait at faults.rs"
+         60 of 64 threads wait at faults.rs, others wait at faults.rs; all threads of a block must \
+         reach the same barrier"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Out-of-bounds accesses to every kind of memory.
+//! The CPU reports out-of-bounds accesses to every kind of memory.
 
 use conformance::faults::*;
 use cuda_std::cpu::{AccessKind, FaultKind, Index};
@@ -7,7 +7,7 @@ use panoweave::device::{Image, LaunchConfig, Stream};
 
 use crate::kit::faults::{NOBODY, fault, message, run, shape, stream, zeros};
 
-/// Thread 77 of 2 × 2 blocks of 6 × 4: block 3, rank 5.
+/// The index of the guilty thread, 77, in a grid of 2×2 blocks of 6×4 threads: block 3, rank 5.
 const GUILTY: u32 = 77;
 const BLOCK: [u32; 3] = [1, 1, 0];
 const THREAD: [u32; 3] = [5, 0, 0];
@@ -16,7 +16,7 @@ fn config() -> LaunchConfig {
     shape([2, 2, 1], [6, 4, 1]).with_dynamic_shared(40)
 }
 
-/// Checks that the guilty thread's access is reported with the message `words`.
+/// Checks that the guilty thread's access is reported with the text `words`.
 #[track_caller]
 fn check<K: Kernel>(
     stream: &Stream,
@@ -42,7 +42,7 @@ fn pixel(index: (u32, u32)) -> [Index; 2] {
     [Index::Pixel(index.0, index.1), Index::Pixel(9, 5)]
 }
 
-/// Positions just outside each corner of 9 × 5, and far away.
+/// Positions just outside an image of 9×5 elements, and far away.
 const OUTSIDE: [((u32, u32), &str); 4] =
     [((9, 0), "(9,0)"), ((0, 5), "(0,5)"), ((9, 5), "(9,5)"), ((u32::MAX, 4), "(4294967295,4)")];
 
@@ -53,7 +53,7 @@ fn view() {
     let mut out = zeros(&stream, 1);
     for ((x, y), at) in OUTSIDE {
         let kernel = ViewLoad { view: image.view(), out: out.view_mut(), guilty: GUILTY, x, y };
-        let words = format!("load of View at {at} outside (9,5)");
+        let words = format!("load of View at index {at}, but the size is (9,5)");
         check(&stream, &kernel, AccessKind::Load, "View", pixel((x, y)), &words);
     }
     let kernel = ViewLoad { view: image.view(), out: out.view_mut(), guilty: GUILTY, x: 8, y: 4 };
@@ -66,7 +66,7 @@ fn column() {
     let image = Image::<u32>::new(stream.device(), 9, 5).unwrap();
     let mut out = zeros(&stream, 1);
     let mut kernel = ColumnLoad { view: image.view(), out: out.view_mut(), guilty: GUILTY, i: 4 };
-    let words = "load of ColumnView at 4 outside 4";
+    let words = "load of ColumnView at index 4, but the size is 4";
     check(&stream, &kernel, AccessKind::Load, "ColumnView", linear(4, 4), words);
     kernel.i = 3;
     run(&stream, &config(), &kernel).unwrap();
@@ -80,10 +80,10 @@ fn view_mut() {
     for ((x, y), at) in OUTSIDE {
         let kernel =
             ViewMutLoad { view: image.view_mut(), out: out.view_mut(), guilty: GUILTY, x, y };
-        let words = format!("load of ViewMut at {at} outside (9,5)");
+        let words = format!("load of ViewMut at index {at}, but the size is (9,5)");
         check(&stream, &kernel, AccessKind::Load, "ViewMut", pixel((x, y)), &words);
         let kernel = ViewStore { view: image.view_mut(), guilty: GUILTY, x, y };
-        let words = format!("store of ViewMut at {at} outside (9,5)");
+        let words = format!("store of ViewMut at index {at}, but the size is (9,5)");
         check(&stream, &kernel, AccessKind::Store, "ViewMut", pixel((x, y)), &words);
     }
     assert_eq!(image.download(&stream).unwrap(), [0; 45], "nothing was written");
@@ -98,7 +98,7 @@ fn slice() {
     let slice = zeros(&stream, 100);
     let mut out = zeros(&stream, 1);
     let mut kernel = SliceLoad { slice: slice.view(), out: out.view_mut(), guilty: GUILTY, i: 100 };
-    let words = "load of Slice at 100 outside 100";
+    let words = "load of Slice at index 100, but the size is 100";
     check(&stream, &kernel, AccessKind::Load, "Slice", linear(100, 100), words);
     kernel.i = 99;
     run(&stream, &config(), &kernel).unwrap();
@@ -109,14 +109,14 @@ fn slice_mut() {
     let stream = stream();
     let mut slice = zeros(&stream, 100);
     let mut kernel = SliceStore { slice: slice.view_mut(), guilty: GUILTY, i: u32::MAX };
-    let words = "store of SliceMut at 4294967295 outside 100";
+    let words = "store of SliceMut at index 4294967295, but the size is 100";
     let at = linear(4_294_967_295, 100);
     check(&stream, &kernel, AccessKind::Store, "SliceMut", at, words);
     kernel.i = 99;
     run(&stream, &config(), &kernel).unwrap();
 
     let mut kernel = SliceAtomic { slice: slice.view_mut(), guilty: GUILTY, i: 101 };
-    let words = "atomic of SliceMut at 101 outside 100";
+    let words = "atomic of SliceMut at index 101, but the size is 100";
     check(&stream, &kernel, AccessKind::Atomic, "SliceMut", linear(101, 100), words);
     kernel.i = 99;
     run(&stream, &config(), &kernel).unwrap();
@@ -130,7 +130,7 @@ fn shared() {
     let accesses = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic];
     for (access, kind) in (0..).zip(accesses) {
         let mut kernel = SharedAccess { access, out: out.view_mut(), guilty: GUILTY, i: 32 };
-        let words = format!("{kind} of Shared at 32 outside 32");
+        let words = format!("{kind} of Shared at index 32, but the size is 32");
         check(&stream, &kernel, kind, "Shared", linear(32, 32), &words);
         kernel.i = 31;
         run(&stream, &config(), &kernel).unwrap();
@@ -142,7 +142,7 @@ fn dynamic_shared() {
     let stream = stream();
     let mut out = zeros(&stream, 1);
     let mut kernel = DynamicLoad { out: out.view_mut(), guilty: GUILTY, i: 10 };
-    let words = "load of Shared at 10 outside 10";
+    let words = "load of Shared at index 10, but the size is 10";
     check(&stream, &kernel, AccessKind::Load, "Shared", linear(10, 10), words);
     kernel.i = 9;
     run(&stream, &config(), &kernel).unwrap();
@@ -153,7 +153,7 @@ fn constant() {
     let stream = stream();
     let mut out = zeros(&stream, 1);
     let mut kernel = ConstantLoad { out: out.view_mut(), guilty: GUILTY, i: 64 };
-    let words = "load of constant at 64 outside 64";
+    let words = "load of constant at index 64, but the size is 64";
     check(&stream, &kernel, AccessKind::Load, "constant", linear(64, 64), words);
     kernel.i = 63;
     run(&stream, &config(), &kernel).unwrap();

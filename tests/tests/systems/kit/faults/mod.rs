@@ -1,7 +1,7 @@
-//! The CPU reports every mistake planted in `conformance::faults` with the right kind, kernel, block and thread. The
-//! same kernels pass without the mistake, so the report is meaningful.
+//! The CPU reports every fault in `conformance::faults` with the right kind, kernel, block and thread. The same
+//! kernels pass without the fault, so they cause no other report.
 //!
-//! These tests do not run on a GPU, where the mistakes are undefined behaviour: see `planted.rs`.
+//! These tests do not run on a GPU, where the faults are undefined behaviour: see `alone/planted.rs`.
 
 mod barrier;
 mod bounds;
@@ -16,7 +16,7 @@ use cuda_std::cpu::{Fault, FaultKind, ThreadId};
 use cuda_std::launch::Kernel;
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 
-/// A thread that does not exist in any grid here, so that no thread is guilty.
+/// The index of a thread that no grid here has, so that no thread causes a fault.
 const NOBODY: u32 = u32::MAX;
 
 fn stream() -> Stream {
@@ -36,9 +36,9 @@ fn shape(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig {
     LaunchConfig { grid, block, dynamic_shared: 0 }
 }
 
-/// Runs a kernel that may contain a mistake.
+/// Runs a kernel and returns its fault, if any.
 fn run<K: Kernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> Result<(), Fault> {
-    // SAFETY: the CPU detects every mistake before it does harm.
+    // SAFETY: the CPU detects each of these faults before it does harm.
     match unsafe { stream.launch_unchecked(config, kernel) } {
         Ok(()) => Ok(()),
         Err(e) => match e.kind {
@@ -48,7 +48,7 @@ fn run<K: Kernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> Result<
     }
 }
 
-/// Returns the fault of a kernel, after checking the kernel and the thread.
+/// Runs a kernel that has a fault, checks the fault's kernel and thread, and returns the fault.
 #[track_caller]
 fn fault<K: Kernel>(
     stream: &Stream,
@@ -57,13 +57,13 @@ fn fault<K: Kernel>(
     block: [u32; 3],
     thread: [u32; 3],
 ) -> Fault {
-    let fault = run(stream, config, kernel).expect_err("the mistake was not found");
+    let fault = run(stream, config, kernel).expect_err("the CPU reported no fault");
     assert_eq!(fault.kernel, K::NAME);
     assert_eq!(fault.at, ThreadId { block, thread }, "{fault}");
     fault
 }
 
-/// Returns the message without the lines and columns of source locations.
+/// Returns the fault's message without the folders, lines and columns of source locations.
 fn message(fault: &Fault) -> String {
     let mut text = fault.to_string();
     for place in places(&fault.kind) {

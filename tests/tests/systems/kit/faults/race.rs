@@ -1,4 +1,4 @@
-//! Races on shared memory.
+//! The CPU reports races on shared memory.
 
 use conformance::faults::*;
 use cuda_std::cpu::AccessKind::{self, Atomic, Load, Store};
@@ -6,7 +6,7 @@ use cuda_std::cpu::{Fault, FaultKind};
 
 use crate::kit::faults::{NOBODY, fault, line, message, run, stream, zeros};
 
-/// Returns the access, the other access, the other thread and the offset of a race.
+/// Checks that the fault is a race. Returns its access, the other access, the other thread and the offset.
 #[track_caller]
 fn race(fault: &Fault) -> (AccessKind, AccessKind, u32, usize) {
     match &fault.kind {
@@ -19,7 +19,7 @@ fn race(fault: &Fault) -> (AccessKind, AccessKind, u32, usize) {
 }
 
 #[test]
-#[cfg_attr(not(debug_assertions), ignore = "races are watched in debug builds only")]
+#[cfg_attr(not(debug_assertions), ignore = "the race detector runs only in debug builds")]
 fn a_read_without_a_barrier() {
     let stream = stream();
     let mut out = zeros(&stream, 256);
@@ -44,7 +44,7 @@ fn a_read_without_a_barrier() {
 }
 
 #[test]
-#[cfg_attr(not(debug_assertions), ignore = "races are watched in debug builds only")]
+#[cfg_attr(not(debug_assertions), ignore = "the race detector runs only in debug builds")]
 fn a_read_after_sync_warp() {
     let stream = stream();
     let mut out = zeros(&stream, 256);
@@ -53,14 +53,14 @@ fn a_read_after_sync_warp() {
         kernel.lane_mask = lane_mask;
         run(&stream, &line(2, 128), &kernel).unwrap();
     }
-    // Thread 0 reads element 32, which belongs to a warp that it did not wait for.
+    // Thread 0 reads element 32, which a thread of another warp wrote. `sync_warp` does not wait for that warp.
     kernel.lane_mask = 32;
     let found = fault(&stream, &line(1, 128), &kernel, [0; 3], [0, 0, 0]);
     assert_eq!(race(&found), (Load, Store, 32, 128));
 }
 
 #[test]
-#[cfg_attr(not(debug_assertions), ignore = "races are watched in debug builds only")]
+#[cfg_attr(not(debug_assertions), ignore = "the race detector runs only in debug builds")]
 fn a_read_after_a_barrier() {
     let stream = stream();
     let mut out = zeros(&stream, 256);
@@ -73,7 +73,7 @@ fn a_read_after_a_barrier() {
 }
 
 #[test]
-#[cfg_attr(not(debug_assertions), ignore = "races are watched in debug builds only")]
+#[cfg_attr(not(debug_assertions), ignore = "the race detector runs only in debug builds")]
 fn two_writers() {
     let stream = stream();
     let mut kernel = RaceOfWriters { guilty: 50, barrier: 0 };
@@ -81,13 +81,13 @@ fn two_writers() {
     assert_eq!(race(&found), (Store, Store, 0, 28));
     kernel.barrier = 1;
     run(&stream, &line(1, 64), &kernel).unwrap();
-    // A single thread may write repeatedly.
+    // A A A single thread may write an element repeatedly.
     (kernel.guilty, kernel.barrier) = (0, 0);
     run(&stream, &line(1, 64), &kernel).unwrap();
 }
 
 #[test]
-#[cfg_attr(not(debug_assertions), ignore = "races are watched in debug builds only")]
+#[cfg_attr(not(debug_assertions), ignore = "the race detector runs only in debug builds")]
 fn atomics_race_with_plain_accesses_only() {
     let stream = stream();
     let mut out = zeros(&stream, 1);
@@ -98,14 +98,14 @@ fn atomics_race_with_plain_accesses_only() {
         let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [guilty, 0, 0]);
         assert_eq!(race(&found), (Load, Atomic, guilty - 1, 8));
     }
-    // The reverse order: the plain access comes first.
+    // Here the plain access comes first.
     kernel.guilty = 0;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [1, 0, 0]);
     assert_eq!(race(&found), (Atomic, Load, 0, 8));
 }
 
 #[test]
-#[cfg_attr(not(debug_assertions), ignore = "races are watched in debug builds only")]
+#[cfg_attr(not(debug_assertions), ignore = "the race detector runs only in debug builds")]
 fn a_reader_of_another_warp_is_not_forgotten() {
     let stream = stream();
     let mut out = zeros(&stream, 64);
@@ -117,7 +117,7 @@ fn a_reader_of_another_warp_is_not_forgotten() {
 }
 
 #[test]
-#[cfg_attr(not(debug_assertions), ignore = "races are watched in debug builds only")]
+#[cfg_attr(not(debug_assertions), ignore = "the race detector runs only in debug builds")]
 fn sync_warp_orders_the_lanes_of_its_mask_only() {
     let stream = stream();
     let mut out = zeros(&stream, 1);

@@ -1,4 +1,4 @@
-//! Kernels that stop themselves. No fault affects the following launches.
+//! The CPU reports kernels that stop themselves. A fault does not affect later launches.
 
 use conformance::faults::{BarrierAfterReturn, PanicAt, PanicWithMessage, TrapAt};
 use cuda_std::cpu::FaultKind;

@@ -1,4 +1,4 @@
-//! Warp operations whose mask names lanes that do not take part.
+//! The CPU reports warp operations whose mask names lanes that do not take part.
 
 use conformance::faults::{LaneMissing, LaneMissingInShuffle, LaneOutsideMask, SyncOutsideMask};
 use cuda_std::cpu::FaultKind;
@@ -19,9 +19,9 @@ fn a_lane_is_missing_at_sync_warp() {
     assert_eq!(
         message(&found),
         "kernel `lane_missing`, block (0,0,0) thread (0,0,0): warp divergence: \
-         sync_warp at faults.rs waits for lanes 0x00000080 of mask 0xffffffff"
+         sync_warp at faults.rs waits for lanes 0x00000080 of mask 0xffffffff; every lane of the mask must call it"
     );
-    // In the second warp, the first lane of that warp waits in vain.
+    // If the missing lane is in the second warp, the fault is reported for that warp's first lane.
     kernel.guilty = 63;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [32, 0, 0]);
     assert!(matches!(found.kind, FaultKind::WarpDivergence { missing: 0x8000_0000, .. }));
@@ -46,7 +46,7 @@ fn a_lane_is_missing_at_a_shuffle() {
         message(&found),
         "kernel `lane_missing_in_shuffle`, block (0,0,0) thread (1,0,0): warp divergence: \
          exchange (shuffle, vote or reduction) at faults.rs waits for lanes 0x00000001 of mask \
-         0xffffffff"
+         0xffffffff; every lane of the mask must call it"
     );
     kernel.guilty = NOBODY;
     run(&stream, &line(1, 32), &kernel).unwrap();
