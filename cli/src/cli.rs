@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::commands::{
     calibrate, compare, features, info, quality, stitch, trajectory, video, warp,
 };
-use crate::options::old::modernise;
+use crate::options::old_warp::modernise;
 use crate::output::interrupt::Interrupt;
 use crate::output::{log, report};
 use clap::{ArgAction, Parser, Subcommand};

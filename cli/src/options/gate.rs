@@ -1,4 +1,6 @@
-//! `--fail-below`: compares scores with limits. The exit code reports the result.
+//! The values of `--fail-below`: minimum scores, checked and reported by the exit code.
+//!
+//! `compare` and `quality` declare the option itself, each with its own scores.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ pub(crate) mod blend;
 pub(crate) mod format;
 pub(crate) mod gate;
 pub(crate) mod inputs;
-pub(crate) mod old;
+pub(crate) mod old_warp;
 pub(crate) mod recipe;
 pub(crate) mod stitching;
 pub(crate) mod values;

@@ -16,7 +16,6 @@ mod mesh;
 mod plane_error;
 mod preview;
 mod raw;
-mod read;
 mod render_mesh;
 mod stats;
 

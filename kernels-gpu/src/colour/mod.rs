@@ -1,4 +1,4 @@
-//! Colour analysis: the brightness of both cameras in their overlap, and the gamma table.
+//! Colour analysis: the brightness of both cameras in their overlap, and its correction (`grade`).
 //!
 //! Once per warp, [`find_overlap`] finds the bounding box of the overlap, and [`map_overlap`] stores for each of its
 //! pixels the nearest pixel of both pictures. Then, for each pair of frames, one launch computes the sums (`sums.rs`).
@@ -11,18 +11,16 @@
 pub(crate) mod grade;
 mod sums;
 
-use crate::colour::grade::graded;
 use crate::colour::sums::{add_blocks, colour_sums, column_sums};
 use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec2, uvec2};
+use glam::{UVec2, uvec2};
 use shared_types::Rgba8;
 use shared_types::colour::{
     BLOCK, BLOCK_ROWS, BLOCK_THREADS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel,
-    PIXELS_PER_THREAD, SumParams, TABLE_BLOCK, TABLE_LEN, TABLE_LEVELS, TableEntry,
+    PIXELS_PER_THREAD, SumParams,
 };
 use shared_types::nv12::Nv12;
-use shared_types::stitch::Colour;
 use shared_types::warp::CameraPlanes;
 
 /// Extends a box until it contains the overlap. `corners` are the first column and row, then the column and row after
@@ -151,19 +149,4 @@ colour_sums! {
 colour_sums! {
     /// Computes the nine sums over the overlap of two NV12 pictures.
     colour_sums_nv12, Nv12
-}
-
-/// Builds the gamma table of both cameras, one thread per entry.
-#[kernel(launch_bounds(TABLE_BLOCK), dims(1))]
-pub fn gamma_table(left: Colour, right: Colour, table: SliceMut<TableEntry>) {
-    let i = thread::index_1d();
-    if i >= TABLE_LEN.min(table.len()) {
-        return;
-    }
-    let colour = if i < TABLE_LEN / 2 { left } else { right };
-    let (channel, level) = (i / TABLE_LEVELS % 3, i % TABLE_LEVELS);
-    let here = graded(&colour, channel, level);
-    let next = graded(&colour, channel, (level + 1).min(TABLE_LEVELS - 1));
-    // SAFETY: entry `i` exists, as just checked, and has one thread.
-    unsafe { table.store(i, Vec2::new(here, next - here)) };
 }

@@ -2,8 +2,11 @@
 //!
 //! [`mesh`] is the fast variant; [`planes`] is the reference and the fallback for every warp.
 
+mod gamma_table;
 pub mod mesh;
 pub mod planes;
+
+pub use gamma_table::*;
 
 // On the host, `f32` has these methods in `core` or `std`.
 #[cfg(target_arch = "nvptx64")]

@@ -1,10 +1,10 @@
 //! Calibration of more than two pictures: pairs, a tree of the best pairs, and one common fit.
 //!
 //! Each pair is calibrated separately. The valid pairs with the most inliers form a tree that reaches all pictures
-//! (`tree`). The tree provides the start of one common fit (`common`). A valid pair may still be false; `conflict`
+//! (`tree`). The tree provides the start of one common fit (`bundle_adjustment`). A valid pair may still be false; `conflict`
 //! removes pairs that contradict the others.
 
-use super::common::Common;
+use super::bundle_adjustment::Common;
 use crate::geometry::calibrate::pairs::PairFigures;
 use crate::geometry::calibrate::pairs::PhotoPair;
 

@@ -6,7 +6,7 @@
 //! inliers that they lose (maximum consensus over pairs). Without a ring of pairs nothing can contradict, and nothing
 //! is found.
 
-use super::common::{Common, PER_PAIR, common};
+use super::bundle_adjustment::{Common, PER_PAIR, common};
 use super::tree::{Edge, Tree, tree};
 use super::{CalibrateOptions, Photo, PhotoPair, Refusal};
 

@@ -15,8 +15,8 @@
 //! gives the same answer on every machine. Cost: about 10 ms for a pair with 2000 correspondences.
 
 mod bundle;
+mod bundle_adjustment;
 mod cameras;
-mod common;
 mod compose;
 mod conflict;
 mod drift;

@@ -1,7 +1,7 @@
 //! The correction of both cameras as a table in device memory.
 
 use cuda_std::DeviceSlice;
-use kernels_gpu::colour::GammaTable as BuildTable;
+use kernels_gpu::stitch::GammaTable as BuildTable;
 use shared_types::colour::{TABLE_BLOCK, TABLE_LEN, TableEntry};
 use shared_types::stitch::Colour;
 

@@ -5,9 +5,8 @@ use cuda_std::arg::HostArg;
 use cuda_std::launch::Params;
 use cuda_std::{DeviceSlice, DeviceSliceMut, Slice};
 use glam::{UVec2, Vec3, uvec2};
-use kernels_gpu::colour::{
-    ColourSumsNv12, ColourSumsRgba8, FindOverlap, GammaTable as BuildTable, MapOverlap,
-};
+use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
+use kernels_gpu::stitch::GammaTable as BuildTable;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix,

@@ -2,7 +2,7 @@
 //! CPU.
 
 use glam::{UVec2, Vec3, uvec2};
-use kernels_gpu::colour::GammaTable as BuildTable;
+use kernels_gpu::stitch::GammaTable as BuildTable;
 use kernels_gpu::stitch::planes as kernels;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{

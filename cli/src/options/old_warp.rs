@@ -1,6 +1,7 @@
-//! Translates old spellings of options for which a clap alias does not suffice.
+//! The old spelling `--warp HOW`, which an alias cannot express.
 //!
-//! `--warp HOW` selected the lookup; today `--warp` names a warp file and `--lookup HOW` selects the lookup.
+//! `--warp HOW` selected the lookup; today `--warp` names a warp file and `--lookup HOW` selects the lookup. All other
+//! old spellings are aliases of their options and commands: `--lut` in `options/warp.rs`, `panoweave lut` in `cli.rs`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

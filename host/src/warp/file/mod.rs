@@ -30,6 +30,8 @@
 //!
 //! This module writes the file; `read` reads it.
 
+mod read;
+
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::Write;

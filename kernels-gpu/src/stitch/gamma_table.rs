@@ -1,0 +1,25 @@
+//! The gamma table: the graded value of each 8-bit level, and the difference to the next level.
+//!
+//! `colour` reads the table through shared memory and interpolates between levels.
+
+use cuda_std::prelude::*;
+use glam::Vec2;
+use shared_types::colour::{TABLE_BLOCK, TABLE_LEN, TABLE_LEVELS, TableEntry};
+use shared_types::stitch::Colour;
+
+use crate::colour::grade::graded;
+
+/// Builds the gamma table of both cameras, one thread per entry.
+#[kernel(launch_bounds(TABLE_BLOCK), dims(1))]
+pub fn gamma_table(left: Colour, right: Colour, table: SliceMut<TableEntry>) {
+    let i = thread::index_1d();
+    if i >= TABLE_LEN.min(table.len()) {
+        return;
+    }
+    let colour = if i < TABLE_LEN / 2 { left } else { right };
+    let (channel, level) = (i / TABLE_LEVELS % 3, i % TABLE_LEVELS);
+    let here = graded(&colour, channel, level);
+    let next = graded(&colour, channel, (level + 1).min(TABLE_LEVELS - 1));
+    // SAFETY: entry `i` exists, as just checked, and has one thread.
+    unsafe { table.store(i, Vec2::new(here, next - here)) };
+}
