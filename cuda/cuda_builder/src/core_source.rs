@@ -75,7 +75,8 @@ fn add_component(installed: &Installed) -> Result<(), String> {
     }
     // rustup finds a toolchain by its name. If rustup did not install this one, it would add the
     // component to another toolchain of the same name.
-    let toolchain = installed.sysroot.file_name().ok_or("the path of the toolchain has no last component")?;
+    let toolchain =
+        installed.sysroot.file_name().ok_or("the path of the toolchain has no last component")?;
     let is_rustups =
         installed.sysroot.join("lib/rustlib/multirust-channel-manifest.toml").is_file();
     if !is_rustups {

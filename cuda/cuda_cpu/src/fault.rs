@@ -40,7 +40,9 @@ pub struct Fault {
 #[non_exhaustive]
 pub enum FaultKind {
     /// Some threads of the block wait at a barrier that other threads will never reach.
-    #[error("barrier divergence: {waiting} of {threads} threads wait at {barrier}, {others}; all threads of a block must reach the same barrier")]
+    #[error(
+        "barrier divergence: {waiting} of {threads} threads wait at {barrier}, {others}; all threads of a block must reach the same barrier"
+    )]
     BarrierDivergence {
         /// The number of threads that wait at the same barrier as the reporting thread.
         waiting: u32,
@@ -78,7 +80,9 @@ pub enum FaultKind {
         extent: Index,
     },
     /// A thread used a handle that belongs to another launch or another thread.
-    #[error("stale handle: this {what} belongs to another launch or thread; create it in the launch and thread that use it")]
+    #[error(
+        "stale handle: this {what} belongs to another launch or thread; create it in the launch and thread that use it"
+    )]
     StaleHandle {
         /// The kind of handle.
         what: &'static str,

@@ -80,7 +80,8 @@ impl Apt {
             create(parent)?;
         }
         // A rename is atomic: an interrupted build leaves no incomplete library.
-        fs::rename(&source, library).map_err(|e| format!("cannot move `{}`: {e}", source.display()))?;
+        fs::rename(&source, library)
+            .map_err(|e| format!("cannot move `{}`: {e}", source.display()))?;
         fs::remove_dir_all(&self.folder).map_err(|e| e.to_string())
     }
 

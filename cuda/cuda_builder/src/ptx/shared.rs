@@ -30,8 +30,9 @@ pub(super) fn declarations(ptx: &str) -> Result<(usize, String), PtxError> {
     for line in ptx.lines().map(str::trim).filter(|line| is_marker(line)) {
         let problem =
             |reason: &str| PtxError::Marker { line: line.to_owned(), reason: reason.to_owned() };
-        let (name, align, bytes) =
-            read(line).ok_or_else(|| problem("the text after `cuda_std.shared` is not NAME align=NUMBER bytes=NUMBER"))?;
+        let (name, align, bytes) = read(line).ok_or_else(|| {
+            problem("the text after `cuda_std.shared` is not NAME align=NUMBER bytes=NUMBER")
+        })?;
         if !align.is_power_of_two() {
             return Err(problem("the alignment is not a power of two"));
         }

@@ -59,8 +59,9 @@ pub(super) fn assemble(
     orientation: Orientation,
 ) -> Result<Picture, PictureError> {
     let (width, height, pixels) = upright(width, height, pixels, orientation);
-    Picture::from_pixels(width, height, pixels)
-        .ok_or_else(|| corrupt_because(path, "the number of pixels differs from its size".to_owned()))
+    Picture::from_pixels(width, height, pixels).ok_or_else(|| {
+        corrupt_because(path, "the number of pixels differs from its size".to_owned())
+    })
 }
 
 /// Converts samples of any PNG or JPEG pixel type to RGBA; `None` for other types.

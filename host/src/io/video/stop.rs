@@ -40,7 +40,7 @@ impl Stop {
         self.ask();
         self.0.killed.store(true, Ordering::Relaxed);
         for child in lock(&self.0.children).drain(..).filter_map(|child| child.upgrade()) {
-                // An error means that the child has already ended.
+            // An error means that the child has already ended.
             let _ = lock(&child).kill();
         }
     }

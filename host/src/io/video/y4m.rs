@@ -46,7 +46,9 @@ impl Header {
         let text = std::str::from_utf8(line).ok().and_then(|text| text.strip_prefix(MAGIC));
         let text = text.ok_or_else(|| format!("the file does not begin with {MAGIC}"))?;
         if !text.is_empty() && !text.starts_with(' ') {
-            return Err(format!("the file begins with {MAGIC}{text}, not with {MAGIC} and a space"));
+            return Err(format!(
+                "the file begins with {MAGIC}{text}, not with {MAGIC} and a space"
+            ));
         }
         let (mut width, mut height) = (None, None);
         let (mut rate, mut range, mut mono) = (None, Range::Limited, false);
@@ -63,7 +65,9 @@ impl Header {
                 "C" => match value {
                     "420" | "420jpeg" | "420mpeg2" | "420paldv" => mono = false,
                     "mono" => mono = true,
-                    _ => return Err(format!("the pixel format is C{value}; convert it to C420jpeg")),
+                    _ => {
+                        return Err(format!("the pixel format is C{value}; convert it to C420jpeg"));
+                    }
                 },
                 "X" => match value {
                     "COLORRANGE=FULL" => range = Range::Full,

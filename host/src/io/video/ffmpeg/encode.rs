@@ -201,7 +201,8 @@ impl Encoder {
         }
         let bytes = std::fs::metadata(file).map_err(unwritable)?.len();
         if bytes < least {
-            let short = format!("ffmpeg wrote only {bytes} bytes; a complete video has at least {least}");
+            let short =
+                format!("ffmpeg wrote only {bytes} bytes; a complete video has at least {least}");
             return Err(unwritable(io::Error::new(io::ErrorKind::UnexpectedEof, short)));
         }
         Ok(())
