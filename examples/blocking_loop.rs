@@ -1,10 +1,10 @@
-//! Two cameras push frames, each from its own thread; a plain loop takes the panoramas.
+//! Two cameras push frames, each from its own thread. A plain loop takes the panoramas.
 //!
 //! `cargo run --release -p panoweave-examples --bin blocking_loop -- [PANORAMAS] [FILE] [DEVICE]` stops after
 //! PANORAMAS panoramas and writes the last one to FILE.
 //!
-//! This is the interface for programs that use threads. The stitcher pairs frames by timestamp. It drops and counts
-//! frames that it cannot keep up with; it never waits for them.
+//! This is the interface for programs that use threads. The stitcher pairs frames by timestamp. If it cannot keep up,
+//! it drops and counts frames, so a push never blocks a camera.
 
 use std::error::Error;
 use std::thread;
@@ -31,7 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             scope.spawn(move || {
                 camera.film(start, |time, picture| {
                     let bytes = bytemuck::cast_slice(picture.pixels());
-                    let frame = Frame::tight(format, bytes).expect("a frame of the rig's size");
+                    let frame =
+                        Frame::tight(format, bytes).expect("the picture has the rig's size");
                     // The push fails if the stitcher was closed or has failed; `health` below tells which.
                     stitcher.push(which, frame, time).is_ok()
                 });
@@ -47,19 +48,22 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let gain = panorama.colours().right.gain;
                 println!("{fps:.1} fps, {latency:.1} ms, right camera × {gain:.3}");
             }
-            // The panorama holds one of the stitcher's buffers: keep one, not many.
+            // Each panorama occupies one of the stitcher's buffers, so keep only one of them.
             last = Some(panorama);
         }
         stitcher.close();
         last
     });
-    // Pairs in flight were still finished. If the loop ended before `count`, `health` says why.
+    // The stitcher finishes the pairs in flight after `close`; discard their panoramas. If the loop ended before
+    // `count`, `health` says why.
     panoramas.for_each(drop);
     stitcher.health()?;
 
     let counters = stitcher.counters();
     println!("{}", serde_json::to_string(&counters)?);
-    let last = last.and_then(|panorama| panorama.to_picture()).ok_or("no panorama came")?;
+    let last = last
+        .and_then(|panorama| panorama.to_picture())
+        .ok_or("the stitcher returned no panorama")?;
     last.save(&file)?;
     println!("wrote {file}");
     Ok(())

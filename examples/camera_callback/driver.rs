@@ -1,7 +1,8 @@
-//! The driver, standing in for a vendor's library. It owns the buffers and calls back with pairs of them.
+//! A simulated camera driver, like a vendor's library. It owns the frame buffers, and calls back with one filled
+//! buffer per camera.
 //!
 //! A kernel fills the buffers on the driver's own stream, as an image signal processor would: it converts raw pictures
-//! on the device to NV12. The driver does not wait for it.
+//! on the device to NV12. The driver does not wait for the kernel.
 
 use std::error::Error;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -16,7 +17,7 @@ use panoweave::ops::stitch::{StitchError, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_examples::{FRAME, MadeUpCamera};
 
-/// Number of raw pictures of each camera, shown in turn.
+/// Number of raw pictures per camera, which the driver uses in turn.
 const RAW: u32 = 10;
 
 /// A plane on the device.
@@ -43,7 +44,7 @@ pub(crate) struct Shot {
     pub(crate) lease: Lease,
 }
 
-/// A buffer that has left its ring.
+/// A buffer that the driver has lent out. When dropped, returns it to the ring.
 pub(crate) struct Lease {
     buffer: Option<DeviceFrame>,
     ring: Sender<DeviceFrame>,
@@ -52,24 +53,24 @@ pub(crate) struct Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            // If the driver is gone, so is the ring; the buffer is then freed.
+            // If the driver was dropped, `send` fails and the buffer is freed.
             drop(self.ring.send(buffer));
         }
     }
 }
 
-/// Two cameras and a ring of buffers.
+/// The driver of two cameras, with a ring of buffers.
 pub(crate) struct Driver {
     /// Pairs lent so far.
     pub(crate) lent: u64,
-    /// Pairs left out because the ring had no free buffers.
+    /// Pairs skipped because fewer than two buffers were free.
     pub(crate) left_out: u64,
     stream: Stream,
     size: UVec2,
     raw: Vec<[Image<Rgba8>; 2]>,
-    /// The identity warp.
+    /// The warp that copies the first picture unchanged.
     straight: DeviceWarp,
-    /// Buffers in the ring, except those on their way back.
+    /// Free buffers, except those that have returned through `back` since the last check.
     free: Vec<DeviceFrame>,
     ring: Sender<DeviceFrame>,
     back: Receiver<DeviceFrame>,
@@ -138,7 +139,7 @@ impl Driver {
     fn develop(&mut self, raw: usize, camera: usize) -> Result<Shot, StitchError> {
         let mut lease = Lease { buffer: self.free.pop(), ring: self.ring.clone() };
         let (raw, stream) = (&self.raw[raw][camera], &self.stream);
-        let buffer = lease.buffer.as_mut().expect("a free buffer, as `film` checked");
+        let buffer = lease.buffer.as_mut().expect("`film` has checked that a buffer is free");
         stitch(stream, raw, raw, &self.straight, &StitchOptions::default(), &mut *buffer)?;
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;

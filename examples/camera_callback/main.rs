@@ -1,10 +1,11 @@
-//! A camera driver calls back with frames that are already on the device; the stitcher reads them there.
+//! A camera driver calls back with frames that are already in device memory. The stitcher reads them there.
 //!
 //! `cargo run --release -p panoweave-examples --bin camera_callback -- [PAIRS] [FILE] [DEVICE]`
 //!
-//! The driver has a ring of NV12 buffers. It fills two on its own stream, records an event after them, and lends them
-//! to the callback. No input is copied, and no thread waits for the device: the stitcher's stream waits for the event,
-//! and each buffer returns to the ring after the stitcher has read it. On the CPU the same code runs on host memory.
+//! The driver has a ring of NV12 buffers. For each pair, it fills two buffers on its own stream, records an event
+//! after each, and lends them to the callback. No input is copied, and no thread waits for the device: the stitcher's
+//! stream waits for the events, and each buffer returns to the ring after the stitcher has read it. On the CPU the
+//! same code runs on host memory.
 
 mod driver;
 
@@ -52,10 +53,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     stitcher.health()?;
 
     println!("{}", serde_json::to_string(&stitcher.counters())?);
-    let last = last.and_then(|panorama| panorama.to_picture()).ok_or("no panorama came")?;
+    let last = last
+        .and_then(|panorama| panorama.to_picture())
+        .ok_or("the stitcher returned no panorama")?;
     last.save(&file)?;
     drop(stitcher);
-    println!("{} pairs lent, {} left out for lack of a buffer", driver.lent, driver.left_out);
+    println!("{} pairs lent, {} skipped for lack of a buffer", driver.lent, driver.left_out);
     println!("{} of {RING} buffers are back; wrote {file}", driver.free());
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Live video: one stitcher, any number of viewers.
 //!
 //! A task takes the panoramas from the stitcher's `Stream`, has each encoded once, and publishes the newest to all
-//! viewers. A slow viewer skips some; the stitcher never waits for a viewer.
+//! viewers. A slow viewer misses some panoramas; the stitcher never waits for a viewer.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,7 +47,8 @@ impl Live {
                 let format = stitcher.input_formats()[which as usize];
                 camera.film(start, |time, picture| {
                     let bytes = bytemuck::cast_slice(picture.pixels());
-                    let frame = Frame::tight(format, bytes).expect("a frame of the rig's size");
+                    let frame =
+                        Frame::tight(format, bytes).expect("the picture has the rig's size");
                     stitcher.push(which, frame, time).is_ok()
                 });
             })
@@ -69,7 +70,7 @@ impl Live {
         let cameras =
             std::mem::take(&mut *self.cameras.lock().unwrap_or_else(PoisonError::into_inner));
         for camera in cameras {
-            // The thread has already reported its panic.
+            // If the thread has panicked, it has already printed the message.
             drop(camera.join());
         }
     }
@@ -80,7 +81,7 @@ impl Live {
 async fn publish(mut panoramas: StitchedFrames, newest: watch::Sender<Bytes>) {
     // `StitchedFrames` is also an iterator, whose `next` would block.
     while let Some(panorama) = StreamExt::next(&mut panoramas).await {
-        // `Live` holds one receiver.
+        // One receiver belongs to `Live`; every other one is a viewer.
         if newest.receiver_count() > 1
             && let Ok(Some(part)) = spawn_blocking(move || encode(panorama)).await
         {
@@ -89,7 +90,7 @@ async fn publish(mut panoramas: StitchedFrames, newest: watch::Sender<Bytes>) {
     }
 }
 
-/// Encodes a panorama as one part of the stream.
+/// Encodes a panorama as one part of the multipart stream.
 fn encode(panorama: StitchedFrame) -> Option<Bytes> {
     let picture = panorama.to_picture()?;
     // Returns the buffer to the stitcher before the encoding.
@@ -104,7 +105,7 @@ pub(crate) fn routes() -> Router<Arc<Live>> {
     Router::new().route("/live", get(watch)).route("/health", get(health))
 }
 
-/// `GET /live`: motion JPEG, which browsers display.
+/// `GET /live`: the panoramas as motion JPEG, which browsers display.
 async fn watch(State(live): State<Arc<Live>>) -> Response {
     if let Err(error) = live.stitcher.health() {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response();
@@ -118,7 +119,8 @@ async fn watch(State(live): State<Arc<Live>>) -> Response {
     ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()
 }
 
-/// `GET /health`: 503 if the stitcher has failed; restart the process to recover.
+/// `GET /health`: the state of the stitcher as JSON. The status is 503 if the stitcher has failed; restart the process
+/// to recover.
 async fn health(State(live): State<Arc<Live>>) -> Response {
     let stitcher = &live.stitcher;
     let failure = stitcher.health().err().map(|error| error.to_string());

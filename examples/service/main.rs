@@ -8,16 +8,16 @@
 //! curl http://127.0.0.1:8080/health
 //! ```
 //!
-//! GEOMETRY is a rig (`.toml`) or a homography (any other name) for requests without a homography. If it is empty or
-//! missing, the service uses the examples' own rig. Pictures are decoded, stitched and encoded on blocking threads, so
-//! the serving tasks never block.
+//! GEOMETRY is a rig (`.toml`) or a homography (any other name) for requests without a homography. If the argument is
+//! empty or missing, the service uses the examples' own rig. Pictures are decoded, stitched and encoded on blocking
+//! threads, so the serving tasks never block.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `still`, `refusal` | `POST /stitch` |
 //! | `live` | `GET /live` and `GET /health` |
 //!
-//! Not here: TLS, users, limits on slow clients. Put a proxy in front for these.
+//! The service has no TLS, no user accounts and no limits for slow clients. Put a proxy in front of it for these.
 
 mod live;
 mod refusal;
@@ -74,7 +74,7 @@ async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
     let (stop, mut stopped) = watch::channel(());
     let mut also_stopped = stopped.clone();
     tokio::spawn(async move {
-        // If no handler can be installed, the service runs on without Ctrl-C.
+        // If the handler cannot be installed, the service runs until it is killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -84,7 +84,7 @@ async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
     });
     let server = axum::serve(listener, router);
     let server = server.with_graceful_shutdown(async move { drop(stopped.changed().await) });
-    // Do not wait longer for a client that does not read.
+    // After Ctrl-C, wait at most `GRACE` for clients that do not read.
     let late = async {
         drop(also_stopped.changed().await);
         tokio::time::sleep(GRACE).await;

@@ -12,26 +12,30 @@ use thiserror::Error;
 
 use crate::still::MAX_PIXELS;
 
-/// An error that prevents a panorama.
+/// The reason why a request gets no panorama.
 #[derive(Debug, Error)]
 pub(crate) enum Refusal {
-    #[error("not a form: send multipart/form-data with the parts left and right ({0})")]
+    #[error(
+        "the request is not a form ({0}); send multipart/form-data with the parts `left` and `right`"
+    )]
     NotAForm(#[from] MultipartRejection),
-    #[error("the form cannot be read: {}", .0.body_text())]
+    #[error("cannot read the form: {}", .0.body_text())]
     Form(#[from] MultipartError),
-    #[error("the part `{0}` is missing; left and right are needed")]
+    #[error("the part `{0}` is missing; send both `left` and `right`")]
     Missing(&'static str),
-    #[error("a part `{0}`; there are left, right and homography")]
+    #[error("unknown part `{0}`; the parts are `left`, `right` and `homography`")]
     Unknown(String),
-    #[error("the part `{0}` is there twice")]
+    #[error("the part `{0}` occurs twice; send it once")]
     Twice(String),
-    #[error("homography: not text")]
+    #[error("the part `homography` is not UTF-8 text; send a homography as text")]
     NotText,
     #[error(transparent)]
     Picture(#[from] PictureError),
     #[error(transparent)]
     Homography(#[from] HomographyError),
-    #[error("the panorama would be {width}×{height} pixels; at most {MAX_PIXELS} are made here")]
+    #[error(
+        "the panorama would be {width}×{height} pixels; it must have at most {MAX_PIXELS} pixels in total"
+    )]
     TooLarge { width: u32, height: u32 },
     #[error(transparent)]
     Warp(#[from] RenderError),
@@ -39,9 +43,9 @@ pub(crate) enum Refusal {
     Stitch(#[from] StitchError),
     #[error(transparent)]
     Device(#[from] DeviceError),
-    #[error("too many requests at once; try again")]
+    #[error("the service is busy with other requests; try again later")]
     Busy,
-    #[error("the request broke the service; its log says how")]
+    #[error("the service failed while it stitched the pictures; see its log")]
     Broken,
 }
 
@@ -49,7 +53,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAForm(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            // Either bad syntax or too many bytes.
+            // The form has bad syntax or too many bytes; `error` distinguishes the two.
             Self::Form(error) => error.status(),
             Self::Missing(_) | Self::Unknown(_) | Self::Twice(_) => StatusCode::BAD_REQUEST,
             Self::Picture(PictureError::NotAPicture { .. } | PictureError::WrongFormat { .. }) => {
@@ -63,7 +67,7 @@ impl Refusal {
             | Self::Stitch(StitchError::Device(_))
             | Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            // The request is understood, but cannot give a panorama.
+            // The request is well-formed, but its content does not permit a panorama.
             Self::NotText
             | Self::Picture(_)
             | Self::Homography(_)

@@ -1,8 +1,8 @@
 //! `POST /stitch`: takes a form with the parts `left` and `right` (PNG or JPEG), and optionally a `homography` that
 //! overrides the service's geometry. The answer is a PNG.
 //!
-//! A request takes one of the [`AT_ONCE`] work slots only after it has arrived completely, so a slow sender blocks
-//! nobody else. Until then its bytes count against [`MAX_BODIES`], the limit for all requests together.
+//! A request takes one of the [`AT_ONCE`] work slots only after it has arrived completely, so a slow sender blocks no
+//! other request. From its first byte on, its bytes count against [`MAX_BODIES`], the limit for all requests together.
 //!
 //! The errors are in `refusal`.
 
@@ -31,18 +31,19 @@ pub(crate) const MAX_BODY: usize = 64 << 20;
 /// Maximum number of pixels in a panorama.
 pub(crate) const MAX_PIXELS: u64 = 1 << 25;
 
-/// Maximum number of requests being stitched. One may take a gigabyte of memory.
+/// Maximum number of requests that are stitched at once. Each of them may need a gigabyte of memory.
 const AT_ONCE: usize = 4;
 
-/// Maximum number of bytes in all requests together, being stitched or still arriving.
+/// Maximum number of bytes in all requests together, both those that still arrive and those that are stitched.
 const MAX_BODIES: usize = AT_ONCE * MAX_BODY;
 
 /// Stitches single pictures.
 pub(crate) struct Still {
     device: Device,
     usual: Usual,
+    /// Permits for the work slots.
     room: Arc<Semaphore>,
-    /// Permits for bytes that may still be read.
+    /// Permits for the bytes that all requests together may still receive.
     bodies: Arc<Semaphore>,
 }
 
@@ -58,7 +59,7 @@ struct Form {
     left: Option<Vec<u8>>,
     right: Option<Vec<u8>>,
     homography: Option<Vec<u8>>,
-    /// The permits for its bytes, out of [`MAX_BODIES`].
+    /// The permits for the bytes of this request, out of [`MAX_BODIES`].
     share: Option<OwnedSemaphorePermit>,
 }
 
@@ -81,7 +82,7 @@ impl Still {
         Ok(Self { device: device.clone(), usual, room: Arc::new(room), bodies: Arc::new(bodies) })
     }
 
-    /// Decodes, stitches and encodes; blocks until done.
+    /// Decodes and stitches the pictures and encodes the panorama. Blocks until done.
     fn stitch(&self, form: &Form) -> Result<Vec<u8>, Refusal> {
         let picture = |name, content: &Option<Vec<u8>>| {
             let content = content.as_ref().ok_or(Refusal::Missing(name))?;
@@ -108,14 +109,14 @@ impl Still {
                 &rendered
             }
         };
-        // Building a mesh does not pay off for a single picture.
+        // `Lookup::Planes` needs no mesh, which would not pay off for a single panorama.
         let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
         let panorama = stitch_pictures(&stream, &left, &right, warp, &options)?;
         Ok(panorama.encode(PictureFormat::Png)?)
     }
 }
 
-/// Reads the parts, each at most once and in any order.
+/// Reads the parts of a form, each at most once and in any order. Takes permits for their bytes from `bodies`.
 async fn read(mut parts: Multipart, bodies: &Arc<Semaphore>) -> Result<Form, Refusal> {
     let mut form = Form::default();
     while let Some(mut part) = parts.next_field().await? {
@@ -144,14 +145,14 @@ async fn read(mut parts: Multipart, bodies: &Arc<Semaphore>) -> Result<Form, Ref
     Ok(form)
 }
 
-/// `POST /stitch`.
+/// Handles `POST /stitch`.
 pub(crate) async fn stitch(
     State(still): State<Arc<Still>>,
     parts: Result<Multipart, MultipartRejection>,
 ) -> Result<impl IntoResponse, Refusal> {
     let form = read(parts?, &still.bodies).await?;
     let room = Arc::clone(&still.room).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-    // A client that hangs up does not stop the work, so the work holds its slot until it is done.
+    // The work continues even if the client closes the connection, so the work itself owns the slot until it is done.
     let work = spawn_blocking(move || (still.stitch(&form), room).0);
     let png = work.await.map_err(|_| Refusal::Broken)??;
     Ok(([(header::CONTENT_TYPE, "image/png")], png))

@@ -1,7 +1,7 @@
-//! Simulated cameras for the examples: they turn in front of a generated landscape.
+//! Simulated cameras for the examples. They turn through a generated landscape.
 //!
-//! Each camera has its own exposure, and the right one's drifts, so the colour correction has something to match. A
-//! real program would use its cameras' driver and a calibrated rig file instead.
+//! Each camera has its own exposure, and the exposure of the right camera drifts, so the colour correction has
+//! differences to correct. A real program would use its cameras' driver and a calibrated rig file instead.
 
 use std::env;
 use std::error::Error;
@@ -17,7 +17,7 @@ use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::glam::{UVec2, Vec3};
 use panoweave::io::picture::Picture;
 
-/// A rig of two 480×270 cameras that look 50° apart.
+/// A rig of two 480×270 cameras whose viewing directions are 50° apart.
 pub const RIG: &str = r#"
 [panorama]
 projection = "cylindrical"
@@ -52,7 +52,7 @@ const TURN: Duration = Duration::from_secs(30);
 /// Returns the geometry of [`RIG`].
 ///
 /// # Errors
-/// Returns [`RigError`] if [`RIG`] is not a valid rig; it is.
+/// Never returns [`RigError`] in practice, because [`RIG`] is a valid rig.
 pub fn geometry() -> Result<Geometry, RigError> {
     Rig::parse(RIG, "the examples' rig")?.geometry()
 }
@@ -60,7 +60,7 @@ pub fn geometry() -> Result<Geometry, RigError> {
 /// A simulated camera.
 pub struct MadeUpCamera {
     size: UVec2,
-    /// The landscape position of each pixel at the start of the turn.
+    /// The position in the landscape, as column and row, that each pixel shows at time 0.
     sees: Vec<UVec2>,
     landscape: Vec<Rgba8>,
     /// Mean exposure, and the amplitude of its drift.
@@ -100,8 +100,8 @@ impl MadeUpCamera {
         picture
     }
 
-    /// Passes 30 pictures per second to `take`, from `start` on, until it returns false. Like a real camera, it skips
-    /// pictures whose time has passed.
+    /// Passes 30 pictures per second to `take`, from `start` on, until `take` returns false. Like a real camera, it
+    /// skips pictures whose time has passed.
     pub fn film(&self, start: Instant, mut take: impl FnMut(Duration, &Picture) -> bool) {
         let mut time = Duration::ZERO;
         while take(time, &self.picture(time)) {
@@ -156,7 +156,7 @@ fn landscape() -> Vec<Rgba8> {
 pub struct Arguments {
     /// Number of panoramas or pairs of frames.
     pub count: usize,
-    /// Path of the last panorama.
+    /// Path of the file for the last panorama.
     pub file: String,
     /// The device that stitches.
     pub device: Device,
@@ -170,7 +170,8 @@ impl Arguments {
     pub fn read() -> Result<Self, Box<dyn Error>> {
         let mut arguments = env::args().skip(1);
         let count = arguments.next().map_or(Ok(150), |count| count.parse());
-        let count = count.map_err(|_| "usage: [COUNT] [FILE] [DEVICE]")?;
+        let count = count
+            .map_err(|_| "COUNT must be a number; the arguments are [COUNT] [FILE] [DEVICE]")?;
         let file = arguments.next().unwrap_or_else(|| "panorama.png".to_owned());
         let device: DeviceName = arguments.next().as_deref().unwrap_or("auto").parse()?;
         Ok(Self { count, file, device: device.open()? })

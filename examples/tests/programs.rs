@@ -1,4 +1,5 @@
-//! Runs the loop and callback examples, and checks their output and that every frame is accounted for.
+//! Runs the examples `blocking_loop` and `camera_callback`. Checks their output, and that every frame is in a panorama
+//! or counted as dropped.
 
 use std::process::Command;
 
@@ -36,7 +37,7 @@ fn accounted_for(counters: &Value) {
     }
 }
 
-/// Checks that both cameras contribute: the whole middle row is lit.
+/// Checks that both cameras contribute: no pixel of the middle row is black.
 fn is_whole(panorama: &Picture) {
     assert_eq!((panorama.width(), panorama.height()), (720, 240));
     let middle = &panorama.pixels()[120 * 720..][..720];

@@ -1,8 +1,8 @@
 //! Two simulated cameras look at a scene that is defined by a formula; panoweave stitches their pictures.
 //!
 //! `demo FOLDER [--device auto|cpu|cuda:N]` writes `left.png`, `right.png`, `rig.toml` and `panorama.png`, and prints
-//! device, time, and PSNR against the scene rendered directly into the panorama. The cameras have lens distortion and
-//! different exposures, which the stitch corrects.
+//! the device, the times, and the PSNR of the panorama against the scene rendered directly. The cameras have lens
+//! distortion and different exposures, which the stitch corrects.
 
 use std::error::Error;
 use std::f64::consts::{PI, TAU};
@@ -48,7 +48,7 @@ pitch = -1.0
 roll = -1.0
 "#;
 
-/// Factor of each camera's exposure.
+/// The exposure of each camera, as a factor on the levels of the scene.
 const EXPOSURE: [f32; 2] = [1.0, 0.72];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -86,7 +86,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut out = Image::new(&device, warp.size().x, warp.size().y)?;
     let (start, end) = (Event::new(&device)?, Event::new(&device)?);
-    // The first stitch includes loading; the second is timed.
+    // The first stitch also loads the kernels. The events of the second stitch replace those of the first, so only the
+    // second is timed.
     for _ in 0..2 {
         start.record(&stream)?;
         stitch(&stream, &left, &right, &warp, &options, &mut out)?;
@@ -109,14 +110,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("PSNR      {psnr:.2} dB against the scene itself");
     println!("panorama  {}", path.display());
-    // Two resamplings and two roundings stay well above this; a wrong warp falls far below.
+    // Two resamplings and two roundings leave the PSNR well above this limit. A wrong warp brings it far below.
     if psnr < 35.0 {
-        return Err(format!("the panorama is not the scene: {psnr:.2} dB").into());
+        return Err(format!("the panorama differs from the scene: the PSNR is {psnr:.2} dB; it must be at least 35 dB").into());
     }
     Ok(())
 }
 
-/// Renders a camera's picture: each pixel is undistorted, and its ray looks up the scene.
+/// Renders a camera's picture: computes the undistorted ray of each pixel and evaluates the scene along it.
 fn photograph(camera: &Camera, exposure: f32) -> Picture {
     let to_world = camera.from_ray.transpose();
     render(camera.size.x, camera.size.y, |pixel| {
@@ -126,7 +127,8 @@ fn photograph(camera: &Camera, exposure: f32) -> Picture {
     })
 }
 
-/// Inverts Brown–Conrady by fixed-point iteration, which converges where the lens does not fold.
+/// Inverts the Brown–Conrady distortion by fixed-point iteration, which converges for the moderate distortion in
+/// [`RIG`].
 fn undistort(distorted: DVec2, [k1, k2, p1, p2, k3]: &[f64; 5]) -> DVec2 {
     let mut p = distorted;
     for _ in 0..50 {
@@ -141,7 +143,8 @@ fn undistort(distorted: DVec2, [k1, k2, p1, p2, k3]: &[f64; 5]) -> DVec2 {
     p
 }
 
-/// Compares with the scene rendered directly into the cylindrical panorama, where a camera sees it.
+/// Returns the PSNR in dB against the scene rendered directly into the cylindrical panorama, over the pixels that a
+/// camera sees.
 fn psnr(panorama: &Picture, canvas: &Canvas, warp: &Warp) -> f64 {
     let truth = render(canvas.size.x, canvas.size.y, |pixel| {
         let p = (pixel - canvas.centre) / canvas.scale;
@@ -175,7 +178,8 @@ fn render(width: u32, height: u32, colour: impl Fn(DVec2) -> Vec3) -> Picture {
     picture
 }
 
-/// Returns the levels in a direction: dusk over two ridges and a lake, with a low sun and a mast one degree wide.
+/// Returns the colour levels of the scene in the direction `ray`: two ridges and a lake at dusk, with a low sun, and a
+/// post half a degree wide every 15°.
 fn scene(ray: DVec3) -> Vec3 {
     let azimuth = ray.x.atan2(ray.z);
     let elevation = (-ray.y).atan2(ray.x.hypot(ray.z));
@@ -183,7 +187,7 @@ fn scene(ray: DVec3) -> Vec3 {
     let ridge = |base: f64, terms: &[(f64, f64, f64)]| {
         base + terms.iter().map(|(a, f, p)| a * (f * azimuth + p).sin()).sum::<f64>()
     };
-    // Edges are soft, about a pixel wide, so that sampling need not lose detail.
+    // Edges are soft and about one pixel wide, so that sampling loses no detail.
     let edge = |distance: f64| distance / 0.002 + 0.5;
 
     let sky = |elevation: f64| {
@@ -210,7 +214,7 @@ fn scene(ray: DVec3) -> Vec3 {
     let wave = (azimuth * 60.0 + (depth * 90.0).sin() * 2.0).sin() * (depth * 420.0).sin();
     let mirrored = sky((depth * 1.3 + 0.02 * wave * depth.sqrt()).abs()) * 0.62;
     let mut colour = blend(land, mirrored, edge(shore - elevation));
-    // Posts at every 15° show that straight lines stay straight and nothing appears twice.
+    // The posts show that straight lines stay straight and nothing appears twice.
     let spacing = TAU / 24.0;
     let nearest = (azimuth / spacing).round() * spacing;
     let post = (azimuth - nearest).abs() - PI / 720.0;

@@ -1,15 +1,15 @@
 //! Counts exactly the bytes that Rust code holds on the heap.
 //!
-//! Resident memory changes in pages and depends on the allocator, so a leak of a few bytes per frame takes hours to
-//! show in it. This count shows it in seconds. It does not include the driver's own memory; resident memory covers
-//! that.
+//! Resident memory changes in pages and depends on the allocator, so a leak of a few bytes per frame is visible there
+//! only after hours. The count in this module shows such a leak within seconds. It does not include the memory of the
+//! GPU driver, which resident memory includes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
 
-/// Returns the number of bytes on the heap.
+/// Returns the number of bytes that Rust code holds on the heap.
 pub(crate) fn live() -> i64 {
     LIVE.load(Relaxed)
 }

@@ -6,18 +6,19 @@ use clap::ValueEnum;
 use panoweave::device::{Buffer, Device, DeviceError, Event, Pinned};
 use panoweave::live::StitchedFrame;
 
-/// The resource that each panorama leaks a little of.
+/// A resource that the reader leaks on purpose, a little with each panorama.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Leak {
-    /// 4 KiB of the heap.
+    /// 4 KiB of heap memory per panorama.
     Host,
-    /// 4 KiB of device memory.
+    /// 4 KiB of device memory per panorama.
     Device,
-    /// 4 KiB of page-locked memory.
+    /// 4 KiB of page-locked memory per panorama.
     Pinned,
-    /// Every tenth panorama is never returned.
+    /// The buffer of every tenth panorama.
     Panorama,
-    /// 64 events. On the CPU an event is a few bytes of the heap, so 64 leak about as much as the other kinds.
+    /// 64 events per panorama. On the CPU an event is a few bytes of heap memory, so 64 events leak about as much as
+    /// the other kinds.
     Event,
 }
 

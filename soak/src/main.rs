@@ -1,4 +1,5 @@
-//! Runs the live stitcher for a long time, with simulated cameras, readers and operators, and fails if anything grows.
+//! Runs the live stitcher for a long time with simulated cameras and a reader, and fails if its memory or another
+//! resource keeps growing or a frame is lost.
 //!
 //! `soak [--minutes N] [--device auto|cpu|cuda:N]`; `cargo xtask soak` builds and runs it, and the bundle contains it
 //! for machines without Rust. On a GPU two 3840×2160 cameras make a 5700×1900 panorama in NV12; on the CPU the same
@@ -6,7 +7,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `run` | stitcher, cameras, reader, and the director that leads them |
+//! | `run` | stitcher, cameras, reader, and the director that controls them |
 //! | `phase` | phases of a cycle |
 //! | `scene` | the cameras |
 //! | `sample`, `heap`, `record` | resources held by the process, and the record of a run |
@@ -14,7 +15,7 @@
 //! | `leak` | deliberate leaks |
 //! | `report` | printed output |
 //!
-//! Not here: correctness of the panoramas (see the tests) and speed (see the benches).
+//! The soak does not check the content of the panoramas (see the tests) or their speed (see the benches).
 
 mod heap;
 mod leak;
@@ -42,28 +43,29 @@ use record::Record;
 use run::Settings;
 use verdict::{Verdict, judge};
 
-/// Runs the live stitcher for a long time and fails if anything grows.
+/// Runs the live stitcher for a long time. Fails if memory or another resource grows, or if a frame is lost.
 #[derive(Parser)]
 struct Arguments {
     /// Length of the run in minutes.
     #[arg(long, default_value_t = 10.0, value_name = "N")]
     minutes: f64,
-    /// Length of the run in seconds, for short runs.
+    /// Length of the run in seconds, instead of --minutes.
     #[arg(long, conflicts_with = "minutes", value_name = "N")]
     seconds: Option<f64>,
     /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Frames per second of each camera [default: 120 on a GPU, 30 on the CPU].
+    /// Frames per second of each camera, from 1 to 1000 [default: 120 on a GPU, 30 on the CPU].
     #[arg(long)]
     fps: Option<f64>,
-    /// Maximum latency of 99 of 100 panoramas, in milliseconds.
+    /// Limit of the 99th percentile of the latency, in milliseconds. The run fails if the latency is above it
+    /// [default: no limit].
     #[arg(long, value_name = "MS")]
     p99: Option<f64>,
-    /// File for all measurements.
+    /// JSON file to which all measurements are written.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Resource to leak on purpose; the run must then fail.
+    /// Resource to leak on purpose, to show that the run then fails.
     #[arg(long, value_enum, value_name = "WHAT")]
     plant_leak: Option<Leak>,
 }
@@ -97,7 +99,7 @@ fn soak(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error>> {
     let (fps, shrink) = if device.cuda_info().is_some() { (120.0, 1) } else { (30.0, 16) };
     let fps = arguments.fps.unwrap_or(fps);
     if !(1.0..=1000.0).contains(&fps) {
-        return Err("--fps must be from 1 to 1000".into());
+        return Err(format!("--fps is {fps}; it must be 1 to 1000").into());
     }
     let plan = Plan::new(length);
     let leak = arguments.plant_leak;

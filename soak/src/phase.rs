@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// The behaviour of the cameras and the reader.
+/// A part of a cycle, with its own behaviour of the cameras and the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Phase {
     /// Both cameras and the reader keep up.
     Normal,
-    /// The reader takes one panorama in eight.
+    /// The reader takes one panorama in the time of eight frames.
     SlowReader,
     /// One camera sends nothing; the cameras take turns from cycle to cycle.
     OneCamera,
@@ -37,8 +37,8 @@ pub(crate) struct Plan {
     pub(crate) cycle: Duration,
     /// Number of cycles.
     pub(crate) cycles: usize,
-    /// Number of cycles at the start that are neither fitted nor compared: a quarter of the run, which is at least one
-    /// minute in runs of four minutes or more.
+    /// Number of cycles at the start in which memory and object counts may change: a quarter of the run, which is at
+    /// least one minute in runs of four minutes or more.
     pub(crate) warm_up: usize,
 }
 

@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::sample::Sample;
 
-/// The measurement at the end of a cycle.
+/// The measurements at the end of a cycle.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Row {
     /// Seconds since the start.
     pub(crate) at: f64,
-    /// Resources held at the end.
+    /// Resources that the process held.
     pub(crate) sample: Sample,
     /// Maximum resident memory seen during the cycle.
     pub(crate) peak: u64,
@@ -21,12 +21,13 @@ pub(crate) struct Row {
     pub(crate) pushed: u64,
     /// Panoramas that the reader received.
     pub(crate) read: u64,
-    /// Whether the colour correction is following the light.
+    /// Whether the colour correction still tracks changes in lighting.
     pub(crate) following: bool,
 }
 
 impl Row {
-    /// Returns the number of frames that wait for a partner, and whether all others are accounted for exactly once.
+    /// Returns the number of frames that wait for a partner, and whether every other frame is in exactly one panorama
+    /// or one counter of dropped frames.
     pub(crate) fn balance(&self) -> (u64, bool) {
         let LiveCounters { frames_in, pairs, panoramas, dropped, .. } = self.counters;
         let gone = 2 * pairs + dropped.left_alone + dropped.right_alone;
@@ -42,10 +43,10 @@ impl Row {
 pub(crate) struct Record {
     /// One row per cycle.
     pub(crate) rows: Vec<Row>,
-    /// The measurement after everything was closed and read to the end.
+    /// The measurements after the stitcher was closed and the reader had taken all panoramas.
     pub(crate) last: Row,
-    /// Live objects before the stitcher was made and after it was dropped.
+    /// Numbers of the library's live objects, before the stitcher was created and after it was dropped.
     pub(crate) objects: [Counters; 2],
-    /// The failure of the stitcher at the end, or of one of the soak's threads.
+    /// The error of the stitcher, of a camera or of the reader, if any.
     pub(crate) failure: Option<String>,
 }

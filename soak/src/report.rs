@@ -6,7 +6,7 @@ use crate::record::{Record, Row};
 use crate::run::Settings;
 use crate::verdict::Verdict;
 
-/// Number of lines between two headings.
+/// Number of table lines after which the heading is repeated.
 const PAGE: usize = 20;
 
 /// Prints the settings of the run.
@@ -19,11 +19,11 @@ pub(crate) fn opening(settings: &Settings) {
         plan.warm_up
     );
     if let Some(leak) = leak {
-        println!("planting a leak: {leak:?}");
+        println!("leak on purpose: {leak:?}");
     }
 }
 
-/// Prints one line per cycle, with that cycle's counts.
+/// Prints one line per cycle, with the counts of that cycle alone.
 #[derive(Default)]
 pub(crate) struct Table {
     before: LiveCounters,
@@ -81,12 +81,14 @@ impl Table {
     }
 }
 
-/// Prints the counters, the slopes and every broken limit.
+/// Prints the counters, the growth rates and the faults.
 pub(crate) fn closing(record: &Record, verdict: &Verdict) {
     let LiveCounters { frames_in, pairs, panoramas, dropped, analyses, dark, strikes, .. } =
         record.last.counters;
     println!("{frames_in} frames, {pairs} pairs, {panoramas} panoramas; {dropped:?}");
-    println!("{analyses} colour analyses, {dark} too dark; {strikes} strikes");
+    println!(
+        "{analyses} colour analyses, {dark} of too dark or too bright scenes; {strikes} failed analyses"
+    );
     for growth in &verdict.growth {
         println!("{growth}");
     }
@@ -94,6 +96,6 @@ pub(crate) fn closing(record: &Record, verdict: &Verdict) {
         println!("FAILED: {fault}");
     }
     if verdict.faults.is_empty() {
-        println!("passed: no growth, nothing lost");
+        println!("passed: no resource grows, no frame was lost");
     }
 }

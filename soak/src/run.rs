@@ -16,7 +16,7 @@ use crate::record::{Record, Row};
 use crate::sample::{Sample, Sampler};
 use crate::scene::{MadeUpCamera, PIXELS, rig};
 
-/// Time limit for pairs in flight to come out after the last frame went in.
+/// The maximum time at the end of a cycle to wait for the pairs in flight.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// The settings of a run.
@@ -24,7 +24,7 @@ pub(crate) struct Settings {
     pub(crate) device: Device,
     pub(crate) plan: Plan,
     pub(crate) fps: f64,
-    /// The factor by which the home rig is downscaled.
+    /// The factor by which the rig in `rigs/home.toml` is downscaled.
     pub(crate) shrink: u32,
     pub(crate) leak: Option<Leak>,
 }
@@ -78,7 +78,7 @@ impl Switches {
     }
 }
 
-/// Runs the soak and passes each row to `each`.
+/// Runs all cycles and passes the measurements of each one to `each`.
 pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record, SoakError> {
     let Settings { device, fps, .. } = settings;
     let mut sampler = Sampler::new(device)?;
@@ -90,7 +90,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
         let options = LiveOptions {
             input: PIXELS,
             output: PIXELS,
-            // Less than half a frame, so that a frame matches only its partner.
+            // Less than half the time between two frames, so that a frame matches only its partner.
             tolerance: Duration::from_secs_f64(0.4 / fps),
             ..LiveOptions::default()
         };
@@ -142,14 +142,14 @@ fn read(
     Ok(())
 }
 
-/// Renders warps on a separate stream during the stitching, as a recalibration does.
+/// Renders warps on its own stream while the stitcher runs, as a recalibration does.
 struct Warps<'a> {
     stream: &'a Stream,
     rig: Rig,
 }
 
 impl Warps<'_> {
-    /// Renders the rig's warp with the right camera turned by `turned` degrees.
+    /// Renders the rig's warp with `turned` degrees added to the yaw of the right camera.
     fn render(&self, turned: f64) -> Result<DeviceWarp, SoakError> {
         let mut rig = self.rig.clone();
         if let Some(right) = rig.cameras[1].mount_mut() {
@@ -159,7 +159,7 @@ impl Warps<'_> {
     }
 }
 
-/// Leads the cameras and the reader through the cycles.
+/// Controls the cameras, the reader and the stitcher through the cycles.
 struct Director<'a> {
     settings: &'a Settings,
     stitcher: &'a Stitcher,
@@ -202,7 +202,8 @@ impl Director<'_> {
         Ok(rows)
     }
 
-    /// Waits until `until` after the start, and samples resident memory every second.
+    /// Waits until the time `until` since the start. Samples resident memory every second and raises `peak` to the
+    /// maximum.
     fn wait(
         &self,
         until: Duration,
@@ -219,7 +220,7 @@ impl Director<'_> {
         }
     }
 
-    /// Waits until all pairs in flight have come out, for at most `SETTLE`.
+    /// Waits until no pair is in flight, for at most `SETTLE`.
     fn settle(&self) {
         let most = Instant::now() + SETTLE;
         let row = || row(self.stitcher, self.switches, self.start, Sample::default());
@@ -238,7 +239,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Restores the first settings, so that the cycles can be compared.
+    /// Restores the initial settings, so that the measurements of all cycles are comparable.
     fn restore(&self, warps: &Warps<'_>) -> Result<(), SoakError> {
         self.stitcher.swap_warp(warps.render(0.0)?)?;
         self.stitcher.set_options(StitchOptions::default())?;

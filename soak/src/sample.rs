@@ -22,15 +22,15 @@ pub(crate) struct Sample {
     pub(crate) heap: i64,
     /// Bytes of GPU memory in use by all processes, according to the driver.
     pub(crate) gpu: Option<u64>,
-    /// Live objects of the library.
+    /// Numbers of the library's live objects.
     pub(crate) objects: Counters,
-    /// Open file descriptors.
+    /// Number of open file descriptors.
     pub(crate) descriptors: u64,
-    /// Threads.
+    /// Number of threads.
     pub(crate) threads: u64,
 }
 
-/// Takes samples on one thread, without growing its own memory.
+/// Takes samples on one thread. Its own memory does not grow.
 pub(crate) struct Sampler {
     /// Keeps the GPU's context, which is current on this thread, alive.
     context: Option<Context>,
@@ -46,8 +46,8 @@ impl Sampler {
         Ok(Self { context, text: String::with_capacity(1 << 14) })
     }
 
-    /// Takes a full sample. The kernel adds up the resident pages for it, which takes milliseconds if there are
-    /// gigabytes of them.
+    /// Takes a full sample. This takes milliseconds if gigabytes are resident, because the operating system adds up
+    /// the pages.
     pub(crate) fn take(&mut self) -> io::Result<Sample> {
         // `/proc/self/status` has the same numbers, but they can be off by megabytes because each processor batches
         // its updates.
@@ -61,7 +61,7 @@ impl Sampler {
         Ok(Sample {
             resident,
             anonymous,
-            // Without the descriptor that reads the folder.
+            // The descriptor through which this line reads the folder does not count.
             descriptors: (fs::read_dir("/proc/self/fd")?.count() as u64).saturating_sub(1),
             threads: fs::read_dir("/proc/self/task")?.count() as u64,
             heap: heap::live(),
@@ -70,7 +70,7 @@ impl Sampler {
         })
     }
 
-    /// Returns resident memory alone; fast but inexact.
+    /// Returns resident memory in bytes. This is faster than `take`, but inexact.
     pub(crate) fn resident(&mut self) -> io::Result<u64> {
         self.read("/proc/self/status")?;
         Ok(self.kilobytes("VmRSS:"))

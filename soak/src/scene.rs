@@ -1,6 +1,6 @@
-//! The cameras of the soak: a rig, and NV12 frames for it in eight exposures.
+//! The simulated cameras of the soak: their rig, and NV12 frames in up to eight exposures.
 //!
-//! Only the brightness of the frames matters, because the colour correction must follow it.
+//! The frames show only a pattern. Their brightness matters, because the colour correction must track it.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,14 @@ use crate::run::Switches;
 pub(crate) const PIXELS: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited });
 
-/// Number of exposures that the right camera drifts through.
+/// Number of exposures through which the right camera cycles.
 const EXPOSURES: usize = 8;
 
-/// The duration of one exposure.
+/// The time after which the exposure changes.
 const DRIFT: Duration = Duration::from_millis(700);
 
-/// Returns the home rig downscaled by `shrink`: 2×3840×2160 → 5700×1900 at 1.
+/// Returns the rig in `rigs/home.toml` downscaled by `shrink`. With a `shrink` of 1, two 3840×2160 cameras make a
+/// 5700×1900 panorama.
 pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
     let mut rig = Rig::parse(include_str!("../../rigs/home.toml"), "rigs/home.toml")?;
     rig.panorama.width /= shrink;
@@ -46,7 +47,7 @@ pub(crate) struct MadeUpCamera {
 
 impl MadeUpCamera {
     pub(crate) fn new(which: Side, format: FrameFormat, fps: f64) -> Self {
-        // Only the right camera drifts.
+        // Only the exposure of the right camera changes.
         let exposures = match which {
             Side::Left => 1,
             Side::Right => EXPOSURES,
@@ -55,8 +56,8 @@ impl MadeUpCamera {
         Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }
     }
 
-    /// Pushes frames until the soak is over, while the camera is switched on. Timestamps jitter by up to a fifth of a
-    /// frame; late frames are skipped.
+    /// Pushes frames until the soak is over, while the camera is switched on. Timestamps are late by up to a fifth of
+    /// the time between two frames. Frames whose time has passed are skipped.
     pub(crate) fn film(
         &self,
         stitcher: &Stitcher,
@@ -74,11 +75,11 @@ impl MadeUpCamera {
             }
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let jitter = self.period.mul_f64(f64::from(state >> 16) / f64::from(1 << 16) / 5.0);
-            // The exposure goes down and up again.
+            // The exposure goes down step by step and up again.
             let step = (time.as_nanos() / DRIFT.as_nanos()) as usize % (2 * self.exposures.len());
             let exposure = step.min(2 * self.exposures.len() - 1 - step);
             let frame = panoweave::frame::Frame::tight(self.format, &self.exposures[exposure]);
-            let frame = frame.expect("a frame of the stitcher's format");
+            let frame = frame.expect("the exposures have the stitcher's format");
             stitcher.push(self.which, frame, time + jitter)?;
             switches.count_pushed();
         }

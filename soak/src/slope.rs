@@ -15,7 +15,7 @@ pub(crate) struct Slope {
 
 impl Slope {
     /// Fits a line through `(seconds, value)` by least squares; returns `None` for fewer than three points. The points
-    /// must be independent, which measurements close in time are not; here they are a cycle apart.
+    /// must be independent. Measurements close in time are not, so the soak uses one per cycle.
     pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let freedom = points.len().checked_sub(2).filter(|&n| n > 0)?;
         let n = points.len() as f64;
@@ -41,7 +41,7 @@ impl Slope {
     }
 }
 
-/// Returns Student's t at 97.5 %, to 1 %.
+/// Returns the 97.5 % quantile of Student's t-distribution with `freedom` degrees of freedom, accurate to 1 %.
 fn student(freedom: usize) -> f64 {
     const FEW: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
     FEW.get(freedom - 1).copied().unwrap_or(1.96 + 2.6 / freedom as f64)
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_found_and_sure() {
+    fn points_on_a_line_have_an_exact_slope() {
         let points: Vec<_> = (0..5).map(|i| (f64::from(i), 7.0 + 3.0 * f64::from(i))).collect();
         let slope = Slope::fit(&points).unwrap();
         assert!((slope.rise - 3.0).abs() < 1e-12 && slope.error < 1e-12 && slope.span == 4.0);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_that_of_the_textbook() {
+    fn the_error_agrees_with_the_formula() {
         // Residuals 1, -2, 1 around a flat line: s² = 6, Σx² = 2, t(1) = 12.71.
         let slope = Slope::fit(&[(0.0, 1.0), (1.0, -2.0), (2.0, 1.0)]).unwrap();
         assert!(slope.rise.abs() < 1e-12);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_points_say_nothing() {
+    fn too_few_points_have_no_slope() {
         assert_eq!(Slope::fit(&[(0.0, 1.0), (1.0, 2.0)]), None);
         assert_eq!(Slope::fit(&[(1.0, 1.0); 5]), None);
     }

@@ -1,10 +1,11 @@
 //! The limits, and the check of a run against them.
 //!
-//! Growth is judged after the warm-up, on one measurement per cycle, taken when nothing is in flight. A line is
-//! fitted, and its slope minus its 95 % error must not exceed the limit. In a run of seconds a single extra page would
-//! exceed it, so the growth must also exceed the resolution of the measurement: the allocator takes memory from the
-//! system in steps of 128 KiB, and queues hold a block more or less. In runs of an hour the limit is above that
-//! resolution. Object counts are exact and must be equal.
+//! Growth is judged after the warm-up, on one measurement per cycle, taken when nothing is in flight. A line is fitted
+//! to these measurements, and the lower end of the 95 % confidence interval of its slope must not exceed the limit. In
+//! a run of seconds a single extra page would exceed the limit, so only growth above the resolution of the measurement
+//! counts: the allocator takes memory from the system in steps of 128 KiB, and a queue may have one block more or
+//! less. In runs of an hour the limit is above that resolution. Object counts are exact, so they must be equal in all
+//! cycles.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ use crate::phase::Plan;
 use crate::record::{Record, Row};
 use crate::slope::Slope;
 
-/// Maximum growth of resident memory, in bytes per hour.
+/// Maximum growth of resident memory and of the heap, in bytes per hour.
 const RESIDENT: f64 = 200.0 * 1024.0;
 
 /// A measured quantity with its fitted growth.
@@ -25,7 +26,7 @@ pub(crate) struct Growth {
     pub(crate) slope: Slope,
     /// Maximum growth in bytes per hour.
     pub(crate) limit: f64,
-    /// Fluctuation in bytes that is not growth.
+    /// Largest change in bytes that does not count as growth.
     pub(crate) resolution: f64,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for Growth {
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) growth: Vec<Growth>,
-    /// The broken limits; empty if the run passed.
+    /// The reasons why the run failed; empty if it passed.
     pub(crate) faults: Vec<String>,
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
         .collect();
     if measured.len() < 3 {
         faults.push(format!(
-            "only {} cycles after the warm-up; 3 or more are needed",
+            "the run has {} cycles after the warm-up; it must have 3 or more",
             measured.len()
         ));
     }
@@ -73,16 +74,22 @@ pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
     faults.extend(held(measured));
     let all = record.rows.iter().chain([&record.last]);
     if let Some(row) = all.clone().find(|row| !row.balance().1) {
-        faults.push(format!("frames unaccounted for after {:.0} s: {row:?}", row.at));
+        faults.push(format!(
+            "after {:.0} s, not every frame is in a panorama or counted as dropped: {row:?}",
+            row.at
+        ));
     }
     if record.last.balance().0 != 0 {
-        faults.push(format!("frames still waiting at the end: {:?}", record.last.counters));
+        faults.push(format!(
+            "some frames still wait for a partner at the end: {:?}",
+            record.last.counters
+        ));
     }
     faults.extend(stalls(&record.rows));
     faults.extend(failures(&record.last, p99));
     let [before, after] = record.objects;
     if before != after {
-        faults.push(format!("objects leaked: {before:?} before, {after:?} after"));
+        faults.push(format!("the stitcher leaked objects: {before:?} before it was created, {after:?} after it was dropped"));
     }
     Verdict { growth, faults }
 }
@@ -96,7 +103,7 @@ fn growth(rows: &[Row]) -> Vec<Growth> {
     [
         fit("resident", RESIDENT, page, |row| Some(row.sample.resident as f64)),
         fit("heap", RESIDENT, block, |row| Some(row.sample.heap as f64)),
-        // The driver allocates device memory in pieces of 2 MiB, and the number covers all processes.
+        // The driver allocates device memory in steps of 2 MiB, and the measurement includes all processes.
         fit("GPU", 0.0, 2048.0 * 1024.0, |row| row.sample.gpu.map(|bytes| bytes as f64)),
     ]
     .into_iter()
@@ -104,14 +111,17 @@ fn growth(rows: &[Row]) -> Vec<Growth> {
     .collect()
 }
 
-/// Returns the counts that must be the same at the end of each cycle but differ.
+/// Returns a fault for each count that is not the same at the end of every cycle.
 fn held(rows: &[Row]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let then = counts(first);
     let differs = |i: usize| rows.iter().find(|row| counts(row)[i].1 != then[i].1).zip(Some(i));
     let fault = |(row, i): (&Row, usize)| {
         let ((what, from), (_, to)) = (then[i], counts(row)[i]);
-        format!("{what}: {from} after {:.0} s, {to} after {:.0} s", first.at, row.at)
+        format!(
+            "the number of {what} changed from {from} after {:.0} s to {to} after {:.0} s",
+            first.at, row.at
+        )
     };
     (0..then.len()).filter_map(differs).map(fault).collect()
 }
@@ -131,7 +141,7 @@ fn counts(row: &Row) -> [(&'static str, i64); 9] {
     ]
 }
 
-/// Returns the cycles without a panorama or without a colour analysis.
+/// Returns a fault for each cycle without a panorama and for each cycle without a colour analysis.
 fn stalls(rows: &[Row]) -> Vec<String> {
     let mut faults = Vec::new();
     for pair in rows.windows(2) {
@@ -146,31 +156,33 @@ fn stalls(rows: &[Row]) -> Vec<String> {
     faults
 }
 
-/// Returns the faults that the counters show.
+/// Returns a fault for each counter of failures that is not 0, and for a latency above the limit.
 fn failures(last: &Row, p99: Option<f64>) -> Vec<String> {
     let counters = &last.counters;
     let Dropped { reader, failed, lost, closing, .. } = counters.dropped;
     let mut faults = Vec::new();
     for (count, what) in [
-        (counters.strikes, "strikes of the colour analysis"),
+        (counters.strikes, "failed colour analyses"),
         (counters.retries, "pairs stitched again"),
         (failed, "pairs that failed on the device"),
         (lost, "pairs lost with the device"),
         (closing, "pairs abandoned at the end"),
-        (reader, "pairs dropped because panoramas did not come back"),
+        (reader, "pairs dropped because the buffers of panoramas did not come back"),
     ] {
         if count > 0 {
             faults.push(format!("{count} {what}"));
         }
     }
     if !last.following {
-        faults.push("the colour correction no longer follows the light".to_owned());
+        faults.push("the colour correction has switched itself off".to_owned());
     }
     if let Some(most) = p99
         && counters.latency_p99 > most
     {
         let (p99, most) = (counters.latency_p99 * 1e3, most * 1e3);
-        faults.push(format!("p99 of the latency is {p99:.1} ms, limit {most:.1}"));
+        faults.push(format!(
+            "the 99th percentile of the latency is {p99:.1} ms; it must be at most {most:.1} ms"
+        ));
     }
     faults
 }

@@ -1,4 +1,5 @@
-//! A short soak on the CPU passes, and each planted leak makes it fail for the right reason.
+//! Runs short soaks on the CPU. Without a leak the soak passes; with each kind of leak it fails for the expected
+//! reason.
 
 use std::process::{Child, Command, Stdio};
 
@@ -34,9 +35,9 @@ fn end(soak: Soak) -> (bool, Vec<String>) {
     (output.status.success(), faults.iter().map(text).collect())
 }
 
-/// Starts all runs at once: each takes a fixed time and little CPU.
+/// All runs execute at once, because each takes 12 seconds and little CPU time.
 #[test]
-fn what_leaks_fails_and_what_does_not_passes() {
+fn runs_with_a_leak_fail_and_one_without_passes() {
     let leaks = ["host", "device", "pinned", "event", "panorama"];
     let sound = start(None);
     let leaking: Vec<_> = leaks.into_iter().map(|leak| start(Some(leak))).collect();
@@ -52,7 +53,7 @@ fn what_leaks_fails_and_what_does_not_passes() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn invalid_arguments_are_rejected() {
     for arguments in [
         &["--seconds", "1", "--device", "cpu"][..],
         &["--seconds", "-1"],

@@ -1,5 +1,5 @@
-//! A sample reports the resources that the process holds. It counts the whole process, so this test runs alone in one,
-//! with a single thread: other threads, such as those of the test harness, would free memory meanwhile.
+//! A sample reports the resources that the process holds. This test runs in its own process with a single thread,
+//! because other threads, such as those of the test harness, would allocate and free memory during the measurement.
 
 #[path = "../src/heap.rs"]
 mod heap;

@@ -8,7 +8,7 @@ const VARIABLE: &str = "PANOWEAVE_TEST_ALONE";
 
 /// Runs `body` in a new process, which runs this test executable with only the calling test.
 ///
-/// `test` is the test function itself; its path gives the test's name.
+/// `_test` is the test function itself. Its type's path gives the test's name.
 ///
 /// # Panics
 /// Panics if `body` panics or the process cannot be started.
@@ -16,7 +16,7 @@ pub fn alone<T>(_test: T, body: impl FnOnce()) {
     if env::var_os(VARIABLE).is_some() {
         return body();
     }
-    // The type's path begins with the crate's name; the test's name does not.
+    // The type's path begins with the crate's name. The test's name does not.
     let path = type_name::<T>();
     let name = path.split_once("::").map_or(path, |(_, name)| name);
     let executable = env::current_exe().expect("the path of this executable");

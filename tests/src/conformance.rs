@@ -22,7 +22,8 @@ pub static CONFORMANCE: &[PtxImage] = &[
 pub const CONFORMANCE_MODULE: KernelModule =
     KernelModule { package: "conformance", images: CONFORMANCE };
 
-/// Returns the first GPU with the conformance kernels loaded. All tests of a program share it.
+/// Returns the first GPU with the conformance kernels loaded, or `None` if there is no GPU. All tests of a program
+/// share it.
 ///
 /// # Panics
 /// Panics like [`first_gpu`].
@@ -55,7 +56,7 @@ pub fn on_each_device<R>(test: impl Fn(&Stream) -> R) -> Vec<R> {
 /// Runs `test` on each device and checks that all return exactly `expected`.
 ///
 /// # Panics
-/// Panics if a device returns anything else.
+/// Panics if the result of a device differs from `expected`.
 pub fn all_give<R: PartialEq + std::fmt::Debug>(expected: &R, test: impl Fn(&Stream) -> R) {
     on_each_device(|stream| assert_eq!(test(stream), *expected, "on {}", stream.device()));
 }

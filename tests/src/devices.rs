@@ -15,7 +15,7 @@ pub fn panoweave_devices() -> Vec<Device> {
     [Device::cpu()].into_iter().chain(gpu()).collect()
 }
 
-/// Returns the first GPU with panoweave's kernels.
+/// Returns the first GPU with panoweave's kernels. If there is no GPU, reports a skip and returns `None`.
 ///
 /// # Panics
 /// Panics like [`first_gpu`].
@@ -28,7 +28,7 @@ pub fn gpu() -> Option<Device> {
 /// Returns the first GPU with `modules` loaded. If there is none, reports a skip and returns `None`.
 ///
 /// # Panics
-/// Panics if there is none and `PANOWEAVE_REQUIRE` lists `gpu`, or if the GPU does not work.
+/// Panics if there is no GPU and `PANOWEAVE_REQUIRE` lists `gpu`, or if the GPU does not work.
 #[must_use]
 pub fn first_gpu(modules: &[KernelModule]) -> Option<Device> {
     match Device::cuda_with(0, modules) {

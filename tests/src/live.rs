@@ -1,4 +1,5 @@
-//! A A A small rig for tests of the live stitcher: two cameras side by side. The picture and panorama sizes are not multiples of a block. stitcher: two cameras side by side, in sizes that are no multiple of a block.
+//! A small rig for tests of the live stitcher: two cameras side by side. The picture and panorama sizes are not
+//! multiples of a block.
 
 use std::time::Duration;
 
@@ -52,13 +53,13 @@ pub fn device_warp(device: &Device, shift: f32) -> DeviceWarp {
     DeviceWarp::upload(&device.stream().unwrap(), &warp(shift)).unwrap()
 }
 
-/// Returns the bytes of a frame in which all channels, alpha included, have this level.
+/// Returns the bytes of a frame in which all channels, alpha included, have the value `level`.
 #[must_use]
 pub fn stamp(level: u8) -> Vec<u8> {
     vec![level; FrameFormat::rgba8(SOURCE.x, SOURCE.y).bytes()]
 }
 
-/// Wraps the bytes as a frame.
+/// Returns a frame over `bytes`.
 ///
 /// # Panics
 /// Panics if the number of bytes does not match the format.

@@ -60,7 +60,7 @@ impl Pinhole {
     }
 }
 
-/// Returns whether a pixel lies within the outermost pixel centres of a picture.
+/// Returns whether a position is between the centres of a picture's outermost pixels.
 #[must_use]
 pub fn inside(pixel: DVec2, size: UVec2) -> bool {
     pixel.cmpge(DVec2::ZERO).all() && pixel.cmple(size.as_dvec2() - 1.0).all()
@@ -77,7 +77,7 @@ pub fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     y * x * z
 }
 
-/// A A A map from a pixel of the right picture to the pixel of the left picture that shows the same scene point. pixels of the same scene point.
+/// A map from a pixel of the right picture to the pixel of the left picture that shows the same scene point.
 pub type Map<'m> = &'m dyn Fn(DVec2) -> Option<DVec2>;
 
 /// Returns the map from right to left pixels for two cameras at the same position.
@@ -93,7 +93,7 @@ pub fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
     }
 }
 
-/// A simulated matcher.
+/// A simulated matcher, which returns correct and wrong correspondences.
 #[derive(Clone, Copy, Debug)]
 pub struct Matcher {
     /// Number of correspondences.
@@ -122,8 +122,8 @@ fn anywhere(random: &mut Random, size: UVec2) -> DVec2 {
 }
 
 impl Matcher {
-    /// Returns correspondences between pictures of these sizes (left, right). Correct ones usually, but not always,
-    /// score higher.
+    /// Returns correspondences between pictures of these sizes (left, right). `map` defines the correct ones. They
+    /// have a higher score than wrong ones usually, but not always.
     ///
     /// # Panics
     /// Panics if the pictures hardly overlap.

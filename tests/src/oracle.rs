@@ -8,7 +8,7 @@ use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
 
-/// A A A function that applies a camera's colour correction to a level of one channel (0 to 2). channel (0 to 2) by a camera's colour.
+/// A function that applies a camera's colour correction to a level of one channel (0 to 2).
 pub type Grade = fn(&Colour, usize, f64) -> f64;
 
 /// Stitches by the formula of the specification. Returns levels before rounding, or `None` where no camera
@@ -121,7 +121,7 @@ fn levels(pixel: Rgba8) -> [f64; 3] {
     [pixel.r, pixel.g, pixel.b].map(f64::from)
 }
 
-/// Returns Kr, Kg and Kb.
+/// Returns the luma weights Kr, Kg and Kb.
 fn luma_weights(matrix: YuvMatrix) -> [f64; 3] {
     match matrix {
         YuvMatrix::Bt601 => [0.299, 0.587, 0.114],
@@ -145,7 +145,7 @@ pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
     let y = (y - black) / luma;
     let r = y + 2.0 * (1.0 - kr) * (cr - 128.0) / chroma;
     let b = y + 2.0 * (1.0 - kb) * (cb - 128.0) / chroma;
-    // The rest of the luma is green.
+    // Green follows from luma, red and blue.
     let g = (y - kr * r - kb * b) / kg;
     [r, g, b].map(|c| 255.0 * c)
 }

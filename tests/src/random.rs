@@ -23,17 +23,17 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// Returns a number below `n`.
+    /// Returns a random number from 0 to `n - 1`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.bits() % n as u64) as usize
     }
 
-    /// Returns a number from `low` up to `high`.
+    /// Returns a random number from `low` to `high`.
     pub fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * ((self.bits() >> 40) as f32 / (1 << 24) as f32)
     }
 
-    /// Returns one of `choices`.
+    /// Returns a random element of `choices`.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
@@ -77,7 +77,7 @@ pub fn random_rig(seed: u64) -> Rig {
     Rig::parse(&text, "a random rig").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Returns a warp with random positions and weights near 0, which no mesh of a few patches can represent.
+/// Returns a warp with random positions and with weights near 0. No mesh of a few patches can represent it.
 ///
 /// # Panics
 /// Panics if a side is 0.

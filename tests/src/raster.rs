@@ -1,4 +1,4 @@
-//! Pictures in host memory in every format, and device planes that need not form a valid warp.
+//! Pictures of every format in host memory, and planes on a device that need not form a valid warp.
 
 use bytemuck::Pod;
 use glam::UVec2;
@@ -36,7 +36,7 @@ pub enum Pixels {
 }
 
 impl Raster {
-    /// Creates a picture whose every byte is `byte()`.
+    /// Creates a picture. Each byte is the result of a call of `byte`.
     pub fn from_bytes(size: UVec2, format: PixelFormat, mut byte: impl FnMut() -> u8) -> Self {
         let area = |size: UVec2| size.element_product();
         let pixels = match format {
@@ -110,7 +110,7 @@ impl Raster {
         }
     }
 
-    /// Waits for the stream's work and copies a picture from its device.
+    /// Waits for the stream's work and copies a picture from its device to host memory.
     ///
     /// # Panics
     /// Panics if the device fails.

@@ -38,7 +38,7 @@ pub fn made_up(
     (Geometry { canvas, cameras }, pictures)
 }
 
-/// Returns a random pixel.
+/// Returns a random opaque pixel.
 pub fn noise(random: &mut Random, _: u32, _: u32) -> Rgba8 {
     let [r, g, b] = [0, 1, 2].map(|_| random.below(256) as u8);
     Rgba8::opaque(r, g, b)

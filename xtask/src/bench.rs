@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: runs every bench on the local GPU and writes a page and the tables from the records.
+//! `cargo xtask bench`: runs every bench on the local GPU, and writes an HTML page and the tables in `BENCHMARKS.md`.
 //!
-//! With `--from` it runs nothing and reports records that the bundle wrote on another machine. `panoweave-benches`
+//! With `--from` it runs no bench and reports the records that a bundle wrote on another machine. `panoweave-benches`
 //! measures, `panoweave-bench-report` writes the report.
 
 use std::fs;
@@ -18,26 +18,27 @@ pub(crate) fn run() -> Result {
     let folder = std::path::absolute(target())?.join("bench");
     let record = folder.join("record.jsonl");
     fs::create_dir_all(&folder)?;
-    // Benches append to the record; without a GPU they do not create it.
+    // Benches append to the record, so it must be empty at the start. It must exist even if no bench writes to it.
     fs::write(&record, "")?;
     let mut benches =
         cargo(&["bench", "--package", "panoweave-benches", "--benches", "--no-fail-fast"]);
     benches.env("PANOWEAVE_BENCH_RECORD", &record).env("PANOWEAVE_COMMIT", commit());
     if std::env::var_os("PANOWEAVE_REFERENCE_PTX").is_none() {
         let ptx = folder.join("ptx");
-        // The script reports a missing compiler, and the benches then skip the reference kernels.
+        // If there is no CUDA compiler, the script reports that, and the benches skip the reference kernels.
         if cargo::run(Command::new(root().join("benches/cuda/compile.sh")).arg(&ptx)).is_ok() {
             benches.env("PANOWEAVE_REFERENCE_PTX", ptx);
         }
     }
     let ran = cargo::run(&mut benches);
-    // Report the measurements even if a bench failed. A record of the CPU alone must not replace the GPU's tables.
+    // Report the measurements even if a bench failed. A record without GPU measurements must not replace the tables in
+    // `BENCHMARKS.md`.
     let of_gpu = |section: &Section| section.runs.iter().any(|run| run.threads.is_none());
     if !Report::read(&[&record])?.sections().iter().any(of_gpu) {
         let record = record.display();
         return Err(format!(
-            "no GPU was measured, so BENCHMARKS.md is unchanged; the CPU's figures are in {record}: pass it to `cargo \
-             xtask bench --from` together with a GPU's record"
+            "no GPU was measured, so BENCHMARKS.md is unchanged; the CPU's measurements are in {record}; pass that \
+             file to `cargo xtask bench --from` together with a GPU's record"
         )
         .into());
     }
@@ -45,7 +46,7 @@ pub(crate) fn run() -> Result {
     ran
 }
 
-/// Writes the page to `target/bench/` and the table to `BENCHMARKS.md`.
+/// Writes the page to `target/bench/` and the tables to `BENCHMARKS.md`.
 pub(crate) fn report<P: AsRef<Path>>(records: &[P]) -> Result {
     let report = Report::read(records)?;
     for file in report.write(&target().join("bench"), &root().join("BENCHMARKS.md"))? {

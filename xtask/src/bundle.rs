@@ -1,7 +1,9 @@
-//! `cargo xtask bundle [--target TRIPLE]`: creates `target/bundle.tar.xz`, which runs on a GPU machine without Rust.
+//! `cargo xtask bundle [--target TRIPLE]`: creates `target/bundle.tar.xz` or `target/TRIPLE/bundle.tar.xz`, with the
+//! tests, benches and programs for a GPU machine without Rust.
 //!
-//! Cargo's own messages list the executables, so that none is missing or stale. For another architecture, such as
-//! Jetson Orin's, Debian's cross compiler links them; only an emulator or that machine can show that they start.
+//! The list of executables comes from cargo's messages, so that none is missing or stale. For another architecture,
+//! such as that of Jetson Orin, Debian's cross compiler links the executables. This command cannot run them; test them
+//! on such a machine or in an emulator.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +22,7 @@ const TESTS: &[&str] = &["alone", "systems", "typed"];
 /// Maximum size of the packed bundle in bytes.
 const LIMIT: u64 = 60 << 20;
 
-/// A small build with the same code as the release program.
+/// The release profile without symbols, which makes the bundle smaller.
 const PROFILE: &[&str] = &["--release", "--config", "profile.release.strip=\"symbols\""];
 
 const RUN: &str = r#"#!/bin/sh
@@ -59,8 +61,9 @@ demo)
 soak)
     ./soak --minutes "${2:-10}" --device cuda:0 --json soak.json || failed=1 ;;
 sanitize)
-    # Each test of `alone` runs without its parent process. Left out: lost_gpu breaks its GPU on purpose, live_faults
-    # and files_memory use no GPU, running_out_of_memory requests more memory than exists, and planted runs below.
+    # PANOWEAVE_TEST_ALONE runs each test of `alone` directly instead of in a child process. These tests are left out:
+    # lost_gpu breaks its GPU on purpose, live_faults and files_memory use no GPU, running_out_of_memory requests more
+    # memory than exists, and planted runs below.
     alone=$(tests/alone --list --format terse | sed -n 's/: test$//p' \
         | grep -v -e lost_gpu -e live_faults -e files_memory -e planted)
     for tool in ${2:-memcheck racecheck initcheck synccheck}; do
@@ -121,7 +124,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
             return Err(format!("the program `{program}` was not built").into());
         }
     }
-    // A host build creates the demo's inputs, because they do not depend on the architecture.
+    // A demo built for the host creates the input pictures, which are the same for every architecture.
     let demo = match &cross {
         None => folder.join("demo"),
         Some(_) => {
@@ -133,8 +136,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     cargo::run(Command::new(demo).arg(folder.join("inputs")).args(["--device", "cpu"]))?;
     put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
     fs::write(folder.join("commit"), bench::commit())?;
-    // Sources of the reference kernels, which `run.sh` compiles if it finds a compiler; see PANOWEAVE_REFERENCE_PTX
-    // there.
+    // These are the sources of the reference kernels. `run.sh bench` compiles them if it finds a CUDA compiler.
     for entry in fs::read_dir(root().join("benches/cuda"))? {
         let entry = entry?;
         put(&entry.path(), &folder.join("cuda").join(entry.file_name()))?;
@@ -144,7 +146,8 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     let packed = place.join("bundle.tar.xz");
     let mut tar = Command::new("tar");
-    // Every executable contains the same library and kernels. A dictionary of 64 MiB spans several of them.
+    // Every executable contains the same library and kernels, so a dictionary of 64 MiB, which spans several
+    // executables, compresses them well.
     tar.env("XZ_OPT", "-T1 --lzma2=preset=3,dict=64MiB")
         .arg("-cJf")
         .arg(&packed)
@@ -160,7 +163,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     Ok(())
 }
 
-/// Arguments that build the program and the demo.
+/// Arguments of `cargo build --package` that build the program and the demo.
 const PROGRAM: &[&str] =
     &["panoweave-cli", "--package", "panoweave", "--bins", "--example", "demo"];
 
@@ -172,7 +175,7 @@ struct Cross {
 }
 
 impl Cross {
-    /// Installs the target's standard library if rustup lacks it, and checks the linker.
+    /// Checks that the linker runs, and installs the target's standard library if rustup lacks it.
     fn new(triple: &str) -> Result<Self> {
         let [arch, .., "linux", "gnu"] = triple.split('-').collect::<Vec<_>>()[..] else {
             return Err(format!(
@@ -192,7 +195,7 @@ impl Cross {
             )
             .into());
         }
-        // The root selects the project's toolchain.
+        // In the root folder, rustup selects the project's toolchain.
         let mut rustup = Command::new("rustup");
         cargo::run(rustup.current_dir(root()).args(["target", "add", triple]))?;
         Ok(Self { triple: triple.to_owned(), linker: (variable, linker) })
@@ -221,7 +224,7 @@ fn build(arguments: &[&str], cross: Option<&Cross>) -> Result<Vec<(String, PathB
 }
 
 fn put(from: &Path, to: &Path) -> Result {
-    let folder = to.parent().ok_or("a file lies in a folder")?;
+    let folder = to.parent().ok_or("the destination path has no parent folder")?;
     fs::create_dir_all(folder)?;
     fs::copy(from, to)
         .map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: a first run for newcomers.
+//! `cargo xtask demo`: stitches a synthetic scene, as a first run for newcomers.
 
 use crate::Result;
 use crate::cargo::{self, cargo, target};

@@ -15,8 +15,9 @@ use crate::cargo::{run, target};
 
 const PROGRAMS: [&str; 2] = ["ffmpeg", "ffprobe"];
 
-/// Returns the environment variables that name the programs to panoweave and its tests, and the programs. Returns none
-/// if the programs on the path work, or if the download fails.
+/// Returns the environment variables in which panoweave and its tests look for the programs, each with the path of its
+/// program. Returns an empty list if such a variable is already set, if the programs on the path work, or if the
+/// download fails.
 pub(crate) fn provide() -> Vec<(&'static str, PathBuf)> {
     let variables = ["PANOWEAVE_FFMPEG", "PANOWEAVE_FFPROBE"];
     if variables.iter().any(|name| std::env::var_os(name).is_some())
@@ -29,7 +30,7 @@ pub(crate) fn provide() -> Vec<(&'static str, PathBuf)> {
     if !programs.iter().all(|program| works(program))
         && let Err(error) = fetch(&folder)
     {
-        eprintln!("cannot provide ffmpeg: {error}");
+        eprintln!("cannot provide ffmpeg: {error}; tests that need it are skipped");
         return Vec::new();
     }
     variables.into_iter().zip(programs).collect()
@@ -39,7 +40,8 @@ fn works(program: &Path) -> bool {
     Command::new(program).arg("-version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Downloads and unpacks the programs. A script per program in `folder` starts it with its libraries.
+/// Downloads and unpacks the programs. Writes a script per program into `folder`, which starts the program with its
+/// libraries.
 fn fetch(folder: &Path) -> Result {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -62,7 +64,7 @@ fn fetch(folder: &Path) -> Result {
             .args(arguments);
         run(&mut command)
     };
-    // A failing source does not matter as long as the download succeeds.
+    // An error of one package source does not matter as long as the download succeeds.
     let updated = apt(&["update"]);
     apt(&["install", "--download-only", "--no-install-recommends", "ffmpeg"])
         .or_else(|error| updated.and(Err(error)))?;
@@ -91,7 +93,7 @@ fn fetch(folder: &Path) -> Result {
         fs::write(&script, text)?;
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
         if !works(&script) {
-            return Err(format!("{} does not run", program.display()).into());
+            return Err(format!("the downloaded program {} does not run", program.display()).into());
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The project's development commands: `cargo xtask demo | test | kernels | bench | soak | bundle`.
 //!
-//! Each command does its own set-up. Product code lives in other crates.
+//! Each command does its own set-up. This crate contains no code of the product.
 
 mod bench;
 mod bundle;
@@ -25,10 +25,10 @@ usage: cargo xtask COMMAND
   test     run every test; build the kernels, check them and compare them with host/ptx/
   kernels  rebuild the kernels and store them in host/ptx/
   bench    run every bench on the GPU; write target/bench/index.html and the tables in BENCHMARKS.md
-           --from RECORD...  report records that the bundle wrote on another machine
-  soak     run the live stitcher for --minutes N; fails if memory grows or a frame is lost
+           --from RECORD...  run no bench; report records that a bundle wrote on another machine
+  soak     run the live stitcher for --minutes N; fail if memory grows or a frame is lost
   bundle   create target/bundle.tar.xz: tests, benches and the program for a machine without Rust
-           --target TRIPLE  for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin";
+           --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         }
         _ => {
             if let Some(command) = arguments.first() {
-                eprintln!("error: unknown command or wrong arguments: {command}\n");
+                eprintln!("error: unknown command or wrong arguments: `{command}`\n");
             }
             eprintln!("{USAGE}");
             return ExitCode::from(2);

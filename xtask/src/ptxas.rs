@@ -5,8 +5,9 @@ use std::process::Command;
 
 use crate::cargo::target;
 
-/// The wheel that contains `ptxas`, and its path in the wheel.
+/// The Python wheel that contains `ptxas`.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.0.88";
+/// The path of `ptxas` in the wheel.
 const INSIDE: &str = "nvidia/cu13/bin/ptxas";
 
 /// Returns a `ptxas` for kernel builds, or `None` if `cuda_builder` finds one itself or the download fails. Uses pip
@@ -36,7 +37,9 @@ pub(crate) fn provide() -> Option<PathBuf> {
             .arg(WHEEL)
             .status();
         if !installed.is_ok_and(|status| status.success()) {
-            eprintln!("no ptxas: cannot check the registers and spills of the kernels");
+            eprintln!(
+                "cannot install {WHEEL} with pip, so the registers and spills of the kernels are not checked"
+            );
             return None;
         }
     }

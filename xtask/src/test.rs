@@ -13,7 +13,8 @@ use crate::Result;
 use crate::cargo::{cargo, target};
 use crate::{ffmpeg, ptxas};
 
-/// The number of tests. A smaller count means that cargo did not find some; raise it with every new test.
+/// The expected number of tests. A smaller count means that cargo did not find some of them. Raise the number with
+/// every new test.
 const TESTS: u64 = 989;
 
 pub(crate) fn run() -> Result {
@@ -52,8 +53,8 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
-/// Lists the skips by need and reason, with the names of the tests. Each input line has a need, a test and a reason,
-/// separated by tabs.
+/// Lists the skipped tests by what they need (`gpu`, `data` or `ffmpeg`) and by the reason for the skip. Each input
+/// line contains the need, the test and the reason, separated by tabs.
 fn list(skipped: &str) -> String {
     let mut by_reason: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for line in skipped.lines() {
@@ -71,7 +72,7 @@ fn list(skipped: &str) -> String {
     if text.is_empty() { "no test was skipped\n".to_owned() } else { text }
 }
 
-/// Totals over the summary lines of test executables.
+/// The sums over the summary lines of all test executables.
 #[derive(Default)]
 struct Counts {
     passed: u64,

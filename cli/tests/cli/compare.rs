@@ -326,7 +326,7 @@ fn what_cannot_be_compared() {
         (
             "one.png one.png",
             "input",
-            "one.png and one.png: ssim: pictures of 1×1 pixels; they have at least 11×11",
+            "one.png and one.png: ssim: the pictures are 1×1 pixels; they must be at least 11×11",
         ),
         (
             "left.png eleven.png",

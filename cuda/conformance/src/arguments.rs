@@ -20,7 +20,7 @@ pub struct Mixed {
     pub bytes: [u8; 2],
 }
 
-/// A A A struct with an alignment of 16 bytes. Kernels take it by value, after an argument of one byte. an argument of one byte, and aligned to 16 bytes.
+/// A struct with an alignment of 16 bytes. Kernels take it by value, after an argument of one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C, align(16))]
 pub struct Aligned {

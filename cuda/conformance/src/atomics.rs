@@ -5,8 +5,8 @@ use cuda_std::prelude::*;
 
 use crate::{block_threads, global_rank};
 
-/// Defines a kernel that adds every value to the first element, and takes the minimum into the
-/// second and the maximum into the third.
+/// Defines a kernel in which the first element of `out` becomes the sum of all values, the second
+/// their minimum and the third their maximum.
 macro_rules! accumulate {
     ($name:ident, $type:ty) => {
         #[doc = concat!("Reduces `", stringify!($type), "` over the grid: sum, minimum, maximum.")]

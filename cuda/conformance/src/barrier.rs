@@ -4,7 +4,8 @@ use cuda_std::prelude::*;
 
 use crate::{block_threads, global_rank, load_or_zero};
 
-/// The number of threads in the largest block here.
+/// The maximum number of threads per block of the kernels that reverse values, and of
+/// [`two_arrays`].
 pub const BLOCK: u32 = 256;
 
 /// Reverses the values within each block, through a static array.
@@ -58,7 +59,7 @@ pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
         unsafe { out.store(at, tile.load(3 + threads - 1 - rank)) };
     }
     if at == 0 && out.len() > input.len() {
-        // SAFETY: the accesses are in bounds, and only one thread writes it. The others write
+        // SAFETY: the access is in bounds, and only one thread writes the element. The others write
         // earlier elements.
         unsafe { out.store(input.len(), tail.len()) };
     }

@@ -40,7 +40,8 @@ pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Only the even threads of block `block` reach the barrier. All threads of other blocks reach it.
+/// In block `block`, only the even threads reach the barrier. In other blocks, all threads reach
+/// it.
 ///
 /// # Safety
 /// `block` must not be a block of the grid.
@@ -169,7 +170,7 @@ pub unsafe fn dynamic_load(out: SliceMut<u32>, guilty: u32, i: u32) {
     }
 }
 
-/// One thread reads outside a constant.
+/// One thread reads [`TAPS`] out of bounds.
 ///
 /// # Safety
 /// The requirements are those of [`slice_load`].
@@ -242,7 +243,7 @@ pub unsafe fn race_with_barrier(out: SliceMut<u32>, lane_mask: u32) {
 /// in between.
 ///
 /// # Safety
-/// `guilty` must not be a thread, or `barrier` must not be 0.
+/// `guilty` must be 0 or at least the number of threads per block, or `barrier` must not be 0.
 #[kernel(launch_bounds(256), barriers(1), dims(3))]
 pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
     let tile = shared_array![u32; 256];
@@ -264,7 +265,7 @@ pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
 /// All threads add to one element atomically. Only `guilty` reads it with a plain load.
 ///
 /// # Safety
-/// `guilty` must not be a thread.
+/// `guilty` must be at least the number of threads per block.
 #[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
@@ -312,7 +313,7 @@ pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
 /// store by lane 5 after this load.
 ///
 /// # Safety
-/// `guilty` must be 0, 1 or no lane.
+/// `guilty` must be 0, 1 or at least 32.
 #[kernel(launch_bounds(32), dims(3))]
 pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
@@ -338,7 +339,7 @@ pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
 /// Lane `guilty` does not reach a `sync_warp` whose mask contains the lane.
 ///
 /// # Safety
-/// `guilty` must not be a lane.
+/// `guilty` must be at least the number of threads per block.
 #[kernel(dims(3))]
 pub unsafe fn lane_missing(guilty: u32) {
     if thread::rank() != guilty {
@@ -368,7 +369,7 @@ pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
 /// Lane `guilty` votes with a mask that does not contain the lane.
 ///
 /// # Safety
-/// `guilty` must not be a lane.
+/// `guilty` must be at least the number of threads per block.
 #[kernel(dims(3))]
 pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
     if thread::rank() == guilty && out.len() >= 1 {
@@ -380,7 +381,7 @@ pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
 /// Lane `guilty` calls `sync_warp` with a mask that does not contain the lane.
 ///
 /// # Safety
-/// `guilty` must be 0 or no lane.
+/// `guilty` must be 0 or at least the number of threads per block.
 #[kernel(dims(3))]
 pub unsafe fn sync_outside_mask(guilty: u32) {
     if thread::rank() == guilty || thread::rank() == 0 {

@@ -9,7 +9,7 @@ use crate::global_rank;
 #[repr(align(256))]
 struct Wide([u32; 8]);
 
-/// Each thread collects numbers in a growing vector, and sorts, counts and formats them.
+/// Each thread collects values in a growing vector, and sorts, counts and formats them.
 ///
 /// It writes the number of values, the number of different values, the length of the text, the sum
 /// of the values, and 1 if a box of a type with a large alignment is aligned.

@@ -1,4 +1,4 @@
-//! Queries of the machine, fences and waits, and printing.
+//! Queries of machine properties, fences and waits, and printing.
 
 use cuda_std::ptr::{
     AddressSpace, convert_generic_to_specific_address_space,
@@ -17,7 +17,8 @@ use crate::global_rank;
 /// - whether a pointer is the same after conversion to an address space and back,
 /// - whether the clock advances,
 /// - whether the thread's lane is active,
-/// - whether the architecture is at least compute capability 7.0, which has divergent warps.
+/// - whether the architecture is at least compute capability 7.0, the first with independent thread
+///   scheduling.
 #[kernel]
 pub fn machine(out: SliceMut<u32>) {
     let tile = shared_array![u32; 64];

@@ -14,7 +14,7 @@ macro_rules! functions {
         functions!(@kernel $kernel64, f64, |$x, $y| $($result;)+);
     };
     (@kernel $kernel:ident, $float:ty, |$x:ident, $y:ident| $($result:expr;)+) => {
-        /// Applies one function to each pair.
+        /// Applies function number `function` to each pair.
         #[kernel]
         pub fn $kernel(x: Slice<$float>, y: Slice<$float>, out: SliceMut<$float>, function: u32) {
             let at = global_rank();

@@ -5,25 +5,25 @@ use cuda_std::prelude::*;
 
 use crate::{block_threads, global_rank};
 
-/// A A A type of 16 bytes that the GPU loads in one access.
+/// A type of 16 bytes that the GPU loads in one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Quad(pub [f32; 4]);
 
-/// A A A type of 4 bytes that the GPU loads in one access.
+/// A type of 4 bytes that the GPU loads in one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(4))]
 pub struct Pixel(pub [u8; 4]);
 
-/// A A A type of 12 bytes. The GPU has no access of this width. access of that width exists.
+/// A type of 12 bytes. The GPU has no access of this width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Odd {
-    /// The first word, an integer.
+    /// The first four bytes, an integer.
     pub a: u32,
-    /// The second word, a float.
+    /// The second four bytes, a float.
     pub b: f32,
-    /// The third word, an array.
+    /// The last four bytes, an array.
     pub c: [u16; 2],
 }
 

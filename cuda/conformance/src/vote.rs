@@ -1,4 +1,4 @@
-//! Votes, and memory ordering by `sync_warp`.
+//! Warp votes, and memory ordering by `sync_warp`.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;

@@ -14,7 +14,7 @@
 //!   to every crate that depends on `cuda_std`. A crate that enables a feature itself keeps its own
 //!   attribute, because rustc rejects a duplicate (E0636).
 //!
-//! It is a POSIX shell script, so kernels cannot be compiled on Windows.
+//! The script needs a POSIX shell, so kernels cannot be compiled on Windows.
 
 use crate::workplace::{self, hash};
 use crate::{BuildError, core_source};
@@ -50,7 +50,8 @@ pub(crate) struct Installed {
 }
 
 impl Toolchain {
-    /// Finds the compiler for the crate in `folder`, and its source of `core`.
+    /// Finds the compiler for the crate in `folder` and the matching source of `core`, and writes
+    /// the script.
     pub(crate) fn prepare(
         folder: &Path,
         workplace: &Path,

@@ -1,8 +1,9 @@
 //! The folder for intermediate files, and the file operations on it.
 //!
 //! All builds of a workspace share the folder `cuda-builder` in its target folder, so `core`'s
-//! source is downloaded once and compiled once per architecture. It is separate from the outer
-//! cargo's folders, because an inner cargo that waits for its parent's lock would wait forever.
+//! source is downloaded once and compiled once per architecture. The folder is separate from the
+//! outer cargo's own folders: there the inner cargo would wait forever for the lock of the outer
+//! one.
 
 use crate::BuildError;
 use std::collections::hash_map::DefaultHasher;

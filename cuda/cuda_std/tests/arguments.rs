@@ -38,7 +38,7 @@ mod kernels {
 
     #[kernel]
     #[allow(improper_ctypes_definitions, clippy::missing_safety_doc, reason = "as in rust-cuda")]
-    /// A doc comment after the attribute.
+    /// This doc comment is after the attribute, which must not matter.
     pub unsafe fn vecadd(a: &[f32], b: &[f32], c: *mut f32) {
         let idx = thread::index_1d() as usize;
         if idx < a.len() {
@@ -127,7 +127,7 @@ fn call(name: &str, params: &[*const c_void]) {
     };
     cpu::launch(&launch, &|| {
         let params = ptr::with_exposed_provenance(pointers);
-        // SAFETY: each parameter has a pointer to a value of its type.
+        // SAFETY: for each parameter, `params` has a pointer to a value of the parameter's type.
         unsafe { (entry(name).thread)(params) }
     })
     .expect("the kernel runs");

@@ -17,8 +17,8 @@ pub(crate) fn expand(
 ) -> syn::Result<TokenStream> {
     match space.to_string().as_str() {
         "shared" => Ok(shared(item, at)),
-        // The compiler puts statics in global memory. It reads immutable ones through the read-only
-        // cache.
+        // The compiler puts these statics in global memory. The GPU reads immutable ones through
+        // the read-only cache.
         "global" | "constant" => Ok(quote!(#item)),
         "local" => Err(Error::new(space.span(), "local memory belongs to one thread: use a `let`")),
         _ => Err(Error::new(space.span(), "expected `shared`, `global` or `constant`")),

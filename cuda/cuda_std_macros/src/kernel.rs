@@ -133,7 +133,7 @@ impl Kernel<'_> {
             #(#cfgs)*
             #[cfg(target_arch = "nvptx64")]
             const _: () = {
-                // A module, because `global_asm!` cannot be a statement.
+                // The module is needed because `global_asm!` cannot be a statement.
                 mod marker {
                     #[allow(unused_imports, reason = "the bounds may be named constants")]
                     use super::*;
@@ -149,8 +149,8 @@ impl Kernel<'_> {
                 #[allow(improper_ctypes_definitions, reason = "unused parameter slots are `()`")]
                 #[allow(clippy::too_many_arguments, reason = "every argument is a parameter")]
                 unsafe extern "ptx-kernel" fn cuda_std_entry(#(#parameters),*) {
-                    // SAFETY: the host pushed these parameters for these arguments. The launching
-                    // code guarantees the kernel's own preconditions.
+                    // SAFETY: the host pushes the parameters that these arguments consist of. The
+                    // launching code guarantees the kernel's own preconditions.
                     #[allow(unused_unsafe, reason = "a kernel without arguments")]
                     unsafe {
                         #assume_dims

@@ -126,9 +126,9 @@ pub fn shared_array(input: TokenStream) -> TokenStream {
 /// not see accesses through a reference or pointer to the whole array. The static itself is
 /// zero-sized, so `&raw mut TILE` is not the array's address. Use `TILE.as_mut_ptr()`.
 ///
-/// A A A global or constant static remains an ordinary Rust static. On the GPU it is in device memory that all launches share; on the CPU it is in the program's memory. The compiler cannot place it in constant memory; use [`constant!`](../cuda_std/macro.constant.html) for that. memory of the device that all
-/// launches share, or of the program on the CPU. The compiler cannot place it in constant memory;
-/// use [`constant!`](../cuda_std/macro.constant.html) for that.
+/// A global or constant static remains an ordinary Rust static. On the GPU it is in device memory
+/// that all launches share; on the CPU it is in the program's memory. The compiler cannot place it
+/// in constant memory; use [`constant!`](../cuda_std/macro.constant.html) for that.
 #[proc_macro_attribute]
 pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let at = proc_macro::Span::call_site();

@@ -1,8 +1,9 @@
-//! `shared_array!`: a `.shared` variable on the GPU, a named region on the CPU.
+//! `shared_array!`: a `.shared` variable on the GPU, a named region of the block's shared memory on
+//! the CPU.
 //!
-//! The length may depend on a generic parameter or on a constant of the function, so only code
-//! inside the function knows it. That code puts a comment in the PTX, and `cuda_builder` declares
-//! the variable from it.
+//! The length may depend on a generic parameter or on a constant of the function, so it is known
+//! only inside the function. Code there puts a comment with the length in the PTX, and
+//! `cuda_builder` declares the variable when it finds the comment.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -1,4 +1,4 @@
-//! The service as a process, and a minimal client for it: HTTP/1.0, one connection per request.
+//! Runs the service as a process, with a minimal client for it (HTTP/1.0, one connection per request).
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -33,7 +33,8 @@ impl Service {
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("serving on http://").expect("an address");
+        let address =
+            line.trim().strip_prefix("serving on http://").expect("the service prints its address");
         Self { address: address.to_owned(), child }
     }
 
@@ -45,7 +46,7 @@ impl Service {
         write!(stream, "{head} HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();
         let boundary = "Content-Type: multipart/form-data; boundary=X\r\n\r\n";
         stream.write_all(boundary.as_bytes()).unwrap();
-        // The service may answer and hang up before it has read the whole body.
+        // The service may answer and close the connection before it has read the whole body.
         drop(stream.write_all(body));
         let mut reader = BufReader::new(stream);
         let (mut status, mut kind) = (0, String::new());
@@ -64,7 +65,8 @@ impl Service {
         (status, kind, reader)
     }
 
-    /// Sends the head of a form of `length` bytes, and `sent` as its beginning.
+    /// Starts a request without finishing it: sends a head that announces a form of `length` bytes, and only `sent` as
+    /// the start of the form.
     pub(crate) fn begin(&self, length: usize, sent: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         write!(stream, "POST /stitch HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();

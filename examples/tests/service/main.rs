@@ -1,4 +1,4 @@
-//! Tests the service from outside: correct answers, refusals, fast and slow live viewers, and shutdown.
+//! Tests the service as a client: correct panoramas, rejected requests, fast and slow live viewers, and shutdown.
 
 mod client;
 
@@ -25,7 +25,7 @@ fn png(picture: &Picture) -> Vec<u8> {
     picture.encode(PictureFormat::Png).unwrap()
 }
 
-/// Returns the first picture of both cameras.
+/// Returns the first picture of each camera.
 fn pictures() -> [Picture; 2] {
     MadeUpCamera::pair().unwrap().map(|camera| camera.picture(Duration::ZERO))
 }
@@ -47,7 +47,8 @@ fn two_pictures_become_the_panorama_that_the_library_makes() {
     let panorama = Picture::decode(&answer.body, "answer").unwrap();
     assert!(panorama == expected(&pair, &geometry().unwrap()));
 
-    // The request's own homography, with other picture sizes, formats and order of parts.
+    // A homography in the request replaces the service's geometry. Picture sizes, formats and the order of the parts
+    // differ, too.
     let right = Picture::filled(40, 50, Rgba8::opaque(200, 120, 40));
     let jpeg = right.encode(PictureFormat::Jpeg).unwrap();
     let pair = [Picture::filled(60, 50, Rgba8::BLACK), Picture::decode(&jpeg, "right").unwrap()];
@@ -66,7 +67,7 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
     let pair = pictures();
     let [left, right] = [png(&pair[0]), png(&pair[1])];
     let small = png(&Picture::filled(8, 8, Rgba8::BLACK));
-    // Claim 65 535 pixels per side.
+    // The header claims 65,535 pixels per side.
     let mut huge = small.clone();
     huge[16..24].copy_from_slice(&[0, 0, 255, 255, 0, 0, 255, 255]);
     let crc = crc32(&huge[12..29]);
@@ -81,8 +82,8 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
         (415, "left: not a picture", &[("left", b""), ("right", &right)]),
         (400, "`right` is missing", &[("left", &left)]),
         (400, "`left` is missing", &[]),
-        (400, "a part `third`", &[("left", &left), ("right", &right), ("third", &left)]),
-        (400, "`left` is there twice", &[("left", &left), ("right", &right), ("left", &left)]),
+        (400, "unknown part `third`", &[("left", &left), ("right", &right), ("third", &left)]),
+        (400, "`left` occurs twice", &[("left", &left), ("right", &right), ("left", &left)]),
         (422, "the right picture is 8×8", &[("left", &left), ("right", &small)]),
         (422, "homography", &[("left", &left), ("right", &right), ("homography", b"1 2 x")]),
         (413, "at most", &[("left", &left), ("right", &right), ("homography", far)]),
@@ -102,9 +103,10 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
     assert_eq!(service.post(&[("left", &left), ("right", &right)]).status, 200);
 }
 
-/// Slow senders block nobody, and all requests together get a limited amount of memory.
+/// Twenty unfinished requests do not delay a complete one. Unfinished requests that together exceed the memory limit
+/// are rejected with status 503.
 #[test]
-fn slow_requests_take_no_place_but_memory() {
+fn unfinished_requests_use_memory_but_no_work_slot() {
     let service = Service::start();
     let pair = pictures();
     let [left, right] = [png(&pair[0]), png(&pair[1])];
@@ -113,7 +115,7 @@ fn slow_requests_take_no_place_but_memory() {
     let slow: Vec<_> = (0..20).map(|_| service.begin(1 << 20, head)).collect();
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(good().status, 200);
-    // Six unfinished requests of 50 MB exceed the memory limit.
+    // Six unfinished requests with 50 MiB each exceed the memory limit of 256 MiB.
     let much = [head.as_slice(), &vec![0; 50 << 20]].concat();
     let mut large: Vec<_> = (0..6).map(|_| service.begin(60 << 20, &much)).collect();
     let refused = |stream: &mut TcpStream| {
@@ -189,7 +191,7 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
     assert_eq!(health["device"], "CPU");
     assert_eq!(health["colour"]["following"], true);
     assert_eq!(health["counters"]["dropped"]["reader"], 0);
-    // The right camera is exposed less, so the correction lifts it.
+    // The right camera has less exposure, so its gain is above 1.
     assert!(health["colour"]["right"]["gain"][0].as_f64().unwrap() > 1.0, "{health}");
 
     assert!(service.interrupt().success());

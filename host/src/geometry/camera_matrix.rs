@@ -1,8 +1,8 @@
-//! The camera matrix of rigs and of calibration files.
+//! The camera matrix in rig files and calibration files.
 
 use serde::{Deserialize, Serialize};
 
-/// OpenCV's camera matrix K without skew, in pixels, pixel centres at integers.
+/// OpenCV's camera matrix K without skew. Units are pixels; pixel centres are at integers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CameraMatrix {

@@ -3,21 +3,22 @@
 use glam::{DVec2, UVec2};
 use shared_types::warp::{Camera, Canvas};
 
-/// Maximum number of pixels of a panorama: 2²⁶, six times the original rig's 5700×1900. Six f32 planes of that size
-/// take 1.6 GB.
+/// Maximum number of pixels of a panorama: 2²⁶, six times 5700×1900. The six f32 planes of a warp of that size take
+/// 1.6 GB.
 pub const MAX_CANVAS_AREA: u64 = 1 << 26;
 
-/// A canvas and the cameras in the order of their pictures (left, right).
+/// The canvas of a panorama and the cameras that fill it, in the order of their pictures. With two cameras: left,
+/// right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geometry {
-    /// The panorama.
+    /// The canvas of the panorama.
     pub canvas: Canvas,
-    /// The cameras as the warp kernel takes them.
+    /// The cameras, in the form that the warp kernel takes.
     pub cameras: Vec<Camera>,
 }
 
-/// Returns whether a pixel position lies inside a picture by the rule of the stitch: from 0 up to, but not including,
-/// the size.
+/// Returns whether a position is inside a picture of `size` pixels. As in the stitch kernels, both coordinates must be
+/// at least 0 and less than the size.
 pub(crate) fn inside(at: DVec2, size: UVec2) -> bool {
     at.cmpge(DVec2::ZERO).all() && at.cmplt(size.as_dvec2()).all()
 }

@@ -1,4 +1,4 @@
-//! The largest rectangle of a canvas that the cameras fill: a panorama without black edges.
+//! Finds the largest rectangle of a canvas that the cameras cover completely: the crop without black edges.
 
 use glam::{DVec2, UVec2};
 use kernels_gpu::warp::{project, ray};
@@ -8,7 +8,8 @@ use super::{Geometry, inside};
 /// Maximum number of columns or rows of the search grid.
 const GRID: u32 = 1024;
 
-/// Returns whether a camera sees a canvas pixel, by the rule of the stitch.
+/// Returns whether any camera sees a canvas pixel. As in the stitch, the source position must be [`inside`] the
+/// camera's picture.
 fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     let ray = ray(&geometry.canvas, pixel);
     geometry.cameras.iter().any(|camera| {
@@ -16,12 +17,13 @@ fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     })
 }
 
-/// Returns the first pixel and the size of the largest rectangle, accurate to some grid cells; `None` if there is
-/// none.
+/// Returns the first pixel and the size of the largest covered rectangle, accurate to a few grid cells. Returns `None`
+/// if no grid cell is covered.
 pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     let size = geometry.canvas.size;
     let step = size.max_element().div_ceil(GRID).max(1);
-    // A cell counts if all its corners are visible. The edges of the pictures are nearly straight across a cell.
+    // A cell counts as covered if the cameras see its four corners. This is nearly exact, because the edges of the
+    // pictures are nearly straight across a cell.
     let many = (size - 1) / step;
     let corner = |i: u32| f64::from(i * step);
     let row = |y: u32| -> Vec<bool> {
@@ -48,8 +50,8 @@ pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     Some(shrink(geometry, best.1 * step, best.2 * step + 1))
 }
 
-/// Returns area, first column, width and height of the largest rectangle under a histogram, with a stack of rising
-/// columns.
+/// Returns area, first column, width and height of the largest rectangle under a histogram. The stack holds the first
+/// column and the height of each open rectangle, in ascending order of height.
 fn under(heights: &[u32]) -> (u64, u32, u32, u32) {
     let mut best = (0, 0, 0, 0);
     let mut stack: Vec<(u32, u32)> = Vec::new();
@@ -69,8 +71,8 @@ fn under(heights: &[u32]) -> (u64, u32, u32, u32) {
     best
 }
 
-/// Removes sides that are not fully visible, pixel by pixel. A notch where two pictures meet may be narrower than a
-/// cell.
+/// Removes outer rows and columns that contain an unseen pixel, until there are none. The grid may miss such pixels,
+/// because the notch between the edges of two pictures may be narrower than a cell.
 fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVec2) {
     let at = |x: u32, y: u32| seen(geometry, UVec2::new(x, y).as_dvec2());
     while size.min_element() > 1 {
@@ -82,7 +84,8 @@ fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVe
             break;
         }
         let [top, bottom, left, right] = off.map(u32::from);
-        // A notch cuts into one side and into the two sides next to it; rows are removed first.
+        // An unseen pixel in a corner makes a row and a column incomplete, and removing one of them may be enough.
+        // Rows are removed first.
         let (left, right) = if top + bottom > 0 { (0, 0) } else { (left, right) };
         first += UVec2::new(left, top);
         size = size.saturating_sub(UVec2::new(left + right, top + bottom)).max(UVec2::ONE);
@@ -108,7 +111,8 @@ mod tests {
         let size = UVec2::new(1000, 600);
         let geometry = homography.geometry(size, size).unwrap();
         let (first, found) = largest_rectangle(&geometry).unwrap();
-        // Rows 40 to 599 of all 1700 columns, within two cells of 2 pixels.
+        // The common rows are 40 to 599, and the pictures span 1700 columns. The result may be off by two cells of 2
+        // pixels.
         assert!(first.y >= 40 && first.y <= 44 && first.x <= 4, "{first}");
         assert!(found.x >= 1690 && found.y >= 550 && first.y + found.y <= 600, "{found}");
     }

@@ -1,4 +1,4 @@
-//! Geometry without pixels: the position of the panorama's canvas and the poses of the cameras.
+//! The geometry of a panorama: its canvas, and the lenses and poses of its cameras. Nothing here reads pixels.
 //!
 //! A [`Geometry`] comes from a camera rig ([`rig`]) or from a homography ([`homography`]). [`calibrate`] finds a rig
 //! from correspondences between pictures.

@@ -1,4 +1,4 @@
-//! Operations on frames and pictures: each launches kernels on a device.
+//! Operations that launch kernels on a device, mostly on frames and pictures.
 
 pub mod colour;
 pub mod convolve;

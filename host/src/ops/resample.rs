@@ -1,10 +1,11 @@
-//! Resampling of trajectories: interpolates values at other times, for many batches at once.
+//! Resampling of trajectories: interpolates values at given target times, for many batches at once.
 //!
-//! A batch is a row of `times` and a row of `targets`. `values` has a row per source time, batch after batch, and
-//! `out` a row per target. [`kernels_gpu::resample`] defines the computation. Values are f32, bf16 or f16 with f32
-//! times, or f64 with f64 times. Times far from zero lose their precision as f32; [`rebased`] subtracts the first one.
+//! Each batch has a row of source times in `times` and a row of target times in `targets`. `values` has a row for each
+//! source time, and `out` a row for each target time; the rows of a batch follow those of the previous batch.
+//! [`kernels_gpu::resample`] defines the computation. Values are f32, bf16 or f16 with f32 times, or f64 with f64 times.
+//! Large times are imprecise as f32; [`rebased`] makes them relative to the first source time.
 //!
-//! The kernel detects invalid times, so nothing is copied to the host for checking.
+//! The kernel detects invalid times, so that the host does not need to copy the times to check them.
 
 use half::{bf16, f16};
 use kernels_gpu::resample::{
@@ -19,36 +20,48 @@ use thiserror::Error;
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 
-/// Times or sizes are wrong, or the device failed.
+/// Times or sizes are invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResampleError {
-    /// Sizes do not match.
-    #[error("resampling: {what} has {found} rows or columns where {expected} are needed")]
+    /// The number of rows or columns of an image does not match the other images.
+    #[error("resampling: {what} has {found} {axis}; it must have {expected}")]
     Size {
-        /// The argument.
+        /// The image.
         what: &'static str,
-        /// Its size.
+        /// `rows` or `columns`.
+        axis: &'static str,
+        /// The image's number of rows or columns.
         found: u64,
-        /// The required size.
+        /// The required number.
         expected: u64,
     },
-    /// A source time is not finite, or precedes the one before it.
+    /// There is more data than one resampling supports.
+    #[error("resampling: {found} {what} are too many; at most {most} are supported")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// The number given.
+        found: u64,
+        /// The maximum number.
+        most: u64,
+    },
+    /// A source time is less than the previous one, or is not finite.
     #[error(
-        "resampling: source time {index} of batch {batch} is before the one before it, or no finite number; times must ascend"
+        "resampling: source time {index} of batch {batch} is less than the previous time or not a finite number; times must be finite and ascending"
     )]
     Source {
-        /// The batch.
+        /// The index of the batch.
         batch: u32,
-        /// Index of the time in the batch.
+        /// The index of the time in the batch.
         index: u32,
     },
     /// A target time is not finite.
-    #[error("resampling: target time {index} of batch {batch} is no finite number")]
+    #[error("resampling: target time {index} of batch {batch} is not a finite number")]
     Target {
-        /// The batch.
+        /// The index of the batch.
         batch: u32,
-        /// Index of the time in the batch.
+        /// The index of the time in the batch.
         index: u32,
     },
     /// The device failed.
@@ -59,13 +72,13 @@ pub enum ResampleError {
 /// The images of one resampling.
 #[derive(Debug)]
 pub struct Resampling<'a, V: Sampled> {
-    /// Ascending source times, a row per batch.
+    /// The source times in ascending order, a row per batch.
     pub times: &'a Image<V::Time>,
-    /// A row of values per source time, batch after batch.
+    /// The values, a row per source time, batch after batch.
     pub values: &'a Image<V>,
-    /// Target times in any order, a row per batch.
+    /// The target times in any order, a row per batch.
     pub targets: &'a Image<V::Time>,
-    /// A row per target, batch after batch.
+    /// The results, a row per target time, batch after batch.
     pub out: &'a mut Image<V>,
 }
 
@@ -74,7 +87,8 @@ pub trait Sampled: Number {
     /// The type of the times.
     type Time: Number;
 
-    /// Submits the kernel: the one that moves 16 bytes per thread if the rows allow it.
+    /// Submits the kernel. Prefers the variant that moves 16 bytes per thread if length and alignment of the rows allow
+    /// it.
     #[doc(hidden)]
     fn launch(
         stream: &Stream,
@@ -84,13 +98,13 @@ pub trait Sampled: Number {
     ) -> Result<(), DeviceError>;
 }
 
-/// Returns the rows of an image as 16-byte elements if length and alignment fit.
+/// Returns a view of an image in 16-byte elements, or `None` if length or alignment of the rows do not allow it.
 fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, W>> {
     let numbers = (size_of::<W>() / size_of::<V>()) as u32;
     let fits = image.width().is_multiple_of(numbers)
         && image.pitch().is_multiple_of(16)
         && (image.as_ptr() as usize).is_multiple_of(16);
-    // SAFETY: the view covers the image's own memory during its borrow; every bit pattern is a valid `W`.
+    // SAFETY: the view covers the image's memory while the image is borrowed. Every bit pattern is a valid `W`.
     fits.then(|| unsafe {
         let data = image.as_ptr().cast();
         let place = image.device().place();
@@ -98,11 +112,12 @@ fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, 
     })
 }
 
-/// Returns the rows as [`wide`] does, for writing.
+/// Returns a view as [`wide`] does, for writing.
 fn wide_mut<V: Number, W: bytemuck::Pod>(image: &mut Image<V>) -> Option<DeviceViewMut<'_, W>> {
     let (width, height) = wide::<V, W>(image)?.size();
     let (data, pitch, place) = (image.as_ptr(), image.pitch(), image.device().place());
-    // SAFETY: as in [`wide`], and the borrow is exclusive.
+    // SAFETY: the view covers the image's memory while the image is borrowed exclusively. Every bit pattern is a valid
+    // `W`.
     Some(unsafe { DeviceViewMut::new(place, data.cast_mut().cast(), width, height, pitch) })
 }
 
@@ -138,7 +153,7 @@ sampled!(f32, f32, ResampleF32, F32x4, ResampleF32x4);
 sampled!(bf16, f32, ResampleBf16, Half8<bf16>, ResampleBf16x8);
 sampled!(f16, f32, ResampleF16, Half8<f16>, ResampleF16x8);
 
-/// Resamples, and keeps the first fault until [`check`](Self::check).
+/// Resamples trajectories, and stores the first fault until [`check`](Self::check) reports it.
 #[derive(Debug)]
 pub struct Resampler {
     fault: Buffer<u64>,
@@ -154,10 +169,12 @@ impl Resampler {
         Ok(Self { fault: Buffer::from_slice(stream, &[FINE])? })
     }
 
-    /// Submits a resampling without waiting. Invalid times give wrong values, which [`check`](Self::check) reports.
+    /// Submits a resampling without waiting. If times are invalid, the results are unspecified and
+    /// [`check`](Self::check) returns an error.
     ///
     /// # Errors
-    /// Returns [`ResampleError::Size`] if sizes do not match, or [`ResampleError::Device`].
+    /// Returns [`ResampleError::Size`] if sizes do not match, [`ResampleError::TooMany`] if there is too much data for one
+    /// launch, or [`ResampleError::Device`].
     #[track_caller]
     pub fn submit<V: Sampled>(
         &mut self,
@@ -167,30 +184,30 @@ impl Resampler {
         let Resampling { times, values, targets, ref out } = resampling;
         let batches = times.height();
         let rows = |each: u32| u64::from(each) * u64::from(batches);
-        for (what, found, expected) in [
-            ("targets", targets.height().into(), batches.into()),
-            ("values", values.height().into(), rows(times.width())),
-            ("out", out.height().into(), rows(targets.width())),
-            ("out", out.width().into(), values.width().into()),
+        for (what, axis, found, expected) in [
+            ("targets", "rows", targets.height().into(), batches.into()),
+            ("values", "rows", values.height().into(), rows(times.width())),
+            ("out", "rows", out.height().into(), rows(targets.width())),
+            ("out", "columns", out.width().into(), values.width().into()),
         ] {
             if found != expected {
-                return Err(ResampleError::Size { what, found, expected });
+                return Err(ResampleError::Size { what, axis, found, expected });
             }
         }
         let most = u64::from(u32::MAX / TARGETS);
         if u64::from(out.width()) > most {
-            let (what, found, expected) = ("out", out.width().into(), most);
-            return Err(ResampleError::Size { what, found, expected });
+            let (what, found) = ("columns", out.width().into());
+            return Err(ResampleError::TooMany { what, found, most });
         }
-        // A few batches are split into more blocks, so that all multiprocessors have work.
+        // If there are few target times, a block gets fewer of them, so that all multiprocessors have work.
         let processors = stream.device().cuda_info().map_or(1, |info| info.multiprocessors);
         let divided = [1, 2, 4].map(|parts| rows(targets.width().div_ceil(TARGETS / parts)));
         let enough = |blocks: &u64| *blocks >= 2 * u64::from(processors);
         let blocks = divided.into_iter().find(enough).unwrap_or(divided[2]);
         let most = u64::from(u32::MAX / BLOCK_THREADS);
         if blocks > most {
-            let (what, found, expected) = ("targets", blocks, most);
-            return Err(ResampleError::Size { what, found, expected });
+            let (what, found) = ("blocks of target times", blocks);
+            return Err(ResampleError::TooMany { what, found, most });
         }
         let staged = times.width() as usize * size_of::<V::Time>();
         let config = LaunchConfig {
@@ -203,7 +220,8 @@ impl Resampler {
     /// Waits for the submitted work and returns the first fault since the last check.
     ///
     /// # Errors
-    /// Returns [`ResampleError::Source`], [`ResampleError::Target`] or [`ResampleError::Device`].
+    /// Returns the fault as [`ResampleError::Source`] or [`ResampleError::Target`], or [`ResampleError::Device`] if the
+    /// device fails.
     #[track_caller]
     pub fn check(&mut self, stream: &Stream) -> Result<(), ResampleError> {
         let code = self.fault.download(stream)?[0];
@@ -216,7 +234,8 @@ impl Resampler {
     }
 }
 
-/// Returns the first source time, and all times relative to it as f32, which preserves the precision of large times.
+/// Returns the first source time, and all source and target times relative to it as f32. This preserves the precision of
+/// large times.
 #[must_use]
 pub fn rebased(times: &[f64], targets: &[f64]) -> (f64, Vec<f32>, Vec<f32>) {
     let origin = times.first().copied().unwrap_or(0.0);

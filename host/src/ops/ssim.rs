@@ -1,10 +1,10 @@
 //! Similarity of two pictures: SSIM and PSNR from one pass over both.
 //!
-//! A [`Comparer`] is for pictures of one size. It accepts pairs without waiting or allocating, up to its number of
-//! slots, and returns the results in order. [`compare_pictures`] does everything for two pictures in host memory.
+//! A [`Comparer`] compares pictures of one size. It accepts as many pairs as it has slots, without waiting or allocating,
+//! and returns the results in order. [`compare_pictures`] compares two pictures in host memory in one call.
 //! [`kernels_gpu::ssim`] defines SSIM and the pixels that it covers.
 //!
-//! A pair is one launch, whose last block writes the sums to host memory.
+//! Each pair takes one launch. The block that finishes last writes the sums to host memory.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -22,42 +22,43 @@ use thiserror::Error;
 use crate::device::{Buffer, Device, DeviceError, Event, Image, LaunchConfig, Pinned, Stream};
 use crate::io::picture::Picture;
 
-/// Assumed number of multiprocessors if it is unknown.
+/// The assumed number of multiprocessors on a device that does not report it.
 const MULTIPROCESSORS: u32 = 16;
 
-/// Minimum height of a strip, in batches of [`LINES`] rows. The first [`MARGIN`] rows of a strip are filtered for the
-/// strip above as well, which is more than a third of such a low strip.
+/// The minimum height of a strip, in batches of [`LINES`] rows. The strip above filters the first [`MARGIN`] rows of a
+/// strip, too. In a strip of minimum height, these rows are more than a third.
 const LEAST_BATCHES: u32 = 7;
 
-/// Maximum height of a strip, where that share is negligible.
+/// The maximum height of a strip, in batches. In such a strip, the fraction of rows that are filtered twice is
+/// negligible.
 const MOST_BATCHES: u32 = 4096;
 
 /// Two pictures to be compared.
 #[derive(Clone, Copy, Debug)]
 pub enum Compared<'a> {
-    /// Planes of luma, 8 bits.
+    /// Two planes of 8-bit luma.
     Luma8(DeviceView<'a, u8>, DeviceView<'a, u8>),
-    /// Planes of luma of 9 to 16 bits.
+    /// Two planes of luma with 9 to 16 bits.
     Luma16 {
         /// The first plane.
         a: DeviceView<'a, u16>,
         /// The second plane.
         b: DeviceView<'a, u16>,
-        /// The number of bits per level.
+        /// The number of bits per pixel.
         bits: u32,
     },
-    /// Colour pictures, compared by luma (BT.601 in integers, as in Pillow).
+    /// Two colour pictures. Their SSIM is that of luma (BT.601 in integer arithmetic, as in Pillow).
     Rgba8(DeviceView<'a, Rgba8>, DeviceView<'a, Rgba8>),
 }
 
 /// The similarity of two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Similarity {
-    /// Mean SSIM of luma over the pixels whose window lies inside; 1 for identical pictures.
+    /// The mean SSIM of luma over all pixels whose window is inside the picture; 1 for identical pictures.
     pub ssim: f64,
-    /// PSNR of luma in dB over all pixels; infinite for identical pictures.
+    /// The PSNR of luma over all pixels, in dB; infinite for identical pictures.
     pub psnr: f64,
-    /// PSNR of red, green and blue in dB; `None` if only luma was compared.
+    /// The PSNR of red, green and blue together, in dB; `None` if only luma was compared.
     pub psnr_rgb: Option<f64>,
 }
 
@@ -66,33 +67,35 @@ pub struct Similarity {
 #[non_exhaustive]
 pub enum SsimError {
     /// The pictures are smaller than the window.
-    #[error("ssim: pictures of {}×{} pixels; they have at least {WINDOW}×{WINDOW}", .0.x, .0.y)]
+    #[error("ssim: the pictures are {}×{} pixels; they must be at least {WINDOW}×{WINDOW}", .0.x, .0.y)]
     TooSmall(UVec2),
-    /// The number of slots is 0.
-    #[error("ssim: a comparer with {0} slots; it has 1 to 1024")]
+    /// The number of slots is 0 or greater than 1024.
+    #[error("ssim: the number of slots is {0}; it must be 1 to 1024")]
     Slots(usize),
-    /// A picture has another size than the comparer.
-    #[error("ssim: the {which} picture is {}×{} pixels but {}×{} are expected", found.x, found.y, expected.x, expected.y)]
+    /// A picture, or the map, does not have the required size.
+    #[error("ssim: the {which} is {}×{} pixels; it must be {}×{}", found.x, found.y, expected.x, expected.y)]
     Size {
-        /// The picture.
+        /// The picture or map.
         which: &'static str,
-        /// Its size.
+        /// The picture's or map's size.
         found: UVec2,
-        /// The comparer's size.
+        /// The required size.
         expected: UVec2,
     },
     /// The luma depth is not supported.
-    #[error("ssim: luma of {0} bits; it has 9 to 16")]
+    #[error("ssim: 16-bit planes contain luma of {0} bits; it must be 9 to 16 bits")]
     Bits(u32),
-    /// All slots are in use; take a result first.
-    #[error("ssim: all slots of the comparer hold results; take one before the next pair")]
+    /// All slots are in use. Call [`Comparer::take`] first.
+    #[error(
+        "ssim: all slots of the comparer are in use; take a result before you submit another pair"
+    )]
     Full,
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
-/// A result in flight.
+/// The memory for the sums of a pair, and the event that follows them.
 #[derive(Debug)]
 struct Slot {
     sums: Pinned<Sums>,
@@ -100,17 +103,19 @@ struct Slot {
     of: Counted,
 }
 
-/// The divisors of a pair's sums.
+/// The properties of a pair that its sums are evaluated with: the maximum level, and whether there are colour sums.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     highest: f64,
     colour: bool,
 }
 
-/// Returns the rows of a strip, for this many columns and rows of SSIM and room for `room` blocks at a time.
+/// Returns the height of the strips into which the SSIM map is divided, in rows. `inside` is the size of the map, and
+/// `room` the number of blocks that run at the same time.
 ///
-/// Including the margin they are whole batches. Blocks run in rounds of `room`; those of the last, possibly lower
-/// strip fill the rest of the last round. Selects the height whose blocks end first.
+/// The model is that blocks run in rounds of `room`, and that the blocks of the last strip, which may be lower, fill the
+/// rest of the last full-height round. The result is the height with which all blocks end first. Together with the
+/// margin, a strip has whole batches of rows.
 fn strip_rows(inside: UVec2, room: u64) -> u32 {
     let columns = inside.x.div_ceil(BLOCK_COLUMNS);
     let batches = |rows: u32| u64::from(rows + MARGIN).div_ceil(LINES.into());
@@ -125,9 +130,9 @@ fn strip_rows(inside: UVec2, room: u64) -> u32 {
         rounds * batches(strip) + last.max(below)
     };
     let most = batches(inside.y).clamp(LEAST_BATCHES.into(), MOST_BATCHES.into()) as u32;
-    // Of equal heights the largest, which filters the fewest rows twice.
+    // Of heights that end at the same time, select the largest, which filters the fewest rows twice.
     let strips = (LEAST_BATCHES..=most).rev().map(|batches| batches * LINES - MARGIN);
-    strips.min_by_key(|strip| end(*strip)).expect("a height")
+    strips.min_by_key(|strip| end(*strip)).expect("the range of heights is not empty")
 }
 
 /// Compares pairs of pictures of one size.
@@ -135,7 +140,7 @@ fn strip_rows(inside: UVec2, room: u64) -> u32 {
 pub struct Comparer {
     size: UVec2,
     rows: u32,
-    /// Zeros between launches.
+    /// The kernel's running sums, which are all 0 between launches.
     running: Buffer<u64>,
     waiting: VecDeque<Slot>,
     free: Vec<Slot>,
@@ -145,7 +150,8 @@ impl Comparer {
     /// Creates a comparer for pictures of `size` pixels and up to `slots` pairs in flight.
     ///
     /// # Errors
-    /// Returns [`SsimError::TooSmall`], [`SsimError::Slots`] or [`SsimError::Device`].
+    /// Returns [`SsimError::TooSmall`] if the window does not fit into the pictures, [`SsimError::Slots`] if `slots` is
+    /// not 1 to 1024, or [`SsimError::Device`].
     #[track_caller]
     pub fn new(device: &Device, size: UVec2, slots: usize) -> Result<Self, SsimError> {
         if size.min_element() < WINDOW {
@@ -172,8 +178,8 @@ impl Comparer {
         self.size
     }
 
-    /// Submits a pair without waiting. `map`, if given, receives the SSIM of each pixel whose window lies inside: 10
-    /// columns and rows less than the pictures.
+    /// Submits a pair without waiting. `map`, if given, receives the SSIM of each pixel whose window is inside the
+    /// pictures. It must have 10 columns and 10 rows less than the pictures.
     ///
     /// # Errors
     /// Returns [`SsimError`] if the pair does not fit, all slots are in use, or the device fails.
@@ -188,10 +194,10 @@ impl Comparer {
         let inside = self.size - MARGIN;
         let map = match map {
             Some(map) => {
-                check_size("map, 10 columns and rows less than the", map.view().size(), inside)?;
+                check_size("map", map.view().size(), inside)?;
                 map.view_mut()
             }
-            // SAFETY: the view is empty.
+            // SAFETY: the view is empty, so the kernel does not access its memory.
             None => unsafe {
                 DeviceViewMut::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
             },
@@ -202,7 +208,8 @@ impl Comparer {
         match submitted {
             Ok(()) => self.waiting.push_back(slot),
             Err(_) => {
-                // Its sums may still be in flight to the slot. A device that cannot be waited for sends none.
+                // The kernel may still write sums to the slot, so wait before reuse. If the wait fails, the device has
+                // failed and writes nothing.
                 let _ = stream.synchronize();
                 self.free.push(slot);
             }
@@ -210,7 +217,7 @@ impl Comparer {
         submitted
     }
 
-    /// Waits for the oldest result that was not taken; `None` if there is none.
+    /// Waits for the oldest result that was not taken yet and returns it. Returns `None` if there is none.
     ///
     /// # Errors
     /// Returns [`SsimError::Device`] if this or earlier work failed.
@@ -232,7 +239,7 @@ impl Comparer {
         map: DeviceViewMut<'_, f32>,
         slot: &mut Slot,
     ) -> Result<(), SsimError> {
-        // The last pair may have used any stream, because sums are taken in order.
+        // All pairs use the same running sums. The last pair may have been submitted to another stream.
         if let Some(last) = self.waiting.back() {
             stream.wait(&last.done)?;
         }
@@ -240,8 +247,8 @@ impl Comparer {
         let strips = (self.size - MARGIN).y.div_ceil(self.rows);
         let config = LaunchConfig::cover(blocks * BLOCK_THREADS, strips, [BLOCK_THREADS, 1]);
         let place = stream.device().place();
-        // SAFETY: page-locked memory has one address on host and device. The slot is not accessed before its event,
-        // and lives as long.
+        // SAFETY: page-locked memory has one address on host and device. The slot's memory is neither read nor freed
+        // before its event.
         let sums = unsafe { DeviceSliceMut::new(place, slot.sums.as_mut_ptr().cast(), SUMS) };
         let running = self.running.view_mut();
         let params = |bits| SsimParams::new(bits, self.rows);
@@ -270,20 +277,20 @@ impl Comparer {
             Compared::Luma16 { a, b, bits } => (a.size(), b.size(), *bits),
             Compared::Rgba8(a, b) => (a.size(), b.size(), 8),
         };
-        check_size("first", a, self.size)?;
-        check_size("second", b, self.size)?;
+        check_size("first picture", a, self.size)?;
+        check_size("second picture", b, self.size)?;
         let highest = f64::from((1_u32 << bits) - 1);
         Ok(Counted { highest, colour: matches!(pair, Compared::Rgba8(..)) })
     }
 
     fn similarity(&self, sums: &Sums, of: Counted) -> Similarity {
         let area = |size: UVec2| f64::from(size.x) * f64::from(size.y);
-        // Infinite for identical pictures.
+        // The result is infinite for identical pictures, whose `squares` are 0.
         let psnr = |squares: u64, numbers: f64| {
             10.0 * (of.highest.powi(2) * numbers / squares as f64).log10()
         };
         let pixels = area(self.size);
-        // The kernel's result for identical pictures differs from 1 by rounding.
+        // For identical pictures, the kernel's result differs from 1 by rounding errors.
         let ssim = match sums.squares {
             0 => 1.0,
             _ => sums.ssim as f64 / f64::from(ONE) / area(self.size - MARGIN),
@@ -298,7 +305,7 @@ impl Comparer {
 
 impl Drop for Comparer {
     fn drop(&mut self) {
-        // Copies to the slots may be in flight. A failed device makes none.
+        // Kernels may still write to the slots. If the wait fails, the device has failed and writes nothing.
         for slot in &self.waiting {
             let _ = slot.done.synchronize();
         }
@@ -310,18 +317,18 @@ fn check_size(which: &'static str, found: (u32, u32), expected: UVec2) -> Result
     if found == expected { Ok(()) } else { Err(SsimError::Size { which, found, expected }) }
 }
 
-/// Compares two pictures on the stream's device and waits. The map is the SSIM of each pixel whose window lies inside,
-/// row by row.
+/// Compares two pictures on the stream's device and waits for the result. Also returns the map: the SSIM of each pixel
+/// whose window is inside the pictures, row by row.
 ///
 /// # Errors
-/// Returns [`SsimError`] if the pictures do not fit or the device fails.
+/// Returns [`SsimError`] if the pictures are too small or differ in size, or if the device fails.
 #[track_caller]
 pub fn compare_pictures(
     stream: &Stream,
     a: &Picture,
     b: &Picture,
 ) -> Result<(Similarity, Vec<f32>), SsimError> {
-    check_size("second", b.size().into(), a.size())?;
+    check_size("second picture", b.size().into(), a.size())?;
     let mut comparer = Comparer::new(stream.device(), a.size(), 1)?;
     let (a, b) = (a.upload(stream)?, b.upload(stream)?);
     let inside = comparer.size() - MARGIN;
@@ -343,8 +350,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the time, in batches, at which the last block ends for strips of this height, if each block starts as
-    /// soon as there is room.
+    /// Simulates the scheduling of the blocks for strips of height `strip`: each block starts as soon as one of the
+    /// `room` places is free. Returns the time at which the last block ends, in units of a batch.
     fn end(inside: UVec2, room: u64, strip: u32) -> u64 {
         let mut ends: BinaryHeap<_> = (0..room).map(|_| Reverse(0)).collect();
         let mut last = 0;
@@ -360,8 +367,10 @@ mod tests {
         last
     }
 
+    /// For several sizes and numbers of concurrent blocks, no other strip height ends more than 2 % earlier in the
+    /// simulation than the selected height.
     #[test]
-    fn no_strips_of_whole_batches_end_a_fiftieth_earlier() {
+    fn selected_strip_height_is_nearly_optimal() {
         let sizes = [
             uvec2(1, 1),
             uvec2(300, 7),
@@ -384,7 +393,7 @@ mod tests {
                 }
             }
         }
-        // The largest sizes take no longer.
+        // The largest possible sizes neither overflow nor take long.
         for inside in [uvec2(u32::MAX - MARGIN, 1), UVec2::splat(u32::MAX - MARGIN)] {
             strip_rows(inside, 264);
         }

@@ -1,4 +1,4 @@
-//! Memory of the live stitcher: constant while readers are slow, and freed completely at the end.
+//! The live stitcher's memory use is constant while readers are slow, and all memory is freed at the end.
 //!
 //! [`Counters`] cover the whole process, so this test runs in its own process.
 

@@ -1,7 +1,7 @@
 //! The PTX stored in `host/ptx/` must equal a fresh build of the kernels byte for byte, no matter in which folder the
 //! kernels are built.
 //!
-//! Register counts depend on the version of `ptxas`, so they are compared only with the same version.
+//! Register counts depend on the version of `ptxas`, so they are compared only if the versions are equal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn shared_work() -> PathBuf {
 
 /// Builds the kernels for `archs` and compares the result with the stored PTX.
 fn compare(builder: CudaBuilder, archs: &[Arch], out: &Path) {
-    // The same settings as in `cargo xtask kernels`.
+    // Use the same settings as `cargo xtask kernels`.
     let builder = archs.iter().fold(builder, |builder, arch| builder.arch(*arch));
     let builder =
         builder.fma_contraction(false).spills(Spills::Deny).copy_to(out.join("kernels.ptx"));
@@ -80,7 +80,7 @@ fn a_copy_in_another_folder_gives_the_same_bytes() {
         fs::remove_dir_all(&copy).expect("the last run's copy goes");
     }
     copy_sources(root(), &copy);
-    // A separate work folder, so that `core` is compiled elsewhere too.
+    // Use a separate work folder, so that `core` is compiled elsewhere, too.
     let mut builder =
         CudaBuilder::new(copy.join("kernels-gpu")).work_dir(scratch().join("other work"));
     if let Some(core) = fetched_core() {

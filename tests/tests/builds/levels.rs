@@ -113,7 +113,7 @@ impl Sources {
     }
 }
 
-/// Returns the number of each module in lines such as ``//! 2. `frame`: frames``.
+/// Returns the level of each module, from lines such as ``//! 2. `frame`: frames``.
 fn levels(root: &str) -> BTreeMap<String, usize> {
     let mut levels = BTreeMap::new();
     for line in root.lines().filter_map(|line| line.strip_prefix("//! ")) {
@@ -193,7 +193,7 @@ fn absolute(module: &Names, path: &[String]) -> Option<Names> {
         "crate" => Some(joined(&[], rest)),
         "self" => Some(joined(module, rest)),
         "super" => absolute_from(module.split_last()?.1, rest),
-        // A A A path that starts with a child module, as in a re-export without `self`. without `self`.
+        // A path that starts with a child module, as in a re-export without `self`.
         name if name.chars().next().is_some_and(char::is_lowercase) => Some(joined(module, path)),
         _ => None,
     }

@@ -269,7 +269,7 @@ fn nv12_is_compared_in_colours() {
         let warp = DeviceWarp::upload(&stream, &warp(size, |_| [0.5; 2])).unwrap();
         let meter = OverlapMeter::new(&stream, &warp).unwrap().unwrap();
         let found = meter.measure(&frames[0], &frames[1], &Colours::IDENTITY).unwrap();
-        // BT.601: R = Y + 1.402 Cr, G = Y − 0.344136 Cb − 0.714136 Cr, B = Y + 1.772 Cb.
+        // In BT.601, R = Y + 1.402 Cr, G = Y − 0.344136 Cb − 0.714136 Cr and B = Y + 1.772 Cb.
         let exact =
             [100.0 + 14.02 - 110.0, 100.0 - 7.14136 - (110.0 + 3.44136), 100.0 - (110.0 - 17.72)];
         for (c, exact) in exact.into_iter().enumerate() {
@@ -327,7 +327,7 @@ fn flicker_is_what_was_planted() {
 fn what_moves_or_is_black_does_not_count() {
     let size = uvec2(160, 120);
     let all = owners(size, |_, _| 0);
-    // A A A bright object jumps through the left third, which is not flicker.
+    // A bright object jumps through the left third, which is not flicker.
     let moving =
         flicker(size, &all, 9, |t, x, y| if x < 50 && y / 10 == t * 5 % 12 { 250 } else { 80 });
     assert_eq!(moving.found().mean, 0.0);

@@ -73,7 +73,7 @@ impl Case {
         Ok(out.download(stream)?)
     }
 
-    /// Returns the exact result for the rounded inputs, by a linear search in f64.
+    /// Returns the exact result for the inputs rounded to `V`, with a linear search in f64.
     fn exact<V: Sampled>(&self) -> Vec<f64> {
         let (times, values, targets) = self.rounded::<V>();
         let mut exact = Vec::new();
@@ -205,10 +205,10 @@ fn sizes_must_go_together() {
     let image = |width, height| Image::<f32>::new(stream.device(), width, height).unwrap();
     let mut resampler = Resampler::new(&stream).unwrap();
     for (values, targets, out, said) in [
-        (image(4, 21), image(5, 2), image(4, 10), "values has 21 rows or columns where 20"),
-        (image(4, 20), image(5, 3), image(4, 10), "targets has 3 rows or columns where 2"),
-        (image(4, 20), image(5, 2), image(4, 11), "out has 11 rows or columns where 10"),
-        (image(4, 20), image(5, 2), image(3, 10), "out has 3 rows or columns where 4"),
+        (image(4, 21), image(5, 2), image(4, 10), "values has 21 rows; it must have 20"),
+        (image(4, 20), image(5, 3), image(4, 10), "targets has 3 rows; it must have 2"),
+        (image(4, 20), image(5, 2), image(4, 11), "out has 11 rows; it must have 10"),
+        (image(4, 20), image(5, 2), image(3, 10), "out has 3 columns; it must have 4"),
     ] {
         let (times, mut out) = (image(10, 2), out);
         let resampling =

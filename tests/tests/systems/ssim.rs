@@ -1,5 +1,5 @@
-//! SSIM and PSNR against their formulas in f64 and scikit-image's numbers; two passes against one; and agreement of
-//! GPU and CPU.
+//! Compares SSIM and PSNR with their formulas in f64 and with scikit-image's results, two passes with one, and the GPU
+//! with the CPU.
 
 use glam::{UVec2, uvec2};
 use kernels_gpu::ssim::{SsimColumns, SsimRowsU16, SsimU16};
@@ -23,7 +23,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Returns a smooth plane with noise, and a second one that differs slightly or not at all.
+    /// Returns two planes of a random size and bit depth. The first is smooth with noise; the second is equal or
+    /// differs slightly.
     fn random(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -57,7 +58,8 @@ impl Pair {
         10.0 * (highest.powi(2) * self.planes[0].len() as f64 / squares).log10()
     }
 
-    /// Returns the map by the definition: two-dimensional Gaussian windows, and moments about the mean.
+    /// Returns the SSIM map, computed from its definition with two-dimensional Gaussian windows and moments about the
+    /// mean.
     fn map(&self) -> Vec<f64> {
         let gauss = |i: u32| (-(f64::from(i) - 5.0).powi(2) / (2.0 * 1.5 * 1.5)).exp();
         let total: f64 = (0..WINDOW).map(gauss).sum();
@@ -144,7 +146,7 @@ fn ssim_is_that_of_the_definition() {
     }
 }
 
-/// Alpha is ignored.
+/// RGBA pictures are compared by luma, and channel by channel for `psnr_rgb`. Alpha is ignored.
 #[test]
 fn colours_are_compared_by_luma_and_channel_by_channel() {
     for device in panoweave_devices() {
@@ -185,7 +187,7 @@ fn colours_are_compared_by_luma_and_channel_by_channel() {
     }
 }
 
-/// Wherever a block's rows begin, sums and map are bit-identical.
+/// The sums and the map are bit-identical for any number of rows per block.
 #[test]
 fn strips_of_any_height_give_the_same() {
     for device in panoweave_devices() {
@@ -221,7 +223,7 @@ fn strips_of_any_height_give_the_same() {
     }
 }
 
-/// A picture and its negative give negative sums.
+/// The SSIM of a picture and its negative is negative.
 #[test]
 fn what_is_the_opposite_is_negative() {
     for device in panoweave_devices() {
@@ -239,7 +241,7 @@ fn what_is_the_opposite_is_negative() {
     }
 }
 
-/// The results agree except for a division, which is exact only on the CPU.
+/// The GPU and the CPU agree, except for a division that is exact only on the CPU.
 #[test]
 fn the_gpu_agrees() {
     let Some(gpu) = gpu() else { return };
@@ -395,14 +397,14 @@ fn what_cannot_be_compared() {
     for (a, b, bits, map, said) in [
         (s(), r(), 10, None, "the first picture is 40×39"),
         (r(), s(), 10, None, "the second picture is 40×39"),
-        (r(), r(), 8, None, "luma of 8 bits"),
-        (r(), r(), 17, None, "luma of 17 bits"),
+        (r(), r(), 8, None, "luma of 8 bits;"),
+        (r(), r(), 17, None, "luma of 17 bits;"),
         (r(), r(), 16, Some(&mut map), "40×40 pixels but 30×30 are expected"),
     ] {
         let error = comparer.submit(&stream, Compared::Luma16 { a, b, bits }, map).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
     }
-    // The failed calls cost nothing: the next comparison works.
+    // The failed calls occupy no slot: the next comparison works.
     comparer.submit(&stream, Compared::Luma16 { a: r(), b: r(), bits: 16 }, None).unwrap();
     assert_eq!(comparer.take().unwrap().unwrap().ssim, 1.0);
     let pictures = [12, 13].map(|side| Picture::filled(side, 12, Rgba8::BLACK));

@@ -1,5 +1,5 @@
-//! Trajectories: accepted and rejected text with line numbers, round trips through text, and resampled values against
-//! an independent linear interpolation.
+//! Trajectories: accepted text, rejected text with line numbers, round trips through text, and resampled values
+//! compared with an independent linear interpolation.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn parse(text: &str) -> Result<Trajectory, TrajectoryError> {
     Trajectory::parse(text, "path.csv")
 }
 
-/// Returns columns, times and values.
+/// Returns the columns, times and values that `text` parses to.
 fn parts(text: &str) -> (Vec<String>, Vec<f64>, Vec<f64>) {
     let read = parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
     (read.columns().to_vec(), read.times().to_vec(), read.values().to_vec())
@@ -34,7 +34,8 @@ fn trajectory(times: &[f64], values: &[f64]) -> Trajectory {
     Trajectory::new(columns, times.to_vec(), values.to_vec()).unwrap()
 }
 
-/// Interpolates like numpy.interp: returns the value at `t`, clamped outside; of equal times the last one counts.
+/// Interpolates like `numpy.interp`. Outside the times, the nearest value applies. Of several equal times, the last
+/// one applies.
 fn interpolated(times: &[f64], values: &[f64], t: f64) -> f64 {
     let last = times.len() - 1;
     if t < times[0] {
@@ -81,7 +82,7 @@ fn columns_and_rows_are_found() {
     assert_eq!(read.times(), [0.0, 1.0, 1.0]);
 }
 
-/// Returns the line, the fault and the message.
+/// Returns the line number, the fault and the message of the error that `text` causes.
 fn fault(text: &str) -> (usize, RowError, String) {
     match parse(text) {
         Err(error @ TrajectoryError::Line { .. }) => {
@@ -103,7 +104,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("t,x\n0,1\n1,\n", 3, word(2, "")),
         ("t,x\n0,1\n\n# and then\n1,a1\n", 5, word(2, "a1")),
         ("t,x\r\n0,1\r\none,2\r\n", 3, word(1, "one")),
-        // Partly numeric words are neither numbers nor a header.
+        // A first line with a number, or with a word that begins like one, is not a header.
         ("0x,1\n", 1, word(1, "0x")),
         ("t,1\n", 1, word(1, "t")),
         ("1,5;2,5\n", 1, word(2, "5;2")),
@@ -199,7 +200,7 @@ fn files_are_read_and_replaced() {
     std::fs::File::create(at("d.csv")).unwrap().set_len((64 << 20) + 1).unwrap();
     let error = Trajectory::open(at("d.csv")).unwrap_err();
     assert!(error.to_string().contains("at most 67108864 are allowed"), "{error}");
-    // Trajectories may be larger than the limit of rig files.
+    // Trajectory files may be larger than rig files.
     let long: String = (0..100_000).map(|i| format!("{i},{}\n", f64::from(i) / 7.0)).collect();
     assert!(long.len() > 1 << 20);
     std::fs::write(at("e.csv"), long).unwrap();
@@ -207,7 +208,7 @@ fn files_are_read_and_replaced() {
 }
 
 proptest! {
-    // The seed is fixed.
+    // The fixed seed makes every run test the same cases.
     #![proptest_config(ProptestConfig {
         rng_seed: RngSeed::Fixed(20_261_121),
         failure_persistence: None,
@@ -257,7 +258,7 @@ fn values_are_interpolated_as_by_hand() {
             let mut times = Vec::new();
             for _ in 0..count {
                 times.push(time);
-                // Unix times have a resolution of 2.4e-7 at best.
+                // As an f64, a Unix time has a resolution of 2.4e-7 s.
                 time += r.pick(&[0.0, 0.001, 0.1, 7.0]);
             }
             let values: Vec<_> =
@@ -328,15 +329,15 @@ fn frames_are_at_multiples_of_the_rate() {
     assert_eq!(times(2.0, 3.0, "4"), [2.0, 2.25, 2.5, 2.75, 3.0]);
     assert_eq!(times(2.0, 2.9, "4"), [2.0, 2.25, 2.5, 2.75]);
     assert_eq!(times(2.0, 2.0, "25"), [2.0]);
-    // 0.1 + 2/10 is more than 0.3.
+    // In f64, 0.1 + 2/10 is more than 0.3. The last frame is included nevertheless.
     assert_eq!(times(0.1, 0.3, "10"), [0.1, 0.2, 0.3]);
     let hours = times(0.0, 36_036.0, "30000/1001");
     assert_eq!(hours.len(), 36 * 30_000 + 1);
     for n in [0, 1, 30_000, 30_001, 36 * 30_000] {
-        // Exact: numerator and denominator are whole, and only the quotient is rounded.
+        // The result is correctly rounded: only the quotient of two whole numbers is rounded.
         assert_eq!(hours[n], (n * 1001) as f64 / 30_000.0);
     }
-    // Frames reach the end of the trajectory, whatever its start time, and never exceed it.
+    // The frames reach the end of the trajectory for any start time, and never exceed it.
     for (first, rate, count) in
         [(1305031098.6659, "60", 301), (1e6 + 0.3, "30", 151), (0.7, "24", 121)]
     {

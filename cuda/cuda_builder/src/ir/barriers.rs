@@ -22,7 +22,8 @@ struct Block<'a> {
     barriers: Vec<&'a str>,
 }
 
-/// Finds a barrier of `kernel` with copies on two exclusive paths. Returns its source position.
+/// Returns the source position of a barrier of `kernel` that has copies on two exclusive paths, or
+/// `None`.
 pub(crate) fn duplicated_barrier(ir: &str, kernel: &str) -> Option<String> {
     let (labels, blocks) = blocks(ir, kernel);
     let nodes = Nodes::read(ir);
@@ -70,8 +71,8 @@ fn blocks<'a>(ir: &'a str, function: &str) -> (HashMap<&'a str, usize>, Vec<Bloc
             block.barriers.push(line.rsplit_once("!dbg ").map_or("", |(_, node)| name(node)));
         }
     }
-    // Block 0 is the code before the first label. It is empty if the entry block has a label; block
-    // 1 then follows it.
+    // Block 0 is the code before the first label. If the entry block has a label, block 0 is empty
+    // and leads to block 1.
     if let Some((&first, _)) = labels.iter().find(|&(_, &at)| at == 1)
         && blocks[0].next.is_empty()
     {

@@ -1,12 +1,12 @@
 //! Functions that the PTX declares but does not define.
 //!
-//! `ptxas` reports an undefined function, but only where it is installed, and without naming the
-//! kernel. The driver reports it when the program runs.
+//! This module reports such functions itself, because `ptxas` may not be installed and does not
+//! name the kernel, and the driver reports them only when the program runs.
 
 /// Functions that the driver defines.
 pub(super) const DRIVER: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
 
-/// Returns the remedy for a missing function.
+/// Returns advice for the error about the missing function `name`.
 pub(super) fn remedy(name: &str) -> &'static str {
     const MATHS: [&str; 30] = [
         "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf",

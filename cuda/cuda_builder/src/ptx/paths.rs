@@ -1,4 +1,4 @@
-//! Checks that every path through a kernel's body reaches an instruction before it returns.
+//! Checks that every path through a kernel's body reaches a given instruction before it returns.
 //!
 //! The check uses only statements, labels and branches. It ignores the values of predicates, so
 //! each predicate may be true or false.

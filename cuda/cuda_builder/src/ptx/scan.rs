@@ -1,9 +1,9 @@
 //! Finds the functions of a PTX file, with the end of each head, the names in each body and the
 //! number of barriers.
 //!
-//! It scans words and brackets without a grammar. Comments and strings are blanked first, so the
-//! rest can be split at punctuation. This covers the PTX that LLVM writes and the PTX that people
-//! write in `asm!`.
+//! The module scans words and brackets without a grammar. Comments and strings are blanked first,
+//! so the rest can be split at punctuation. This covers the PTX that LLVM writes and the PTX that
+//! people write in `asm!`.
 
 use crate::PtxError;
 use std::collections::BTreeSet;

@@ -7,7 +7,7 @@ use cuda_std::{DeviceSlice, DeviceSliceMut};
 /// A kernel that several OS threads run.
 struct Shared<K>(K);
 
-// SAFETY: threads only copy arguments out of the kernel.
+// SAFETY: the threads only copy arguments from the kernel.
 unsafe impl<K> Sync for Shared<K> {}
 
 impl<K: Kernel> Shared<K> {
@@ -17,7 +17,7 @@ impl<K: Kernel> Shared<K> {
     }
 }
 
-/// Runs a kernel and checks it for races. Each test passes host memory that fits its kernel.
+/// Runs a kernel and checks it for races. Callers must pass host memory that fits the kernel.
 pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Fault> {
     config.check::<K>().expect("the launch shape fits the kernel");
     let constants = ConstantBank::default();

@@ -49,7 +49,7 @@ pub(crate) fn named(at: usize, argument: &FnArg) -> syn::Result<(Ident, &Type)> 
     Ok((name, &typed.ty))
 }
 
-/// Returns the `KernelArg` for a reference or a raw pointer.
+/// Returns the `KernelArg` for a reference or a raw pointer, or `None` for another type.
 fn pointer_argument(ty: &Type) -> Option<TokenStream> {
     let path = quote!(::cuda_std::arg::pointer);
     Some(match ty {
@@ -79,9 +79,11 @@ fn pointer_argument(ty: &Type) -> Option<TokenStream> {
     })
 }
 
-/// Returns true if the host cannot check an argument of this type, so that no launch is safe.
+/// Returns true for references and raw pointers. The host cannot check them, so a kernel that takes
+/// one is never safe to launch.
 ///
-/// On the CPU, a kernel could pass a reference to an OS thread that outlives a faulting launch.
+/// For example, a kernel on the CPU could pass a reference to an OS thread that continues after a
+/// faulting launch has returned.
 pub(super) fn is_unchecked(ty: &Type) -> bool {
     match ty {
         Type::Paren(inner) => is_unchecked(&inner.elem),
@@ -90,7 +92,7 @@ pub(super) fn is_unchecked(ty: &Type) -> bool {
     }
 }
 
-/// Rejects references that a safe function must not have.
+/// Rejects references that a safe kernel must not have: `&mut` and `&'static`.
 pub(super) fn check_reference(ty: &Type) -> syn::Result<()> {
     let reference = match ty {
         Type::Paren(inner) => return check_reference(&inner.elem),

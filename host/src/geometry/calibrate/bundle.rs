@@ -1,8 +1,8 @@
-//! Calibration of more than two pictures: pairs, a tree of the best pairs, and one common fit.
+//! Calibrates more than two pictures: pairs, a tree of the best pairs, and one common fit.
 //!
 //! Each pair is calibrated separately. The valid pairs with the most inliers form a tree that reaches all pictures
-//! (`tree`). The tree provides the start of one common fit (`bundle_adjustment`). A valid pair may still be false; `conflict`
-//! removes pairs that contradict the others.
+//! (`tree`). One common fit to all pairs starts from this tree (`bundle_adjustment`). A valid pair may still be false;
+//! `conflict` removes pairs that contradict the others.
 
 use super::bundle_adjustment::Common;
 use crate::geometry::calibrate::pairs::PairFigures;
@@ -22,7 +22,7 @@ use super::{
 
 use crate::geometry::rig::{MAX_CAMERAS, Quality, Rig};
 
-/// The number of reasons in an error about unconnected pictures.
+/// Maximum number of reasons in an error about unconnected pictures.
 const REASONS: usize = 3;
 
 /// Several pictures, calibrated together.
@@ -32,9 +32,9 @@ pub struct Bundle {
     pub pictures: Vec<Photo>,
     /// The positions of the pictures relative to each other.
     pub views: Views,
-    /// The picture that the positions of the others refer to.
+    /// Index of the reference picture, to which the positions of the others are relative.
     pub reference: usize,
-    /// The overlapping pairs, in the order of the input.
+    /// The pairs that agree with the model of all pictures, in the order of the input.
     pub pairs: Vec<PairFigures>,
 }
 
@@ -57,7 +57,7 @@ impl Bundle {
         }
     }
 
-    /// Returns a rig with a panorama that shows all pictures; the reference stays upright.
+    /// Returns a rig with a panorama that shows all pictures.
     ///
     /// # Errors
     /// Returns the errors of [`Calibration::rig`](super::Calibration::rig).
@@ -66,8 +66,8 @@ impl Bundle {
     }
 }
 
-/// Calibrates several pictures from the correspondences of their pairs. Pairs without overlap are allowed and left
-/// out, as are pairs that clearly contradict the others.
+/// Calibrates several pictures from the correspondences of their pairs. Pairs without overlap are allowed. They are
+/// left out, as are pairs that clearly contradict the others.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the input is malformed, if no chain of good pairs connects the pictures, or if pairs
@@ -128,7 +128,8 @@ fn edges<'p>(
             return Err(Refusal::Link { left, right, pictures: pictures_of });
         }
         let both = [&pictures[left], &pictures[right]];
-        // A plane fits every single pair; the model of all pictures is selected later, in common.
+        // A pair with an unknown lens may be one plane even if rotating cameras are required, because a single pair
+        // may not determine the focal length. `common` selects the model of all pictures.
         let known = both.iter().all(|picture| picture.lens.is_some());
         let model = match options.model {
             ModelChoice::Homography => ModelChoice::Homography,

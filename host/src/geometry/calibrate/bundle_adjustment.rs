@@ -1,7 +1,8 @@
-//! One fit to all pairs of several pictures (bundle adjustment: Triggs et al., 2000; the residual is that of Brown and
-//! Lowe, IJCV 2007). It starts from a tree of pairs.
+//! Fits one model to all pairs of several pictures (bundle adjustment: Triggs et al., 2000). As in Brown and Lowe,
+//! IJCV 2007, each residual relates two pictures, without points in space. The fit starts from a spanning tree of
+//! pairs.
 //!
-//! The fit runs for rotating cameras and for one plane; the better model wins, as with two pictures.
+//! Both rotating cameras and one plane are fitted. The better model is selected as for two pictures.
 
 use glam::{DMat3, UVec2};
 
@@ -14,19 +15,20 @@ use super::tree::{Edge, Tree, TreeLink};
 use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, PhotoPair, Refusal, Views};
 use crate::geometry::calibrate::sample::some;
 
-/// The number of correspondences of a pair in the common fit.
+/// Maximum number of correspondences per pair in the common fit.
 pub(super) const PER_PAIR: usize = 150;
 
 /// The model of several pictures.
 pub(super) struct Common {
-    /// The picture that the positions of the others refer to.
+    /// Index of the reference picture, to which the positions of the others are relative.
     pub(super) reference: usize,
     pub(super) views: Views,
-    /// The figures of each edge, including edges that were left out of the fit.
+    /// The figures of each edge, or the reason why the model does not fit it. Includes edges that were left out of the
+    /// fit.
     pub(super) figures: Vec<Result<PairFigures, Refusal>>,
 }
 
-/// Fits a model to the edges `kept`, and compares all edges with it.
+/// Fits a model to the edges with the indices `kept`, and evaluates it on all edges.
 pub(super) fn common(
     pictures: &[Photo],
     tree: &Tree,
@@ -80,7 +82,7 @@ fn finish_cameras(turning: Fitted<Cameras>) -> (Views, Chosen) {
 }
 
 impl Chosen {
-    /// Returns the figures of all pairs for a fit to `sights`.
+    /// Returns the figures of all pairs. `sights` are those to which the model was fitted.
     fn figures(
         &self,
         edges: &[Edge<'_>],
@@ -102,7 +104,7 @@ fn figures<M: Model>(
     pictures: &[Photo],
     options: &CalibrateOptions,
 ) -> Vec<Result<PairFigures, Refusal>> {
-    // A single pair need not determine the parameters of the fit; all pairs together do.
+    // The covariance is that of all pairs together, because a single pair may not determine all parameters.
     let fit = covariance(&fitted.model, sights);
     let one = |edge: &Edge<'_>| {
         let PhotoPair { left, right, .. } = *edge.pair;
@@ -126,7 +128,7 @@ fn figures<M: Model>(
     edges.iter().map(one).collect()
 }
 
-/// Homographies chained along the tree.
+/// Returns homographies that are chained along the tree, from which the fit starts.
 fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
     let mut matrices = vec![DMat3::IDENTITY; sizes.len()];
     for &TreeLink { child, parent, edge } in &tree.links {
@@ -137,7 +139,8 @@ fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
     Planes::new(sizes, tree.reference, matrices)
 }
 
-/// Returns cameras at one position from rotations chained along the tree, or the reason why there are none.
+/// Fits rotating cameras, starting from rotations that are chained along the tree. Returns the reason as an error if
+/// the cameras would not be plausible.
 fn turning(
     pictures: &[Photo],
     tree: &Tree,
@@ -147,9 +150,10 @@ fn turning(
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
     if options.model == ModelChoice::Homography {
-        return Err("a homography is asked for".to_owned());
+        return Err("a homography was requested".to_owned());
     }
-    // Each rotating pair has its own estimate of the focal length, in picture sides.
+    // Each pair of rotating cameras has estimates of the focal length. Converts them to fractions of the picture's
+    // larger side.
     let mut shares: Vec<f64> = edges
         .iter()
         .filter_map(|edge| match &edge.calibration.views {
@@ -164,16 +168,16 @@ fn turning(
     let share = match shares.get(shares.len() / 2) {
         Some(share) => *share,
         None if known => 1.0,
-        None => return Err("no pair of pictures says how long the focal length is".to_owned()),
+        None => return Err("no pair of pictures determines the focal length".to_owned()),
     };
     let camera = |picture| camera_of(picture, share * f64::from(picture.size.max_element()));
     let mut cameras: Vec<_> = pictures.iter().map(camera).collect();
     for &TreeLink { child, parent, edge } in &tree.links {
         let pairs = edges[edge].inliers.iter().filter_map(|sight| rays(&cameras, sight));
         let Some(right_to_left) = rotation_between(pairs) else {
-            return Err("what agrees lies on one ray".to_owned());
+            return Err("all agreeing correspondences lie in one direction".to_owned());
         };
-        // From the parent's frame to the child's.
+        // The rotation from the parent's frame to the child's.
         let turn =
             if edges[edge].pair.right == child { right_to_left.transpose() } else { right_to_left };
         cameras[child].from_ray = turn * cameras[parent].from_ray;
@@ -182,7 +186,7 @@ fn turning(
     let start = Cameras::new(cameras, known, tree.reference);
     let size = pictures[tree.reference].size;
     let alike = start.unknown().all(|i| pictures[i].size == size);
-    // Far from the solution, few free parameters are safest; then the rest is freed.
+    // Far from the solution, a fit with few free parameters is the most robust. The fits after it free more.
     let first = if alike { Focal::Shared } else { Focal::Each };
     let rough = settle(start.freed(first, false), sights, most);
     let owned: Vec<Sight> = sights.iter().map(|sight| **sight).collect();

@@ -1,8 +1,8 @@
 //! Cameras at one position that look in different directions: a rotation for each, and their focal length.
 //!
-//! A camera is the warp kernel's own type, so the fit optimises exactly the rendered geometry. The reference camera
-//! looks along the world's z axis and is fixed. Unknown lens parameters can be free: a focal length for all or for
-//! each, and one radial coefficient k1 for all.
+//! A camera has the warp kernel's type, so the fit optimises exactly the rendered geometry. The reference camera looks
+//! along the world's z axis and is fixed. For unknown lenses, a fit can change the focal lengths, by one factor or
+//! each on its own, and one radial coefficient k1 for all.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use kernels_gpu::warp::project;
@@ -16,11 +16,11 @@ use crate::geometry::unproject;
 /// The focal lengths that a fit may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Focal {
-    /// None.
+    /// No focal length.
     Fixed,
-    /// All unknown ones, by one factor.
+    /// All unknown focal lengths, by one factor.
     Shared,
-    /// Every unknown one.
+    /// Every unknown focal length, independently.
     Each,
 }
 
@@ -48,7 +48,7 @@ impl Cameras {
         Self { cameras, known, reference, focal: Focal::Fixed, radial: false }
     }
 
-    /// Returns the same cameras with the given parameters of unknown lenses free.
+    /// Returns the same cameras with these parameters of unknown lenses free. `radial` frees k1.
     pub(super) fn freed(&self, focal: Focal, radial: bool) -> Self {
         let unknown = !self.known.iter().all(|known| *known);
         let focal = if unknown { focal } else { Focal::Fixed };
@@ -59,19 +59,19 @@ impl Cameras {
         &self.cameras
     }
 
-    /// Returns the cameras with unknown lenses.
+    /// Yields the indices of the cameras with unknown lenses.
     pub(super) fn unknown(&self) -> impl Iterator<Item = usize> {
         self.known.iter().enumerate().filter(|(_, known)| !**known).map(|(i, _)| i)
     }
 
-    /// Returns the same cameras with camera `i` turned by `from_world`.
+    /// Returns the same cameras, except that `from_world` rotates the world's rays into the frame of camera `i`.
     pub(super) fn turned(&self, i: usize, from_world: DMat3) -> Self {
         let mut turned = self.clone();
         turned.cameras[i].from_ray = from_world;
         turned
     }
 
-    /// Returns the range of the focal lengths in a step's numbers.
+    /// Returns the range of the elements of a step that change focal lengths.
     pub(super) fn focal_numbers(&self) -> std::ops::Range<usize> {
         let from = 3 * (self.cameras.len() - 1);
         let many = match self.focal {
@@ -84,7 +84,8 @@ impl Cameras {
 }
 
 impl Model for Cameras {
-    /// Counts three angles for each camera except the reference, logarithms of focal lengths, and k1.
+    /// Returns the number of elements of a step: three angles for each camera except the reference, logarithms of the
+    /// free focal lengths, and k1 if it is free.
     fn freedom(&self) -> usize {
         self.focal_numbers().end + usize::from(self.radial)
     }
@@ -104,7 +105,7 @@ impl Model for Cameras {
         for (n, i) in self.unknown().enumerate() {
             let camera = &mut moved.cameras[i];
             if let Some(by) = focals.get(n).or(focals.last()) {
-                // Clamped to the range of f64 for any step.
+                // Clamped so that the focal length stays in the range of f64 for any step.
                 camera.focal *= libm::exp(by.clamp(-20.0, 20.0));
             }
             if self.radial {
@@ -121,13 +122,13 @@ impl Model for Cameras {
     }
 }
 
-/// Maps a pixel of camera `from`, whose frame `to_world` takes to the world's, to camera `to`.
+/// Maps a pixel of camera `from` to camera `to`. `to_world` maps rays from the frame of `from` to the world's.
 pub(super) fn map(to: &Camera, from: &Camera, to_world: DMat3, pixel: DVec2) -> Option<DVec2> {
     project(to, to.from_ray * (to_world * unproject(from, pixel)?))
 }
 
-/// Returns the rotation that best takes the right rays to the left ones, all of length 1 (Kabsch; two pairs of rays
-/// are enough). `None` if all rays are on one line.
+/// Returns the rotation that best takes the right rays to the left ones (Kabsch). Each item is a pair of unit rays,
+/// left and right; two pairs are enough. Returns `None` if all rays are on one line.
 pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Option<DMat3> {
     let mut sum = Matrix3::<f64>::zeros();
     for [left, right] in rays {
@@ -139,7 +140,7 @@ pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Op
     }
     let svd = sum.svd(true, true);
     let (u, v) = (svd.u?, svd.v_t?);
-    // Two directions must be determined; the third follows.
+    // Two axes of the rotation must be determined. The third follows.
     if svd.singular_values[1] < 1e-9 * svd.singular_values[0] {
         return None;
     }

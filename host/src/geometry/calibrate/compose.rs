@@ -1,8 +1,8 @@
-//! From calibrated pictures to a rig: upright, centred, on a canvas that holds all pictures.
+//! Builds the rig of calibrated pictures: upright, centred, with a canvas that contains all pictures.
 //!
 //! The panorama of rotating cameras is as sharp in its middle as the sources: one canvas pixel is one pixel of the
-//! median camera. A narrow view is planar, like a photograph; a wide one is cylindrical; one that reaches a pole is
-//! equirectangular. Pictures of a plane get a canvas on the plane of the reference picture, which is then not
+//! median camera. A narrow view is planar, like a photograph; a wide one is cylindrical; one that reaches far up or
+//! down is equirectangular. Pictures of a plane get a canvas on the plane of the reference picture, which is then not
 //! resampled.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
@@ -21,14 +21,14 @@ use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside, largest_
 /// Maximum width and height, in degrees, of a view that is planar by default: at 80° the edge is stretched 1.7 times.
 const PLANAR: f64 = 80.0;
 
-/// Maximum elevation, in degrees, of a view that is cylindrical by default: there a cylinder stretches 3 times, and
-/// soon without limit.
+/// Maximum elevation, in degrees, of a view that is cylindrical by default: there a cylinder stretches rows 3 times,
+/// and closer to the poles without limit.
 const CYLINDRICAL: f64 = 70.0;
 
-/// Maximum width of any planar view: at 150° the edge is stretched 15 times.
+/// Maximum width and height, in degrees, of any planar view: at 150° the edge is stretched 15 times.
 const PLANAR_AT_MOST: f64 = 150.0;
 
-/// Maximum elevation of any cylindrical view.
+/// Maximum elevation, in degrees, of any cylindrical view.
 const CYLINDRICAL_AT_MOST: f64 = 80.0;
 
 /// Options of the panorama of a rig.
@@ -40,7 +40,7 @@ pub struct RigOptions {
     pub crop: bool,
 }
 
-/// Returns the rig of pictures whose reference is upright.
+/// Returns the rig of calibrated pictures. `reference` is the index of the reference picture.
 pub(super) fn rig(
     pictures: &[Photo],
     views: &Views,
@@ -72,7 +72,7 @@ pub(super) fn rig(
     Ok(rig)
 }
 
-/// Sets size, scale and the pixel of the middle's ray.
+/// Sets size and scale of a panorama, and the canvas pixel of its viewing direction.
 fn place(panorama: &mut RigCanvas, size: UVec2, scale: f64, centre: DVec2) {
     let half = f64::from(size.x) / 2.0 / scale;
     let half = if panorama.projection.straight_columns() { libm::atan(half) } else { half };
@@ -81,14 +81,15 @@ fn place(panorama: &mut RigCanvas, size: UVec2, scale: f64, centre: DVec2) {
     panorama.centre = Some(centre.into());
 }
 
-/// Returns a panorama that looks straight ahead.
+/// Returns a panorama that looks straight ahead. The caller must set its size.
 fn panorama(projection: ProjectionName) -> RigCanvas {
     let (width, height, fov) = (1, 1, 90.0);
     let (fov_vertical, yaw, pitch, centre) = (None, 0.0, 0.0, None);
     RigCanvas { projection, width, height, fov, fov_vertical, yaw, pitch, centre }
 }
 
-/// Returns a rig of pictures on the plane of the reference.
+/// Returns the canvas of pictures that show one plane, and their poses. The canvas is on the plane of the reference
+/// picture.
 fn on_plane(
     pictures: &[Photo],
     matrices: &[DMat3],
@@ -103,26 +104,27 @@ fn on_plane(
     let canvas = geometry.canvas;
     let mut panorama = panorama(ProjectionName::Planar);
     (panorama.width, panorama.height) = (canvas.size.x, canvas.size.y);
-    // With a field of view of 90°, rays reach from -1 to 1 over the canvas, for any lens.
+    // The field of view is 90°, so x/z of the rays is from -1 to 1 across the canvas, whatever the lenses are.
     let own = panorama.canvas();
     let pixel =
         DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
     let plane = DMat3::from_translation(-canvas.centre);
     let view = |camera: &Camera| {
-        // Neither a canvas nor a picture of it is mirrored.
+        // `normed` finds the right sign, because the map from canvas to picture does not mirror.
         CameraPose::Homography(normed(camera.from_ray * plane * pixel))
     };
     Ok((panorama, geometry.cameras.iter().map(view).collect()))
 }
 
-/// The range of the pictures' borders, seen from the middle.
+/// The bounding box of the pictures' borders on the canvas. The viewing direction is at 0.
 struct Extent {
-    /// Minimum and maximum position on the canvas, in units of its scale.
+    /// Minimum position, in units of the canvas's scale.
     low: DVec2,
+    /// Maximum position, in the same units.
     high: DVec2,
 }
 
-/// Returns a rig of cameras at one position.
+/// Returns the canvas of cameras at one position, and their poses.
 fn in_one_place(
     cameras: &[Camera],
     reference: usize,
@@ -137,19 +139,20 @@ fn in_one_place(
         .flat_map(|(camera, axes)| border(camera).flatten().map(move |ray| levelled * *axes * ray))
         .collect();
     let (mut middle, mut width) = longitudes(&rays);
-    // If the largest gap is visible, it lies between samples: the cameras see all around.
+    // If a camera sees into the largest gap between rays, it is only a gap between samples, and the cameras see all
+    // around.
     if sees(cameras, levelled, middle + std::f64::consts::PI) {
         let ahead = to_world.get(reference).map_or(DVec3::Z, |axes| levelled * axes.z_axis);
         (middle, width) = (libm::atan2(ahead.x, ahead.z), std::f64::consts::TAU);
     }
     let centred = rotation(middle.to_degrees(), 0.0, 0.0).transpose();
     let rays: Vec<DVec3> = rays.into_iter().map(|ray| centred * ray).collect();
-    // A pole inside a picture is not on its border.
+    // The rays are from the borders of the pictures, so they do not show whether a picture contains a pole.
     let pole = [DVec3::Y, -DVec3::Y].into_iter().any(|pole| sees_ray(cameras, levelled, pole));
     let view = Scope::new(&rays, width.to_degrees(), pole);
     let mut panorama = panorama(view.projection(options)?);
     if panorama.projection == ProjectionName::Planar {
-        // A planar view turns towards the middle; a cylinder stays upright instead.
+        // A planar panorama is tilted towards the middle of the view. The other projections stay upright.
         panorama.pitch = 0.5 * (view.low + view.high);
     }
     let tilted = rotation(0.0, panorama.pitch, 0.0).transpose();
@@ -161,11 +164,12 @@ fn in_one_place(
     Ok((panorama, cameras.iter().zip(&to_world).map(pose).collect()))
 }
 
-/// The angles that the cameras see together, in degrees.
+/// The angular range that all cameras together see, in degrees.
 struct Scope {
     width: f64,
-    /// Minimum and maximum elevation on the borders of the pictures.
+    /// Minimum elevation on the borders of the pictures.
     low: f64,
+    /// Maximum elevation on the borders of the pictures.
     high: f64,
     /// Whether a picture contains a pole.
     pole: bool,
@@ -207,7 +211,7 @@ impl Scope {
     }
 }
 
-/// Sets the size of a panorama to its extent, as sharp as the median camera and within the limits of a canvas.
+/// Sets scale and size of a panorama. It is as sharp as the median camera, unless the canvas would exceed its limits.
 fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
     let mut focals: Vec<f64> = cameras.iter().map(|camera| camera.focal.x).collect();
     focals.sort_by(f64::total_cmp);
@@ -226,12 +230,12 @@ fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
         ProjectionName::Equirectangular => (360.0, 180.0),
     };
     panorama.fov = panorama.fov.min(most_x);
-    // Rounded up to whole pixels, a full sphere slightly exceeds the limit.
+    // After rounding up to whole pixels, a full sphere would be slightly higher than 180°.
     let rows = (most_y.to_radians() * panorama.scale().y).floor();
     panorama.height = panorama.height.min(rows.clamp(1.0, f64::from(u32::MAX)) as u32);
 }
 
-/// Returns lens and orientation of a camera whose frame `to_world` takes to the panorama's world.
+/// Returns lens and orientation of a camera. `to_world` rotates the camera's frame to the world's.
 fn mount(camera: &Camera, to_world: DMat3) -> Mount {
     let [yaw, pitch, roll] = angles(to_world);
     Mount {
@@ -249,7 +253,7 @@ fn mount(camera: &Camera, to_world: DMat3) -> Mount {
     }
 }
 
-/// Returns whether a camera sees a ray of the levelled world.
+/// Returns whether any camera sees a ray of the world after its rotation by `levelled`.
 fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
     let ray = levelled.transpose() * ray;
     cameras.iter().any(|camera| {
@@ -258,7 +262,8 @@ fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
     })
 }
 
-/// Returns whether a camera sees any point of this longitude (radians), except the poles.
+/// Returns whether any camera sees a direction with this longitude in radians. Tests one elevation per degree, without
+/// the poles.
 fn sees(cameras: &[Camera], levelled: DMat3, longitude: f64) -> bool {
     let ahead = DVec3::new(libm::sin(longitude), 0.0, libm::cos(longitude));
     (-89..90).any(|degrees| {
@@ -274,8 +279,8 @@ fn coefficients(camera: &Camera) -> Vec<f64> {
     camera.distortion[..many].to_vec()
 }
 
-/// Returns the middle and width, in radians, of the complement of the largest gap between longitudes. The gap must
-/// exist.
+/// Returns middle and width, in radians, of the smallest range of longitudes that contains all rays. This is the full
+/// circle without the largest gap, so the caller must check that no camera sees into the gap.
 fn longitudes(rays: &[DVec3]) -> (f64, f64) {
     let turn = 2.0 * std::f64::consts::PI;
     let mut all: Vec<f64> = rays.iter().map(|ray| libm::atan2(ray.x, ray.z)).collect();
@@ -293,7 +298,7 @@ fn longitudes(rays: &[DVec3]) -> (f64, f64) {
     (middle - turn * (middle / turn).round(), width)
 }
 
-/// Returns the extent of rays on a canvas of scale 1 whose middle `tilted` turns to the front.
+/// Returns the extent of rays on a canvas of scale 1. `tilted` rotates the viewing direction to z.
 fn extent(
     rays: &[DVec3],
     projection: ProjectionName,
@@ -318,13 +323,14 @@ fn extent(
     let (mut low, mut high) =
         rays.iter().map(at).fold(start, |(low, high), p| (low.min(p), high.max(p)));
     if projection != ProjectionName::Planar {
-        // Longitudes at the seam behind are on either side of it.
+        // Rays near ±180° may be on either end of the range, so the known width is used instead of their minimum and
+        // maximum.
         let half = if pole { std::f64::consts::PI } else { 0.5 * width.to_radians() };
         (low.x, high.x) = (-half, half);
     }
     if pole && projection == ProjectionName::Equirectangular {
         let quarter = std::f64::consts::FRAC_PI_2;
-        // Both poles are included: a black border is better than a cropped picture.
+        // Includes both poles: a black border is better than a cropped picture.
         (low.y, high.y) = (-quarter, quarter);
     }
     Extent { low, high }
@@ -335,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn longitudes_across_the_seam_behind() {
+    fn longitudes_may_cross_180_degrees() {
         let ray = |degrees: f64| rotation(degrees, 0.0, 0.0) * DVec3::Z;
         let (middle, width) = longitudes(&[ray(170.0), ray(-160.0), ray(175.0), ray(-175.0)]);
         assert!((middle.to_degrees() - -175.0).abs() < 1e-9, "{}", middle.to_degrees());

@@ -1,22 +1,22 @@
 //! Finds false pairs among pairs that are valid alone but contradict each other.
 //!
-//! The same poster on two walls produces a valid pair, and the geometry of two pictures cannot reveal it. A fit of all
-//! pictures can: it cannot explain both the poster and the surrounding pairs. A false pair distorts the fit, so the
-//! unexplained pair is not always the false one. Fits without one pair or another are therefore compared by the
-//! inliers that they lose (maximum consensus over pairs). Without a ring of pairs nothing can contradict, and nothing
-//! is found.
+//! For example, the same poster on two walls makes a valid pair of pictures that do not overlap. These two pictures
+//! alone cannot reveal the error, but a fit to all pictures can: it cannot explain both the poster and the other
+//! pairs. A false pair distorts the fit, so the unexplained pair is not always the false one. Therefore several fits,
+//! each without some of the pairs, are compared by the number of inliers that they do not explain (maximum consensus
+//! over pairs). Pairs can contradict each other only if they form a ring; without a ring, no false pair is found.
 
 use super::bundle_adjustment::{Common, PER_PAIR, common};
 use super::tree::{Edge, Tree, tree};
 use super::{CalibrateOptions, Photo, PhotoPair, Refusal};
 
-/// The number of rounds in which pairs are removed.
+/// Maximum number of rounds in which pairs are removed.
 const ROUNDS: usize = 3;
 
-/// The number of candidates for removal per round; each takes a fit.
+/// Maximum number of candidates for removal per round. Each one takes a fit.
 const SUSPECTS: usize = 8;
 
-/// A choice is clear if every other choice loses so many times as many inliers.
+/// The best choice is clear if every alternative loses at least this many times as many inliers.
 const CLEARLY: f64 = 1.25;
 
 /// A fit to some of the pairs.
@@ -42,19 +42,19 @@ impl Try {
         self.fit.as_ref().is_ok_and(|fit| fit.figures[e].is_ok())
     }
 
-    /// Returns whether all pairs of the fit agree.
+    /// Returns whether the fit explains all pairs to which it was fitted.
     fn whole(&self) -> bool {
         self.kept.iter().all(|&e| self.holds(e))
     }
 
-    /// Returns the number of inliers of unexplained pairs. Each pair counts at most as many as a fit uses: a large
-    /// poster is no more reliable than a small one.
+    /// Returns the number of inliers of unexplained pairs. Each pair counts at most [`PER_PAIR`], as many as a fit
+    /// uses: a large poster is no more reliable than a small one.
     fn lost(&self, edges: &[Edge<'_>]) -> f64 {
         let lost = (0..edges.len()).filter(|&e| !self.holds(e));
         lost.map(|e| edges[e].inliers.len().min(PER_PAIR) as f64).sum()
     }
 
-    /// Returns the error for the unexplained pair `e`.
+    /// Returns the error for pair `e`, or the fit if it explains this pair.
     fn against(self, e: usize, pictures: &[Photo], edges: &[Edge<'_>]) -> Result<Common, Refusal> {
         let mut fit = self.fit?;
         let Err(source) = fit.figures.swap_remove(e) else { return Ok(fit) };
@@ -64,8 +64,8 @@ impl Try {
     }
 }
 
-/// Returns a fit that agrees with all pairs except those that are clearly false. It starts with `tree`, the tree of
-/// all pairs.
+/// Returns a fit that agrees with all pairs except those that are clearly false, or an error if it is not clear which
+/// pairs are false. `tree` is the spanning tree over all pairs.
 pub(super) fn agreed(
     pictures: &[Photo],
     edges: &[Edge<'_>],
@@ -86,7 +86,8 @@ pub(super) fn agreed(
     }
 }
 
-/// Returns the fit without some pairs that loses least; `None` if no pair can be removed.
+/// Tries fits without some of the pairs, and returns the one that loses the fewest inliers, or `None` if no pair can
+/// be removed. Returns [`Refusal::Pair`] if an alternative is nearly as good.
 fn without(
     pictures: &[Photo],
     edges: &[Edge<'_>],
@@ -114,7 +115,7 @@ fn without(
     tries.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut tries = tries.into_iter();
     let Some((lost, out, best)) = tries.next() else { return Ok(None) };
-    // A choice that also removes these pairs is not an alternative.
+    // A fit that removes these pairs and more is not an alternative.
     let other = |(_, others, found): &(f64, Vec<usize>, Try)| {
         found.whole() && !out.iter().all(|e| others.contains(e))
     };
@@ -123,7 +124,11 @@ fn without(
     }
     for &e in &out {
         let PhotoPair { left, right, .. } = *edges[e].pair;
-        tracing::warn!(left, right, "the other pairs contradict this one: it is left out");
+        tracing::warn!(
+            left,
+            right,
+            "this pair of pictures contradicts the other pairs and is left out"
+        );
     }
     Ok(Some(best))
 }

@@ -1,8 +1,8 @@
 //! Checks a rig against fresh correspondences.
 //!
-//! Most correspondences may be wrong, so a large distance alone proves nothing. First a fresh model is fitted; only
-//! the correspondences that agree with it are compared with the rig. If a camera was moved, the fresh model fits well
-//! and the rig is off everywhere.
+//! Most correspondences may be wrong, so a large distance from the rig alone proves nothing. Therefore a new model is
+//! fitted first, and only the correspondences that agree with it are compared with the rig. If a camera was moved, the
+//! new model fits well, and the rig is wrong everywhere.
 
 use glam::UVec2;
 
@@ -13,11 +13,11 @@ use super::select::{Choice, choose};
 use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, judged};
 use crate::geometry::rig::Rig;
 
-/// Median error, in pixels of a left picture of 2000 pixels a side (larger in proportion), above which a rig has
-/// drifted. A smaller error is invisible at the seam.
+/// Median error in pixels above which a rig has drifted, for left pictures of up to 2000 pixels a side. It grows in
+/// proportion for larger pictures. A smaller error is invisible at the seam.
 const DRIFT: f64 = 2.0;
 
-/// The same limit as a multiple of the error that the rig's own calibration expected.
+/// The same limit as a multiple of the seam error that the rig's calibration expected. The larger limit applies.
 const DRIFT_EXPECTED: f64 = 3.0;
 
 /// The agreement of a rig with fresh pictures.
@@ -34,7 +34,7 @@ pub struct Drift {
     pub rms_px: f64,
     /// Fraction of the agreeing correspondences that are closer than `allowed_px`.
     pub agreeing: f64,
-    /// The maximum allowed median.
+    /// The maximum allowed median, in pixels.
     pub allowed_px: f64,
     /// Whether the rig has drifted.
     pub drifted: bool,
@@ -71,7 +71,7 @@ pub fn check(
     }
     let matches = Matches::new(correspondences, [0, 1], pictures)?;
     let sights = &matches.sights;
-    // Uses the model of the rig, with its lenses; the angles may have changed.
+    // Fits the rig's kind of model with the rig's lenses, because only the angles of the cameras may have changed.
     let mounted = pictures.iter().all(|picture| picture.lens.is_some());
     let model = if mounted { ModelChoice::Rotation } else { ModelChoice::Homography };
     let options = CalibrateOptions { model, ..options.clone() };
@@ -92,7 +92,7 @@ pub fn check(
     Ok(drift(off, sights.len(), allowed_px))
 }
 
-/// Returns the figures of these distances, of which there is at least one.
+/// Returns the result for the distances `off` of the agreeing correspondences from the rig.
 fn drift(mut off: Vec<f64>, matches: usize, allowed_px: f64) -> Drift {
     off.sort_by(f64::total_cmp);
     let inliers = off.len();

@@ -1,9 +1,9 @@
 //! Fits a model of several pictures to correspondences.
 //!
-//! A model maps points of one picture to another, and has some free numbers. The residual of a correspondence is
-//! Sampson's: both pictures have noise, so the distance `e` in the left one is weighted by the inverse of `I + J·Jᵀ`,
-//! where J is the derivative of the map at the right point (Hartley and Zisserman, 4.2.6). It is in pixels, treats
-//! both pictures alike and is χ²-distributed with two degrees of freedom.
+//! A model maps points of one picture to another, and has free parameters. The residual of a correspondence is
+//! Sampson's: both pictures have noise, so the distance in the left picture is weighted by the inverse of `I + J·Jᵀ`,
+//! where J is the derivative of the map at the right point (Hartley and Zisserman, 4.2.6). The residual is in pixels
+//! and treats both pictures alike. For noise of 1 px, its square is χ²-distributed with two degrees of freedom.
 //!
 //! The method is Levenberg–Marquardt with numeric derivatives. The weights are constant within a round and updated
 //! between rounds.
@@ -15,7 +15,7 @@ use nalgebra::{DMatrix, DVector, Dyn, VecStorage};
 /// A point seen in two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sight {
-    /// Numbers of the left and the right picture.
+    /// Indices of the left and the right picture.
     pub(super) link: [usize; 2],
     /// Pixel in the left picture.
     pub(super) left: DVec2,
@@ -25,15 +25,15 @@ pub(super) struct Sight {
 
 /// A map from points of one picture to another.
 pub(super) trait Model: Clone {
-    /// Returns the number of free numbers.
+    /// Returns the number of free parameters.
     fn freedom(&self) -> usize;
-    /// Returns the model after a step. All numbers of a step are of the order of 1.
+    /// Returns the model after a step of its free parameters. All elements of a step are of the order of 1.
     fn moved(&self, step: &[f64]) -> Self;
     /// Maps a pixel of picture `from` to picture `to`, if it is visible there.
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2>;
-    /// Returns the result of [`map`](Self::map) and its derivative by the pixel.
+    /// Returns the result of [`map`](Self::map), and its derivative with respect to the pixel.
     fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
-        /// Step in pixels: far above rounding errors, far below the bending of a picture.
+        /// Step in pixels: large compared with rounding errors, and so small that the map is nearly linear over it.
         const STEP: f64 = 1e-2;
         let at = self.map(to, from, pixel)?;
         let along = |axis: DVec2| Some((self.map(to, from, pixel + axis * STEP)? - at) / STEP);
@@ -49,10 +49,11 @@ pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
     sampson(sight.left - at, jacobian)
 }
 
-/// Returns the squared distance `off`, weighted by the noise of both pictures.
+/// Returns the squared Mahalanobis length of the residual `off`, given the noise of both pictures.
 fn sampson(off: DVec2, jacobian: DMat2) -> f64 {
     let variance = DMat2::IDENTITY + jacobian * jacobian.transpose();
-    // All eigenvalues of the variance are at least 1. Written out, because inverting would be slower.
+    // The variance is invertible, because all its eigenvalues are at least 1. The inverse is written out, which is
+    // faster than a general inversion.
     let [a, b, _, d] = variance.to_cols_array();
     (d * off.x * off.x - 2.0 * b * off.x * off.y + a * off.y * off.y) / (a * d - b * b)
 }
@@ -63,7 +64,8 @@ struct Weighed<'s> {
     whiten: DMat2,
 }
 
-/// Whitens by Sampson's variance and by `weight` of the squared residual. Correspondences of weight 0 are left out.
+/// Returns the correspondences with their whitening matrices, which combine Sampson's variance with `weight` of the
+/// squared residual. Leaves out correspondences of weight 0.
 fn weigh<'s, M: Model>(
     model: &M,
     sights: impl IntoIterator<Item = &'s Sight>,
@@ -87,8 +89,8 @@ fn weigh<'s, M: Model>(
 /// The residual of a point that a step moved out of sight: large enough to reject the step.
 const LOST: f64 = 1e4;
 
-/// Step for numeric derivatives. The numbers are of the order of 1, so derivatives are accurate to a millionth, which
-/// does not affect a fit.
+/// Step for numeric derivatives. The parameters are of the order of 1, so derivatives are accurate to a millionth,
+/// which is enough for a fit.
 const STEP: f64 = 1e-6;
 
 struct Problem<'a, M> {
@@ -149,18 +151,19 @@ impl<M: Model> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
 
 /// Fits a model to correspondences, from a nearby start.
 ///
-/// In each of `rounds` rounds the correspondences are weighted by `weight` of their squared residual in px². `None` if
-/// fewer correspondences than unknowns have a weight.
+/// Each of up to `rounds` rounds weights the correspondences by `weight` of their squared residual in px². Returns
+/// `None` if too few correspondences have a weight to determine the free parameters.
 pub(super) fn fit<M: Model>(
     start: &M,
     sights: &[&Sight],
     weight: impl Fn(f64) -> f64,
     rounds: usize,
 ) -> Option<M> {
-    /// Maximum number of evaluations per round and unknown. A round takes about ten in all.
+    /// Maximum number of evaluations per round and free parameter. A round usually takes about ten evaluations in
+    /// total.
     const PATIENCE: usize = 8;
-    /// Relative change of the sum of squares that ends a round. With a thousand correspondences, it moves the unknowns
-    /// by a hundredth of their standard deviation.
+    /// Relative change of the sum of squares that ends a round. With a thousand correspondences, such a change moves
+    /// the parameters by a hundredth of their standard deviation.
     const TOLERANCE: f64 = 1e-7;
     let freedom = start.freedom();
     let mut model = start.clone();
@@ -183,7 +186,7 @@ pub(super) fn fit<M: Model>(
 }
 
 /// Returns the covariance of the model's step for noise of 1 px in each coordinate of both pictures, or `None` if the
-/// correspondences do not determine all numbers.
+/// correspondences do not determine all free parameters.
 pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatrix<f64>> {
     let weighed = weigh(model, sights.iter().copied(), |_| 1.0);
     let jacobian = jacobian(model, &vec![0.0; model.freedom()], &weighed);
@@ -191,7 +194,9 @@ pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatr
     information.cholesky().map(|cholesky| cholesky.inverse())
 }
 
-/// Returns the expected squared error of the model at a point, in px², for a covariance from [`covariance`].
+/// Returns, for each of `pixels` in picture `from`, the expected squared error of its position in picture `to`, in
+/// px². The result is `None` for a pixel that the model does not map. `covariance` is that of the step, from
+/// [`covariance`].
 pub(super) fn spread<M: Model>(
     model: &M,
     covariance: &DMatrix<f64>,

@@ -1,20 +1,22 @@
-//! The vertical direction and the angles of a camera.
+//! Finds the vertical direction of rotating cameras, and the angles of a camera.
 //!
-//! People hold cameras level, so the x axes of rotated cameras lie in the plane of the horizon (Brown and Lowe, IJCV
-//! 2007). A camera on its side has its y axis there; the vertical is the one that most cameras take as their own. If
-//! all axes are parallel, as with a camera that only tilted, the vertical of one camera decides: the reference's,
-//! unless most cameras contradict it.
+//! Cameras are usually held level, so their x axes are horizontal (Brown and Lowe, IJCV 2007). If a camera is on its
+//! side, its y axis is horizontal instead. The majority of the cameras decides which direction is up. If all
+//! horizontal axes are parallel, for instance because the cameras differ only in tilt, they do not determine the
+//! vertical. Then the y axis of one camera decides: the reference, unless most cameras contradict it.
 
 use glam::{DMat3, DVec3};
 
-/// The weight of one camera's own vertical against another camera's level axis. It is small, so cameras only 10° apart
-/// already outweigh it tenfold (sin² 10° = 0.03).
+/// The weight of one camera's y axis relative to the horizontal axis of each camera. It is small, so two cameras only
+/// 10° apart already outweigh it tenfold (sin² 10° = 0.03).
 const OWN: f64 = 0.003;
 
-/// Returns the world's vertical, of length 1. `to_world` has each camera's axes as columns.
+/// Returns the world's up direction as a unit vector. The columns of each matrix in `to_world` are the axes of a
+/// camera.
 pub(super) fn up(to_world: &[DMat3], reference: usize) -> DVec3 {
     let own = upright(to_world, reference);
-    // (Σ a·aᵀ + λI)·up = λ·own: perpendicular to the level axes, and otherwise as that camera has it.
+    // Solves (Σ a·aᵀ + λI)·up = λ·own, so that `up` is perpendicular to the horizontal axes a as far as they determine
+    // it, and otherwise equal to `own`.
     let mut matrix = DMat3::IDENTITY * OWN;
     for axes in to_world {
         let level = if stands(axes, own) { axes.x_axis } else { axes.y_axis };
@@ -29,7 +31,7 @@ fn stands(axes: &DMat3, up: DVec3) -> bool {
     axes.x_axis.dot(up).abs() <= axes.y_axis.dot(up).abs()
 }
 
-/// Returns the camera's own vertical that most cameras agree with; on a tie the reference's.
+/// Returns the up direction (−y axis) of the camera that most cameras agree with; on a tie, that of the reference.
 fn upright(to_world: &[DMat3], reference: usize) -> DVec3 {
     let Some(first) = to_world.get(reference) else { return -DVec3::Y };
     let votes = |up: DVec3| {
@@ -47,11 +49,10 @@ fn upright(to_world: &[DMat3], reference: usize) -> DVec3 {
     best.1
 }
 
-/// Returns the rotation of the world that turns `up` up (y points down) and `ahead` as far to the front as that
-/// allows.
+/// Returns the rotation of the world that takes `up` to −y, and `ahead` as close to z as possible.
 pub(super) fn level(up: DVec3, ahead: DVec3) -> DMat3 {
     let down = -up;
-    // If `ahead` points straight up or down, any direction is right.
+    // If `ahead` points straight up or down, any horizontal vector can be `right`.
     let right = down.cross(ahead).try_normalize().unwrap_or_else(|| down.any_orthonormal_vector());
     // The rows are the new axes.
     DMat3::from_cols(right, down, right.cross(down)).transpose()
@@ -62,7 +63,7 @@ pub(super) fn level(up: DVec3, ahead: DVec3) -> DMat3 {
 pub(super) fn angles(to_world: DMat3) -> [f64; 3] {
     let ahead = to_world.z_axis;
     let pitch = libm::asin((-ahead.y).clamp(-1.0, 1.0)).to_degrees();
-    // A camera that looks straight up or down has no yaw; all of it is roll.
+    // For a camera that looks straight up or down, yaw and roll have the same axis, so yaw is set to 0.
     let flat = libm::hypot(ahead.x, ahead.z) > 1e-9;
     let yaw = if flat { libm::atan2(ahead.x, ahead.z).to_degrees() } else { 0.0 };
     let rest = crate::geometry::rig::rotation(yaw, pitch, 0.0).transpose() * to_world;
@@ -90,8 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn level_cameras_that_look_up_tell_where_up_is() {
-        // Tilted up by 20° and turned by 50° in all: the reference's own y axis is 20° off.
+    fn tilted_level_cameras_determine_up() {
+        // Both cameras are tilted up by 20° and turned apart by 50°. The reference's y axis is 20° off the vertical.
         let cameras = [rotation(-25.0, 20.0, 0.0), rotation(25.0, 20.0, 0.0)];
         let angle = up(&cameras, 0).angle_between(-DVec3::Y).to_degrees();
         assert!(angle < 1.0, "{angle}");
@@ -99,13 +100,13 @@ mod tests {
         let cameras = [rotation(-25.0, 5.0, 0.0), rotation(25.0, 5.0, 90.0)];
         let angle = up(&cameras, 0).angle_between(-DVec3::Y).to_degrees();
         assert!(angle < 8.0, "{angle}");
-        // The camera only tilted: only the reference decides.
+        // The cameras differ only in tilt, so the reference decides.
         let cameras = [rotation(0.0, 0.0, 0.0), rotation(0.0, 30.0, 0.0)];
         assert!(up(&cameras, 0).angle_between(-DVec3::Y) < 1e-6);
     }
 
     #[test]
-    fn a_level_world_has_its_axes_where_they_belong() {
+    fn level_takes_up_to_minus_y_and_ahead_towards_z() {
         let (up, ahead) = (DVec3::new(0.1, -0.9, 0.3).normalize(), DVec3::new(0.2, 0.1, 0.9));
         let matrix = level(up, ahead);
         assert!((matrix * up - -DVec3::Y).length() < 1e-12);

@@ -1,9 +1,10 @@
 //! Loss and weight of a residual: MAGSAC++ (Barath, Noskova, Ivashechkin, Matas, CVPR 2020).
 //!
-//! The noise of a feature detector is unknown. Instead of one threshold, every noise level up to a maximum is equally
-//! likely, and the weight of a residual is the integral over all of them. Residuals here have two degrees of freedom,
-//! so with `x = r² / 2σ²` the weight is `Γ(½, x) − Γ(½, k²/2)`, where `Γ(½, x) = √π·erfc √x` and `k²` is the 0.99
-//! quantile of χ² with 2. The loss is the integral of `r·weight`. Both are scaled to 1 and tabulated over `r²`.
+//! The noise of a feature detector is unknown. Instead of using one threshold, MAGSAC++ assumes that every noise level
+//! up to a maximum `σ` is equally likely, and integrates the weight of a residual `r` over all of them. Residuals here
+//! have two degrees of freedom, so with `x = r² / 2σ²` the weight is `Γ(½, x) − Γ(½, k²/2)`, where `Γ(½, x) = √π·erfc
+//! √x` and `k²` is the 0.99 quantile of χ² with two degrees of freedom. The loss is the integral of `r·weight`. Both
+//! are scaled to a maximum of 1 and tabulated over `r²`.
 
 /// 0.99 quantile of χ² with two degrees of freedom: −2 ln 0.01.
 pub(super) const CHI2: f64 = 9.210_340_371_976_182;
@@ -55,7 +56,7 @@ impl Loss {
     }
 
     fn at(&self, squared: f64) -> Option<[f64; 2]> {
-        // NaN is beyond the table, too.
+        // Written so that NaN counts as beyond the table.
         let inside = squared < self.cut;
         if !inside {
             return None;
@@ -83,7 +84,7 @@ mod tests {
             assert!(loss.loss(pair[0]) <= loss.loss(pair[1]));
             assert!(loss.weight(pair[0]) >= loss.weight(pair[1]));
         }
-        // One standard deviation: erfc(√½), less the end, as in tables.
+        // The weight at one standard deviation is erfc(√½) minus its value at the cut, both from published tables.
         let expected = (0.317_310_507_862_914_1 - 0.002_406_7) / (1.0 - 0.002_406_7);
         assert!((loss.weight(4.0) - expected).abs() < 1e-4, "{}", loss.weight(4.0));
     }

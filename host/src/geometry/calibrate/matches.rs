@@ -7,24 +7,26 @@ use super::refusal::MIN_INLIERS;
 use super::{Correspondence, Photo, Refusal};
 use crate::io::picture::MAX_SIDE;
 
-/// Correspondences closer than this in both pictures, in pixels, are duplicates: a detector that finds a corner at
-/// several scales must not count it several times.
+/// Grid spacing in pixels for finding duplicates: correspondences with the same coordinates after rounding to this
+/// grid are duplicates. A detector may find a corner at several scales, which must count once.
 const SAME: f64 = 0.5;
 
-/// Maximum distance of a point beyond the pixel centres of its picture: detectors interpolate at the border.
+/// Maximum distance in pixels of a point beyond the outermost pixel centres of its picture: detectors interpolate at
+/// the border.
 const BEYOND: f64 = 1.0;
 
 /// Checked correspondences between two pictures.
 #[derive(Clone, Debug)]
 pub(super) struct Matches {
-    /// Sorted by score, the best first.
+    /// The distinct correspondences, sorted by score, best first.
     pub(super) sights: Vec<Sight>,
     /// The index of each sight in the input.
     pub(super) index: Vec<usize>,
 }
 
 impl Matches {
-    /// Checks the correspondences between the pictures `link`, left and right.
+    /// Checks and sorts the correspondences between the pictures with the indices `link` (left, right), and removes
+    /// duplicates.
     pub(super) fn new(
         correspondences: &[Correspondence],
         link: [usize; 2],
@@ -34,7 +36,7 @@ impl Matches {
             let sides = [("left", one.left), ("right", one.right)];
             for ((side, at), picture) in sides.into_iter().zip(pictures) {
                 let end = picture.size.as_dvec2() - 1.0 + BEYOND;
-                // NaN is outside.
+                // Written so that NaN counts as outside.
                 let inside = at.cmpge(DVec2::splat(-BEYOND)).all() && at.cmple(end).all();
                 if !inside {
                     let UVec2 { x: width, y: height } = picture.size;
@@ -69,7 +71,7 @@ fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usi
     order.iter().copied().filter(|&i| seen.insert(key(i))).collect()
 }
 
-/// Rejects sizes and lenses out of range.
+/// Checks that the size and the known lens of a picture are in range.
 pub(super) fn check_picture(picture: &Photo) -> Result<(), Refusal> {
     let UVec2 { x: width, y: height } = picture.size;
     let name = || picture.name.clone();

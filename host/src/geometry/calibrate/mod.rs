@@ -1,18 +1,24 @@
 //! Calibration from photographs: correspondences between pictures become a trustworthy rig.
 //!
-//! The input is correspondences, point pairs of a matcher, most of which may be wrong. [`pair`] finds the model of two
-//! pictures that most of them support and returns its accuracy, or rejects the pictures with a reason and a remedy.
-//! [`bundle`] does the same for more pictures. Both produce a [`Rig`]. [`check`] tests whether a rig still fits.
+//! The input is correspondences: pairs of points from a matcher, most of which may be wrong. [`pair`] finds the model
+//! of two pictures with the most support, and its accuracy, or returns a [`Refusal`] with a reason and a remedy.
+//! [`bundle`] does the same for more pictures. Both results can be converted to a [`Rig`]. [`check`] tests whether a
+//! rig still fits its cameras.
+//!
+//! There are two kinds of models. *One plane* relates the pictures by homographies. *Rotating cameras* share one
+//! position and differ by rotations; they include the lenses. A *sight* is a correspondence together with the indices
+//! of its pictures.
 //!
 //! 1. `matches` checks the correspondences and removes duplicates.
-//! 2. `robust` finds the homography, or with known lenses the rotation, that most of them support.
-//! 3. `select` decides between one plane and rotating cameras.
+//! 2. `robust` finds the homography, or with known lenses the rotation, with the most support.
+//! 3. `select` selects one plane or rotating cameras.
 //! 4. `fit` minimises the error of the supporting correspondences.
 //! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects pictures.
-//! 6. `horizon` and `compose` make the rig and its canvas.
+//! 6. `horizon` and `compose` level the cameras, and build the rig and its canvas.
 //!
-//! Nothing here looks at pixels. All arithmetic is f64 with a fixed seed and the functions of `libm`: the same input
-//! gives the same answer on every machine. Cost: about 10 ms for a pair with 2000 correspondences.
+//! Nothing here reads pixels. All arithmetic is f64 with the functions of `libm`, and the random numbers have a given
+//! seed, so the same input gives the same result on every machine. Cost: about 10 ms for a pair with 2000
+//! correspondences.
 
 mod bundle;
 mod bundle_adjustment;
@@ -50,14 +56,16 @@ use planes::{nearest_plane, normed};
 use quality::{Figures, check_chance, judge};
 use select::{Choice, choose};
 
-/// A pair of points that may be the same in two pictures. Pixels of the full pictures, centres at integers.
+/// A pair of points in two pictures that may show the same point of the scene. Coordinates are pixels of the full
+/// pictures, with pixel centres at integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Correspondence {
     /// Position in the left picture.
     pub left: DVec2,
     /// Position in the right picture.
     pub right: DVec2,
-    /// Confidence, for instance 1 − ratio of the best and the second best distance. Only the order matters.
+    /// Confidence, for instance 1 minus the ratio of the best to the second best descriptor distance. Only the order
+    /// matters.
     pub score: f64,
 }
 
@@ -111,10 +119,10 @@ pub struct CalibrateOptions {
     pub model: ModelChoice,
     /// Whether a radial distortion k1 may be estimated for unknown lenses.
     pub radial: bool,
-    /// Maximum noise of a correct correspondence, as a standard deviation in pixels; `None` for 3, and more for
-    /// pictures of more than 2000 pixels a side.
+    /// Maximum noise of a correct correspondence, as a standard deviation in pixels. `None` is 3 for sides of up to
+    /// 2000 pixels, and proportionally more for larger pictures.
     pub most_noise_px: Option<f64>,
-    /// Minimum fraction of a picture that the other must see.
+    /// Minimum overlap: the fraction of one picture that the other sees. The larger of the two fractions counts.
     pub least_overlap: f64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -135,16 +143,17 @@ impl Default for CalibrateOptions {
 /// The positions of pictures relative to each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Views {
-    /// On one plane: a matrix for each picture that maps its pixels to those of a reference picture, whose own matrix
-    /// is the identity. The third coordinate is positive where the picture and the reference see the same. The last
-    /// number is 1, or −1 if the picture's pixel (0, 0) is behind the reference camera.
+    /// The pictures show one plane. Each picture has a matrix that maps its pixels to those of a reference picture,
+    /// whose own matrix is the identity. In the common view, the third coordinate of the result is positive. The last
+    /// element of a matrix is 1, or −1 if the picture's pixel (0, 0) is behind the reference camera.
     Planes(Vec<DMat3>),
-    /// At one position: a camera for each picture, in the form of the warp kernel; the reference camera looks along z.
+    /// The cameras share one position. Each picture has a camera, in the form of the warp kernel. The reference camera
+    /// looks along z.
     Cameras(Vec<Camera>),
 }
 
 impl Views {
-    /// Returns the kind of the model.
+    /// Returns the name of the model.
     #[must_use]
     pub fn name(&self) -> ModelName {
         match self {
@@ -153,8 +162,8 @@ impl Views {
         }
     }
 
-    /// Maps `pixel` of picture `from` to picture `to`. The result may lie outside the picture. `None` if the point is
-    /// not visible at all, or there is no such picture.
+    /// Maps `pixel` of picture `from` to picture `to`. The result may lie outside the picture. Returns `None` if the
+    /// point is behind a camera or beyond a lens limit, or if a picture does not exist.
     #[must_use]
     pub fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2> {
         match self {
@@ -169,7 +178,7 @@ impl Views {
         }
     }
 
-    /// Returns the homography of a pair, right to left, [`normed`].
+    /// Returns the homography of a pair, from right to left, with the sign and scale of [`normed`].
     fn homography(&self) -> DMat3 {
         let matrix = match self {
             Self::Planes(matrices) => matrices[0].inverse() * matrices[1],
@@ -183,7 +192,7 @@ impl Views {
                     );
                     matrix * from_ray
                 };
-                // Exact without distortion.
+                // This homography is exact if the lenses have no distortion.
                 let start = whole(&cameras[0]) * whole(&cameras[1]).inverse();
                 let sizes = [cameras[0].size, cameras[1].size];
                 let known = vec![true; cameras.len()];
@@ -201,9 +210,9 @@ pub struct Calibration {
     pub pictures: [Photo; 2],
     /// The positions relative to each other; the left picture is the reference.
     pub views: Views,
-    /// Map from pixels of the right picture to those of the left one. If lenses distort, it is the homography nearest
-    /// to the views within the overlap. There its third coordinate is positive. The last number is 1, or −1 if the
-    /// right picture's pixel (0, 0) is behind the left camera.
+    /// Map from pixels of the right picture to those of the left one. If the lenses have distortion, it is the
+    /// homography that fits `views` best in the overlap. In the overlap, the third coordinate of the result is
+    /// positive. The last element is 1, or −1 if the right picture's pixel (0, 0) is behind the left camera.
     pub homography_right_to_left: DMat3,
     /// The number of distinct correspondences.
     pub matches: usize,
@@ -215,7 +224,8 @@ pub struct Calibration {
     pub rms_px: f64,
     /// Fraction of the left picture that the right one sees, and vice versa.
     pub overlap: [f64; 2],
-    /// Fraction of the overlap that has inliers, in cells of a twelfth of the left picture's larger side.
+    /// Fraction of the overlap that has inliers, counted in square cells. A cell's side is a twelfth of the left
+    /// picture's larger side.
     pub coverage: f64,
     /// Expected misalignment in the overlap, in pixels of the left picture: the effect of noise, plus the error of the
     /// model.
@@ -240,8 +250,9 @@ impl Calibration {
     /// Returns a rig with a panorama that shows both pictures.
     ///
     /// # Errors
-    /// Returns [`Refusal::Plane`] if the panorama of a plane would be too large, or [`Refusal::Rig`] if the cameras
-    /// make no valid rig.
+    /// Returns [`Refusal::Projection`] or [`Refusal::ProjectionOfPlane`] if the projection cannot show the view,
+    /// [`Refusal::Crop`] if no rectangle is covered, [`Refusal::Plane`] if the panorama of a plane would be too large,
+    /// or [`Refusal::Rig`] if the rig would be invalid.
     pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
         compose::rig(&self.pictures, &self.views, 0, self.quality(), options)
     }
@@ -287,7 +298,7 @@ pub fn pair(
     })
 }
 
-/// Calls [`judge`]; if nothing agrees, also checks whether a picture is mirrored.
+/// Calls [`judge`]. If it finds no agreement beyond chance, checks whether one of the pictures is mirrored.
 fn judged<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -319,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn planes_of_a_pair_are_what_a_fit_starts_from() {
+    fn views_and_the_fitted_model_map_alike() {
         let sizes = [UVec2::new(100, 50); 2];
         let shift = DMat3::from_translation(DVec2::new(60.0, 1.0));
         let views = Views::Planes(vec![DMat3::IDENTITY, shift]);

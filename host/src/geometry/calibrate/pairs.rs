@@ -1,24 +1,24 @@
-//! Pairs of pictures with their correspondences, and the figures of a pair.
+//! Pairs of pictures with their correspondences, and the quality figures of a pair.
 
 use super::Correspondence;
 
 /// Two of several pictures, with candidate correspondences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhotoPair {
-    /// Number of the left picture.
+    /// Index of the left picture.
     pub left: usize,
-    /// Number of the right picture.
+    /// Index of the right picture.
     pub right: usize,
-    /// Points that may be the same in both pictures.
+    /// Points in both pictures that may show the same point of the scene.
     pub correspondences: Vec<Correspondence>,
 }
 
-/// The agreement of two of several pictures after the fit; see [`Calibration`](super::Calibration) for the figures.
+/// The quality figures of two of several pictures after the fit. [`Calibration`](super::Calibration) explains them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairFigures {
-    /// Number of the left picture.
+    /// Index of the left picture.
     pub left: usize,
-    /// Number of the right picture.
+    /// Index of the right picture.
     pub right: usize,
     /// The number of distinct correspondences.
     pub matches: usize,

@@ -1,8 +1,8 @@
-//! Pictures of one plane: a homography for each.
+//! The model of pictures that show one plane: a homography for each picture.
 //!
-//! Every picture has a matrix to the plane of a reference picture, which is fixed. A step changes eight of a matrix's
-//! nine numbers, in coordinates from −1 to 1 over the picture. The ninth, the largest, is fixed because a homography
-//! has no scale.
+//! Every picture has a matrix that maps its pixels to those of a reference picture. The reference's matrix is fixed. A
+//! step of the fit changes eight of the nine elements of a matrix, in coordinates from −1 to 1 over the picture. The
+//! largest element is fixed, because all multiples of a matrix are the same homography.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::fit::{Model, Sight, fit};
 use super::quality::overlap;
 use crate::geometry::calibrate::sample::some;
 
-/// A matrix for each picture.
+/// A homography for each picture.
 #[derive(Clone, Debug)]
 pub(super) struct Planes {
     to_reference: Vec<DMat3>,
@@ -23,7 +23,7 @@ pub(super) struct Planes {
 }
 
 impl Planes {
-    /// Creates a model of pictures of these sizes, of which `reference` is fixed.
+    /// Creates a model for pictures of these sizes. The matrix of picture `reference` is fixed.
     pub(super) fn new(sizes: &[UVec2], reference: usize, to_reference: Vec<DMat3>) -> Self {
         let unit = |size: &UVec2| {
             let half = f64::from(size.max_element()) / 2.0;
@@ -40,14 +40,14 @@ impl Planes {
 
     fn with(units: Arc<[[DMat3; 2]]>, reference: usize, mut to_reference: Vec<DMat3>) -> Self {
         for (matrix, [_, back]) in to_reference.iter_mut().zip(units.iter()) {
-            // Scaled to avoid overflow and underflow after many steps.
+            // Normalises the scale, which would overflow or underflow after many steps.
             *matrix *= 1.0 / (*matrix * back.z_axis).length().max(f64::MIN_POSITIVE);
         }
         let from_reference = to_reference.iter().map(DMat3::inverse).collect();
         Self { to_reference, from_reference, reference, units }
     }
 
-    /// Returns the same pictures with other matrices.
+    /// Returns the model of the same pictures with other matrices.
     pub(super) fn replaced(&self, to_reference: Vec<DMat3>) -> Self {
         Self::with(Arc::clone(&self.units), self.reference, to_reference)
     }
@@ -57,7 +57,7 @@ impl Planes {
         &self.to_reference
     }
 
-    /// Returns the map from picture `i` to the reference, [`normed`]; the reference's own is the identity.
+    /// Returns the map from picture `i` to the reference, [`normed`]. For the reference, this is the identity.
     pub(super) fn normed(&self, i: usize) -> DMat3 {
         if i == self.reference {
             return DMat3::IDENTITY;
@@ -74,15 +74,17 @@ impl Planes {
     }
 }
 
-/// Returns the pixel of a homogeneous point in front of the camera.
+/// Returns the pixel of a homogeneous point, or `None` if it is not in front of the camera.
 pub(super) fn flat(point: DVec3) -> Option<DVec2> {
     (point.z > 0.0).then(|| point.truncate() / point.z)
 }
 
-/// Returns the matrix of the same homography with a sign that puts the visible part in front of both pictures. A map
-/// that does not mirror has a derivative with the sign of `det / z³`, so `z` is positive in the common view if the
-/// determinant is. The last number is 1, or −1 if pixel (0, 0) is behind. If that pixel is at infinity, the last
-/// column has length 1.
+/// Returns the multiple of a homography whose third coordinate `z` is positive in the common view. The map must not
+/// mirror.
+///
+/// The determinant of the map's derivative is `det / z³`. It is positive for a map that does not mirror, so the sign
+/// is chosen such that `det` is positive. The scale is chosen such that the last element is 1, or −1 if pixel (0, 0)
+/// is behind the other camera. If pixel (0, 0) maps to infinity, the last column has length 1.
 pub(super) fn normed(matrix: DMat3) -> DMat3 {
     let (last, length) = (matrix.z_axis.z.abs(), matrix.z_axis.length());
     let size = if last > 1e-9 * length { last } else { length };
@@ -133,10 +135,11 @@ impl Model for Planes {
     }
 }
 
-/// Returns the homography, right to left, nearest to another model of two pictures: least squares of Sampson's
-/// distance over their overlap, from `start`. Without an overlap, returns `start`.
+/// Returns the homography, from right to left, that is nearest to another model of two pictures: it minimises the sum
+/// of squares of Sampson's distance over their overlap. The fit starts from `start`, which is the result if there is
+/// no overlap.
 pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3) -> DMat3 {
-    /// The number of sample points. They have no noise, so this is far more than a homography needs.
+    /// Maximum number of sample points. The points have no noise, so this is far more than a homography needs.
     const MANY: usize = 200;
     let sight = |&[left, right]: &[DVec2; 2]| Sight { link: [0, 1], left, right };
     let sights: Vec<Sight> = overlap(model, [0, 1], sizes).seen.iter().map(sight).collect();
@@ -145,12 +148,12 @@ pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3
     found.to_reference()[1]
 }
 
-/// Returns the homography of four correspondences, right to left. `None` if three of them are on a line, or if no
-/// picture seen from the front could produce them.
+/// Returns the homography of four correspondences, from right to left. Returns `None` if three of them are nearly on a
+/// line, or if their orientations show that a correspondence is wrong.
 ///
-/// Three points have the same orientation in both pictures if the plane is seen from the same side and none of them is
-/// behind a camera. Most samples with a wrong correspondence fail this test, which is cheaper than scoring (oriented
-/// constraints: Chum, Werner, Matas, ICPR 2004).
+/// Three points have the same orientation in both pictures if both show the plane from the same side and none of the
+/// points is behind a camera. Most samples with a wrong correspondence fail this test, which is cheaper than scoring
+/// (oriented constraints: Chum, Werner, Matas, ICPR 2004).
 pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
     let [a, b, c, d] = sample else { return None };
     let points = |side: fn(&Sight) -> DVec2| [a, b, c, d].map(side);
@@ -159,7 +162,7 @@ pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
     if l.iter().zip(&r).any(|(l, r)| l * r <= 0.0) {
         return None;
     }
-    // The basis of each picture: the matrix that takes the unit vectors and (1, 1, 1) to the four points.
+    // `basis` returns the matrix that takes the unit vectors and (1, 1, 1) to the four points of a picture.
     let basis = |p: &[DVec2; 4], [t0, t1, t2, _]: [f64; 4]| {
         let [p0, p1, p2] = [p[0], p[1], p[2]].map(|p| p.extend(1.0));
         DMat3::from_cols(p0 * t0, p1 * t1, p2 * t2)
@@ -174,10 +177,11 @@ pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
     Some(if sign < 0.0 { matrix * -1.0 } else { matrix })
 }
 
-/// Returns Cramer's numerators of the fourth point in the basis of the first three: twice the signed area of the
-/// triangle without each point. `None` if a triangle is too flat.
+/// Returns, for each of the four points, twice the signed area of the triangle of the other three. The first three
+/// results are Cramer's numerators for the fourth point in the basis of the first three. Returns `None` if a triangle
+/// is too flat.
 fn turns(p: &[DVec2; 4]) -> Option<[f64; 4]> {
-    /// Minimum distance, in pixels and approximate, of a point to the line of two others.
+    /// Approximate minimum distance, in pixels, of a point from the line through two others.
     const FLAT: f64 = 2.0;
     let area = |a: DVec2, b: DVec2, c: DVec2| (b - a).perp_dot(c - a);
     let whole = area(p[0], p[1], p[2]);
@@ -203,7 +207,7 @@ mod tests {
         let found = normed(found);
         assert!(found.abs_diff_eq(truth, 1e-8), "{found}");
         assert!(normed(of_four(&sample).unwrap() * -1.0).abs_diff_eq(truth, 1e-8));
-        // Mirrored, and three points on a line.
+        // Neither mirrored points nor three points on a line have a result.
         let mirrored = sample.map(|s| Sight { left: DVec2::new(-s.left.x, s.left.y), ..s });
         assert!(of_four(&mirrored).is_none());
         let line = [sample[0], sight(20.0, 40.0), sight(200.0, 400.0), sample[3]];

@@ -12,39 +12,40 @@ use super::refusal::MIN_INLIERS;
 use crate::geometry::calibrate::sample::{LEAST_NOISE, some};
 use crate::geometry::inside;
 
-/// Agreement that occurs by chance once in 10⁶ pairs of pictures is rejected (a-contrario: Moisan, Stival, IJCV 2004).
+/// Maximum log₁₀ of the expected number of models that agree as well by chance: agreement is accepted if chance
+/// produces it less than once in 10⁶ pairs of pictures (a-contrario: Moisan, Stival, IJCV 2004).
 const LOG10_CHANCE: f64 = -6.0;
 
-/// Minimum fraction of the correspondences within the overlap that must agree, plus eight: the test of Brown and Lowe
-/// (IJCV 2007), with a fraction that allows matchers with nine wrong correspondences to a right one. Chance explains a
-/// hundredth of it.
+/// Minimum fraction of the correspondences in the overlap that must agree, in addition to eight correspondences. The
+/// test is that of Brown and Lowe (IJCV 2007); the fraction is low enough for matchers with nine wrong correspondences
+/// per correct one. By chance, a hundredth of this fraction agrees.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Default minimum overlap, of the picture that sees more of the other. With less overlap, all inliers lie in a strip
-/// and the rest of the picture is poorly determined.
+/// Default minimum overlap: the larger of the two fractions of a picture that the other one sees. With less overlap,
+/// all inliers lie in a strip and the rest of the picture is poorly determined.
 pub(super) const LEAST_OVERLAP: f64 = 0.03;
 
 /// Minimum fraction of the overlap with inliers: a moving object or a poster covers less.
 const LEAST_COVERAGE: f64 = 0.06;
 
-/// Maximum expected misalignment as a fraction of the picture's larger side, and in pixels for small pictures. A seam
-/// can hide a few pixels, but not a ghost.
+/// Maximum expected misalignment: as a fraction of the left picture's larger side, and in pixels. The larger limit
+/// applies. A seam can hide a few pixels, but not a ghost.
 const MOST_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
 
-/// Pictures that differ by fewer pixels are the same view. A tripod that was touched moves more.
+/// Pictures that differ by less than this, in pixels, are the same view. Touching a tripod moves a camera more.
 const SAME_VIEW: f64 = 0.3;
 
-/// Maximum ratio of areas within the overlap: a zoom of 6.
+/// Maximum number of pixels of one picture that a pixel of the other covers in the overlap: a zoom of 6.
 const MOST_AREA_RATIO: f64 = 36.0;
 
-/// Correspondences closer than this fraction of the larger side may be correct but unexplained by the model. Hardly
-/// any are this close by chance: the circle covers 0.1 % of the picture.
+/// Maximum distance from the model of correspondences that may be correct although the model does not explain them, as
+/// a fraction of the larger side. Hardly any are this close by chance: the circle covers 0.1 % of the picture.
 const NEAR: f64 = 0.015;
 
-/// The number of inlier cells along the larger side.
+/// The number of cells along the larger side, for counting inliers.
 const CELLS: f64 = 12.0;
 
-/// The number of samples along a cell's side.
+/// The number of sample positions along a cell's side.
 const SAMPLES: u32 = 4;
 
 /// The figures of a pair of pictures.
@@ -66,7 +67,7 @@ pub(super) struct Overlap {
     shares: [f64; 2],
 }
 
-/// Returns evenly spaced positions of a picture, the side of a cell and the number of cells in a row.
+/// Returns evenly spaced positions of a picture, and the side of a cell in pixels.
 fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
     let cell = f64::from(size.max_element()) / CELLS;
     let step = cell / f64::from(SAMPLES);
@@ -77,7 +78,7 @@ fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
     ((0..many.x * many.y).map(place), cell)
 }
 
-/// Returns the overlap of the pictures `[left, right]`, at evenly spaced positions.
+/// Returns the overlap of the pictures `[left, right]`, sampled at evenly spaced positions.
 pub(super) fn overlap<M: Model>(
     model: &M,
     [left, right]: [usize; 2],
@@ -99,15 +100,15 @@ pub(super) fn overlap<M: Model>(
     Overlap { shares: [seen.len() as f64 / all, share], seen }
 }
 
-/// Returns log₁₀ of the number of models that would have so many inliers if correspondences were random.
+/// Returns log₁₀ of the expected number of models with at least `k` inliers if the `n` correspondences were random.
 ///
-/// `k` of `n` correspondences lie within `radius` (Sampson) of a model that 4 of them determine.
+/// An inlier is within `radius` pixels (Sampson's distance) of a model, which 4 correspondences determine.
 fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     let choose = |n: f64, k: f64| {
         let ln = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
         ln / std::f64::consts::LN_10
     };
-    // The noise of both pictures makes the circle in the left one √2 larger.
+    // The noise of both pictures makes the radius in the left one √2 times larger.
     let area = 2.0 * std::f64::consts::PI * radius * radius;
     let share = (area / size.as_dvec2().element_product()).min(1.0);
     let (n, k) = (n as f64, k as f64);
@@ -117,7 +118,8 @@ fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     libm::log10(n - 4.0) + choose(n, k) + choose(k, 4.0) + (k - 4.0) * libm::log10(share)
 }
 
-/// Returns the sights that agree with a model of this noise.
+/// Returns the indices of the sights that agree with a model of this noise, and the radius in pixels within which they
+/// agree.
 fn agreeing<M: Model>(model: &M, sights: &[Sight], noise: f64) -> (Vec<usize>, f64) {
     let cut = CHI2 * noise.max(LEAST_NOISE).powi(2);
     let agrees = |&i: &usize| squared(model, &sights[i]) < cut;
@@ -145,9 +147,10 @@ pub(super) fn check_chance<M: Model>(
     Err(Refusal::Chance { matches: sights.len(), inliers: inliers.len() })
 }
 
-/// Returns the figures of a model whose sights all have the same link, or the reason for its rejection.
+/// Returns the figures of a model for one pair of pictures, or the reason for its rejection. All sights must be of
+/// this pair.
 ///
-/// `fit` is the [`covariance`] of the model if more than these sights determined it.
+/// `fit` is the [`covariance`] of the model if it was fitted to more than these sights.
 pub(super) fn judge<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -191,7 +194,7 @@ pub(super) fn judge<M: Model>(
     let cells_of = |sights: &[&Sight]| cells(&overlap, sights, sizes[0], off);
     let cells = cells_of(&agree);
     let seen = cells.iter().map(|cell| cell.places).max().unwrap_or(0);
-    // A cell that the overlap only touches need not have inliers.
+    // A cell with less than half of the positions of a full one need not have inliers, so it is left out.
     let whole: Vec<&Cell> = cells.iter().filter(|cell| 2 * cell.places >= seen).collect();
     let covered = whole.iter().filter(|cell| cell.sights > 0).count();
     let coverage = covered as f64 / whole.len().max(1) as f64;
@@ -201,7 +204,7 @@ pub(super) fn judge<M: Model>(
     }
 
     let open = open_variance(model, link, &agree, &overlap, fit);
-    // Nearly agreeing sights count here: where they deviate together, the model is wrong.
+    // Includes sights that nearly agree: if neighbouring ones deviate in the same direction, the model is wrong there.
     let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
     let near: Vec<&Sight> = sights.iter().filter(near).collect();
     let seam_error_px = (noise * noise * open + common_square(&cells_of(&near))).sqrt();
@@ -217,10 +220,13 @@ pub(super) fn judge<M: Model>(
 /// A cell of the left picture.
 #[derive(Clone, Copy, Default)]
 struct Cell {
+    /// The number of positions in the overlap.
     places: u32,
+    /// The number of sights.
     sights: u32,
-    /// Sum of the residuals, and of their squares.
+    /// Sum of the residuals.
     off: DVec2,
+    /// Sum of the squared residuals.
     squares: f64,
 }
 
@@ -260,7 +266,7 @@ fn open_variance<M: Model>(
     overlap: &Overlap,
     fit: Option<&DMatrix<f64>>,
 ) -> f64 {
-    /// The number of correspondences and positions in the estimate.
+    /// Maximum number of correspondences, and of positions, in the estimate.
     const MANY: usize = 400;
     let few: Vec<&Sight> = some(agree, MANY).into_iter().copied().collect();
     let own = || Some(covariance(model, &few)? * (few.len() as f64 / agree.len().max(1) as f64));
@@ -271,8 +277,8 @@ fn open_variance<M: Model>(
     spread.iter().sum::<f64>() / spread.len().max(1) as f64
 }
 
-/// Returns the mean square, in px², of the deviation that neighbours share. Noise does not explain it; parallax and
-/// lenses do.
+/// Returns the mean square, in px², of the deviation that the sights of a cell have in common. It is caused by
+/// parallax and lens errors; the part that noise explains is subtracted.
 fn common_square(cells: &[Cell]) -> f64 {
     let (mut common, mut weight) = (0.0, 0.0);
     for cell in cells.iter().filter(|cell| cell.sights >= 3) {
@@ -292,10 +298,10 @@ mod tests {
     #[test]
     fn chance_is_rare_where_many_agree() {
         let size = UVec2::new(1000, 700);
-        // A third of 300 within 3 px is not chance; 8 of 300 within 9 px are.
+        // 100 of 300 within 3 px are not chance; 8 of 300 within 9 px are.
         assert!(log10_chance(300, 100, 3.0, size) < -200.0);
         assert!(log10_chance(300, 8, 9.0, size) > 0.0);
-        // n = k = 5: 1·1·5·p, with p = 2π·1/10⁴.
+        // For n = k = 5, the number is 1·1·5·p, with p = 2π·1²/10⁴.
         let five = libm::log10(5.0 * 2.0 * std::f64::consts::PI * 1e-4);
         assert!((log10_chance(5, 5, 1.0, UVec2::splat(100)) - five).abs() < 1e-9);
         assert_eq!(log10_chance(5, 4, 1.0, size), f64::INFINITY);

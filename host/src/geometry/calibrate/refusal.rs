@@ -86,16 +86,16 @@ pub enum Refusal {
     )]
     Pair { left: String, right: String, source: Box<Refusal> },
     /// Some pictures are not connected to the others.
-    #[error("{} {} not fit to the others: take pictures with more overlap between neighbours, or leave {} out{}", names.join(", "), if names.len() == 1 { "does" } else { "do" }, if names.len() == 1 { "it" } else { "them" }, told(reasons))]
+    #[error("{} {} not fit the others: take pictures with more overlap between neighbours, or leave {} out{}", names.join(", "), if names.len() == 1 { "does" } else { "do" }, if names.len() == 1 { "it" } else { "them" }, told(reasons))]
     Disconnected { names: Vec<String>, reasons: Vec<String> },
     /// The requested projection cannot show the view.
     #[error(
-        "a {projection} panorama would span {degrees:.0}°, but only less than {most:.0}° is allowed; use {suits}, or omit the projection"
+        "a {projection} panorama would span {degrees:.0}°; it must be less than {most:.0}°: use {suits}, or omit the projection"
     )]
     Projection { projection: &'static str, degrees: f64, most: f64, suits: &'static str },
     /// A plane cannot have the requested projection.
     #[error(
-        "the pictures show one plane, whose panorama is planar, not {projection}; omit the projection, or require rotating cameras"
+        "the pictures show one plane, which needs a planar panorama, not {projection}; omit the projection, or require rotating cameras"
     )]
     ProjectionOfPlane { projection: &'static str },
     /// There is no rectangle to crop to.
@@ -114,12 +114,12 @@ pub enum Refusal {
     Plane(#[from] HomographyError),
 }
 
-/// Formats pixels for people; an undetermined fit has no number.
+/// Formats the expected misalignment, which is infinite if the fit is not determined.
 fn about(pixels: f64) -> String {
-    if pixels.is_finite() { format!("about {pixels:.1} px") } else { "any amount".to_owned() }
+    if pixels.is_finite() { format!("about {pixels:.1} px") } else { "unbounded".to_owned() }
 }
 
-/// Lists the most specific reasons, if there are any.
+/// Returns the reasons in parentheses, or an empty text if there are none.
 fn told(reasons: &[String]) -> String {
     if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) }
 }

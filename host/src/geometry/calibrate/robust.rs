@@ -4,7 +4,8 @@
 //! and more of them. A good order makes the search fast, and a useless order costs little. The score of a model is the
 //! marginalised [`Loss`]; a sequential test (Chum and Matas, PAMI 2008) stops the scoring of models that are unlikely
 //! to win. Each new best model is refined with its inliers (LO-RANSAC with few points: Lebeda, Matas, Chum, BMVC
-//! 2012). The search ends when a better model would have been drawn with [`CONFIDENCE`], or after [`MOST_SAMPLES`].
+//! 2012). The search ends when a better model would have been found with the probability [`CONFIDENCE`], or after
+//! [`MOST_SAMPLES`] samples.
 //!
 //! The random numbers have a fixed seed, and all arithmetic is plain f64: the same input gives the same model on every
 //! machine.
@@ -17,19 +18,20 @@ use super::loss::Loss;
 /// Probability that no better model was missed.
 const CONFIDENCE: f64 = 0.999;
 
-/// Maximum number of samples: four of four correct with 0.999 at an inlier ratio of 0.11.
+/// Maximum number of samples. At an inlier ratio of 0.11, at least one sample of four correspondences is all correct
+/// with a probability of 0.999.
 pub(super) const MOST_SAMPLES: u32 = 50_000;
 
-/// The number of correspondences in a local fit. More make it slower and hardly better.
+/// Maximum number of correspondences in a local fit. More would make it slower and hardly better.
 const LOCAL: usize = 128;
 
 /// Inlier ratio of a wrong model in the sequential test.
 const CHANCE: f64 = 0.02;
 
-/// The sequential test discards one good model in so many.
+/// The sequential test wrongly discards at most one in this number of good models.
 const WALD: f64 = 200.0;
 
-/// The model with the most agreement.
+/// The model with the lowest cost.
 #[derive(Clone, Debug)]
 pub(super) struct Found<M> {
     pub(super) model: M,
@@ -37,9 +39,9 @@ pub(super) struct Found<M> {
     pub(super) cost: f64,
 }
 
-/// Finds the model that `sights`, the best first, agree with.
+/// Finds the model with the most support in `sights`, which must be sorted by score, best first.
 ///
-/// `solve` computes a model from a sample of `SAMPLE` sights. `None` if no sample gave a model.
+/// `solve` computes a model from a sample of `SAMPLE` sights. Returns `None` if no sample gave a model.
 pub(super) fn search<M: Model, const SAMPLE: usize>(
     sights: &[Sight],
     solve: impl Fn(&[Sight; SAMPLE]) -> Option<M>,
@@ -76,10 +78,11 @@ pub(super) fn search<M: Model, const SAMPLE: usize>(
     best
 }
 
-/// Returns the number of samples after which one without a wrong correspondence has been drawn with [`CONFIDENCE`],
-/// for the best prefix of the order.
+/// Returns the number of samples of which, with the probability [`CONFIDENCE`], at least one has only correct
+/// correspondences. Computes the number for samples from each prefix of the order, and returns the smallest. `agree`
+/// states which correspondences agree with the best model.
 fn samples_needed<const SAMPLE: usize>(agree: &[bool]) -> u32 {
-    /// A shorter prefix could agree by chance.
+    /// Minimum length of a prefix. A shorter one could agree by chance.
     const SHORTEST: usize = 20;
     let mut agreeing = 0;
     let mut least = f64::from(MOST_SAMPLES);
@@ -96,7 +99,8 @@ fn samples_needed<const SAMPLE: usize>(agree: &[bool]) -> u32 {
     least as u32
 }
 
-/// Returns the sum of losses, or `None` as soon as it is unlikely to stay under `limit`.
+/// Returns the sum of losses, or `None` as soon as it reaches `limit` or the model is probably wrong. `share` is the
+/// inlier ratio of a good model.
 fn score<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -110,7 +114,7 @@ fn score<M: Model>(
         let squared = squared(model, sight);
         cost += loss.loss(squared);
         odds *= if squared < loss.cut() { agrees } else { differs };
-        // Wald: the odds, so far, that the model is wrong.
+        // `odds` is the likelihood ratio of a wrong to a good model so far (Wald).
         if odds > WALD || cost >= limit {
             return None;
         }
@@ -118,7 +122,7 @@ fn score<M: Model>(
     Some(cost)
 }
 
-/// Fits a model to its inliers.
+/// Fits a model to its inliers, and returns the result if its cost is lower.
 fn improve<M: Model>(mut found: Found<M>, sights: &[Sight], loss: &Loss) -> Found<M> {
     let agreeing: Vec<&Sight> =
         sights.iter().filter(|s| squared(&found.model, s) < loss.cut()).take(LOCAL).collect();
@@ -156,7 +160,7 @@ impl<const SAMPLE: usize> Growth<SAMPLE> {
             self.within = grown;
             self.size += 1;
         }
-        // The sample includes the newest of the set until the set is complete.
+        // Until the set is complete, the sample includes its newest correspondence.
         let newest = (drawn <= self.until).then_some(self.size - 1);
         let mut sample = [usize::MAX; SAMPLE];
         for i in 0..SAMPLE {
@@ -179,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_of_the_best_first_and_never_twice_the_same() {
+    fn samples_grow_from_the_best_and_have_distinct_indices() {
         let mut growth = Growth::<4>::new(300);
         let mut rng = Rng::with_seed(7);
         let mut most = 0;
@@ -197,9 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn the_samples_needed_are_fischlers_and_bolless() {
+    fn samples_needed_match_fischler_and_bolles() {
         assert_eq!(samples_needed::<4>(&[true; 100]), 1);
-        // Half of them agree, evenly: ln 0.001 / ln(1 − 0.5⁴) = 107.04, and fewer for the first 21.
+        // Every other one agrees: ln 0.001 / ln(1 − 0.5⁴) = 107.04. The first 21, of which 11 agree, need fewer
+        // samples.
         let half: Vec<bool> = (0..400).map(|i| i % 2 == 0).collect();
         assert!((80..=108).contains(&samples_needed::<4>(&half)));
         assert_eq!(samples_needed::<4>(&[false; 100]), MOST_SAMPLES);

@@ -1,9 +1,10 @@
 //! Subsets of correspondences, and the minimum noise.
 
-/// Minimum noise in pixels: detectors are not more accurate, and a threshold needs some width.
+/// Minimum noise to assume, in pixels: detectors are not more accurate, and a threshold near 0 would reject correct
+/// correspondences.
 pub(super) const LEAST_NOISE: f64 = 0.3;
 
-/// Returns every `n`th item, about `most` in all.
+/// Returns at most `most` items, at regular intervals.
 pub(super) fn some<T>(all: &[T], most: usize) -> Vec<&T> {
     all.iter().step_by(all.len().div_ceil(most.max(1)).max(1)).collect()
 }

@@ -1,11 +1,12 @@
-//! Selects the model of two pictures: one plane, or a rotating camera.
+//! Selects the model of two pictures: one plane, or rotating cameras.
 //!
-//! A homography fits both as long as lenses do not distort, so it is found first and is the answer in doubt. Rotating
-//! cameras need fewer numbers, include lenses and give panoramas of any width, so they are the answer if they explain
-//! the correspondences (nearly) as well.
+//! If the lenses have no distortion, a homography fits both. Therefore it is computed first, unless the lenses are
+//! known, and is the result in doubt. Rotating cameras have fewer parameters, include the lenses and allow panoramas
+//! of any width, so they are the result if they explain the correspondences (nearly) as well.
 //!
 //! The comparison uses the Bayesian information criterion with a robust cost, like Torr's GRIC (1998): the sum of
-//! squared residuals over the noise, each at most [`CHI2`], plus `ln(2n)` for each number.
+//! squared residuals divided by the noise variance, each at most [`CHI2`], plus `ln(2n)` per parameter for `n`
+//! correspondences.
 
 use crate::geometry::calibrate::sample::LEAST_NOISE;
 use crate::geometry::calibrate::sample::some;
@@ -33,26 +34,28 @@ use crate::geometry::rig::lens_camera;
 
 use crate::geometry::unproject;
 
-/// Range of estimated focal lengths, in picture sides: 118° to 6° across. Fisheye and telephoto lenses must be given.
+/// Range of focal lengths that can be estimated, as fractions of the picture's larger side: fields of view from 118°
+/// to 6°. Lenses outside this range must be given.
 pub(super) const FOCALS: std::ops::RangeInclusive<f64> = 0.3..=10.0;
 
-/// Maximum standard deviation of the logarithm of a focal length. A camera that barely turns, or turns about its own
-/// axis, does not determine it; then the plane is as good.
+/// Maximum standard deviation of the logarithm of an estimated focal length. Pictures of cameras that barely differ in
+/// direction, or only in roll, do not determine the focal length, and one plane describes them as well.
 const FOCAL_DOUBT: f64 = 0.25;
 
 /// Error of rotating cameras that is tolerated in the comparison with a homography, as a fraction of the picture's
-/// larger side. A lens with a little distortion, or a rotation beside its centre, is not a plane.
+/// larger side. Without it, slight lens distortion, or a rotation that is not exactly about the camera's centre, would
+/// select one plane.
 const TOLERANCE: f64 = 1e-3;
 
-/// Default maximum noise, in pixels, for sides of up to 2000 pixels. It grows in proportion, because the features of
-/// larger pictures are found on smaller copies.
+/// Default maximum noise, in pixels, for sides of up to 2000 pixels. The maximum grows in proportion to larger sides,
+/// because the features of larger pictures are detected on reduced copies.
 const MOST_NOISE: f64 = 3.0;
 
 /// Approximate number of correct correspondences in the fit of a candidate.
 const FEW: usize = 300;
 
-/// Approximate number of correct correspondences in the fit of the selected cameras: noise of 1 px then becomes a
-/// twentieth of a pixel, less than the error of lenses.
+/// Approximate number of correct correspondences in the fit of the selected cameras. With this number, noise of 1 px
+/// causes an error of a twentieth of a pixel, less than the error of lenses.
 const MANY: usize = 800;
 
 /// A model with the noise of its inliers, in pixels.
@@ -75,12 +78,12 @@ pub(super) enum Choice {
 pub(super) fn most_noise(options: &CalibrateOptions, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
     let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
-    // Clamped to a finite number below any picture size.
+    // The limit of a tenth of the larger side also applies to an infinite option.
     most.max(LEAST_NOISE).min(0.1 * f64::from(side).max(10.0))
 }
 
-/// Returns the noise of the agreeing correspondences in pixels: a χ² with two degrees of freedom has the median 2 ln
-/// 2.
+/// Returns the standard deviation of the noise of the agreeing correspondences, in pixels. It is computed from the
+/// median of their squared residuals, because a χ² distribution with two degrees of freedom has the median 2 ln 2.
 fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most: f64) -> f64 {
     let mut all: Vec<f64> = sights.map(|sight| squared(model, sight)).collect();
     all.sort_by(f64::total_cmp);
@@ -96,11 +99,11 @@ fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most:
     noise
 }
 
-/// Fits a model to its inliers until nothing changes, with an increasingly accurate noise.
+/// Fits a model to its inliers and estimates their noise, up to three times, until the noise changes by less than 2 %.
 pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted<M> {
     let mut fitted = Fitted { model: start, noise: most };
     for _ in 0..3 {
-        // Wide enough to keep the inliers while the model is inaccurate.
+        // A limit of 1.5 times the noise keeps the inliers while the model is inaccurate.
         let loss = Loss::new((1.5 * fitted.noise).min(most));
         let Some(model) = fit(&fitted.model, sights, |r| loss.weight(r), 2) else { break };
         let noise = noise(&model, sights.iter().copied(), most);
@@ -113,14 +116,14 @@ pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted
     fitted
 }
 
-/// Returns the cost of a model for this noise; the least is the best.
+/// Returns the information criterion of a model for this noise. The model with the lowest value is the best.
 pub(super) fn evidence<M: Model>(model: &M, sights: &[Sight], noise: f64) -> f64 {
     let cost = |sight| (squared(model, sight) / (noise * noise)).min(CHI2);
     let numbers = model.freedom() as f64 * libm::log(2.0 * sights.len() as f64);
     sights.iter().map(cost).sum::<f64>() + numbers
 }
 
-/// Returns the noise for the comparison of different models: tolerated lens errors count as noise.
+/// Returns the noise for the comparison of different models: it includes the tolerated lens errors.
 pub(super) fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
     libm::hypot(noise, TOLERANCE * f64::from(side))
@@ -144,7 +147,8 @@ pub(super) fn choose(
         let start = start(pictures, |_| 1.0);
         let solve = |sample: &[Sight; 2]| {
             let pairs = [rays(start.cameras(), &sample[0])?, rays(start.cameras(), &sample[1])?];
-            // The angle between two directions is the same in both pictures, or one of them is wrong.
+            // A rotation preserves the angle between two rays. If the angles differ, one of the two correspondences is
+            // wrong.
             let apart = |side: usize| pairs[0][side].angle_between(pairs[1][side]);
             let slack = 4.0 * most / start.cameras().iter().fold(1e6, |f: f64, c| f.min(c.focal.x));
             let fits = (apart(0) - apart(1)).abs() < slack && apart(0) > slack;
@@ -152,7 +156,8 @@ pub(super) fn choose(
         };
         let found = search(sights, solve, &loss, options.seed).ok_or_else(nothing)?;
         let turning = settle(found.model, &all, most);
-        // If a plane was allowed and agrees with far more, the cameras moved.
+        // Without a required rotation, cameras that explain less than about half of the correspondences are compared
+        // with a plane, because the cameras may have moved.
         if options.model == ModelChoice::Rotation || found.cost < 0.5 * sights.len() as f64 {
             return Ok(Choice::Cameras(turning));
         }
@@ -188,7 +193,7 @@ pub(super) fn choose(
     Ok(Choice::Planes(settle(plane.model, &all, most)))
 }
 
-/// Returns the better of two models; in doubt the plane.
+/// Returns the better of two models, or the plane if they are equally good.
 fn better(
     plane: Fitted<Planes>,
     turning: Fitted<Cameras>,
@@ -200,7 +205,7 @@ fn better(
     if costs[1] < costs[0] { Choice::Cameras(turning) } else { Choice::Planes(plane) }
 }
 
-/// Returns the homography with the most agreement.
+/// Returns the homography with the most support.
 fn plane(sights: &[Sight], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<Planes> {
     let start = Planes::new(&sizes, 0, vec![glam::DMat3::IDENTITY; 2]);
     let solve = |sample: &[Sight; 4]| {
@@ -210,14 +215,16 @@ fn plane(sights: &[Sight], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<
     search(sights, solve, loss, seed).map(|found| found.model)
 }
 
-/// Returns cameras that look the same way, with the known lenses, and otherwise the focal length `focal`.
+/// Returns cameras that look in the same direction. A camera without a known lens has the focal length `focal` in
+/// pixels.
 fn start(pictures: [&Photo; 2], focal: impl Fn(usize) -> f64) -> Cameras {
     let camera = |i: usize| camera_of(pictures[i], focal(i));
     let known = pictures.iter().map(|picture| picture.lens.is_some()).collect();
     Cameras::new(vec![camera(0), camera(1)], known, 0)
 }
 
-/// Returns a camera that looks straight ahead, with the picture's lens or a focal length in pixels.
+/// Returns a camera that looks straight ahead, with the picture's known lens, or else with the focal length `focal` in
+/// pixels.
 pub(super) fn camera_of(picture: &Photo, focal: f64) -> Camera {
     match &picture.lens {
         Some(known) => lens_camera(
@@ -231,10 +238,10 @@ pub(super) fn camera_of(picture: &Photo, focal: f64) -> Camera {
     }
 }
 
-/// Returns the cameras that explain what a homography explains, or the reason why there are none.
+/// Returns rotating cameras that explain the inliers of a homography, or the reason as an error if there are none.
 ///
-/// The focal length is searched on a grid, with the best rotation for each. Unlike closed forms from the homography,
-/// this needs no special case.
+/// Searches the focal length on a grid, with the best rotation for each value. Unlike closed-form solutions from the
+/// homography, this needs no special cases.
 fn turning(
     plane: &Fitted<Planes>,
     sights: &[Sight],
@@ -242,18 +249,18 @@ fn turning(
     options: &CalibrateOptions,
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
-    /// The number of focal lengths over the range of [`FOCALS`].
+    /// The number of steps over the range of [`FOCALS`].
     const GRID: i32 = 16;
     let sizes = pictures.map(|picture| picture.size);
     let side = f64::from(sizes[0].max(sizes[1]).max_element());
     let cut = CHI2 * plane.noise * plane.noise;
     let agree: Vec<&Sight> =
         sights.iter().filter(|sight| squared(&plane.model, sight) < cut).collect();
-    // Wrong ones among them cost little.
+    // `few` may include wrong correspondences, which the robust fit tolerates.
     let few = some(sights, FEW * sights.len() / agree.len().max(1));
     let agree: Vec<&Sight> = some(&agree, 96).into_iter().copied().collect();
     let (low, high) = (libm::log(*FOCALS.start()), libm::log(*FOCALS.end()));
-    // Scale of the left picture relative to the right one, about the ratio of the focal lengths.
+    // The scale of the left picture relative to the right one, which is about the ratio of their focal lengths.
     let scales = agree.iter().filter_map(|s| Some(plane.model.local(0, 1, s.right)?.1));
     let mut scales: Vec<f64> = scales.map(|j| j.determinant().abs().sqrt()).collect();
     scales.sort_by(f64::total_cmp);
@@ -274,10 +281,11 @@ fn turning(
         }
     }
     let Some((_, start)) = best else {
-        return Err("what agrees lies on one ray".to_owned());
+        return Err("all agreeing correspondences lie in one direction".to_owned());
     };
     let mut candidates: Vec<Fitted<Cameras>> = Vec::new();
-    // Each fit starts from the last one with fewer numbers, without and with a radial coefficient.
+    // Each fit starts from the last one with fewer free parameters. `starts` has one start without and one with a
+    // radial coefficient.
     let mut starts = [start.clone(), start];
     for (focal, radial) in kinds(pictures, options) {
         let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
@@ -305,7 +313,8 @@ fn turning(
     best.map(|(_, fitted)| fitted).ok_or(reason)
 }
 
-/// Returns the sets of free parameters of unknown lenses, the smallest first.
+/// Returns the sets of free lens parameters to try, the smallest first: the free focal lengths, and whether k1 is
+/// free.
 fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)> {
     let unknown = pictures.iter().filter(|picture| picture.lens.is_none()).count();
     let mut focals = Vec::new();
@@ -326,9 +335,11 @@ pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(
         let camera = &model.cameras()[i];
         let share = camera.focal.x / f64::from(camera.size.max_element());
         if !FOCALS.contains(&share) {
-            return Err(format!("the focal length would be {share:.2} sides of the picture"));
+            return Err(format!(
+                "the focal length would be {share:.2} times the larger side of the picture"
+            ));
         }
-        // A lens that folds within the picture was fitted to something else.
+        // A polynomial that folds inside the picture does not describe a lens.
         if corners(camera.size).iter().any(|&corner| unproject(camera, corner).is_none()) {
             let k1 = camera.distortion[0];
             return Err(format!("the distortion would be {k1:.3}, which folds the picture"));
@@ -337,7 +348,7 @@ pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(
     let cut = CHI2 * fitted.noise * fitted.noise;
     let agree: Vec<&Sight> = sights.iter().copied().filter(|s| squared(model, s) < cut).collect();
     let Some(covariance) = covariance(model, &agree) else {
-        return Err("the focal length stays open".to_owned());
+        return Err("the correspondences do not determine the focal length".to_owned());
     };
     for n in model.focal_numbers() {
         let doubt = fitted.noise * covariance[(n, n)].sqrt();

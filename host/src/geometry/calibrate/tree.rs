@@ -1,28 +1,28 @@
-//! The spanning tree of pairs with the most inliers, rooted in its middle.
+//! Finds the spanning tree of pictures over the pairs with the most inliers. The root is the picture in its middle.
 
 use super::fit::Sight;
 use super::matches::Matches;
 use super::{Calibration, PhotoPair};
 
-/// A valid pair.
+/// A valid pair of pictures.
 pub(super) struct Edge<'p> {
     pub(super) pair: &'p PhotoPair,
     pub(super) calibration: Calibration,
     pub(super) matches: Matches,
-    /// The agreeing matches.
+    /// The agreeing correspondences.
     pub(super) inliers: Vec<Sight>,
 }
 
-/// A picture that is connected to another by a pair.
+/// A picture and its parent in the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TreeLink {
     pub(super) child: usize,
     pub(super) parent: usize,
-    /// Index of the pair.
+    /// Index of the edge between them.
     pub(super) edge: usize,
 }
 
-/// The connections between the pictures.
+/// A spanning tree of all pictures.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     /// The root: the picture in the middle.
@@ -31,10 +31,10 @@ pub(super) struct Tree {
     pub(super) links: Vec<TreeLink>,
 }
 
-/// Returns the tree of `many` pictures with the most inliers over the pairs `kept`, or the pictures that these do not
-/// connect to most of the others.
+/// Returns the spanning tree of `many` pictures with the most inliers, over the edges with the indices `kept`. If
+/// these edges do not connect all pictures, returns as the error the pictures outside the largest connected group.
 pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tree, Vec<usize>> {
-    // Kruskal: the strongest pair first, if it joins two components.
+    // Kruskal's algorithm: takes the edges in descending order of inliers, if they join two components.
     let mut order = kept.to_vec();
     order.sort_by_key(|&e| std::cmp::Reverse(edges[e].inliers.len()));
     let mut part: Vec<usize> = (0..many).collect();

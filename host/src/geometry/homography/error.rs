@@ -13,7 +13,7 @@ pub enum HomographyError {
     #[error(transparent)]
     Text(#[from] TextError),
     /// There are not nine numbers.
-    #[error("{}: {found} numbers; a homography has 9 (3 rows of 3)", file.display())]
+    #[error("{}: {found} numbers; a homography needs 9 (3 rows of 3)", file.display())]
     Count {
         /// The file.
         file: PathBuf,
@@ -43,7 +43,7 @@ pub enum HomographyError {
         value: f64,
     },
     /// The matrix has no inverse.
-    #[error("{}: the matrix is singular: it flattens the right picture to a line or a point", file.display())]
+    #[error("{}: the matrix is singular: it maps the right picture to a line or a point; correct it", file.display())]
     Singular {
         /// The file.
         file: PathBuf,
@@ -76,7 +76,7 @@ pub enum HomographyError {
     },
     /// The panorama would be too large.
     #[error(
-        "{}: the panorama would be {width:.0}×{height:.0} pixels; at most {MAX_CANVAS_SIDE} a side and {MAX_CANVAS_AREA} in all; \
+        "{}: the panorama would be {width:.0}×{height:.0} pixels; at most {MAX_CANVAS_SIDE} a side and {MAX_CANVAS_AREA} in total are allowed; \
          check that the matrix maps right to left",
         file.display()
     )]

@@ -67,7 +67,7 @@ impl Homography {
         if found != 9 {
             return Err(HomographyError::Count { file, found });
         }
-        // Beyond 1e100 the determinant overflows.
+        // Beyond 1e100 the determinant could overflow.
         let wild = |n: &f64| !n.is_finite() || n.abs() > 1e100;
         if let Some(i) = numbers.iter().position(wild) {
             let value = numbers[i];
@@ -78,7 +78,8 @@ impl Homography {
                 value,
             });
         }
-        // A homography has no scale of its own, so a scale far from 1 is removed before it underflows.
+        // All multiples of a matrix are the same homography. Extremely large or small numbers are normalised, so that
+        // products of them do not overflow or underflow.
         let largest = numbers.iter().fold(0.0_f64, |most, n| most.max(n.abs()));
         if largest > 0.0 && !(1e-20..1e20).contains(&largest) {
             numbers = numbers.map(|n| n / largest);
@@ -105,10 +106,10 @@ impl Homography {
             .concat()
     }
 
-    /// Returns the smallest planar panorama that contains both pictures, of the given sizes in pixels.
+    /// Returns the smallest planar panorama that contains both pictures. `left` and `right` are their sizes in pixels.
     ///
-    /// Canvas pixels are left pixels shifted by a whole number, so the left picture is not resampled. Pictures extend
-    /// half a pixel beyond their outermost pixel centres.
+    /// Canvas pixels are left pixels shifted by a whole number of pixels, so the left picture is not resampled.
+    /// Pictures extend half a pixel beyond their outermost pixel centres.
     ///
     /// # Errors
     /// Returns [`PictureSize`](HomographyError::PictureSize), [`Infinity`](HomographyError::Infinity) or
@@ -127,7 +128,7 @@ impl Homography {
 
 /// Returns the smallest planar panorama that contains pictures mapped to one plane.
 ///
-/// Canvas pixels are those of the plane, shifted by a whole number. Errors name `file`; they are
+/// Canvas pixels are those of the plane, shifted by a whole number of pixels. Errors name `file`; they are
 /// [`Infinity`](HomographyError::Infinity) and [`CanvasTooLarge`](HomographyError::CanvasTooLarge).
 pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, HomographyError> {
     let mut low = DVec2::INFINITY;
@@ -138,12 +139,13 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         let least = images.iter().fold(f64::INFINITY, |m, p| m.min(p.z));
         let most = images.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p.z));
         // The denominator is linear in x and y: if it has one sign at the corners, it has that sign in the whole
-        // picture. Where it falls to a millionth of its size, pixels are stretched by as much.
+        // picture. A denominator near 0 stretches pixels without limit, so it must be at least a millionth of the
+        // largest one.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
             return Err(HomographyError::Infinity { file: file.to_owned(), least, most });
         }
-        // A homography and its negative are the same map; this choice has z > 0 over the picture.
+        // A homography and its negative are the same map. This sign makes z positive over the whole picture.
         let matrix = if most < 0.0 { matrix * -1.0 } else { matrix };
         for bent in images.map(|p: DVec3| p.truncate() / p.z) {
             (low, high) = (low.min(bent), high.max(bent));
@@ -162,7 +164,7 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
     Ok(Geometry { canvas: Canvas::of_pixels(-first, size.as_uvec2()), cameras })
 }
 
-/// Returns whether a matrix has no inverse, within rounding.
+/// Returns whether a matrix is singular, up to rounding errors.
 pub(crate) fn is_singular(matrix: &DMat3) -> bool {
     let rows = [0, 1, 2].map(|row| matrix.row(row).length());
     let bound: f64 = rows.iter().product();
@@ -171,7 +173,7 @@ pub(crate) fn is_singular(matrix: &DMat3) -> bool {
     !regular
 }
 
-/// Returns the outer corners of a picture's pixels.
+/// Returns the corners of a picture, which are half a pixel outside the centres of its corner pixels.
 pub(crate) fn corners(size: UVec2) -> [DVec2; 4] {
     let far = size.as_dvec2() - 0.5;
     [(-0.5, -0.5), (far.x, -0.5), (-0.5, far.y), (far.x, far.y)].map(DVec2::from)

@@ -13,7 +13,7 @@ pub enum IntrinsicsError {
     #[error(transparent)]
     Yaml(#[from] YamlError),
     /// There is no camera matrix.
-    #[error("{}: no camera matrix of camera {camera}; expected one of {}, with or without the number", file.display(), MATRIX_NAMES.join(", "))]
+    #[error("{}: no camera matrix for camera {camera}; expected one of {}, alone or followed by {camera}", file.display(), MATRIX_NAMES.join(", "))]
     NoMatrix {
         /// The file.
         file: PathBuf,

@@ -1,8 +1,8 @@
 //! The camera matrix K and the distortion D of an OpenCV calibration file.
 //!
-//! Reads files of `cv::FileStorage` (OpenCV's calibration and stereo samples) and ROS `camera_info` files; the YAML
-//! subset is in `opencv_yaml`. OpenCV does not store the lens model of the coefficients, so the caller says whether
-//! they are for a fisheye.
+//! Reads files of `cv::FileStorage` (OpenCV's calibration and stereo samples) and ROS `camera_info` files.
+//! `opencv_yaml` parses the subset of YAML that they use. The files do not name the lens model of the coefficients, so
+//! the user of [`Intrinsics`] must know whether they are for a fisheye.
 
 mod error;
 mod opencv_yaml;
@@ -60,7 +60,7 @@ impl Intrinsics {
         Self::parse(&text, file, camera)
     }
 
-    /// Returns the camera matrix in the form of a rig.
+    /// Returns the camera matrix, as in a rig.
     #[must_use]
     pub fn matrix(&self) -> CameraMatrix {
         let Self { focal, centre, .. } = self;
@@ -120,8 +120,8 @@ fn matrix(file: &Path, name: &str, node: &Node) -> Result<Vec<f64>, IntrinsicsEr
         let (rows, cols) = (number(file, name, rows)?, number(file, name, cols)?);
         if rows * cols != elements.len() as f64 {
             let found = format!("{} elements", elements.len());
-            let found = format!("{found} but states {rows} rows of {cols}");
-            return Err(shape(file, name.to_owned(), found, "rows × cols elements"));
+            let found = format!("{found} but states {rows}×{cols}");
+            return Err(shape(file, name.to_owned(), found, "a list of rows × cols elements"));
         }
     }
     Ok(elements)

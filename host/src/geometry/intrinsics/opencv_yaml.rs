@@ -1,8 +1,8 @@
 //! The subset of YAML that OpenCV's `FileStorage` writes: a map of numbers and matrices.
 //!
 //! OpenCV files start with `%YAML:1.0`, which no YAML parser accepts as a directive, so that line is dropped. Aliases
-//! are rejected: `FileStorage` writes none, and their expansion lets a small file use up all memory. The parser works
-//! on events and does not recurse.
+//! are rejected: `FileStorage` writes none, and expanding them would let a small file exhaust all memory. The parser
+//! processes events and does not recurse.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use saphyr_parser::{Event, Parser};
 
 use crate::io::text::TextError;
 
-/// Maximum nesting. `FileStorage` matrices are two levels deep.
+/// Maximum nesting depth. `FileStorage` matrices are two levels deep.
 const MAX_DEPTH: usize = 16;
 
 /// A calibration file cannot be parsed.
@@ -61,7 +61,7 @@ pub enum YamlError {
 pub(crate) enum Node {
     Scalar(String),
     List(Vec<Node>),
-    /// In file order; of equal names the first counts.
+    /// The entries in file order. If a name occurs twice, [`get`](Self::get) returns the first value.
     Map(Vec<(String, Node)>),
 }
 
@@ -86,7 +86,7 @@ struct Open {
 pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
     let file = || file.to_owned();
     let body = match text.strip_prefix("%YAML:") {
-        // The line break stays, so that line numbers in messages are right.
+        // Keeps the line break, so that line numbers in messages are right.
         Some(rest) => rest.find('\n').map_or("", |end| &rest[end..]),
         None => text,
     };
@@ -129,7 +129,8 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
         match (&mut parent.node, parent.name.take()) {
             (Node::List(items), _) => items.push(finished),
             (Node::Map(entries), Some(name)) => entries.push((name, finished)),
-            // YAML allows a list or map as a name, but `FileStorage` does not.
+            // YAML allows a list or map as a name, but `FileStorage` writes none. The value gets an empty name, which
+            // is never looked up.
             (_, None) => match finished {
                 Node::Scalar(name) => parent.name = Some(name),
                 _ => parent.name = Some(String::new()),

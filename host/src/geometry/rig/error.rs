@@ -1,7 +1,7 @@
 //! The errors of a rig and the checks of its numbers.
 //!
-//! Each message names the file, the field, the value and the allowed range. The bounds are far beyond real hardware;
-//! they catch a missing digit, a wrong unit, or a matrix of another resolution.
+//! Each message names the file, the field, the value and the allowed range. The bounds are far beyond real hardware.
+//! They catch a missing digit, a wrong unit, or a matrix of another resolution.
 
 use std::path::{Path, PathBuf};
 
@@ -29,13 +29,13 @@ pub enum RigError {
     #[error("{}: {field}: {source}", file.display())]
     Calibration { file: PathBuf, field: String, source: Box<IntrinsicsError> },
     /// A camera has neither `matrix` nor `opencv`, or both.
-    #[error("{}: {field} has {found}; exactly one of matrix and opencv is needed", file.display())]
+    #[error("{}: {field} has {found} of matrix and opencv; give exactly one", file.display())]
     MatrixSource { file: PathBuf, field: String, found: &'static str },
     /// `distortion` or `opencv_camera` contradicts the source of the matrix.
     #[error("{}: {field} {reason}", file.display())]
     Contradiction { file: PathBuf, field: String, reason: &'static str },
     /// Neither the rig nor the calibration file gives the size of the pictures.
-    #[error("{}: {field} is missing, and the calibration file does not contain it; give size = [width, height]", file.display())]
+    #[error("{}: {field} is missing; give size = [width, height], or a calibration file that contains the size", file.display())]
     SizeMissing { file: PathBuf, field: String },
     /// The calibration is for another picture size.
     #[error("{}: {field} is {}×{} but the calibration was made at {}×{}; calibrate at the size in use", file.display(), size[0], size[1], calibrated[0], calibrated[1])]
@@ -50,43 +50,43 @@ pub enum RigError {
     #[error("{}: {field} is {value}; it must be a finite number", file.display())]
     NotFinite { file: PathBuf, field: String, value: f64 },
     /// A picture side is out of range.
-    #[error("{}: {field} is {value}; allowed are 1 to {MAX_SIDE} pixels", file.display())]
+    #[error("{}: {field} is {value}; it must be 1 to {MAX_SIDE} pixels", file.display())]
     PictureSize { file: PathBuf, field: String, value: i64 },
     /// A panorama side is out of range.
-    #[error("{}: {field} is {value}; allowed are 1 to {MAX_CANVAS_SIDE} pixels", file.display())]
+    #[error("{}: {field} is {value}; it must be 1 to {MAX_CANVAS_SIDE} pixels", file.display())]
     CanvasSize { file: PathBuf, field: String, value: i64 },
     /// The panorama has too many pixels.
-    #[error("{}: {field} is {value} pixels; at most {MAX_CANVAS_AREA} are allowed", file.display())]
+    #[error("{}: {field} is {value} pixels; it must be at most {MAX_CANVAS_AREA}", file.display())]
     CanvasArea { file: PathBuf, field: String, value: u64 },
     /// A field of view is out of range for its projection.
     #[error("{}: {field} is {value}°; a {} panorama allows 0.01° to {most}°", file.display(), projection.as_str())]
     Fov { file: PathBuf, field: String, value: f64, projection: ProjectionName, most: f64 },
     /// An equirectangular panorama extends beyond the poles.
-    #[error("{}: {field} is {value} pixels or {degrees:.1}° high with square pixels; at most 180° are allowed: reduce it or give fov_vertical", file.display())]
+    #[error("{}: {field} is {value} pixels, which is {degrees:.1}° with square pixels; it must be at most 180°: reduce the height or give fov_vertical", file.display())]
     BeyondPoles { file: PathBuf, field: String, value: u32, degrees: f64 },
     /// An angle exceeds a full turn.
-    #[error("{}: {field} is {value}; allowed are -360 to 360 degrees", file.display())]
+    #[error("{}: {field} is {value}; it must be -360 to 360 degrees", file.display())]
     Angle { file: PathBuf, field: String, value: f64 },
     /// A focal length is out of range.
-    #[error("{}: {field} is {value}; allowed are 1 to 1e6, in pixels", file.display())]
+    #[error("{}: {field} is {value}; it must be 1 to 1e6 pixels", file.display())]
     Focal { file: PathBuf, field: String, value: f64 },
     /// A principal point is far outside the picture.
-    #[error("{}: {field} is {value}; allowed are {least} to {most}, one picture size beyond either side", file.display())]
+    #[error("{}: {field} is {value}; it must be {least} to {most}, at most one picture size outside the picture", file.display())]
     PrincipalPoint { file: PathBuf, field: String, value: f64, least: f64, most: f64 },
     /// A distortion coefficient is out of range.
-    #[error("{}: {field} is {value}; allowed are -1e6 to 1e6", file.display())]
+    #[error("{}: {field} is {value}; it must be -1e6 to 1e6", file.display())]
     Distortion { file: PathBuf, field: String, value: f64 },
     /// There are more distortion coefficients than the lens model has.
-    #[error("{}: {field} has {value} coefficients; the lens model has {most} (more are allowed if they are 0)", file.display())]
+    #[error("{}: {field} has {value} coefficients; the lens model has {most} (further ones must be 0)", file.display())]
     DistortionCount { file: PathBuf, field: String, value: usize, most: usize },
-    /// The pixel of the middle's ray is out of range.
-    #[error("{}: {field} is {value}; allowed are -{MAX_CANVAS_SIDE} to {MAX_CANVAS_SIDE}, in pixels", file.display())]
+    /// The canvas pixel of the viewing direction is out of range.
+    #[error("{}: {field} is {value}; it must be -{MAX_CANVAS_SIDE} to {MAX_CANVAS_SIDE} pixels", file.display())]
     Centre { file: PathBuf, field: String, value: f64 },
-    /// A homography is not an invertible map.
-    #[error("{}: {field} is {reason}", file.display())]
+    /// A homography is singular, or has an invalid number.
+    #[error("{}: {field} {reason}", file.display())]
     Homography { file: PathBuf, field: String, reason: &'static str },
     /// A quality value is out of range.
-    #[error("{}: {field} is {value}; allowed are {allowed}", file.display())]
+    #[error("{}: {field} is {value}; it must be {allowed}", file.display())]
     Quality { file: PathBuf, field: String, value: f64, allowed: &'static str },
     /// The file cannot be written.
     #[error("cannot write {}: {source}", file.display())]
@@ -105,7 +105,7 @@ pub(super) fn check_count(value: usize, file: &Path) -> Result<(), RigError> {
 }
 
 impl Rig {
-    /// Checks every number.
+    /// Checks all numbers and names of the rig.
     pub(crate) fn check(&self) -> Result<(), RigError> {
         let file = || self.file.clone();
         self.check_panorama(&self.panorama)?;
@@ -139,7 +139,7 @@ impl Rig {
             }
         }
         if quality.inliers > quality.matches {
-            return wrong("inliers", quality.inliers.into(), "at most as many as matches");
+            return wrong("inliers", quality.inliers.into(), "at most the number of matches");
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Rig {
                 return Err(RigError::Fov { file: file(), field, value, projection, most });
             }
         }
-        // With `fov_vertical`, this was checked above.
+        // If `fov_vertical` is given, it was checked above.
         let degrees = (f64::from(panorama.height) / panorama.scale().y).to_degrees();
         if !projection.straight_rows() && degrees > 180.0 + 1e-9 {
             let field = "panorama height".to_owned();
@@ -205,9 +205,9 @@ impl Rig {
             CameraPose::Homography(matrix) => {
                 let wrong =
                     if matrix.to_cols_array().iter().any(|n| !n.is_finite() || n.abs() > 1e100) {
-                        Some("not nine finite numbers of at most 1e100")
+                        Some("must be nine finite numbers with magnitudes of at most 1e100")
                     } else if is_singular(matrix) {
-                        Some("singular: it flattens the picture to a line or a point")
+                        Some("is singular: it maps the picture to a line or a point; correct it")
                     } else {
                         None
                     };

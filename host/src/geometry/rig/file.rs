@@ -1,7 +1,7 @@
 //! Reads and writes the TOML of a rig, including its calibration files.
 //!
-//! Whole numbers are read as `i64`, so a negative or huge number gets the error of its field instead of "invalid
-//! type". `error` checks the ranges of all numbers once the rig is complete.
+//! Whole numbers are read as `i64`, so that a negative or huge number is reported as out of range instead of as an
+//! "invalid type". `error` checks the ranges of all numbers once the rig is complete.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ struct CameraTable {
     homography: Option<Vec<f64>>,
 }
 
-/// Writes a checked rig as TOML.
+/// Returns the TOML of a checked rig.
 pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
     let p = &rig.panorama;
     let panorama = PanoramaTable {
@@ -96,7 +96,7 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
         .map_err(|error| RigError::Unwritable { file: rig.file.clone(), reason: error.to_string() })
 }
 
-/// Parses a rig and reads its calibration files. The numbers are not checked yet.
+/// Parses a rig and reads its calibration files. The caller must check the numbers.
 pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
     let table: RigTable = toml::from_str(text).map_err(|error| {
         let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
@@ -137,16 +137,16 @@ fn canvas_side(value: i64) -> Option<u32> {
     u32::try_from(value).ok().filter(|v| (1..=MAX_CANVAS_SIDE).contains(v))
 }
 
-/// Returns the path of a camera's calibration file, relative to the rig.
+/// Returns the path of a camera's calibration file, if it has one. The table states it relative to the rig file.
 fn calibration(camera: &CameraTable, rig: &Path) -> Option<PathBuf> {
     let path = camera.opencv.as_ref()?;
     Some(rig.parent().unwrap_or(Path::new("")).join(path))
 }
 
-/// K, D and the picture size of a calibration, if known.
+/// K, D and, if known, the picture size of a calibration.
 type Calibrated = (CameraMatrix, Vec<f64>, Option<[u32; 2]>);
 
-/// A camera's table with the path of its rig, for errors.
+/// A camera's table, and the path of the rig file that contains it.
 struct Reader<'a> {
     camera: &'a CameraTable,
     rig: &'a Path,
@@ -180,7 +180,7 @@ impl Reader<'_> {
         Ok(Some(size))
     }
 
-    /// Returns size and pose of a camera that is a homography.
+    /// Returns size and pose of a camera that is given as a homography.
     fn homography(&self, numbers: &[f64]) -> Result<([u32; 2], CameraPose), RigError> {
         let camera = self.camera;
         let others = [
@@ -239,7 +239,7 @@ impl Reader<'_> {
         let camera = self.camera;
         match (camera.matrix, calibration(camera, self.rig)) {
             (Some(_), None) if camera.opencv_camera.is_some() => {
-                Err(self.contradiction("opencv_camera", "requires opencv; remove it"))
+                Err(self.contradiction("opencv_camera", "is only allowed with opencv; remove it"))
             }
             (Some(matrix), None) => {
                 Ok((matrix, camera.distortion.clone().unwrap_or_default(), None))
@@ -267,7 +267,7 @@ impl Reader<'_> {
     }
 }
 
-/// Completes a camera with the values of its calibration file.
+/// Returns the camera of a table, with the values of its calibration file.
 fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
     let reader = Reader { camera: &camera, rig };
     let (size, view) = match &camera.homography {

@@ -1,10 +1,10 @@
 //! The radius up to which a lens polynomial is valid.
 //!
-//! A fitted distortion polynomial rises over the calibrated field and may turn back beyond it. Past the turn, two rays
-//! hit the same source pixel and the panorama shows part of the picture twice, mirrored. [`radial_limit`] computes the
-//! turn exactly, once per rig, so the kernel needs only one comparison.
+//! A fitted distortion polynomial increases over the calibrated field of view, but may have a maximum beyond it. Past
+//! the maximum, a second ray projects to the same source pixel, so the panorama would show part of the picture twice,
+//! mirrored. [`radial_limit`] computes the radius of the maximum exactly, so the kernel needs only one comparison.
 //!
-//! Tangential terms are ignored: they are a hundred times smaller and depend on the direction.
+//! Tangential terms are ignored: they are about a hundred times smaller and depend on the direction.
 
 use std::f64::consts::PI;
 
@@ -40,7 +40,8 @@ fn root_bound(polynomial: &[f64]) -> f64 {
 /// Returns the first position in `(0, end]` where the polynomial, positive at 0, is no longer positive.
 fn first_fall(polynomial: &[f64], end: f64) -> Option<f64> {
     let mut above = 0.0;
-    // The polynomial is monotone between neighbouring turns, so a sign change there is exactly one root.
+    // The polynomial is monotonic between neighbouring turning points, so an interval with a sign change contains
+    // exactly one root.
     for turn in turns(polynomial, end) {
         if value(polynomial, turn) <= 0.0 {
             return Some(bisect(polynomial, above, turn));
@@ -50,7 +51,7 @@ fn first_fall(polynomial: &[f64], end: f64) -> Option<f64> {
     None
 }
 
-/// Returns ascending positions in `(0, end]` between which the polynomial is monotone; the last is `end`.
+/// Returns ascending positions in `(0, end]` between which the polynomial is monotonic. The last one is `end`.
 fn turns(polynomial: &[f64], end: f64) -> Vec<f64> {
     let derivative: Vec<f64> =
         polynomial.iter().enumerate().skip(1).map(|(i, c)| i as f64 * c).collect();
@@ -102,20 +103,20 @@ mod tests {
 
     #[test]
     fn one_negative_coefficient_has_a_closed_form() {
-        // 1 + 3k·r² = 0.
+        // The limit is the root of 1 + 3k1·r².
         let limit = radial_limit(Lens::PINHOLE, &[-0.3, 0.0, 0.0, 0.0, 0.0]);
         assert!((limit - (1.0f64 / 0.9).sqrt()).abs() < 1e-12, "{limit}");
-        // 1 + 9k4·θ⁸ = 0.
+        // The limit is the root of 1 + 9k4·θ⁸.
         let limit = radial_limit(Lens::FISHEYE, &[0.0, 0.0, 0.0, -0.01, 0.0]);
         assert!((limit - (1.0f64 / 0.09).powf(0.125)).abs() < 1e-12, "{limit}");
     }
 
     #[test]
     fn falls_and_rises_again() {
-        // (1 - s)(1 - s/2) with s = r²: falls at s = 1 and rises again at s = 2.
+        // The derivative is (1 - s)(1 - s/2) with s = r², which is negative from s = 1 to s = 2.
         let limit = radial_limit(Lens::PINHOLE, &[-1.5 / 3.0, 0.5 / 5.0, 0.0, 0.0, 0.0]);
         assert!((limit - 1.0).abs() < 1e-12, "{limit}");
-        // 1 - 0.5s + s²: falls to 0.9375 and never reaches 0.
+        // The derivative is 1 - 0.5s + s², which has the minimum 0.9375 and no root.
         let limit = radial_limit(Lens::PINHOLE, &[-0.5 / 3.0, 0.2, 0.0, 0.0, 0.0]);
         assert_eq!(limit, f64::INFINITY);
     }

@@ -4,11 +4,11 @@
 //! A camera's frame is OpenCV's: x right, y down, z forward. Angles are degrees.
 //! - `yaw` > 0 turns the camera to the right, about y.
 //! - `pitch` > 0 turns it up, about its x.
-//! - `roll` > 0 turns it clockwise as the camera itself sees it, about its z.
+//! - `roll` > 0 turns it clockwise, as seen along the viewing direction, about its z.
 //!
 //! `R = Ry(yaw) · Rx(pitch) · Rz(roll)` takes a vector from the camera's frame to the world's. The panorama has a
-//! frame like a camera's, turned by its own `yaw` and `pitch`, which define the direction of its middle. All cameras
-//! share one position; parallax is not modelled.
+//! frame like a camera's. Its `yaw` and `pitch` define its viewing direction, which is in the middle of the canvas
+//! unless `centre` moves it. All cameras share one position; parallax is not modelled.
 //!
 //! # File
 //! ```toml
@@ -16,13 +16,13 @@
 //! projection = "cylindrical"    # planar, cylindrical or equirectangular
 //! width = 5700                  # pixels
 //! height = 1900
-//! fov = 150.0                   # horizontal; vertical follows from square pixels in the middle
-//! # fov_vertical = 50.0         # unless given
+//! fov = 150.0                   # horizontal field of view in degrees
+//! # fov_vertical = 50.0         # default: square pixels in the middle
 //! # yaw = 0.0
 //! # pitch = 0.0
-//! # centre = [2849.5, 700.0]    # pixel of the middle's ray, where that is not the canvas's own
+//! # centre = [2849.5, 700.0]    # pixel of the viewing direction; default: the middle of the canvas
 //!
-//! [[camera]]                    # two or more; of two, left then right
+//! [[camera]]                    # two or more; with two: left, then right
 //! name = "left"
 //! size = [3840, 2160]
 //! lens = "pinhole"              # or "fisheye"
@@ -33,11 +33,11 @@
 //! [[camera]]
 //! name = "right"
 //! lens = "pinhole"
-//! opencv = "calibration.yaml"   # K, D and perhaps the size; relative to this file
-//! # opencv_camera = 2           # of a stereo file that holds M1, D1, M2, D2
+//! opencv = "calibration.yaml"   # file with K, D and perhaps the size; relative to this file
+//! # opencv_camera = 2           # camera number in a stereo file with M1, D1, M2, D2
 //! yaw = 35.0
 //!
-//! # [calibration]               # how well it is known, where it was found from pictures
+//! # [calibration]               # quality of a calibration from pictures
 //! # model = "rotation"          # or "homography"
 //! # matches = 800
 //! # inliers = 640
@@ -47,11 +47,13 @@
 //! # seam_error_px = 0.4
 //! ```
 //! If only a homography is known (a flat scene seen from several positions), a camera has `homography` instead of
-//! lens, matrix, distortion and angles: nine numbers row by row, which map a ray of the world to a pixel `(x/z, y/z)`
-//! of its picture. A camera without distortion is the special case `K·Rᵀ`, so the canvas keeps its meaning. A planar
-//! canvas of `fov = 90` has rays from −1 to 1 across.
+//! lens, matrix, distortion and angles: nine numbers, row by row. This matrix maps a ray of the world to a vector `(x,
+//! y, z)`, whose pixel in the picture is `(x/z, y/z)`. For a camera without distortion it is `K·Rᵀ`, so the canvas has
+//! the same meaning for both kinds of cameras. Across a planar canvas with `fov = 90`, the rays' `x/z` is from −1 to
+//! 1.
 //!
-//! Unknown keys are errors. [`Rig::to_toml`] writes the same without `opencv`, as one self-contained file.
+//! Unknown keys are errors. [`Rig::to_toml`] writes this format without `opencv`, so the file needs no calibration
+//! file.
 
 mod error;
 mod file;
@@ -82,23 +84,24 @@ pub struct RigCanvas {
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
-    /// Horizontal field of view over the full width, in degrees, if the middle's ray is in the middle of the canvas.
-    /// Otherwise it defines the scale in the same way.
+    /// Horizontal field of view in degrees. It defines the scale: the full width spans this angle if the viewing
+    /// direction is in the middle of the canvas.
     pub fov: f64,
     /// Vertical field of view over the full height, in degrees; `None` for square pixels.
     pub fov_vertical: Option<f64>,
-    /// Direction of the middle, in degrees to the right.
+    /// Viewing direction of the panorama, in degrees to the right.
     pub yaw: f64,
-    /// Direction of the middle, in degrees up.
+    /// Viewing direction of the panorama, in degrees up.
     pub pitch: f64,
-    /// Canvas pixel of the middle's ray; `None` for the middle of the canvas. A cropped panorama has it.
+    /// Canvas pixel that shows the viewing direction; `None` for the middle of the canvas. Cropping a panorama sets
+    /// it.
     pub centre: Option<[f64; 2]>,
 }
 
 /// One camera of a rig.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RigCamera {
-    /// Name in messages.
+    /// Name, for messages.
     pub name: String,
     /// Picture width and height in pixels.
     pub size: [u32; 2],
@@ -109,7 +112,7 @@ pub struct RigCamera {
 /// The map from rays of the world to pixels of a camera's picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CameraPose {
-    /// A camera with a lens.
+    /// A lens and an orientation.
     Mount(Mount),
     /// A matrix that maps a ray of the world to `(x, y, z)`. The pixel is `(x/z, y/z)` if `z` is positive; other rays
     /// are not visible.
@@ -129,12 +132,12 @@ pub struct Mount {
     pub yaw: f64,
     /// Angle up in degrees.
     pub pitch: f64,
-    /// Clockwise angle as seen by the camera, in degrees.
+    /// Clockwise angle in degrees, as seen along the viewing direction.
     pub roll: f64,
 }
 
-/// The quality of a calibration from pictures. With several pairs of cameras, the worst pair counts; matches and
-/// inliers are sums.
+/// The quality of a calibration from pictures. With several pairs of cameras, `matches` and `inliers` are sums over
+/// all pairs, and every other number is that of the worst pair for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quality {
@@ -146,7 +149,7 @@ pub struct Quality {
     pub inliers: u32,
     /// Root mean square distance of the inliers from the model, in pixels.
     pub rms_px: f64,
-    /// Fraction of a picture that its neighbour sees.
+    /// Fraction of one picture that the other one of its pair sees; the larger of the two.
     pub overlap: f64,
     /// Fraction of the overlap that has inliers.
     pub coverage: f64,
@@ -157,7 +160,7 @@ pub struct Quality {
 /// A panorama and the cameras that fill it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rig {
-    /// Source of the rig; named in errors.
+    /// The file of the rig, which errors name.
     pub file: PathBuf,
     /// The panorama.
     pub panorama: RigCanvas,
@@ -165,7 +168,7 @@ pub struct Rig {
     pub cameras: Vec<RigCamera>,
     /// Quality of the calibration, if the rig was calibrated from pictures.
     pub quality: Option<Quality>,
-    /// The calibration files that K and D came from.
+    /// The calibration files from which K and D were read.
     pub calibrations: Vec<PathBuf>,
 }
 
@@ -209,10 +212,11 @@ impl Rig {
             .map_err(|source| RigError::Unsaved { file: file.to_owned(), source })
     }
 
-    /// Returns the numbers for the warp kernel.
+    /// Returns canvas and cameras in the form that the warp kernel takes.
     ///
     /// # Errors
-    /// Returns [`RigError`] if a number of a rig that was built or changed in code is out of range.
+    /// Returns [`RigError`] if a number is out of range. This is possible only for a rig that was built or changed in
+    /// code.
     pub fn geometry(&self) -> Result<Geometry, RigError> {
         self.check()?;
         let panorama = &self.panorama;
@@ -225,8 +229,8 @@ impl Rig {
 }
 
 impl RigCanvas {
-    /// Returns the same layout on a canvas of another size. Both fields of view stay, so pixels are not square if the
-    /// aspect ratio differs.
+    /// Returns the same layout on a canvas of another size. Both fields of view are kept, so pixels are not square if
+    /// the aspect ratio differs.
     #[must_use]
     pub fn resized(&self, size: UVec2) -> Self {
         let same_aspect =
@@ -245,7 +249,8 @@ impl RigCanvas {
         Self { width: size.x, height: size.y, fov_vertical, centre, ..self.clone() }
     }
 
-    /// Returns pixels per radian or per unit of tangent: the full width spans `fov`.
+    /// Returns the horizontal and vertical scale in pixels per radian, or per unit of the tangent for an axis with
+    /// tangents. At this scale, the full width spans `fov`.
     pub(crate) fn scale(&self) -> DVec2 {
         let along = |pixels: u32, fov: f64, straight: bool| {
             let half = fov.to_radians() / 2.0;
@@ -300,7 +305,7 @@ impl RigCamera {
         }
     }
 
-    /// Returns lens and orientation for changes, or `None` for a homography.
+    /// Returns a mutable reference to lens and orientation, or `None` for a homography.
     #[must_use]
     pub fn mount_mut(&mut self) -> Option<&mut Mount> {
         match &mut self.view {
@@ -310,7 +315,7 @@ impl RigCamera {
     }
 }
 
-/// Returns a camera with a lens, turned by `from_ray`.
+/// Returns a camera with a lens. `from_ray` rotates a ray into the camera's frame.
 pub(crate) fn lens_camera(
     from_ray: DMat3,
     size: UVec2,
@@ -336,8 +341,8 @@ pub(crate) fn lens_camera(
 
 /// Returns `Ry(yaw) · Rx(pitch) · Rz(roll)` for angles in degrees.
 ///
-/// With y down and z forward, the textbook matrices turn as the conventions demand: Ry moves forward to the right, Rx
-/// moves forward up, Rz moves right to down.
+/// With y down and z forward, the standard rotation matrices match the conventions of this module: Ry takes forward to
+/// the right, Rx takes forward up, and Rz takes right to down.
 pub(crate) fn rotation(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     DMat3::from_rotation_y(yaw.to_radians())
         * DMat3::from_rotation_x(pitch.to_radians())
@@ -360,11 +365,11 @@ mod tests {
         close(rotation(90.0, 0.0, 0.0) * forward, right);
         close(rotation(0.0, 90.0, 0.0) * forward, -down);
         close(rotation(0.0, 0.0, 90.0) * right, down);
-        // Turned right, then tilted up: still looks right of the world's forward, and up.
+        // With yaw and pitch, the camera looks to the right of the world's z axis, and up.
         let seen = rotation(30.0, 20.0, 0.0) * forward;
         let (yaw, pitch) = (30.0f64.to_radians(), 20.0f64.to_radians());
         close(seen, DVec3::new(yaw.sin() * pitch.cos(), -pitch.sin(), yaw.cos() * pitch.cos()));
-        // Roll is innermost: it does not change the viewing direction.
+        // Roll is applied first, so it does not change the viewing direction.
         close(rotation(30.0, 20.0, 45.0) * forward, seen);
     }
 

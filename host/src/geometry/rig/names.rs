@@ -1,4 +1,4 @@
-//! Names in rig files: projections, lenses and models, with the constants of the kernels.
+//! The names of projections, lenses and models in rig files, and the kernels' constants for them.
 
 use serde::{Deserialize, Serialize};
 use shared_types::warp::{Lens, Projection};
@@ -36,12 +36,12 @@ impl ProjectionName {
         }
     }
 
-    /// Returns whether rows are tangents instead of angles.
+    /// Returns whether the row position is proportional to a tangent instead of an angle.
     pub(crate) const fn straight_rows(self) -> bool {
         !matches!(self, Self::Equirectangular)
     }
 
-    /// Returns whether columns are tangents instead of angles.
+    /// Returns whether the column position is proportional to a tangent instead of an angle.
     pub(crate) const fn straight_columns(self) -> bool {
         matches!(self, Self::Planar)
     }
@@ -53,7 +53,7 @@ impl ProjectionName {
 pub enum LensName {
     /// Perspective with Brown–Conrady distortion `k1 k2 p1 p2 k3`.
     Pinhole,
-    /// Equidistant with `k1 k2 k3 k4`.
+    /// Equidistant fisheye with distortion `k1 k2 k3 k4`.
     Fisheye,
 }
 
@@ -77,11 +77,11 @@ impl LensName {
     }
 }
 
-/// The geometric model of several pictures.
+/// The geometric model that relates several pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelName {
-    /// A matrix from picture to picture: a flat scene, or cameras at one position.
+    /// A homography between pictures: a flat scene, or cameras at one position.
     Homography,
     /// Cameras at one position that look in different directions.
     Rotation,

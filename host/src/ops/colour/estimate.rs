@@ -1,7 +1,8 @@
-//! Estimates the colours that give two cameras the same brightness: a pure function of the sums over their overlap.
+//! Estimates the colours that give two cameras the same brightness. It is a pure function of the colour sums over the
+//! overlap.
 //!
-//! The estimate uses no pixels, so it cannot distinguish exposure from black level or response curve. It equalises the
-//! means. With a camera that compresses highlights, about a third of the pixel differences remain.
+//! The estimate uses only sums and not pixels, so it cannot distinguish exposure from black level or response curve. It
+//! equalises the means. If one camera compresses highlights, about a third of the pixel differences remains.
 
 use glam::Vec3;
 use shared_types::colour::{ColourSums, LUMA};
@@ -18,7 +19,7 @@ pub struct Colours {
 }
 
 impl Colours {
-    /// Leaves pictures unchanged.
+    /// The colours that leave pictures unchanged.
     pub const IDENTITY: Self = Self { left: Colour::IDENTITY, right: Colour::IDENTITY };
 }
 
@@ -28,17 +29,17 @@ impl Default for Colours {
     }
 }
 
-/// The range of a factor.
+/// The range of a gain or gamma. It contains 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactorRange {
     least: f32,
     most: f32,
 }
 
-/// The range does not contain 1, or contains absurd factors.
+/// The range does not contain 1, or contains extreme factors.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error(
-    "colour: bounds of {least} and {most}; the least is a number from 0.01 to 1, the most from 1 to 100"
+    "colour: the bounds of a factor are {least} and {most}; the lower bound must be 0.01 to 1, and the upper bound 1 to 100"
 )]
 pub struct BoundsError {
     /// The requested minimum.
@@ -51,7 +52,7 @@ impl FactorRange {
     /// Creates a range from `least` (0.01 to 1) to `most` (1 to 100).
     ///
     /// # Errors
-    /// Returns [`BoundsError`] for other numbers.
+    /// Returns [`BoundsError`] for other bounds.
     pub fn new(least: f32, most: f32) -> Result<Self, BoundsError> {
         let sound = (0.01..=1.0).contains(&least) && (1.0..=100.0).contains(&most);
         if sound { Ok(Self { least, most }) } else { Err(BoundsError { least, most }) }
@@ -69,29 +70,31 @@ impl FactorRange {
         self.most
     }
 
-    /// Returns factors that bring the positive numbers `x` and `y` to their geometric mean, or to the nearest number
-    /// that both can reach; if there is none, as close to each other as possible.
+    /// Returns two factors in this range that equalise the positive numbers `x` and `y`. The target is the geometric
+    /// mean of `x` and `y`, or the nearest number that both can reach. If there is no such number, the factors bring `x`
+    /// and `y` as close to each other as possible.
     fn meet(self, x: f64, y: f64) -> [f64; 2] {
         let (least, most) = (f64::from(self.least), f64::from(self.most));
-        // If the larger number cannot come down to the reach of the smaller one, no target is in reach of both.
+        // If the larger number times `least` exceeds the smaller number times `most`, both factors are clamped to
+        // opposite bounds.
         let target = (x * y).sqrt().max(least * x.max(y)).min(most * x.min(y));
         [x, y].map(|from| (target / from).clamp(least, most))
     }
 }
 
-/// Limits of an estimate.
+/// The limits of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EstimateLimits {
-    /// Minimum sum of weights for an estimate; a pixel's weight is at most 1.
+    /// The minimum sum of the pixels' weights for an estimate. The weight of a pixel is at most 1.
     pub min_weight: f32,
-    /// Range of the gains.
+    /// The range of the gains.
     pub gain: FactorRange,
-    /// Range of the gammas.
+    /// The range of the gammas.
     pub gamma: FactorRange,
 }
 
 impl Default for EstimateLimits {
-    /// Returns 10,000 weighted pixels, gains from 0.5 to 2, gammas from 0.8 to 1.2.
+    /// Returns a minimum weight of 10,000, gains from 0.5 to 2 and gammas from 0.8 to 1.2.
     fn default() -> Self {
         Self {
             min_weight: 10_000.0,
@@ -101,31 +104,31 @@ impl Default for EstimateLimits {
     }
 }
 
-/// Estimates the colours that equalise two cameras, from their sums.
+/// Estimates the colours that equalise two cameras, from the colour sums over their overlap.
 ///
-/// Returns `None` if the sums are no evidence: too few pixels count, as in the dark, or a mean is not a level over 0,
-/// up to 255. That is not a failure.
+/// Returns `None` if the sums allow no estimate: the sum of weights is too small, as in the dark, or a mean is not a level
+/// greater than 0 and at most 255. This is not a failure.
 ///
-/// A camera's colour turns a level c, 0 to 255, into `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+/// A camera's colour maps a level c from 0 to 255 to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 ///
-/// **Gains.** A camera that is exposed differently sees levels times a factor (in linear light, and
-/// also in pictures encoded by a power). So for each channel, with the cameras' means L and R,
+/// **Gains.** A different exposure multiplies all levels by a factor, in linear light and in pictures encoded with a power
+/// function. So for each channel, with the means L and R of the left and the right camera,
 ///
 /// ```text
 /// target = √(L · R)      gain = target / mean
 /// ```
 ///
-/// The geometric mean shares the correction: one camera is brightened as much as the other is darkened, and both reach
-/// their limits [0.5, 2] together, at a ratio of 4. With the arithmetic mean the darker camera would change most: at a
-/// ratio of 2 the gains would be 1.5 and 0.75 instead of 1.41 and 0.71, and steps of one level per frame would take
-/// 103 frames instead of 88, which is more than 3 s (see [`ColourTracker`](super::ColourTracker)). If the target is
-/// beyond a camera's limit, it moves to the nearest value that both reach. If they reach none, they stay at opposite
-/// limits.
+/// With the geometric mean, one camera is brightened by the same factor as the other is darkened, and both reach the
+/// limits [0.5, 2] at the same ratio, 4. With the arithmetic mean, the darker camera would change more: at a ratio of 2,
+/// the gains would be 1.5 and 0.75 instead of 1.41 and 0.71. In steps of one level per frame, that would take 103 frames
+/// instead of 88, which is more than 3 s (see [`ColourTracker`](super::ColourTracker)). If a camera cannot reach the
+/// target within the limits, the nearest level that both cameras can reach is the target. If there is none, the gains are
+/// at opposite limits.
 ///
-/// **Gammas** correct only what gains cannot: both are exactly 1 if the gains equalised the cameras. Otherwise let a <
-/// b be the two lumas of the means after the gains. A curve through black and white that maps level m to level t is
-/// `gamma = ln(t / 255) / ln(m / 255)`. Both cameras meet at one t, again a geometric mean, this time of the
-/// logarithms:
+/// **Gammas** correct the difference that the gains leave. Both gammas are exactly 1 if the gains equalise the cameras.
+/// Otherwise let a < b be the lumas of the two cameras' means after the gains. The gamma that maps level m to level t is
+/// `ln(t / 255) / ln(m / 255)`. Both cameras are mapped to the same t, whose logarithm T is the geometric mean of the
+/// cameras' logarithms A and B:
 ///
 /// ```text
 /// A = ln(255 / a)   B = ln(255 / b)   T = ln(255 / t) = √(A · B)
@@ -133,18 +136,18 @@ impl Default for EstimateLimits {
 /// gamma of the brighter = T / B = √(A / B) > 1    darkens its mid-tones
 /// ```
 ///
-/// Both are limited to [0.8, 1.2]. T moves, like the gains' target, to a value that both reach, if there is one (A / B
-/// ≤ 1.5).
+/// Both gammas are limited to [0.8, 1.2]. As for the gains, T is replaced by the nearest value that both cameras can
+/// reach, if there is one (A / B ≤ 1.5).
 ///
-/// **Error.** The curve fits the mean, but a picture has many levels. By Jensen's inequality the mean of a convex
-/// curve (gamma > 1) is above the curve at the mean, and that of a concave curve below. So the darker camera ends
-/// slightly below t and the brighter one slightly above: part of the difference may remain, but no gamma increases or
-/// reverses it. On test pictures with level ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the
-/// difference of the means. There is one gamma per camera: if the gains left different amounts in the channels, luma
-/// is equalised and a colour cast remains.
+/// **Error.** The gamma is exact for a uniform picture with the mean level, but a picture has many levels. By Jensen's
+/// inequality, the mean of a convex function (gamma > 1) is above the function of the mean, and that of a concave
+/// function is below. So the mean of the darker camera is slightly below t, and that of the brighter camera slightly
+/// above. A part of the difference may remain, but the gammas never increase or reverse it. On test pictures with level
+/// ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the difference of the means. There is one gamma per
+/// camera: if the gains leave different amounts in the channels, luma is equalised and a colour cast remains.
 #[must_use]
 pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
-    // A NaN fails this check; so does an infinite weight, because the means are then 0.
+    // A NaN fails this check. An infinite weight passes it, but then the means are 0 and fail theirs.
     let enough = sums.weight > 0.0 && sums.weight >= limits.min_weight;
     let mean = |[r, g, b, _]: [f32; 4]| {
         let mean = [r, g, b].map(|sum| f64::from(sum) / f64::from(sums.weight));
@@ -155,7 +158,7 @@ pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
     let luma = |mean: [f64; 3], side: usize| -> f64 {
         (0..3).map(|c| f64::from(LUMA[c]) * gains[c][side] * mean[c]).sum()
     };
-    // White stays white with any gamma; the formula ends just below white.
+    // The logarithm of white is 0, and no gamma changes white. So the luma is limited to just below white.
     let depth = |luma: f64| (255.0 / luma.min(254.0)).ln();
     let gammas = limits.gamma.meet(depth(luma(left, 0)), depth(luma(right, 1)));
     let colour = |side: usize| Colour {
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn gains_meet_in_the_middle_and_leave_gamma_alone() {
+    fn gains_are_symmetric_and_gammas_stay_1() {
         let found = of(&coloured([100.0, 50.0, 80.0], [50.0, 100.0, 20.0]));
         let half = 0.5_f32.sqrt();
         assert!((found.left.gain - Vec3::new(half, 2.0 * half, 0.5)).abs().max_element() < 1e-6);
@@ -196,37 +199,37 @@ mod tests {
     }
 
     #[test]
-    fn the_darker_camera_is_brightened_by_what_gains_leave() {
-        // 20 and 120 become 40 and 60: A = 1.852, B = 1.447, T = 1.637.
+    fn gammas_correct_what_limited_gains_leave() {
+        // The gains map 20 and 120 to 40 and 60. Then A = 1.852, B = 1.447 and T = 1.637.
         let found = of(&grey(20.0, 120.0));
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(2.0), Vec3::splat(0.5)));
         assert!((found.left.gamma - 0.8838).abs() < 1e-4, "{found:?}");
         assert!((found.right.gamma - 1.1315).abs() < 1e-4, "{found:?}");
-        // Both means have the same level then.
+        // The gammas map both means to the same level.
         let level = |mean: f32, gamma| 255.0 * (mean / 255.0).powf(gamma);
         let (left, right) = (level(40.0, found.left.gamma), level(60.0, found.right.gamma));
         assert!((left - right).abs() < 1e-3, "{left} and {right}");
     }
 
     #[test]
-    fn targets_move_to_where_both_cameras_reach_them() {
+    fn targets_are_limited_to_levels_that_both_cameras_reach() {
         let gain = FactorRange::new(0.9, 2.0).unwrap();
         let limits = EstimateLimits { gain, ..EstimateLimits::default() };
         let found = estimate(&grey(60.0, 100.0), &limits).unwrap();
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(1.5), Vec3::splat(0.9)));
         assert_eq!([found.left.gamma, found.right.gamma], [1.0, 1.0]);
 
-        // After the gains, A / B is 1.49, whose root exceeds 1.2.
+        // After the gains, A / B is 1.49. Its root exceeds 1.2, so T changes.
         let found = of(&grey(14.0, 116.0));
         assert_eq!(found.right.gamma, 1.2);
         assert!(found.left.gamma > 0.8 && found.left.gamma < 0.82, "{found:?}");
-        // And 2.2: no gammas meet.
+        // After the gains, A / B is 2.2. No T is reachable for both cameras.
         let found = of(&grey(9.0, 200.0));
         assert_eq!([found.left.gamma, found.right.gamma], [0.8, 1.2]);
     }
 
     #[test]
-    fn what_is_no_evidence() {
+    fn small_weights_and_invalid_means_give_no_estimate() {
         let limits = EstimateLimits::default();
         let good = grey(50.0, 60.0);
         assert!(estimate(&good, &limits).is_some());
@@ -246,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_1() {
+    fn rejects_bounds_that_exclude_1_or_are_extreme() {
         for (least, most) in [(0.0, 2.0), (1.1, 2.0), (0.5, 0.9), (f32::NAN, 2.0), (0.5, 101.0)] {
             assert!(FactorRange::new(least, most).is_err(), "{least} to {most}");
         }
         let error = FactorRange::new(0.5, f32::INFINITY).unwrap_err();
-        assert!(error.to_string().contains("bounds of 0.5 and inf"), "{error}");
+        assert!(error.to_string().contains("are 0.5 and inf;"), "{error}");
     }
 }

@@ -1,10 +1,10 @@
-//! Colour matching of two cameras: gains and gammas that equalise their brightness in the overlap and follow the light
-//! without visible steps.
+//! Colour matching of two cameras: gains and gammas that equalise the cameras' brightness in the overlap, and track
+//! changes in lighting without visible steps.
 //!
-//! An [`Overlap`] is computed once per warp and lists the pixels to compare. Its [`sums`](Overlap::sums) over a pair
-//! of frames take one small launch. [`estimate`] converts them to the [`Colours`] that equalise the pair. A
-//! [`ColourTracker`] converts such estimates, every [`EVERY`] frames or as they arrive, to the colours of each frame.
-//! A [`GammaTable`] stores colours for the stitch.
+//! An [`Overlap`] is computed once per warp and lists the pixels to compare. [`Overlap::sums`] computes the colour sums of
+//! a pair of frames with one small launch. [`estimate`] converts the sums to the [`Colours`] that equalise the pair. A
+//! [`ColourTracker`] converts occasional estimates, for instance one every [`EVERY`] frames, to the colours of each frame.
+//! A [`GammaTable`] stores the corrected levels in device memory for [`Power::Table`](crate::ops::stitch::Power::Table).
 
 mod estimate;
 mod overlap;

@@ -1,4 +1,4 @@
-//! The overlap of a warp on a device, and the sums of a pair of frames over it.
+//! The overlap of a warp on a device, and the colour sums of a pair of frames over the overlap.
 
 use glam::UVec2;
 use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
@@ -13,7 +13,7 @@ use crate::io::picture::Picture;
 use crate::ops::stitch::{StitchError, check_sources};
 use crate::warp::DeviceWarp;
 
-/// The pixels of both cameras for every pixel of the overlap.
+/// The overlap of two cameras: for each panorama pixel in the overlap's box, the pixels of both cameras.
 #[derive(Debug)]
 pub struct Overlap {
     place: OverlapBox,
@@ -21,14 +21,14 @@ pub struct Overlap {
     pixels: Image<OverlapPixel>,
 }
 
-/// Scratch memory for the sums of one pair of frames, on the device and the host. One launch at a time may use it.
+/// Device memory for the colour sums of one pair of frames. Only one launch at a time may use it.
 #[derive(Debug)]
 pub struct Summing {
     running: Buffer<u64>,
     sums: Buffer<ColourSums>,
 }
 
-/// Returns the launch shape of kernels over the overlap: a thread per column of pixels.
+/// Returns the launch configuration for kernels over the overlap. Each thread handles a column of pixels in its block.
 fn cover(size: UVec2) -> LaunchConfig {
     LaunchConfig {
         grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
@@ -37,7 +37,8 @@ fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
-/// Returns the box of panorama pixels at which both cameras have a weight over `min_weight`, and waits for it.
+/// Returns the bounding box of the panorama pixels at which both cameras have a weight greater than `min_weight`. Waits
+/// for the result.
 #[track_caller]
 pub(crate) fn find_box(
     stream: &Stream,
@@ -55,7 +56,7 @@ pub(crate) fn find_box(
 }
 
 impl Summing {
-    /// Allocates memory for the sums over an overlap.
+    /// Allocates the memory.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the allocation fails.
@@ -67,20 +68,20 @@ impl Summing {
     /// Submits the copy of the sums to the host without waiting.
     ///
     /// # Safety
-    /// `sums` stay valid until the copy is done, and nothing else accesses them.
+    /// `sums` must stay valid until the copy is done, and nothing else may access it before.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
         sums: &mut Pinned<ColourSums>,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the same.
+        // SAFETY: the caller guarantees that `sums` stays valid and unused until the copy is done.
         unsafe { self.sums.submit_download(stream, sums) }
     }
 }
 
 impl Overlap {
-    /// Finds the overlap of a warp, where both cameras have a weight over 0.1, and waits for it; `None` if there is
-    /// none.
+    /// Finds the overlap of a warp: the pixels at which both cameras have a weight greater than 0.1. Waits for the result.
+    /// Returns `None` if there are no such pixels.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the device fails.
@@ -100,8 +101,8 @@ impl Overlap {
         Ok(Some(Self { place, sources: warp.sources(), pixels }))
     }
 
-    /// Returns the pixels of both cameras for each panorama pixel of the box, row by row; [`OverlapPixel::NONE`] where
-    /// one camera does not count.
+    /// Downloads the pixels of both cameras for each panorama pixel of the box, row by row. A panorama pixel at which
+    /// fewer than two cameras have a sufficient weight is [`OverlapPixel::NONE`].
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the download fails.
@@ -110,27 +111,29 @@ impl Overlap {
         self.pixels.download(stream)
     }
 
-    /// Returns the box in panorama pixels.
+    /// Returns the overlap's bounding box in panorama pixels.
     #[must_use]
     pub fn place(&self) -> OverlapBox {
         self.place
     }
 
-    /// Returns the approximate sum of weights if every pixel of the box counts: a third of them, due to the falloff at
-    /// the band's edges.
+    /// Returns the approximate sum of weights if all pixels of the box are in the overlap and well exposed. It is a third
+    /// of the number of pixels, because the weight decreases towards the sides of the box.
     #[must_use]
     pub fn full_weight(&self) -> f32 {
         self.place.size().as_vec2().element_product() / 3.0
     }
 
-    /// Returns limits for estimates from this overlap: a quarter of the pixels of a small overlap must suffice.
+    /// Returns the default limits, with a lower minimum weight for a small overlap: a quarter of
+    /// [`full_weight`](Self::full_weight) is sufficient.
     #[must_use]
     pub fn limits(&self) -> EstimateLimits {
         let limits = EstimateLimits::default();
         EstimateLimits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
     }
 
-    /// Returns the bytes that one sum must read: the overlap, and a pixel of either picture each.
+    /// Returns the minimum number of bytes that [`sums`](Self::sums) reads: for each pixel of the box, the entry of the
+    /// overlap and one pixel of each picture.
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {
         let pixel = match pixels {
@@ -141,10 +144,10 @@ impl Overlap {
         (count * (size_of::<OverlapPixel>() as f64 + 2.0 * pixel)) as u64
     }
 
-    /// Sums over a pair of frames and waits for the result.
+    /// Computes the colour sums of a pair of frames over the overlap and waits for the result.
     ///
     /// # Errors
-    /// Returns [`StitchError`] if the frames do not fit or the device fails.
+    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
     #[track_caller]
     pub fn sums<'a>(
         &self,
@@ -153,18 +156,18 @@ impl Overlap {
         right: impl Into<FrameView<'a>>,
     ) -> Result<ColourSums, StitchError> {
         let mut summing = Summing::new(stream.device())?;
-        // SAFETY: `summing` is new.
+        // SAFETY: `summing` is new, so no other stream uses it.
         unsafe { self.submit(stream, left.into(), right.into(), &mut summing)? };
         Ok(summing.sums.download(stream)?[0])
     }
 
-    /// Submits the sums over a pair of frames without waiting.
+    /// Submits the computation of the colour sums of a pair of frames over the overlap, without waiting.
     ///
     /// # Safety
-    /// Work on `summing` in other streams is done.
+    /// Work on `summing` in other streams must be done.
     ///
     /// # Errors
-    /// Returns [`StitchError`] if the frames do not fit or the device fails.
+    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
     #[track_caller]
     pub unsafe fn submit(
         &self,
@@ -188,8 +191,8 @@ impl Overlap {
         };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
-                // SAFETY: `cover` shapes the launch for the overlap; the caller guarantees exclusive use of `summing`;
-                // the pictures have the sizes of the overlap's warp, and all their planes.
+                // SAFETY: `cover` configures the launch for the size of the overlap. The caller guarantees that no other
+                // stream uses `summing`. The checks above guarantee the frames' sizes and chroma planes.
                 unsafe {
                     stream.launch_unchecked(
                         &cover(self.place.size()),
@@ -218,10 +221,11 @@ impl Overlap {
     }
 }
 
-/// Returns the colours that equalise two pictures in their overlap; `None` if the overlap is too dark or too small.
+/// Returns the colours that equalise two pictures in their overlap. Returns `None` if there is no overlap, or if it is too
+/// dark or too bright for an estimate.
 ///
 /// # Errors
-/// Returns [`StitchError`] if the pictures do not fit or the device fails.
+/// Returns [`StitchError`] if the pictures do not match the warp or the device fails.
 #[track_caller]
 pub fn matched_pictures(
     stream: &Stream,
@@ -233,10 +237,10 @@ pub fn matched_pictures(
     matched(stream, &left?, &right?, warp)
 }
 
-/// Returns the colours as [`matched_pictures`] does, for frames on the device.
+/// Returns the colours that equalise two frames on the device, as [`matched_pictures`] does for pictures.
 ///
 /// # Errors
-/// Returns [`StitchError`] if the frames do not fit or the device fails.
+/// Returns [`StitchError`] if the frames do not match the warp or the device fails.
 #[track_caller]
 pub fn matched<'a>(
     stream: &Stream,

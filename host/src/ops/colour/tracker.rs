@@ -1,7 +1,7 @@
-//! Converts occasional estimates to the colours of every frame, without visible steps or flicker.
+//! Converts occasional colour estimates to the colours of every frame, without visible steps or flicker.
 //!
-//! There is no clock and no thread: one call is one frame. A wrong estimate counts until the next one; it changes the
-//! picture by at most one level per frame.
+//! There is no clock and no thread: each call of [`ColourTracker::advance`] is one frame. A wrong estimate has an effect
+//! until the following estimates replace it. Until then, it changes the picture by at most one level per frame.
 
 use glam::Vec3;
 use shared_types::stitch::Colour;
@@ -9,39 +9,43 @@ use thiserror::Error;
 
 use super::Colours;
 
-/// Frames between estimates. With this interval a camera that doubles its brightness is corrected within 3 s at 30
-/// frames/s.
+/// The default number of frames from one estimate to the next. With this interval and 30 frames/s, a camera that doubles
+/// its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
 
-/// Approximate number of estimates in the average.
+/// The approximate number of latest estimates that the average covers.
 const AVERAGED: u32 = 8;
 
-/// Distance of an estimate from the average, in dead bands, beyond which it is not noise.
+/// The difference between an estimate and the average, as a multiple of the dead band, above which the estimate is not
+/// noise.
 const NEWS: f64 = 2.5;
 
-/// `gamma · ln gain` below which no input gives a visible output; a gain of 0 has no logarithm.
+/// The minimum of `gamma · ln gain` in interpolations, because a gain of 0 has no finite logarithm. At this value, all
+/// outputs are below 0.005 levels.
 const BLACK: f64 = -11.0;
 
-/// Distance from the target, in levels, at which a colour has arrived. This lets it come to rest.
+/// The maximum difference from the target, in levels, at which a colour is set to the target. Otherwise it would
+/// approach the target forever.
 const ARRIVED: f64 = 1.0 / 16.0;
 
 /// Options of a [`ColourTracker`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourTrackerOptions {
-    /// Fraction of the way to the target per frame, over 0 and up to 1.
+    /// The fraction of the difference to the target by which a frame changes the colours: greater than 0, at most 1.
     pub rate: f32,
-    /// Maximum change of a frame's output against the previous frame at the same input, in levels, 0.01 to 255.
+    /// The maximum change of an output level from one frame to the next at the same input level: 0.01 to 255 levels.
     ///
-    /// With less than 1, rounded outputs differ by at most 1. The edge boost multiplies the change by up to 1.35.
+    /// If it is less than 1, rounded outputs differ by at most 1. The edge boost multiplies the change by up to 1.35.
     pub max_step: f32,
-    /// Minimum change of some output, in levels, before the target moves, 0 to 255.
+    /// The maximum difference between the averaged estimate and the target at which the target does not change: 0 to 255
+    /// levels.
     pub dead_band: f32,
-    /// Applies the first estimate at once instead of in small steps.
+    /// Whether the first estimate is applied at once instead of in small steps.
     pub snap_first: bool,
 }
 
 impl Default for ColourTrackerOptions {
-    /// Returns 0.15 of the way, slightly less than 1 level, a dead band of 1 level, and no jump at the start.
+    /// Returns a rate of 0.15, a maximum step of 0.99 levels, a dead band of 1 level, and small steps from the start.
     fn default() -> Self {
         Self { rate: 0.15, max_step: 0.99, dead_band: 1.0, snap_first: false }
     }
@@ -51,55 +55,61 @@ impl Default for ColourTrackerOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// [`ColourTrackerOptions::rate`].
-    #[error("colour: a rate of {0}; a rate is a number over 0, up to 1")]
+    /// [`ColourTrackerOptions::rate`] is out of range.
+    #[error("colour: `rate` is {0}; it must be greater than 0 and at most 1")]
     Rate(f32),
-    /// [`ColourTrackerOptions::max_step`].
-    #[error("colour: a largest step of {0} levels; it is a number from 0.01 to 255")]
+    /// [`ColourTrackerOptions::max_step`] is out of range.
+    #[error("colour: `max_step` is {0} levels; it must be 0.01 to 255")]
     MaxStep(f32),
-    /// [`ColourTrackerOptions::dead_band`].
-    #[error("colour: a dead band of {0} levels; it is a number from 0 to 255")]
+    /// [`ColourTrackerOptions::dead_band`] is out of range.
+    #[error("colour: `dead_band` is {0} levels; it must be 0 to 255")]
     DeadBand(f32),
 }
 
 /// The colours of two cameras over time.
 ///
-/// Each frame moves each camera by [`ColourTrackerOptions::rate`] of the way to a held target, but at most by
-/// [`ColourTrackerOptions::max_step`]: no output level of any channel changes by more. For a channel the way is linear
-/// in gamma and in `k = gamma · ln gain`. For every input x from 0 to 1 the output is then
+/// In each frame, the colours of each camera change towards a target by the fraction [`ColourTrackerOptions::rate`] of the
+/// difference. The fraction is reduced if an output level of any channel would otherwise change by more than
+/// [`ColourTrackerOptions::max_step`]. The interpolation is linear in gamma and, for each channel, in
+/// `k = gamma · ln gain`. For an input x from 0 to 1, the output is
 ///
 /// ```text
 /// f(x) = 255 · exp(min(k + gamma · ln x, 0))
 /// ```
 ///
-/// whose logarithm is linear too. So no level reverses its direction, and the largest change over all levels grows
-/// with the fraction of the way, which allows finding the longest permitted step by bisection. The largest change has
-/// a closed form. It is either at `x = min(1, 1 / larger gain)`, because beyond it one of the two is clipped at white
-/// and the other approaches it; or at the one place below where both slopes are equal, `ln x = (ln(gamma₀ / gamma₁) +
-/// k₀ − k₁) / (gamma₁ − gamma₀)`.
+/// Below white, its logarithm is linear in the fraction, so each output changes monotonically with the fraction. The
+/// largest change over all inputs then grows with the fraction, and bisection finds the largest permitted fraction.
+///
+/// The largest change of a channel has a closed form. It is at one of two inputs:
+///
+/// - `x = min(1, 1 / larger gain)`. Above this input, one of the two outputs is clipped at white and the other one
+///   approaches white.
+/// - The only input below at which both curves have the same slope: `ln x = (ln(gamma₀ / gamma₁) + k₀ − k₁) /
+///   (gamma₁ − gamma₀)`.
 ///
 /// The target does not follow every estimate, because noise would make the picture pulsate. Estimates are averaged,
-/// and the target stays until the average is visibly elsewhere ([`ColourTrackerOptions::dead_band`]). An estimate far
-/// from the average is not noise and is used at once.
+/// and the target changes only if the average differs visibly from it ([`ColourTrackerOptions::dead_band`]). An estimate
+/// that is far from the average is not noise; the average restarts with it.
 ///
-/// Duration: at one level per frame at white, a gain that rises from 1 to g takes 255 · ln g frames. If one of two
-/// equal cameras doubles its brightness, the gains go to √2 and 1/√2: 88 frames, and 82 until 5 % of the difference is
-/// left. For 90 frames, 3 s at 30 frames/s, the first estimate must arrive within 8 frames. So the interval between
-/// estimates matters. The table counts frames from the step to 5 %, with estimates 3 frames after their pictures, at
-/// the worst moment:
+/// **Duration.** At one level per frame at white, a gain that rises from 1 to g takes 255 · ln g frames. If one of two
+/// equal cameras doubles its brightness, the gains change to √2 and 1/√2 in 88 frames; after 82 frames, 5 % of the
+/// difference is left. To correct it within 90 frames (3 s at 30 frames/s), the first estimate must arrive within 8
+/// frames, so the interval between estimates matters. The table shows the number of frames from the change of brightness
+/// until 5 % of the difference is left, in the worst case. Estimates arrive 3 frames after their pictures.
 ///
-/// | between estimates | 1 | 4 | 6 | 7 | 8 | 10 | 15 | 30 |
+/// | frames between estimates | 1 | 4 | 6 | 7 | 8 | 10 | 15 | 30 |
 /// |---|---|---|---|---|---|---|---|---|
-/// | to follow ×2 | 84 | 87 | **89** | 90 | 91 | 93 | 98 | 113 |
+/// | frames to correct ×2 | 84 | 87 | **89** | 90 | 91 | 93 | 98 | 113 |
 ///
-/// With an interval of 6, a step of ×1.2 takes 35 frames, ×1.5 57, ×3 134.
+/// With an interval of 6 frames, a change of ×1.2 takes 35 frames, ×1.5 takes 57, and ×3 takes 134.
 #[derive(Clone, Debug)]
 pub struct ColourTracker {
     settings: ColourTrackerOptions,
     now: Colours,
     target: Colours,
-    /// Average of the latest estimates, and their number.
+    /// The average of the latest estimates.
     average: Colours,
+    /// The number of estimates in the average, at most [`AVERAGED`].
     averaged: u32,
     snap: bool,
 }
@@ -111,10 +121,10 @@ impl Default for ColourTracker {
 }
 
 impl ColourTracker {
-    /// Starts at the identity.
+    /// Creates a tracker whose colours are the identity.
     ///
     /// # Errors
-    /// Returns [`SettingsError`] for an option out of range.
+    /// Returns [`SettingsError`] if an option is out of range.
     pub fn new(settings: ColourTrackerOptions) -> Result<Self, SettingsError> {
         let ColourTrackerOptions { rate, max_step, dead_band, .. } = settings;
         if !(rate > 0.0 && rate <= 1.0) {
@@ -142,9 +152,9 @@ impl ColourTracker {
 
     /// Adds an estimate.
     ///
-    /// `None`, as in the dark, changes nothing: if both pictures are black, no seam is visible, and when the light
-    /// returns the cameras are most likely unchanged. An estimate with a gain or gamma that is not a number over 0
-    /// changes nothing either.
+    /// `None`, which means that a scene was too dark or too bright, changes nothing: in the dark no difference is visible,
+    /// and when the light returns, the cameras are most likely unchanged. An estimate with a gain or gamma that is not
+    /// finite and greater than 0 changes nothing either.
     pub fn observe(&mut self, estimate: Option<Colours>) {
         let Some(estimate) = estimate.filter(|colours| usable(*colours)) else { return };
         let dead_band = f64::from(self.settings.dead_band);
@@ -153,7 +163,7 @@ impl ColourTracker {
         }
         self.averaged = (self.averaged + 1).min(AVERAGED);
         self.average = mix_both(self.average, estimate, 1.0 / f64::from(self.averaged));
-        // While it moves anyway, it may as well move to the better place.
+        // While the colours are changing anyway, they may as well change to the latest average.
         if self.now != self.target || difference(self.target, self.average) > dead_band {
             self.target = self.average;
         }
@@ -162,7 +172,7 @@ impl ColourTracker {
         }
     }
 
-    /// Returns the next frame's colours. Call it once per frame.
+    /// Returns the colours of the next frame. Call this once per frame.
     pub fn advance(&mut self) -> Colours {
         self.now = Colours {
             left: self.step(self.now.left, self.target.left),
@@ -171,9 +181,9 @@ impl ColourTracker {
         self.now
     }
 
-    /// Forgets all estimates and moves to `colours` in small steps until the next estimate.
+    /// Discards all estimates and makes `colours` the target, until the next estimate. The colours change in small steps.
     ///
-    /// Changes nothing if a gain is not a number from 0, or a gamma is not a number over 0.
+    /// Does nothing if a gain is not finite and at least 0, or a gamma is not finite and greater than 0.
     pub fn head_for(&mut self, colours: Colours) {
         if is_colour(colours) {
             self.target = colours;
@@ -181,7 +191,9 @@ impl ColourTracker {
         }
     }
 
-    /// Forgets all estimates and jumps to `colours`.
+    /// Discards all estimates and sets the colours to `colours` at once.
+    ///
+    /// Does nothing if [`head_for`](Self::head_for) would reject `colours`.
     pub fn begin_at(&mut self, colours: Colours) {
         if is_colour(colours) {
             self.head_for(colours);
@@ -200,7 +212,7 @@ impl ColourTracker {
             return colour;
         }
         let (mut furthest, mut low, mut high) = (from, 0.0, rate);
-        // To within a 65,000th of the step.
+        // 16 halvings determine the fraction to within 1/65,536 of the rate.
         for _ in 0..16 {
             let middle = 0.5 * (low + high);
             match step(middle) {
@@ -212,7 +224,7 @@ impl ColourTracker {
     }
 }
 
-/// Returns whether the colours are a valid estimate.
+/// Returns whether the colours are a valid estimate: valid colours whose gains are not 0.
 fn usable(colours: Colours) -> bool {
     let Colours { left, right } = colours;
     is_colour(colours) && left.gain.min(right.gain).min_element() > 0.0
@@ -226,7 +238,7 @@ fn is_colour(Colours { left, right }: Colours) -> bool {
     })
 }
 
-/// Returns the colour at a fraction of the way.
+/// Returns the colour at the fraction `part` between `from` and `to`.
 fn mix(from: Colour, to: Colour, part: f64) -> Colour {
     let at = |from: f64, to: f64| from + part * (to - from);
     let (gamma0, gamma1) = (f64::from(from.gamma), f64::from(to.gamma));
@@ -242,7 +254,7 @@ fn mix_both(from: Colours, to: Colours, part: f64) -> Colours {
     Colours { left: mix(from.left, to.left, part), right: mix(from.right, to.right, part) }
 }
 
-/// Returns the largest change of an output level, over all inputs from 0 to 255 and all channels.
+/// Returns the largest change of an output level between two colours, over all inputs and channels.
 fn largest_change(from: Colour, to: Colour) -> f64 {
     let (gamma0, gamma1) = (f64::from(from.gamma), f64::from(to.gamma));
     let mut largest = 0.0_f64;
@@ -256,7 +268,7 @@ fn largest_change(from: Colour, to: Colour) -> f64 {
         largest = largest.max(change(white));
         let slopes = (gamma0 / gamma1).ln() + gamma0 * gain0 - gamma1 * gain1;
         let level = slopes / (gamma1 - gamma0);
-        // A NaN, for equal gammas, fails this.
+        // For equal gammas, `level` may be NaN, which fails this comparison.
         if level < white {
             largest = largest.max(change(level));
         }
@@ -276,14 +288,14 @@ mod tests {
     use super::*;
     use crate::ops::colour::{EstimateLimits, estimate};
 
-    /// Returns the estimate for gray cameras with these means.
+    /// Returns the estimate for two cameras whose pictures are gray with these means.
     fn seen(left: f32, right: f32) -> Option<Colours> {
         let sums = |mean: f32| [mean * 20_000.0; 4];
         let sums = ColourSums { left: sums(left), right: sums(right), weight: 20_000.0 };
         estimate(&sums, &EstimateLimits::default())
     }
 
-    /// Returns the estimate with ±0.5 % of noise on each sum.
+    /// Returns the estimate as `seen` does, with ±0.5 % noise on each sum.
     fn noisy(left: f32, right: f32, random: &mut Random) -> Option<Colours> {
         let mut sums = |mean: f32| [0; 4].map(|_| mean * 20_000.0 * random.between(0.995, 1.005));
         let sums = ColourSums { left: sums(left), right: sums(right), weight: 20_000.0 };
@@ -300,19 +312,20 @@ mod tests {
         255.0 * linear.clamp(0.0, 1.0).powf(f64::from(colour.gamma))
     }
 
-    /// Returns the largest change over inputs a tenth of a level apart.
+    /// Returns the largest change of an output level, sampled at inputs a tenth of a level apart.
     fn sampled_change(a: Colour, b: Colour) -> f64 {
         let inputs = (0..=2550).map(|i| f64::from(i) / 10.0);
         let change = |x, c| (level(a, c, x) - level(b, c, x)).abs();
         inputs.flat_map(|x| (0..3).map(move |c| change(x, c))).fold(0.0, f64::max)
     }
 
+    /// The closed form of the largest change agrees with a search over sampled inputs.
     #[test]
     fn the_largest_change_has_a_closed_form() {
         let mut random = Random::new(1);
         for i in 0..500 {
             let (a, b) = (any(&mut random), any(&mut random));
-            // Small and large changes, with and without equal gains or gammas.
+            // Cover small and large changes, with and without equal gains or gammas.
             let b = match i % 4 {
                 0 => b,
                 1 => Colour { gamma: a.gamma, ..b },
@@ -325,8 +338,10 @@ mod tests {
         }
     }
 
+    /// From random colours to random targets, each step changes outputs by at most `max_step`, and by almost as much
+    /// unless `rate` limits it.
     #[test]
-    fn no_step_is_larger_than_allowed_and_none_is_needlessly_small() {
+    fn steps_are_as_large_as_the_limits_allow() {
         let mut random = Random::new(2);
         let tracker = ColourTracker::default();
         for _ in 0..2000 {
@@ -339,8 +354,10 @@ mod tests {
         }
     }
 
+    /// With noisy estimates of a constant difference, the colours stop changing after 300 frames, within 1.5 levels of the
+    /// exact colours.
     #[test]
-    fn noise_moves_nothing() {
+    fn colours_do_not_follow_noise() {
         let mut random = Random::new(3);
         for ratio in [1.0, 1.7, 0.3, 3.9] {
             let mut tracker = ColourTracker::default();
@@ -359,9 +376,9 @@ mod tests {
         }
     }
 
-    /// Returns the frames from a brightness step of one of two equal cameras by `ratio` until the difference of their
-    /// means is below 5 % of its initial value, for the worst moment of the step between two estimates. An estimate
-    /// arrives 3 frames after its pictures.
+    /// Multiplies the brightness of one of two equal cameras by `ratio`. Returns the number of frames until the difference
+    /// of the means is below 5 % of its initial value, in the worst case over the time of the change between two
+    /// estimates. Estimates arrive 3 frames after their pictures.
     fn frames_to_converge(ratio: f32, every: u32) -> u32 {
         let run = |phase| {
             let mut tracker = ColourTracker::default();
@@ -379,10 +396,10 @@ mod tests {
     }
 
     #[test]
-    fn a_camera_that_doubles_is_followed_within_3_s() {
+    fn doubled_brightness_is_corrected_within_3_s() {
         for ratio in [0.5, 2.0] {
             assert!(frames_to_converge(ratio, EVERY) <= 90, "×{ratio}");
-            // The table in the documentation of `ColourTracker`.
+            // These are the numbers of the table in the documentation of `ColourTracker`.
             let table =
                 [(1, 84), (4, 87), (6, 89), (7, 90), (8, 91), (10, 93), (15, 98), (30, 113)];
             for (every, frames) in table {
@@ -399,7 +416,7 @@ mod tests {
         let mut random = Random::new(4);
         let mut tracker = ColourTracker::default();
         let mut worst = 0.0_f64;
-        // ×2 within a minute and back.
+        // The brightness doubles within a minute and returns to its initial value, twice.
         for frame in 0..7200_u32 {
             let phase = f64::from(frame) / 1800.0 * std::f64::consts::PI;
             let right = 60.0 * 2.0_f32.powf(0.5 - 0.5 * phase.cos() as f32);
@@ -412,8 +429,9 @@ mod tests {
         assert!(worst < 3.5, "{worst} levels behind");
     }
 
+    /// `None` and estimates with invalid gains or gammas do not change the colours.
     #[test]
-    fn the_dark_holds_and_bad_estimates_do_not_count() {
+    fn missing_and_invalid_estimates_change_nothing() {
         let mut tracker = ColourTracker::default();
         tracker.observe(None);
         assert_eq!(tracker.advance(), Colours::IDENTITY);
@@ -435,8 +453,10 @@ mod tests {
         assert_eq!(tracker.advance(), estimate);
     }
 
+    /// The first estimate is applied in small steps, or at once with `snap_first`. `head_for` changes the colours in small
+    /// steps, `begin_at` at once, and both ignore invalid colours.
     #[test]
-    fn the_start_is_gradual_unless_asked_and_so_is_the_end() {
+    fn changes_are_gradual_unless_requested_otherwise() {
         let estimate = seen(50.0, 80.0).unwrap();
         let first = |snap_first| {
             let mut tracker = ColourTracker::new(ColourTrackerOptions {
@@ -473,13 +493,13 @@ mod tests {
         tracker.begin_at(black);
         assert_eq!(tracker.advance(), black);
         tracker.begin_at(Colours::IDENTITY);
-        // It snaps once.
+        // Only the first estimate is applied at once.
         tracker.observe(Some(estimate));
         assert!(difference(tracker.advance(), Colours::IDENTITY) <= 0.99);
     }
 
     #[test]
-    fn settings_out_of_range() {
+    fn rejects_settings_out_of_range() {
         let refused = |change: fn(&mut ColourTrackerOptions)| {
             let mut settings = ColourTrackerOptions::default();
             change(&mut settings);
@@ -491,9 +511,6 @@ mod tests {
         assert_eq!(refused(|s| s.max_step = 0.0), SettingsError::MaxStep(0.0));
         assert_eq!(refused(|s| s.dead_band = -1.0), SettingsError::DeadBand(-1.0));
         let message = refused(|s| s.max_step = 256.0).to_string();
-        assert_eq!(
-            message,
-            "colour: a largest step of 256 levels; it is a number from 0.01 to 255"
-        );
+        assert_eq!(message, "colour: `max_step` is 256 levels; it must be 0.01 to 255");
     }
 }

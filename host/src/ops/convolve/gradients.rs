@@ -7,8 +7,8 @@ use shared_types::convolve::{ConstantTaps, TILE, fused_elements};
 use super::{ConvolveError, Intermediate, SeparableFilter, Taps, check_size, config};
 use crate::device::Stream;
 
-/// Derivatives of a Gaussian-smoothed picture along both axes. Each filter is a Gaussian's derivative along its own
-/// axis and the Gaussian along the other.
+/// Filters for the derivatives of a Gaussian-smoothed picture along both axes. Each filter is the derivative of a Gaussian
+/// along one axis and the Gaussian along the other axis.
 #[derive(Debug)]
 pub struct GradientFilter {
     along_x: SeparableFilter,
@@ -18,10 +18,10 @@ pub struct GradientFilter {
 }
 
 impl GradientFilter {
-    /// Creates gradients of a Gaussian with standard deviation `sigma`, in pixels.
+    /// Creates the filters of a Gaussian with standard deviation `sigma` in pixels, 0.1 to 1000.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Sigma`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Sigma`] if `sigma` is out of range, or [`ConvolveError::Device`].
     #[track_caller]
     pub fn new(stream: &Stream, sigma: f32) -> Result<Self, ConvolveError> {
         let (smooth, derive) = (Taps::gaussian(sigma)?, Taps::gaussian_derivative(sigma)?);
@@ -36,17 +36,19 @@ impl GradientFilter {
         Ok(Self { along_x, along_y, both })
     }
 
-    /// Returns the filter of each gradient. [`convolve`](Self::convolve) gives the same result to the bit.
+    /// Returns the filters for the gradients along x and along y. [`convolve`](Self::convolve) gives the same results, bit
+    /// for bit.
     #[must_use]
     pub fn filters(&self) -> [&SeparableFilter; 2] {
         [&self.along_x, &self.along_y]
     }
 
-    /// Submits both gradients without waiting: one launch if both filters have 7 taps (sigma 1), otherwise one each,
-    /// or two for filters wider than 63.
+    /// Submits the computation of both gradients without waiting. If both filters have 7 taps, as with a sigma of 1, both
+    /// gradients take one launch together. Otherwise each gradient takes one launch, or two if the filters have more than
+    /// 63 taps. `between` is used only by the latter.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Size`] if sizes do not match, or [`ConvolveError::Device`].
     #[track_caller]
     pub fn convolve(
         &self,

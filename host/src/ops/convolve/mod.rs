@@ -1,11 +1,11 @@
-//! Separable convolution of f32 pictures: filters, and the launches that apply them.
+//! Separable convolution of f32 pictures.
 //!
-//! A [`SeparableFilter`] has [`Taps`] along rows and along columns. Up to 63 taps each are an argument of every
-//! launch, in CUDA's constant memory: launches on several streams do not interfere, and nothing needs an upload before
-//! them. Wider filters are in a buffer, allocated only for them. If both are narrow, one launch does both passes.
+//! A [`SeparableFilter`] has [`Taps`] along rows and along columns. Up to 63 taps per axis are passed as an argument of
+//! each launch, in CUDA's constant memory. They need no upload, and launches on several streams do not interfere. More
+//! than 63 taps are stored in a buffer. If both axes have at most 63 taps, one launch computes both passes.
 //!
-//! Results are 0 where a window leaves the picture, and the same to the bit in one launch or two, on CPU and GPU.
-//! Other borders and non-separable filters are not supported.
+//! The result is 0 at pixels whose window leaves the picture. Results are bit-identical with one launch and with two, on
+//! CPU and GPU. Other treatments of the border, and filters that are not separable, are not supported.
 
 mod gradients;
 mod taps;
@@ -23,7 +23,7 @@ use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Stream};
 pub use gradients::GradientFilter;
 pub use taps::Taps;
 
-/// Maximum shared memory per block of a two-pass launch, in bytes; every GPU since 2020 has as much.
+/// The maximum shared memory per block of a two-pass launch, in bytes. Every GPU since 2020 supports this size.
 const SHARED: u32 = 96 << 10;
 
 /// Taps, sizes and memory do not match, or the device failed.
@@ -31,41 +31,45 @@ const SHARED: u32 = 96 << 10;
 #[non_exhaustive]
 pub enum ConvolveError {
     /// The number of taps is even or too large.
-    #[error("making a filter: {width} taps given; it has an odd number of them, up to {MAX_WIDTH}")]
+    #[error(
+        "making a filter: the number of taps is {width}; it must be odd and at most {MAX_WIDTH}"
+    )]
     Width {
         /// The number of taps.
         width: usize,
     },
-    /// A tap that is infinite or not a number.
-    #[error("making a filter: tap {index} is {tap}; taps are finite")]
+    /// A tap is not a finite number.
+    #[error("making a filter: tap {index} is {tap}; it must be finite")]
     NotFinite {
-        /// Index of the tap.
+        /// The index of the tap.
         index: usize,
-        /// Its value.
+        /// The tap's value.
         tap: f32,
     },
     /// The Gaussian is too narrow or too wide.
-    #[error("making a Gaussian: sigma is {sigma}; it is a number from 0.1 to 1000")]
+    #[error("making a Gaussian: sigma is {sigma}; it must be 0.1 to 1000")]
     Sigma {
         /// The standard deviation in pixels.
         sigma: f32,
     },
-    /// Input and output, or the intermediate picture, differ in size.
+    /// The output or the intermediate picture does not have the size of the input.
     #[error(
-        "convolving: the {what} is {}×{} pixels but the input {}×{}", found.0, found.1, expected.0, expected.1
+        "convolving: the {what} is {}×{} pixels, but the input is {}×{}", found.0, found.1, expected.0, expected.1
     )]
     Size {
         /// The picture.
         what: &'static str,
-        /// Its columns and rows.
+        /// The picture's columns and rows.
         found: (u32, u32),
         /// The input's columns and rows.
         expected: (u32, u32),
     },
     /// The filter is too wide for one launch.
-    #[error("convolving: {width} taps are too many for one launch; use `Filter::two_pass`")]
+    #[error(
+        "convolving: {width} taps are too many for one launch; use `SeparableFilter::two_pass`"
+    )]
     TooWideToFuse {
-        /// The larger number of taps.
+        /// The number of taps along the axis that has more.
         width: u32,
     },
     /// The device failed.
@@ -73,7 +77,7 @@ pub enum ConvolveError {
     Device(#[from] DeviceError),
 }
 
-/// The location of the taps of one axis for the kernels.
+/// The taps along one axis, as a launch argument or in global memory.
 #[derive(Debug)]
 enum Axis {
     Constant(Box<ConstantTaps>),
@@ -104,12 +108,12 @@ pub struct SeparableFilter {
     vertical: Axis,
 }
 
-/// The intermediate picture of two passes, allocated on first use. It serves one stream at a time.
+/// The intermediate picture between two passes, allocated on first use. Only one stream at a time may use it.
 #[derive(Debug, Default)]
 pub struct Intermediate(Option<Image<f32>>);
 
 impl Intermediate {
-    /// Returns the picture in this size, with undefined content.
+    /// Returns the picture with this size on `device`. Reallocates it if necessary. The content is unspecified.
     #[track_caller]
     fn of_size(
         &mut self,
@@ -129,8 +133,8 @@ impl Intermediate {
 }
 
 impl SeparableFilter {
-    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. Waits for the upload of
-    /// taps that exceed constant memory.
+    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. If there are more than 63 along
+    /// an axis, waits for their upload.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the upload fails.
@@ -154,10 +158,10 @@ impl SeparableFilter {
         matches!((&self.horizontal, &self.vertical), (Axis::Constant(_), Axis::Constant(_)))
     }
 
-    /// Submits the convolution without waiting, in one launch if possible. Otherwise `between` gets memory.
+    /// Submits the convolution without waiting, in one launch if possible. Otherwise uses two launches and `between`.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Size`] if sizes do not match, or [`ConvolveError::Device`].
     #[track_caller]
     pub fn convolve(
         &self,
@@ -199,7 +203,7 @@ impl SeparableFilter {
                 stream.launch(&config, &kernels::$kernel { input, horizontal, vertical, out })
             };
         }
-        // Widths known at compile time save a branch per tap.
+        // Kernels with a constant number of taps save a branch per tap.
         match [horizontal.width, vertical.width] {
             [5, 5] => launch!(ConvolveFused5),
             [7, 7] => launch!(ConvolveFused7),
@@ -210,7 +214,7 @@ impl SeparableFilter {
         .map_err(ConvolveError::from)
     }
 
-    /// Submits the convolution as two launches, through `between`.
+    /// Submits the convolution as two launches, with `between` as the intermediate picture.
     ///
     /// # Errors
     /// Returns [`ConvolveError::Size`] or [`ConvolveError::Device`].
@@ -224,7 +228,7 @@ impl SeparableFilter {
     ) -> Result<(), ConvolveError> {
         let size = input.size();
         check_size("output", out.size(), size)?;
-        check_size("picture between two passes", (between.width(), between.height()), size)?;
+        check_size("intermediate picture", (between.width(), between.height()), size)?;
         macro_rules! pass {
             ($axis:ident: $kernel:ident or $wide:ident, $elements:ident, $tile:expr, $input:expr, $out:expr) => {{
                 let width = self.$axis.width();
@@ -249,12 +253,13 @@ impl SeparableFilter {
     }
 }
 
-/// Returns the maximum number of rows or columns for which a block has shared memory.
+/// Returns the maximum number of rows or columns per block whose `elements` fit into shared memory.
 fn lines(elements: impl Fn(u32) -> u32) -> u32 {
     (1..=MAX_LINES).rev().find(|&lines| elements(lines) * 4 <= SHARED).unwrap_or(1)
 }
 
-/// Returns blocks of `tile` pixels with this many elements of shared memory.
+/// Returns a launch configuration in which each block computes `tile` pixels and has `elements` f32 elements of shared
+/// memory.
 fn config((width, height): (u32, u32), tile: [u32; 2], elements: u32) -> LaunchConfig {
     let [columns, rows] = tile;
     LaunchConfig {

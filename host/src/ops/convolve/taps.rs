@@ -1,22 +1,23 @@
-//! The taps of a filter along one axis: given numbers, a Gaussian, or its derivative.
+//! The taps of a filter along one axis: any numbers, a Gaussian, or the derivative of a Gaussian.
 
 use shared_types::convolve::{CONSTANT_TAPS, ConstantTaps, MAX_WIDTH};
 
 use super::ConvolveError;
 
-/// Values below this fraction of the filter's maximum are cut off, as in the KLT library.
+/// The fraction of a filter's maximum below which its outer taps are cut off, as in the KLT library.
 const TAIL: f32 = 0.01;
 
-/// Taps of a filter along one axis: an odd number of finite values.
+/// The taps of a filter along one axis: an odd number of finite values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taps(Vec<f32>);
 
 impl Taps {
-    /// Creates a filter: `out[i] = Σ_j in[i − r + j] · taps[k − 1 − j]` for `k` taps with `r = (k − 1) / 2`. The first
-    /// tap thus multiplies the element to the right, or below.
+    /// Creates a filter from its taps. With `k` taps and `r = (k − 1) / 2`, the filter computes
+    /// `out[i] = Σ_j in[i − r + j] · taps[k − 1 − j]`. This is a convolution: the first tap multiplies the last element of
+    /// the window.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Width`] or [`ConvolveError::NotFinite`].
+    /// Returns [`ConvolveError::Width`] if the number of taps is even or too large, or [`ConvolveError::NotFinite`].
     pub fn new(taps: impl Into<Vec<f32>>) -> Result<Self, ConvolveError> {
         let taps = taps.into();
         if taps.len().is_multiple_of(2) || taps.len() > MAX_WIDTH as usize {
@@ -28,12 +29,12 @@ impl Taps {
         }
     }
 
-    /// Creates a Gaussian: `exp(−i² / 2σ²)` down to 1 % of its maximum, normalised to sum 1.
+    /// Creates a Gaussian: `exp(−i² / 2σ²)`, cut off below 1 % of its maximum and normalised to a sum of 1.
     ///
-    /// Equal to the last bit to the KLT library (Birchfield, version 1.3.4, `convolve.c`).
+    /// The taps are bit-identical to those of the KLT library (Birchfield, version 1.3.4, `convolve.c`).
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Sigma`].
+    /// Returns [`ConvolveError::Sigma`] if `sigma` is not 0.1 to 1000.
     pub fn gaussian(sigma: f32) -> Result<Self, ConvolveError> {
         check_sigma(sigma)?;
         let mut taps = cut_off(sigma, 0, 1.0, |i| gauss(sigma, i));
@@ -42,13 +43,13 @@ impl Taps {
         Ok(Self(taps))
     }
 
-    /// Creates the derivative of a Gaussian: `−i·exp(−i² / 2σ²)` down to 1 % of its maximum, at least three taps,
-    /// scaled so that a ramp of slope 1 gives 1.
+    /// Creates the derivative of a Gaussian: `−i·exp(−i² / 2σ²)`, cut off below 1 % of its maximum, with at least three
+    /// taps. The taps are scaled so that a ramp of slope 1 gives 1.
     ///
-    /// Equal to the last bit to the KLT library, which has no filter of less than three taps.
+    /// The taps are bit-identical to those of the KLT library, which has no filters of fewer than three taps.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Sigma`].
+    /// Returns [`ConvolveError::Sigma`] if `sigma` is not 0.1 to 1000.
     pub fn gaussian_derivative(sigma: f32) -> Result<Self, ConvolveError> {
         check_sigma(sigma)?;
         let largest = (f64::from(sigma) * f64::exp(-0.5)) as f32;
@@ -59,24 +60,24 @@ impl Taps {
         Ok(Self(taps))
     }
 
-    /// Returns the number of taps; odd.
+    /// Returns the number of taps, which is odd.
     #[must_use]
     pub fn width(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// Returns the taps as given.
+    /// Returns the taps in the order of [`new`](Self::new).
     #[must_use]
     pub fn as_slice(&self) -> &[f32] {
         &self.0
     }
 
-    /// Returns the taps in the order of the picture's elements.
+    /// Returns the taps in reverse, the order of the elements that they multiply.
     pub(super) fn reversed(&self) -> Vec<f32> {
         self.0.iter().rev().copied().collect()
     }
 
-    /// Returns the taps as a launch argument, if there are few enough.
+    /// Returns the taps as a launch argument, or `None` if there are more than [`CONSTANT_TAPS`].
     pub(super) fn constant(&self) -> Option<ConstantTaps> {
         let mut taps = [0.0; CONSTANT_TAPS as usize];
         taps.get_mut(..self.0.len())?.copy_from_slice(&self.reversed());
@@ -88,15 +89,15 @@ fn check_sigma(sigma: f32) -> Result<(), ConvolveError> {
     if (0.1..=1000.0).contains(&sigma) { Ok(()) } else { Err(ConvolveError::Sigma { sigma }) }
 }
 
-/// Computes a weight with the KLT library's arithmetic: a quotient in f32, its exponential in f64.
+/// Returns `exp(−i² / 2σ²)`, computed as in the KLT library: the quotient in f32, the exponential in f64.
 fn gauss(sigma: f32, i: i32) -> f32 {
     f64::from(-(i * i) as f32 / (2.0 * sigma * sigma)).exp() as f32
 }
 
-/// Returns the values at `−radius..=radius`, for the smallest radius of at least `least` beyond which all are below
-/// [`TAIL`] of `largest`.
+/// Returns the values at `−radius..=radius`. `radius` is the smallest radius, at least `least`, outside which all values
+/// are below [`TAIL`] times `largest`.
 fn cut_off(sigma: f32, least: i32, largest: f32, value: impl Fn(i32) -> f32) -> Vec<f32> {
-    // Both functions fall below 1e-4 before, and decrease from there on.
+    // Before this distance, both functions have fallen below 1e-4 of their maximum, and they decrease further.
     let far = (5.0 * sigma).ceil() as i32 + 1;
     let radius = (least..=far).rev().find(|&i| (value(i) / largest).abs() >= TAIL);
     let radius = radius.unwrap_or(least);

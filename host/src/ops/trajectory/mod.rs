@@ -160,15 +160,16 @@ impl Trajectory {
     #[track_caller]
     fn at(&self, stream: &Stream, targets: &[f64]) -> Result<Vec<f64>, ResampleError> {
         let size = |what, found: usize| {
-            let expected = u64::from(u32::MAX);
-            u32::try_from(found).map_err(|_| ResampleError::Size {
+            let most = u64::from(u32::MAX);
+            u32::try_from(found).map_err(|_| ResampleError::TooMany {
                 what,
                 found: found as u64,
-                expected,
+                most,
             })
         };
-        let width = size("values", self.columns.len())?;
-        let (from, to) = (size("times", self.times.len())?, size("targets", targets.len())?);
+        let width = size("columns", self.columns.len())?;
+        let from = size("source times", self.times.len())?;
+        let to = size("target times", targets.len())?;
         // Without the padding, which would be most of a narrow image.
         let image =
             |width, height| Image::with_pitch(stream.device(), width, height, 8 * u64::from(width));

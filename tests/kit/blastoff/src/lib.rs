@@ -11,7 +11,7 @@ use cust::stream::Stream;
 use cust::{Backend, backend};
 use libloading::Library;
 
-/// An operation on a matrix before the product.
+/// An operation that `gemm` applies to a matrix before the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixOp {
     /// Use the matrix unchanged.
@@ -66,7 +66,7 @@ impl CublasContext {
         if backend() == Backend::Cpu {
             return Ok(Self { library: None, handle });
         }
-        // SAFETY: NVIDIA's library may be loaded at any time, and the types match its functions.
+        // SAFETY: loading NVIDIA's library has no preconditions, and the types match its functions.
         unsafe {
             let mut found = NAMES.iter().filter_map(|name| Library::new(*name).ok());
             let library = found.next().ok_or("libcublas.so cannot be loaded")?;

@@ -31,7 +31,7 @@ fn calls_to_fail(clean: &Clean) -> Vec<i64> {
     let frame = (clean.closed - clean.started) / i64::from(FRAMES);
     let (first, last) = (clean.started + 6 * frame, clean.closed - 3 * frame);
     let stride = |n: i64| n < first || n > last || n % STRIDE == 0;
-    // Retries and thread timing can make a run longer or shorter than the clean one.
+    // Retries and thread timing can change the number of calls, so try 20 more than in the clean run.
     (1..=clean.calls + 20).filter(|n| all || stride(*n)).collect()
 }
 
@@ -212,7 +212,7 @@ fn ended_or_all_came(stitcher: &Stitcher, film: &Film, code: u32) {
     assert_eq!(code_of(&error), Some(code), "{error}");
     let Dropped { failed, lost, .. } = film.counters.dropped;
     assert_eq!(film.counters.dropped, Dropped { failed, lost, ..Dropped::default() });
-    // The panoramas before the failure are complete.
+    // The panoramas that were read are those of the first pairs, without a gap.
     assert!(film.read.iter().copied().eq(0..film.read.len() as u32), "{:?}", film.read);
     assert!(stitcher.panoramas().next().is_none());
 }
@@ -244,7 +244,7 @@ fn alone_the_gpu_is_lost() {
     let bench = Bench::new();
     for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
         let code = FATAL[n as usize % FATAL.len()];
-        // In CUDA, every later call fails too. For odd `n` only one call fails, because the code must not rely on
+        // In CUDA, every later call fails too. For even `n`, only one call fails, because the code must not rely on
         // further failures.
         let count = i64::from(n % 2 == 0);
         let before = Counters::now();

@@ -43,7 +43,7 @@ impl Live {
     }
 }
 
-/// A A A fault: `count` matching calls fail, starting at the `from`th. If `count` is 0, all later calls fail. on fail, `count` of them or, if that is 0, all.
+/// A fault: `count` matching calls fail, starting at the `from`th. If `count` is 0, all later calls fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     /// A part of the name of the driver function or launched kernel. An empty label matches all calls.

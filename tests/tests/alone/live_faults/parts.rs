@@ -22,7 +22,7 @@ use crate::live_faults::run::{following, small_warp, start, submit, trying, watc
 /// The kernel of the colour analysis.
 const ANALYSIS: &str = "colour_sums";
 
-/// A A A stitcher on the fake driver. Tests submit one pair at a time and read its panorama. pair at a time.
+/// A stitcher on the fake driver. Tests submit one pair at a time and read its panorama.
 struct Bench {
     fake: Fake,
     stitcher: Stitcher,
@@ -143,7 +143,7 @@ fn alone_the_seam_is_not_found() {
     let colour =
         ColourOptions { follow: false, deadline: Duration::from_millis(5), ..following().colour };
     let mut bench = Bench::new(LiveOptions { colour, ..following() });
-    // A A A seam that is found after three missed deadlines is not used. missed deadlines moves nothing.
+    // A seam that is found after three missed deadlines is not used.
     bench.fake.hang(SEARCH);
     let begun = Instant::now();
     while bench.colour().seeking {

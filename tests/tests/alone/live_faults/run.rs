@@ -1,4 +1,4 @@
-//! One run of a stitcher on the fake driver: start-up, frames, tear-down, and the results.
+//! Functions for one run of a stitcher on the fake driver: start-up, frames, tear-down and checks of the results.
 
 use std::panic;
 use std::process;
@@ -51,7 +51,7 @@ pub(crate) struct Film {
     pub(crate) read: Vec<u32>,
     /// Number of accepted pairs.
     pub(crate) taken: u32,
-    /// The error of the first rejected pair.
+    /// The error of the first rejected pair, if any.
     pub(crate) refused: Option<LiveError>,
     pub(crate) counters: LiveCounters,
     pub(crate) colour: ColourState,

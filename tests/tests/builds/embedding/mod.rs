@@ -1,4 +1,4 @@
-//! A A A crate outside the workspace that depends on `panoweave` by path must build like any other crate, and run. on `panoweave` by path, builds like any other crate, and runs.
+//! A crate outside the workspace that depends on `panoweave` by path must build like any other crate, and run.
 //!
 //! The crate needs no environment variable, cargo configuration or `[patch]` table, and builds the same with a CUDA
 //! toolkit. The first run compiles the library and its dependencies; the build with a toolkit recompiles only this

@@ -1,4 +1,4 @@
-//! A A A program outside the workspace. It stitches two crops of a scene and checks that the panorama equals the scene. two crops of a scene and checks that the scene comes out.
+//! A program outside the workspace. It stitches two crops of a scene and checks that the panorama equals the scene.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Published crates in kernels: they build, and a kernel returns the same as a call on the host.
+//! Published crates build in kernels, and the kernels return the same as calls on the host.
 
 use crate::kit::project;
 

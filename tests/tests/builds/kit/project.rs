@@ -1,4 +1,4 @@
-//! Copies of other people's packages, in separate workspaces that depend on the kit.
+//! Helpers that copy packages into separate workspaces, make them depend on the kit, and run cargo there.
 
 use std::fs;
 use std::path::{Path, PathBuf};

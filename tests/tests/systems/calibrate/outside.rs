@@ -53,7 +53,8 @@ fn homographies_of_real_pairs_are_found_again() {
     assert_eq!(many, 13);
 }
 
-/// From matches of the MAGSAC data set, 6 to 60 % of them correct, the result is close to the annotated homography.
+/// With the matches of the MAGSAC data set, of which 6 to 60 % are correct, calibration finds a homography close to
+/// the annotated one.
 #[test]
 fn matches_of_a_real_matcher_give_the_annotated_homography() {
     for (name, allowed) in [("Brussels", 4.0), ("WhiteBoard", 4.0), ("adam", 3.0)] {
@@ -93,7 +94,7 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
     }
 }
 
-/// A A A camera that moved by half a pixel is calibrated. The pictures are not refused as the same view. a pixel, which does not count as the same view.
+/// A camera that moved by half a pixel is calibrated. The pictures are not refused as the same view.
 #[test]
 fn a_pair_that_hardly_differs_is_calibrated() {
     let (Some(model), Some(a)) =

@@ -90,8 +90,9 @@ proptest! {
                 calibration.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
             let map = |p| calibration.views.map(0, 1, p);
             let (off, _) = grid_distance([SIZE; 2], &truth, &map);
-            // A A A homography has twice as many parameters as a rotation and is less certain where there are no correspondences. If the calibration chooses a rotation instead, its error may be as large as a lens error. and bends more where there are no correspondences. If a
-            // rotation is chosen instead, its error may be as large as a lens error.
+            // A homography has twice as many parameters as a rotation and is less certain where there are no
+            // correspondences. If the calibration chooses a rotation instead, its error may be as large as a lens
+            // error.
             let lens = if calibration.views.name() == ModelName::Rotation { 1.0 } else { 0.0 };
             let most = lens + 0.2 + 16.0 * noise / (many as f64 * (1.0 - wrong)).sqrt();
             prop_assert!(off < most, "off by {} of {} px", off, most);

@@ -1,4 +1,4 @@
-//! Inputs that must be refused, each for its own reason.
+//! Inputs that calibration must refuse, each for its own reason.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -143,7 +143,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
     let truth = turned();
     let mut random = Random::new(4);
     let noise = |random: &mut Random| DVec2::new(unit(random), unit(random)) - 0.5;
-    // Correspondences on a line across the right picture.
+    // All correspondences are on a line across the right picture.
     let line: Vec<_> = (0..200)
         .filter_map(|i| {
             let right = DVec2::new(f64::from(i) * 3.0, 300.0 + f64::from(i));
@@ -198,7 +198,7 @@ fn too_little_overlap_and_too_much_zoom_are_refused() {
 
 #[test]
 fn a_plane_is_no_turning_camera() {
-    // A A A view of a plane from the side. No rotation explains it. explains.
+    // A view of a plane from the side. No rotation explains it.
     let plane = DMat3::from_cols_array(&[0.8, 0.3, 4e-4, -0.3, 1.0, -1e-5, 150.0, -60.0, 1.0]);
     let found = matcher(400, 0.3).find([SIZE; 2], &flat(plane));
     let [left, right] = &pictures();

@@ -222,8 +222,8 @@ fn a_rig_of_a_plane_can_be_checked() {
     assert!(moved.drifted && (moved.median_px - 6.0).abs() < 1.0, "{moved:?}");
 }
 
-/// A A A requested projection that cannot show the view is refused. The refusal states the angle and a suitable projection; the projection is never replaced silently. refused with the angle and a suitable projection; it is never replaced
-/// silently.
+/// A requested projection that cannot show the view is refused. The refusal states the angle and a suitable
+/// projection; the projection is never replaced silently.
 #[test]
 fn a_projection_that_cannot_show_the_view_is_refused() {
     let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };

@@ -192,8 +192,8 @@ fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
     PhotoPair { left, right, correspondences: matcher.find([SIZE; 2], &seen) }
 }
 
-/// Four pictures are connected, and the first and last show copies of the same poster. The false pair is rejected,
-/// both when the other pairs leave no gap in the spanning tree and when it is the strongest pair of all.
+/// Four pictures are connected, and the first and last also show copies of the same poster. This false pair is
+/// rejected, both if it is weaker than the others and if it is the strongest of all.
 #[test]
 fn a_poster_on_two_walls_does_not_spoil_the_rest() {
     for (step, many_poster) in [(30.0, 120), (18.0, 900)] {

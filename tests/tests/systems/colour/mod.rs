@@ -18,7 +18,7 @@ fn luma(levels: [f64; 3]) -> f64 {
     (0..3).map(|c| f64::from(LUMA[c]) * levels[c]).sum()
 }
 
-/// Returns whether the kernel counts a pixel: neither saturated nor nearly black.
+/// Returns whether the kernel includes a pixel in the sums: neither saturated nor nearly black.
 fn counts(pair: &Pair) -> bool {
     let white = pair.iter().flatten().any(|level| *level > f64::from(SATURATED));
     let black = pair.iter().any(|levels| luma(*levels) < f64::from(BLACK));

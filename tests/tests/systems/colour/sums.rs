@@ -212,7 +212,7 @@ impl Case {
         }
         let sums = (0..launches)
             .map(|_| {
-                // A A A NaN that is not overwritten makes the test fail. noticed.
+                // A NaN that is not overwritten makes the test fail.
                 let nonsense = ColourSums { weight: f32::NAN, ..ColourSums::default() };
                 sums.upload(stream, &[nonsense]).unwrap();
                 match (frames[0].view(), frames[1].view()) {
@@ -235,7 +235,7 @@ impl Case {
     }
 
     /// Compares a device's results with the oracle. Returns the largest error of a sum, as a fraction of the allowed
-    /// rounding error: 10⁻⁶ of the sum plus half a step of each pixel's weight.
+    /// rounding error: 10⁻⁶ of the sum of absolute values plus half a step of each pixel's weight.
     fn check(&self, found: &Found) -> f64 {
         let overlap = self.exact_overlap();
         let width = self.size.x as usize;
@@ -391,7 +391,7 @@ fn the_library_gives_what_the_kernels_do() {
         let mut with = 0;
         for seed in 0..60 {
             let mut case = Case::random(seed, uvec2(80, 80));
-            // A warp has finite coordinates, and weights from 0 to 1.
+            // A `Warp` accepts only finite coordinates, and weights from 0 to 1.
             for (i, plane) in case.planes.iter_mut().enumerate() {
                 let beyond = if i < 4 { -1.0 } else { 0.0 };
                 let fits = |v: f32| v.is_finite() && (i < 4 || (0.0..=1.0).contains(&v));

@@ -225,7 +225,7 @@ fn a_size_is_two_numbers_and_cameras_are_counted_first() {
     assert_variant!(error, RigError::CameraCount { value: 100, .. });
 }
 
-/// A A A third camera, defined by a homography, and the quality figures of a calibration. calibration figures.
+/// A third camera, defined by a homography, and the quality figures of a calibration.
 const WHOLE: &str = r#"
 [[camera]]
 name = "third"

@@ -27,7 +27,7 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Returns the value of a directive in the head, if present.
+    /// Returns the value of a directive before the kernel's body, if present.
     fn directive(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines();
         lines.filter_map(|line| line.strip_prefix(name)).map(str::trim).next()
@@ -241,7 +241,7 @@ fn every_stitching_kernel_has_its_bounds_and_no_barrier() {
     }
 }
 
-/// Kernels of the conformance crate that call `libm`, the heap or `vprintf`.
+/// The kernels of the conformance crate that call `libm`, the heap or `vprintf`.
 const CALLS: &[&str] =
     &["collections", "maths_f32", "maths_f64", "speak", "special_f32", "special_f64"];
 
@@ -255,7 +255,7 @@ fn nothing_else_calls_a_function() {
     for image in panoweave::kernels::IMAGES {
         assert!(!image.text.get().contains(".func"), "{}", image.arch);
     }
-    // A A A panic is a single `trap` instruction instead of a call. instead of a call.
+    // A panic is a single `trap` instruction instead of a call.
     let text = CONFORMANCE[0].text.get();
     let panics = entries(&text);
     for name in ["panic_at", "panic_with_message", "trap_at"] {
@@ -298,7 +298,7 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         assert_eq!(multiplications, [Some("mul.wide.u32")], "{body}");
         let quad = &entries["copy_quad"];
         assert_eq!(quad.count("st.global.v4"), 1, "{}", quad.body);
-        // A A A writable view must not be read through the read-only cache, because another thread may have written to it. the read-only cache: another thread may have written to it.
+        // A writable view must not be read through the read-only cache, because another thread may have written to it.
         let entry = &entries["view_mut_load"];
         assert_eq!(entry.count("ld.global.nc"), 0, "{}", entry.body);
         assert_eq!(entry.count("ld.global."), 1, "{}", entry.body);
@@ -414,8 +414,8 @@ fn special_instructions_are_used() {
     }
 }
 
-/// A A A resampling kernel prefetches times, targets and values before it waits for the previous kernel. A kernel that stitches by a mesh prefetches a layer before the wait, and further layers and pictures after it. and values before it waits for the previous kernel. A stitch by a mesh
-/// prefetches a layer before the wait, and further layers and pictures after it.
+/// A resampling kernel prefetches times, targets and values before it waits for the previous kernel. A kernel that
+/// stitches by a mesh prefetches a layer before the wait, and further layers and pictures after it.
 #[test]
 fn lines_of_memory_are_fetched_ahead() {
     for image in panoweave::kernels::IMAGES {

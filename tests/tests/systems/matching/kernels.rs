@@ -301,7 +301,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         at: vec2(x, y),
         along: Vec2::from_angle(degrees.to_radians()),
     };
-    // The last poses reach outside the picture.
+    // The fields of the last poses reach outside the picture.
     let poses = [
         pose(30.0, 28.0, 0.0),
         pose(32.3, 27.6, 33.0),
@@ -351,7 +351,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         for (field, exact) in exact.iter().enumerate() {
             let found = found[p * ALL_FIELDS as usize + field];
             for (found, exact) in found.iter().zip(exact) {
-                // A A A sample close to the edge of the used area may be on the other side in f32. may be on the other side in f32.
+                // A sample close to the edge of the used area may be on the other side in f32.
                 assert!(close(*found, *exact, largest), "pose {p}, field {field}: {found} {exact}");
             }
         }

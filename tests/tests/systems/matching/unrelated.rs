@@ -69,7 +69,7 @@ fn pictures_that_make_no_pair_are_refused_with_the_reason() {
             matches!(found, Refusal::SameView { shift_px } if shift_px < 0.01),
             "{device}: {found}"
         );
-        // A A A blank picture, as with a lens cap, has no features.
+        // A blank picture, as with a lens cap, has no features.
         for (left, right) in [(&weir, &blank), (&blank, &weir), (&blank, &blank)] {
             let found = refusal(&stream, left, right);
             assert!(matches!(found, Refusal::TooFew { found: 0 }), "{device}: {found}");

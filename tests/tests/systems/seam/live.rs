@@ -77,7 +77,7 @@ fn a_seam_comes_without_a_jump_and_stays() {
             let counters = stitcher.counters();
             assert_eq!(counters.seam_moves, u64::from(swap + 1), "{counters:?} on {device}");
             assert_eq!(counters.strikes, 0, "{counters:?} on {device}");
-            // A A A new warp restarts the seam search.
+            // A new warp restarts the seam search.
             stitcher.swap_warp(device_warp(&device, 0.0)).unwrap();
         }
     }

@@ -18,7 +18,7 @@ use panoweave_tests::by_planes;
 use shared_types::Rgba8;
 use shared_types::stitch::MIN_WEIGHT;
 
-/// A A A scene: a function from positions in the left picture's plane to colours. plane to colours.
+/// A scene: a function from positions in the left picture's plane to colours.
 type World<'a> = &'a dyn Fn(f64, f64) -> [f64; 3];
 
 /// Two pictures and the warp of their homography.
@@ -27,7 +27,7 @@ struct Scene {
     warp: DeviceWarp,
 }
 
-/// A A A homography from right to left pixels. The pictures are side by side, and 80 of 160 columns overlap. side: 80 of 160 columns are common.
+/// A homography from right to left pixels. The pictures are side by side, and 80 of 160 columns overlap.
 const BESIDE: [f64; 9] = [1.0, 0.0, 80.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
 const SIZE: UVec2 = uvec2(160, 120);
 
@@ -88,7 +88,7 @@ fn seen(warp: &Warp) -> Vec<[bool; 2]> {
     (0..warp.planes()[0].len()).map(|at| [counts(0, at), counts(1, at)]).collect()
 }
 
-/// Returns the panorama of one camera alone.
+/// Returns the panorama with pixels of one camera only.
 fn alone(device: &Device, pictures: &[Picture; 2], warp: &Warp, camera: usize) -> Vec<Rgba8> {
     let stream = device.stream().unwrap();
     let mut planes = warp.planes().clone();

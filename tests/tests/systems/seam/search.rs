@@ -39,12 +39,12 @@ impl Field {
         Self { size, cells, cost }
     }
 
-    /// Returns the cost of a path: the costs of all pairs of neighbours that it separates, plus [`BREACH`] for each
-    /// contact of a cell with area or neighbours that only the other camera sees.
+    /// Returns the cost of a path: the costs of all pairs of neighbours that it separates, plus [`BREACH`] each time a
+    /// cell, or a neighbour of it, has pixels that only the other camera sees.
     fn energy(&self, path: &[u32]) -> i64 {
         let [across, along] = self.size;
         let (mut cut, mut breaches) = (0, 0);
-        // Returns whether the cell shows the far camera.
+        // True if the cell shows the far camera.
         let far = |x: usize, y: usize| x >= path[y] as usize;
         let at = |x: usize, y: usize| y * across + x;
         for y in 0..along {
@@ -65,7 +65,7 @@ impl Field {
                     if there & Sees::BOTH == 0 {
                         breaches += i64::from(there & other != 0);
                     } else if far(i, j) != far(x, y) {
-                        // Each cut is counted from both sides.
+                        // Each cut is counted twice, once from each side.
                         cut += i64::from(self.cost[at(x, y)] + self.cost[at(i, j)]);
                     }
                 }
@@ -221,7 +221,7 @@ fn of_equal_paths_the_first_straight_one_is_found() {
         let stream = device.stream().unwrap();
         let found = field.search(&stream, &[11; 30], false);
         assert_eq!(found.path, vec![0; 30], "{device}");
-        // A A A path along the grid's edge costs nothing. The current path cuts one pair of cost 10 per row. the current path cuts one pair of cost 10 per row.
+        // A path along the grid's edge costs nothing. The current path cuts one pair of cost 10 per row.
         let UVec2 { x, y } = UVec2::new(found.costs.best, found.costs.current);
         assert_eq!([x, y], [0, 30 * 10]);
     }

@@ -1,4 +1,4 @@
-//! A A A seam over time. Noise does not move it, and a crossing object does so only if the cost decreases clearly., and a crossing object does so only for a clear gain.
+//! A seam over time. Noise does not move it, and a crossing object does so only if the cost decreases clearly.
 
 use panoweave::device::Device;
 use panoweave::io::picture::Picture;
@@ -18,7 +18,7 @@ fn noisy(picture: &Picture, random: &mut Random, most: f32) -> Picture {
     Picture::from_pixels(picture.width(), picture.height(), pixels).unwrap()
 }
 
-/// A A A video of a scene, with a seam search for every frame. in every frame.
+/// A video of a scene, with a seam search for every frame.
 struct Video {
     scene: Scene,
     seam: Seam,

@@ -1,4 +1,4 @@
-//! The stitch kernels: `planes` against the formula, `mesh` against `planes`.
+//! The stitch kernels: `planes` compared with the formula, and `mesh` with `planes`.
 
 mod mesh;
 mod planes;

@@ -1,5 +1,5 @@
-//! The `planes` stitch in every format and gamma against the specification's formula in f64, and the GPU against the
-//! CPU.
+//! Compares the `planes` stitch, for every format and gamma computation, with the specification's formula in f64, and
+//! the GPU with the CPU.
 
 use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::stitch::GammaTable as BuildTable;
@@ -21,7 +21,7 @@ use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 use shared_types::{Chroma, Rgba8};
 
-/// Returns critical coordinates for a picture that is `size` wide or high.
+/// Returns a coordinate at or near an edge of a picture that is `size` wide or high, or an extreme value.
 fn extreme(random: &mut Random, size: f32) -> f32 {
     let near = random.pick(&[0.0, size, size - 1.0, size * 0.5]);
     random.pick(&[
@@ -42,7 +42,7 @@ fn extreme(random: &mut Random, size: f32) -> f32 {
     ])
 }
 
-/// A random stitch: sizes, formats, pitches, planes, options.
+/// A random stitch: its sizes, formats, pitches, planes and options.
 #[derive(Clone)]
 struct Case {
     size: UVec2,
@@ -53,7 +53,7 @@ struct Case {
     padding: [u64; 5],
 }
 
-/// The gamma computation of a kernel.
+/// The way in which a kernel computes the gamma.
 #[derive(Clone, Copy, Debug)]
 enum Gamma {
     Linear,
@@ -112,7 +112,7 @@ impl Case {
         Self { size: canvas, output, sources, planes, params, padding }
     }
 
-    /// Returns the case with the gammas that this kernel supports.
+    /// Returns the case with gammas of 1 if `gamma` is `Linear`.
     fn of(mut self, gamma: Gamma) -> Self {
         if let Gamma::Linear = gamma {
             (self.params.left.gamma, self.params.right.gamma) = (1.0, 1.0);
@@ -126,7 +126,7 @@ impl Case {
         let frames = [self.sources[0].upload(stream, left), self.sources[1].upload(stream, right)];
         let planes =
             DevicePlanes::upload(stream, self.size, &self.planes, [planes_left, planes_right]);
-        // Pixels that the kernel does not write must be noticed.
+        // Fill the panorama with a pattern, so that unwritten pixels are noticed.
         let mut count = 0_u8;
         let unwritten = Raster::from_bytes(self.size, self.output, || {
             count = count.wrapping_add(1);
@@ -138,7 +138,7 @@ impl Case {
         Raster::download(stream, &out)
     }
 
-    /// Runs the kernel and returns its error against the formula, and the allowed error.
+    /// Runs the kernel. Returns its error compared with the formula, and the allowed error.
     fn check(&self, stream: &Stream, gamma: Gamma) -> [f64; 2] {
         let found = self.run(stream, gamma);
         let (grade, most): (Grade, _) = match gamma {
@@ -147,7 +147,7 @@ impl Case {
         };
         let sources = self.sources.each_ref();
         let exact = oracle::stitch(self.size, sources, &self.planes, &self.params, grade);
-        // Half a level is for rounding; the arithmetic adds little.
+        // The bound includes half a level for rounding and 0.01 for the arithmetic.
         [oracle::worst(&found, &exact), most + 0.51]
     }
 
@@ -159,14 +159,14 @@ impl Case {
 
 /// Returns the maximum error of a colour read from a table, in levels, for gains up to about 3.
 ///
-/// The curve is c(x) = 255·(gain·x/255)^gamma up to white, and white from there on. A table holds it at whole levels
-/// and is linear in between. The error is largest where the curve bends:
-/// - At white the slope falls from gain·gamma to 0, at a fraction t of the way between two levels. The error is
+/// The curve is c(x) = 255·(gain·x/255)^gamma up to white, and constant above. A table contains c at whole levels;
+/// values in between are interpolated linearly. The error is largest where the curve bends:
+/// - At white, the slope falls from gain·gamma to 0, at a fraction t of the way between two levels. The error is
 ///   slope·t·(1 − t).
-/// - At black a power is steep, or flat. From 0 to 1 the error is c(1)·|xᵗ − x| for t = gamma, which is largest at x =
+/// - At black, a power is steep or flat. From 0 to 1, the error is c(1)·|xᵗ − x| for t = gamma. It is largest at x =
 ///   t^(1/(1 − t)).
 ///
-/// Elsewhere the error is under a hundredth: an eighth of the second derivative.
+/// Elsewhere, the error is an eighth of the second derivative, which is under 0.01.
 fn table_error(colour: &Colour) -> f64 {
     let t = f64::from(colour.gamma);
     let channel = |gain: f32| {
@@ -246,7 +246,7 @@ fn launch(
     .unwrap();
 }
 
-/// Checks cases made from `seeds` on one device.
+/// Checks random cases with these seeds on one device, with every way to compute the gamma.
 fn check_random_maps(stream: &Stream, seeds: std::ops::Range<u64>, most: usize) {
     for gamma in GAMMAS {
         let mut worst = 0.0_f64;
@@ -303,7 +303,7 @@ fn a_hundred_runs_are_identical() {
     }
 }
 
-/// Returns planes in which only the left camera contributes, with element `(x, y)` at position `at(x, y)`.
+/// Returns planes in which only the left camera contributes. Element `(x, y)` has the source position `at(x, y)`.
 fn left_alone(size: UVec2, at: impl Fn(u32, u32) -> [f32; 2]) -> [Vec<f32>; 6] {
     let all = || (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
     let plane = |axis: usize| all().map(|(x, y)| at(x, y)[axis]).collect::<Vec<_>>();
@@ -311,7 +311,7 @@ fn left_alone(size: UVec2, at: impl Fn(u32, u32) -> [f32; 2]) -> [Vec<f32>; 6] {
     [plane(0), plane(1), plane(0), plane(1), flat(1.0), flat(0.0)]
 }
 
-/// Returns a case in which both cameras see one picture.
+/// Returns a case in which both cameras have the same picture.
 fn case(picture: &Raster, size: UVec2, planes: [Vec<f32>; 6], output: PixelFormat) -> Case {
     let sources = [picture.clone(), picture.clone()];
     Case { size, output, sources, planes, params: StitchParams::default(), padding: [0; 5] }
@@ -344,9 +344,9 @@ fn a_table_errs_where_the_curve_bends_and_no_more() {
             let most = table_error(&colour);
             println!("{device}, gain {gain}, gamma {gamma}: off by {worst:.3}, bound {most:.3}");
             assert!(worst <= most, "{device}, gain {gain}, gamma {gamma}: {worst}");
-            // The bound is not larger than necessary.
+            // The bound is hardly larger than necessary.
             assert!(worst >= 0.9 * most - 0.02, "{device}, gain {gain}, gamma {gamma}: {worst}");
-            // The bound that the documentation gives for the factors found by colour analysis.
+            // For the gains and gammas that colour analysis finds, the documented bound is 0.61.
             let usual = gain <= 2.0 && (0.8..=1.2).contains(&gamma);
             assert!(!usual || worst <= 0.61, "{device}, gain {gain}, gamma {gamma}: {worst}");
         }
@@ -360,7 +360,7 @@ fn nv12_through_an_identity_is_unchanged() {
         for (seed, size) in (0..).zip([uvec2(40, 30), uvec2(37, 29), uvec2(1, 1), uvec2(2, 1)]) {
             let mut random = Random::new(seed);
             for encoding in encodings() {
-                // Colours within the gamut, and a chroma slope that interpolation preserves.
+                // Use colours within the gamut, and a chroma slope that interpolation preserves.
                 let y = (0..size.element_product()).map(|_| 90 + random.below(70) as u8).collect();
                 let UVec2 { x: columns, y: rows } = chroma_size(size);
                 let cells = (0..rows).flat_map(|j| (0..columns).map(move |i| (i as u8, j as u8)));
@@ -377,8 +377,9 @@ fn nv12_through_an_identity_is_unchanged() {
     }
 }
 
-/// Published colour bars: their fraction of full colour, then Y, Cb, Cr of white, yellow, cyan, green, magenta, red,
-/// blue and black. Some full chroma values are half a level from the end of the range, and are rounded up.
+/// Published colour bars: the encoding, the fraction of full colour, and the levels Y, Cb and Cr of white, yellow,
+/// cyan, green, magenta, red, blue and black. Some full chroma values are half a level from the end of the range, and
+/// are rounded up.
 type Bars = (YuvEncoding, f32, [[u8; 3]; 8]);
 
 fn bars() -> [Bars; 5] {
@@ -460,14 +461,14 @@ fn bars() -> [Bars; 5] {
 
 #[test]
 fn colour_bars_have_their_published_levels() {
-    // A bar is one chroma sample wide, and the camera samples its middle.
+    // A bar is one chroma sample wide, and the left camera samples its middle.
     let size = uvec2(16, 2);
     let planes = || left_alone(size, |x, _| [(x / 2 * 2) as f32 + 0.5, 0.5]);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for (encoding, share, bars) in bars() {
             let bar = |i: usize| i % 16 / 2;
-            // White, yellow, cyan, green, magenta, red, blue, black as bits.
+            // The bars as bits of red, green and blue: white, yellow, cyan, green, magenta, red, blue, black.
             let colours = [0b111, 0b110, 0b011, 0b010, 0b101, 0b100, 0b001, 0b000];
             let coloured = |level: u8| {
                 let channel = |i, bit| if colours[bar(i)] & bit != 0 { level } else { 0 };
@@ -478,14 +479,15 @@ fn colour_bars_have_their_published_levels() {
             let uv = bars.iter().map(|&[_, u, v]| Chroma { u, v }).collect();
             let levels = Raster { size, pixels: Pixels::Nv12 { y, uv, encoding } };
 
-            // Three quarters of 255 is not a whole level, so a gain produces it.
+            // 75 % of 255 is not a whole level, so a gain produces it.
             let mut case = case(&coloured(255), size, planes(), PixelFormat::Nv12(encoding));
             case.params.left.gain = Vec3::splat(share);
             assert_eq!(case.run(&stream, Gamma::Linear), levels, "{device}, {encoding:?}");
             let case = self::case(&levels, size, planes(), PixelFormat::Rgba8);
             let (found, colours) =
                 (case.run(&stream, Gamma::Linear), coloured((share * 255.0) as u8));
-            // Published levels are rounded, and half a level of each is up to two levels of blue.
+            // The published levels are rounded. A rounding error of half a level in each changes blue by up to two
+            // levels.
             let (Pixels::Rgba8(found), Pixels::Rgba8(colours)) = (&found.pixels, &colours.pixels)
             else {
                 unreachable!("both are RGBA")
@@ -584,7 +586,7 @@ fn nothing_is_written_where_chroma_is_missing() {
                     let params = StitchParams::default();
                     launch(&stream, size, views, &planes, params, gamma);
                     let DeviceFrame::Nv12 { y, uv, .. } = out else { unreachable!("it is NV12") };
-                    // Black without colour would be 16 and 128.
+                    // If the kernel had written black, the levels would be 16 and 128.
                     assert!(y.download(&stream).unwrap().iter().all(|&y| y == 0), "{gamma:?}");
                     let untouched = Chroma { u: 0, v: 0 };
                     assert!(uv.download(&stream).unwrap().iter().all(|&uv| uv == untouched));
@@ -610,7 +612,7 @@ fn the_library_launches_the_kernel_for_the_formats() {
         let stream = device.stream().unwrap();
         for seed in 0..32 {
             let mut case = Case::random(seed, 30);
-            // A warp has finite coordinates, and weights from 0 to 1.
+            // A `Warp` accepts only finite coordinates, and weights from 0 to 1.
             for (i, plane) in case.planes.iter_mut().enumerate() {
                 let fits = |v: f32| if i < 4 { v.is_finite() } else { (0.0..=1.0).contains(&v) };
                 plane.iter_mut().filter(|v| !fits(**v)).for_each(|v| *v = 0.0);
@@ -660,7 +662,7 @@ fn frames_that_do_not_go_together_are_refused() {
         let StitchError::Formats { left: l, right: r } = error else { panic!("{error}") };
         assert_eq!((l.pixels, r.pixels), (left, right));
     }
-    // As large as the luma plane, one column too few, one row too many.
+    // The chroma plane is as large as the luma plane, has one column too few, or has one row too many.
     let good = frame(size, a);
     for chroma in [size, uvec2(2, 2), uvec2(3, 3)] {
         let bad = || DeviceFrame::Nv12 {

@@ -1,4 +1,4 @@
-//! Views of two cameras, against the camera models in f64 and against an equivalent planar panorama.
+//! Compares views of two cameras with the camera models in f64 and with an equivalent planar panorama.
 
 use glam::{DMat3, DVec2, DVec3, UVec2, Vec3, dvec2, uvec2};
 use panoweave::device::{Device, Stream};
@@ -21,7 +21,7 @@ use crate::view::{
     sources, stitched, unwritten,
 };
 
-/// A random view.
+/// A random view with its rig, pictures and options.
 struct Case {
     rig: Rig,
     flip: bool,
@@ -31,7 +31,7 @@ struct Case {
     format: FrameFormat,
 }
 
-/// Replaces each camera's lens and mount with a plausible, sheared matrix.
+/// Replaces each camera's lens and mount with a slightly sheared homography that points in the same direction.
 fn as_homographies(r: &mut Random, rig: &mut Rig) {
     for camera in &mut rig.cameras {
         let Mounted::Mount(mount) = &camera.view else { unreachable!("a random rig has lenses") };
@@ -76,7 +76,7 @@ impl Case {
             gamma: r.pick(&[1.0, 0.8, 1.25]),
         };
         let options = StitchOptions { left: colour(), right: colour(), ..StitchOptions::default() };
-        // Sometimes several warps wide.
+        // Some views are several warps wide.
         let most = if seed.is_multiple_of(7) { 500 } else { 90 };
         let size = uvec2(1 + r.below(most) as u32, 1 + r.below(70) as u32);
         Self {
@@ -95,8 +95,8 @@ impl Case {
         Exact::new(&self.view, self.flip, self.format.size, colour)
     }
 
-    /// Renders the view. Without padding, rows are aligned and the pictures are read through textures; `padding` bytes
-    /// after each row prevent that.
+    /// Renders the view. If `padding` is `None`, rows are aligned and the pictures are read through textures.
+    /// Otherwise, `padding` bytes after each row prevent that.
     fn viewed(&self, stream: &Stream, padding: Option<u64>) -> Raster {
         let Self { view, options, format, .. } = self;
         let viewer = Viewer::new(&self.rig.geometry().unwrap(), self.flip).unwrap();
@@ -141,8 +141,8 @@ fn a_view_is_what_the_camera_models_say() {
     );
 }
 
-/// Compares with a planar panorama, for pictures without edges. Both results are rounded separately, which allows one
-/// more level.
+/// Compares a view with a planar panorama of the same direction, for pictures without edges. Both results are rounded
+/// separately, which allows one more level.
 fn check_planar(device: &Device, view: ViewPose, size: UVec2) {
     let stream = device.stream().unwrap();
     let cylinder = cylinder();
@@ -154,7 +154,7 @@ fn check_planar(device: &Device, view: ViewPose, size: UVec2) {
         let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
         let (left, right) = (colour(1.1, 1.0), colour(0.9, 0.9));
         let options = StitchOptions { left, right, flip, ..StitchOptions::default() };
-        // When flipped, the right of a panorama's middle is on the left.
+        // When flipped, a position to the right of the panorama's middle is on the left.
         let sign = if flip { -1.0 } else { 1.0 };
         let same = ViewPose { pan: sign * view.pan, tilt: sign * view.tilt, ..view };
         let panorama = planar(&same, size).geometry().unwrap();
@@ -164,7 +164,7 @@ fn check_planar(device: &Device, view: ViewPose, size: UVec2) {
         let found = shown(&stream, &viewer, pictures, None, &view, &options, format);
         let seen = rgba(&stitched).iter().filter(|pixel| pixel.g > 0).count();
         let off = differing(&found, &stitched);
-        // At an edge, f32 may see a pixel that f64 does not.
+        // At an edge, a pixel may be visible in f32 but not in f64.
         assert!(off <= 3, "{off} of {seen} pixels differ: {view}, flip {flip} on {device}");
         assert!(seen > rgba(&found).len() / 3, "{view} shows nothing");
     }
@@ -203,12 +203,12 @@ fn pictures_of_the_host_are_viewed_like_frames() {
     }
 }
 
-/// Returns a picture of the left camera that is white around a world ray.
+/// Returns a black picture of the left camera with a white dot around a world ray.
 fn dot(rig: &Rig, ray: DVec3) -> Raster {
     let camera = rig.cameras[0].mount().unwrap();
     let p = turn(camera.yaw, camera.pitch, camera.roll).transpose() * ray;
     let matrix = &camera.matrix;
-    // There is no distortion in the middle.
+    // In the middle of the picture, the distortion is negligible.
     let at = p.truncate() / p.z * dvec2(matrix.fx, matrix.fy) + dvec2(matrix.cx, matrix.cy);
     let mut picture = plain(sources(rig)[0], Rgba8::BLACK);
     let Pixels::Rgba8(pixels) = &mut picture.pixels else { unreachable!("plain is RGBA") };
@@ -221,7 +221,7 @@ fn dot(rig: &Rig, ray: DVec3) -> Raster {
     picture
 }
 
-/// Each angle turns the view in its documented direction.
+/// Pan, tilt, roll and field of view change the view in the documented directions.
 #[test]
 fn a_view_turns_as_documented() {
     let rig = cylinder();
@@ -233,7 +233,7 @@ fn a_view_turns_as_documented() {
     let gain = |gain| Colour { gain: Vec3::splat(gain), gamma: 1.0 };
     let options = StitchOptions { left: gain(1.0), right: gain(0.0), ..StitchOptions::default() };
     let ahead = ViewPose { pan: -20.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
-    // 5° out of 40°, in a view 101 pixels wide.
+    // The distance in pixels of an offset of 5°, in a view of 40° and 101 pixels.
     let off = 50.5 / 20_f64.to_radians().tan() * 5_f64.to_radians().tan();
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
@@ -242,9 +242,9 @@ fn a_view_turns_as_documented() {
             // The dot moves opposite to the view.
             (ViewPose { pan: -15.0, ..ahead }, dvec2(-off, 0.0)),
             (ViewPose { tilt: 5.0, ..ahead }, dvec2(0.0, off)),
-            // Rolled clockwise by a quarter turn: the left becomes the bottom.
+            // The view is rolled clockwise by 90°, so its left becomes its bottom.
             (ViewPose { pan: -15.0, roll: 90.0, ..ahead }, dvec2(0.0, off)),
-            // The field of view is across the width: half the angle gives twice the size.
+            // The field of view is that of the width. Half the angle gives about twice the size.
             (ViewPose { pan: -15.0, fov: 20.0, ..ahead }, dvec2(-2.06 * off, 0.0)),
         ] {
             let found = shown(&stream, &viewer, pictures.each_ref(), None, &view, &options, format);

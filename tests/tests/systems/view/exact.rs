@@ -1,4 +1,4 @@
-//! The expected pixels of a view in f64: an independent implementation of the documented conventions and camera
+//! The expected pixels of a view in f64, from an independent implementation of the documented conventions and camera
 //! models.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
@@ -10,7 +10,7 @@ use panoweave_tests::oracle::{bilinear, grade};
 use panoweave_tests::raster::Raster;
 use shared_types::warp::{Canvas, Projection};
 
-/// Distance in pixels within which f32 may take the other side of an edge.
+/// The distance in pixels from an edge within which an f32 result may be on the other side.
 const NEAR: f64 = 1e-3;
 
 /// The expected colour of a pixel, and whether an f32 result must match it.
@@ -22,7 +22,7 @@ pub(crate) struct Exact {
     pub(crate) sure: Vec<bool>,
 }
 
-/// The rays of a view's pixels, in the panorama's frame.
+/// The map from a view's pixels to rays in the panorama's frame.
 pub(crate) struct Rays {
     turn: DMat3,
     focal: f64,
@@ -45,7 +45,7 @@ impl Rays {
 }
 
 impl Exact {
-    /// Computes the pixels from the colour of each ray in the panorama's frame.
+    /// Computes the pixels of a view. `colour` returns the expected colour of a ray in the panorama's frame.
     pub(crate) fn new(
         view: &ViewPose,
         flip: bool,
@@ -59,13 +59,14 @@ impl Exact {
         Self { colours, sure }
     }
 
-    /// Returns the number of pixels that show something.
+    /// Returns the number of pixels that are not black.
     pub(crate) fn seen(&self) -> usize {
         self.colours.iter().flatten().count()
     }
 }
 
-/// Returns the pixel of a world ray in a camera, if its lens covers the ray, and whether that is certain.
+/// Projects a world ray into a camera. Returns the pixel, or `None` if the lens does not cover the ray. The flag is
+/// false if the ray is too close to the lens limit for an f32 result to be sure.
 fn pixel(camera: &RigCamera, limit: f64, ray: DVec3) -> (Option<DVec2>, bool) {
     let mount = match &camera.view {
         Mounted::Mount(mount) => mount,
@@ -101,7 +102,8 @@ fn pixel(camera: &RigCamera, limit: f64, ray: DVec3) -> (Option<DVec2>, bool) {
     ((radius <= limit).then_some(at), (radius / limit - 1.0).abs() > 1e-5)
 }
 
-/// Returns whether a position is inside a picture, and whether that is certain.
+/// Returns whether a position is inside a picture. The second flag is false if the position is too close to an edge
+/// for an f32 result to be sure.
 fn inside(at: DVec2, size: DVec2) -> (bool, bool) {
     let inside = at.cmpge(DVec2::ZERO).all() && at.cmplt(size).all();
     let edges = [at.x, at.y, size.x - at.x, size.y - at.y];
@@ -113,7 +115,7 @@ pub(crate) struct Cameras<'a> {
     rig: &'a Rig,
     /// Rotation from the panorama's frame to the world's.
     to_world: DMat3,
-    /// Turning points of the lens polynomials. This is the only part taken from the library.
+    /// The radii up to which the lens polynomials increase. Only these are taken from the library.
     limits: [f64; 2],
     pictures: [&'a Raster; 2],
     options: &'a StitchOptions,
@@ -127,7 +129,7 @@ impl<'a> Cameras<'a> {
         Self { rig, to_world, limits, pictures, options }
     }
 
-    /// Returns the blended colour of a ray. `weigh` computes the weights from the ray and the distances to the
+    /// Returns the blended colour of a ray. `weigh` computes the weights from the ray and from the distances to the
     /// pictures' edges, as fractions of their shorter sides.
     pub(crate) fn show(&self, ray: DVec3, weigh: impl Fn(DVec3, [f64; 2]) -> [f64; 2]) -> Pixel {
         let mut all_sure = true;
@@ -158,7 +160,8 @@ impl<'a> Cameras<'a> {
     }
 }
 
-/// Returns the canvas pixel of a ray, and whether it is certain that the canvas covers or does not cover it.
+/// Returns the canvas pixel of a ray, or `None` if the canvas does not cover the ray. The flag is false if the ray is
+/// too close to the canvas's edge for an f32 result to be sure.
 pub(crate) fn on_canvas(canvas: &Canvas, ray: DVec3) -> (Option<DVec2>, bool) {
     let DVec3 { x, y, z } = ray;
     let p = match canvas.projection {

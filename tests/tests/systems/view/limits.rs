@@ -1,4 +1,5 @@
-//! Limits: a limited view shows no black, changes no more than necessary, and moves as smoothly as the requested one.
+//! Limits of views: a limited view shows no black, changes no more than necessary, and moves as smoothly as the
+//! requested one.
 
 use glam::UVec2;
 use panoweave::device::Device;
@@ -13,12 +14,12 @@ use proptest::test_runner::TestCaseError;
 use crate::view::exact::{Cameras, Rays};
 use crate::view::{WHITE, cylinder, plain, rgba, runner, shown, sources};
 
-/// Generates two cameras with overlapping pictures; either may be a fisheye.
+/// Generates rigs of two cameras with overlapping pictures. Each camera may be a fisheye.
 fn rigs() -> impl Strategy<Value = Rig> {
     let camera = || (-8.0..8.0, -8.0..8.0, -0.08..0.04, any::<bool>());
     (0.6..1.5_f64, 0.3..0.8, camera(), camera()).prop_map(|(focal, apart, left, right)| {
         let mut text = "[panorama]\nprojection = \"planar\"\nwidth = 64\nheight = 32\nfov = 90.0\n".to_owned();
-        // Half of a picture's width, in degrees.
+        // Half of a picture's field of view, in degrees.
         let half = (0.5 / focal).atan().to_degrees();
         for (name, side, (pitch, roll, k1, fisheye)) in [("left", -1.0, left), ("right", 1.0, right)] {
             let (lens, f) = if fisheye { ("fisheye", 80.0 / half.to_radians()) } else { ("pinhole", 160.0 * focal) };
@@ -64,7 +65,7 @@ fn dark(device: &Device, rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) ->
     rgba(&found).iter().filter(|pixel| **pixel != WHITE).count()
 }
 
-/// Returns whether every pixel along a view's edge is covered by some camera, in f64.
+/// Returns whether a camera covers every pixel along a view's edge, computed in f64.
 fn edge_is_seen(rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> bool {
     let pictures = sources(rig).map(|size| plain(size, WHITE));
     let options = StitchOptions::default();
@@ -76,7 +77,7 @@ fn edge_is_seen(rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> bool {
     columns.chain(rows).all(shown)
 }
 
-/// Returns the largest difference between the angles of two views.
+/// Returns the largest difference between two views in pan, tilt, roll or field of view.
 fn distance(a: &ViewPose, b: &ViewPose) -> f64 {
     let of = |view: &ViewPose| [view.pan, view.tilt, view.roll, view.fov];
     of(a).iter().zip(of(b)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
@@ -102,7 +103,7 @@ fn a_view_that_is_kept_shows_no_black() {
                 view,
                 kept
             );
-            // Check every pixel along the edge of a large view: small gaps show close to the edge.
+            // Check every pixel along the edge of a larger view, because small gaps are close to the edge.
             prop_assert!(edge_is_seen(&rig, flip, &kept, size * 12), "{} became {}", view, kept);
             for device in &devices {
                 let dark = dark(device, &rig, flip, &kept, size);
@@ -114,7 +115,8 @@ fn a_view_that_is_kept_shows_no_black() {
     runner(40).run(&cases, check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A narrower view with the same centre is inside too, so it must not change at all, not even by rounding.
+/// A view inside the limits must not change at all, not even by rounding. This includes a limited view, and a narrower
+/// view with the same centre.
 #[test]
 fn a_view_that_is_inside_stays_as_it_is() {
     let check = |(rig, asked, share): (Rig, Vec<(ViewPose, UVec2)>, f64)| {
@@ -132,7 +134,7 @@ fn a_view_that_is_inside_stays_as_it_is() {
     runner(30).run(&cases, check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Interpolates between two views.
+/// Returns the pose at the fraction `share` of the way between two poses.
 fn between(from: &ViewPose, to: &ViewPose, share: f64) -> ViewPose {
     let at = |from: f64, to: f64| from + (to - from) * share;
     ViewPose {
@@ -143,8 +145,8 @@ fn between(from: &ViewPose, to: &ViewPose, share: f64) -> ViewPose {
     }
 }
 
-/// Between two views, the limited view moves at most a constant factor faster than the requested one, and never jumps.
-/// Large steps are bisected, down to a ten-thousandth of a degree.
+/// While the requested view moves from one pose to another, the limited view moves at most 12 times as fast and never
+/// jumps. Large steps are bisected, down to 0.0001°.
 #[test]
 fn a_view_that_is_kept_moves_steadily() {
     const STEPS: u32 = 60;
@@ -195,35 +197,35 @@ fn a_view_moves_no_more_than_it_must() {
     let view = |pan, tilt, roll, fov| ViewPose { pan, tilt, roll, fov };
     let inside = view(0.0, 0.0, 0.0, 20.0);
     assert_eq!(limits.keep(&inside, size), inside);
-    // Beside: the view is panned back, and nothing else changes.
+    // The requested view is too far right: it is panned back, and nothing else changes.
     let beside = limits.keep(&view(120.0, 0.0, 0.0, 20.0), size);
     assert_eq!(beside, ViewPose { pan: beside.pan, ..inside });
     assert!((50.0..75.0).contains(&beside.pan), "{beside}");
-    // Above: the view is tilted back.
+    // The requested view is too high: it is tilted back.
     let above = limits.keep(&view(0.0, 70.0, 0.0, 20.0), size);
     assert_eq!(above, ViewPose { tilt: above.tilt, ..inside });
     assert!((2.0..40.0).contains(&above.tilt), "{above}");
-    // Too wide: the view becomes the widest possible one, whatever was requested. A slightly narrower view is not
-    // changed.
+    // The requested view is too wide: it becomes the widest possible one, for any requested width. A slightly narrower
+    // view is not changed.
     let widest = limits.keep(&view(0.0, 0.0, 0.0, MAX_FOV), size);
     assert!((30.0..120.0).contains(&widest.fov), "{widest}");
     let wide = limits.keep(&view(0.0, 0.0, 0.0, 0.5 * (widest.fov + MAX_FOV)), size);
     assert!(distance(&wide, &widest) < 1e-4, "{wide} and {widest}");
     let narrow = ViewPose { fov: widest.fov - 1e-3, ..widest };
     assert_eq!(limits.keep(&narrow, size).fov, narrow.fov);
-    // A view rolled on its side is higher than wide, and so are its limits.
+    // A view rolled by 90° is higher than wide, so its field of view is limited more.
     let side = limits.keep(&view(0.0, 0.0, 90.0, MAX_FOV), size);
     assert!(side.fov < widest.fov, "{side} and {widest}");
-    // Half a turn maps the view to its own outline.
+    // A roll of 180° does not change the view's outline.
     let over = limits.keep(&view(120.0, 70.0, 180.0, 20.0), size);
     let upright = limits.keep(&view(120.0, 70.0, 0.0, 20.0), size);
     assert!(distance(&ViewPose { roll: 0.0, ..over }, &upright) < 1e-6, "{over} and {upright}");
-    // An impossible field of view is limited to the smallest one.
+    // Too small a field of view becomes the smallest valid one.
     let nothing = limits.keep(&view(0.0, 0.0, 0.0, 1e-9), size);
     assert_eq!(nothing.fov, MIN_FOV);
 }
 
-/// Turned by 180°, right and left are swapped, and so are top and bottom.
+/// In a flipped panorama, the limits are flipped, too: right and left are swapped, and top and bottom.
 #[test]
 fn a_panorama_that_is_turned_over_turns_its_limits() {
     let check = |(rig, asked): (Rig, Vec<(ViewPose, UVec2)>)| {
@@ -240,7 +242,7 @@ fn a_panorama_that_is_turned_over_turns_its_limits() {
     runner(20).run(&(rigs(), asked), check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A camera that looks straight up cannot be used for views.
+/// Cameras that point straight up allow no view, so there are no limits.
 #[test]
 fn cameras_that_cover_nothing_have_no_limits() {
     let mut rig = cylinder();

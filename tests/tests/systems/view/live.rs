@@ -1,4 +1,4 @@
-//! Views of live video: each view shows its pair at its time, and mismatched arguments are refused.
+//! Views of live video: each view shows its pair with the pose at its time, and mismatched arguments are refused.
 
 use std::sync::Arc;
 use std::thread;
@@ -20,7 +20,7 @@ use panoweave_tests::random::Random;
 
 const SIZE: UVec2 = uvec2(37, 23);
 
-/// Returns two cameras with frames of [`SOURCE`]'s size, turned outwards by `yaw` degrees.
+/// Returns a rig of two cameras with frames of size [`SOURCE`], one turned left and one right by `yaw` degrees.
 fn rig(yaw: f64, width: u32) -> Rig {
     let UVec2 { x, y } = SOURCE;
     let camera = |name: &str, yaw: f64| {
@@ -36,7 +36,7 @@ fn rig(yaw: f64, width: u32) -> Rig {
     Rig::parse(&text, "made up").unwrap()
 }
 
-/// Returns a viewer for the cameras, and their warp.
+/// Returns a viewer for a rig, and the rig's warp.
 fn viewer(device: &Device, rig: &Rig) -> (Viewer, DeviceWarp) {
     let geometry = rig.geometry().unwrap();
     let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
@@ -49,13 +49,13 @@ fn with_view(device: &Device, path: ViewPath, options: LiveOptions) -> Stitcher 
     Stitcher::with_view(device, warp, VirtualCamera { viewer, path }, options).unwrap()
 }
 
-/// Returns the pose of a moving camera.
+/// Returns the pose of a moving virtual camera at a time.
 fn moving(time: Duration) -> ViewPose {
     let t = time.as_secs_f64();
     ViewPose { pan: 40.0 * t - 8.0, tilt: 3.0 - 10.0 * t, roll: 20.0 * t, fov: 30.0 + 20.0 * t }
 }
 
-/// Returns the bytes of a single view of these frames.
+/// Returns the bytes of the view that a single call of `Viewer::submit` renders from these frames.
 fn single(
     device: &Device,
     viewer: &Viewer,
@@ -154,7 +154,7 @@ fn of_a_view_that_cannot_be_the_last_one_stays() {
         let stitcher = with_view(&device, Arc::new(path), waiting());
         let seen: Vec<_> =
             (0..6).map(|t| edges(&stitcher, Duration::from_secs(t)).unwrap()).collect();
-        // Before the first valid view, the camera looks straight ahead and sees both pictures.
+        // Before the first valid pose, the camera looks straight ahead and sees both pictures.
         let [first, views @ .., last] = &seen[..] else { unreachable!("six views") };
         assert!(first[0] == 50 && first[1] == 200, "{seen:?} on {device}");
         assert_eq!(views, [[50, 50]; 4], "on {device}");
@@ -178,7 +178,7 @@ fn a_path_that_panics_ends_the_stitcher() {
         let (left, right) = (stamp(1), stamp(2));
         let refused = stitcher.submit(frame(&left), frame(&right), Duration::from_secs(3));
         assert!(matches!(refused, Err(LiveError::Panicked)), "{refused:?} on {device}");
-        // The readers may learn of the failure before the pair is counted.
+        // A reader may get the error before the pair is counted.
         while stitcher.counters().dropped.lost == 0 {
             thread::sleep(Duration::from_millis(1));
         }
@@ -263,7 +263,7 @@ fn a_warp_of_another_geometry_is_refused() {
     }
 }
 
-/// The seam fades in. Afterwards the view has the same seam weights as a still picture of the same frames.
+/// A seam fades in. Afterwards, the view has the same seam as a view of the same frames as still pictures.
 #[test]
 fn a_seam_is_seen_in_views() {
     let ahead = ViewPose { fov: 50.0, ..ViewPose::default() };
@@ -272,7 +272,7 @@ fn a_seam_is_seen_in_views() {
         let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
         let stitcher = with_view(&device, Arc::new(move |_| ahead), options);
         let formats = [stitcher.input_formats()[0], stitcher.output_format()];
-        // Gray gradients, so that the pictures agree in some places.
+        // Use gray gradients, so that the pictures agree in some places.
         let bytes = [50_u32, 90].map(|level| {
             let pixel = move |at: u32| [(level + at % SOURCE.x + at / SOURCE.x % 7) as u8; 4];
             (0..SOURCE.element_product()).flat_map(pixel).collect::<Vec<u8>>()
@@ -299,7 +299,7 @@ fn a_seam_is_seen_in_views() {
         assert!(feathered != seamed, "the seam changes nothing on {device}");
         assert!(*shown.last().unwrap() == seamed, "the last view has no seam on {device}");
         let far = shown[0].iter().zip(&feathered).map(|(a, b)| a.abs_diff(*b)).max();
-        // Weights come from the planes in one case, and are computed in the other.
+        // The weights are read from the planes in one case and computed in the other.
         assert!(far.unwrap() <= 1, "{far:?} levels in the first view on {device}");
         assert_eq!(stitcher.counters().seam_moves, 1, "on {device}");
     }

@@ -1,5 +1,5 @@
-//! The virtual camera: views against camera models and formulas in f64 and against stitched panoramas, limits, tracks,
-//! live views, and refusals. They run on the CPU, and on a GPU if there is one.
+//! The virtual camera: views compared with camera models and formulas in f64 and with stitched panoramas, limits,
+//! tracks, live views, and refusals. The tests run on the CPU, and on a GPU if there is one.
 
 mod cameras;
 mod exact;
@@ -46,10 +46,11 @@ pitch = -3.0
 roll = -2.0
 "#;
 
-/// Allowed error from rounding to a level and from arithmetic in f32.
+/// The allowed error due to rounding to a level and to arithmetic in f32.
 const ROUNDING: f64 = 0.55;
 
-/// Like [`ROUNDING`], for pictures without edges read through textures, whose positions have 8 fraction bits.
+/// The allowed error for pictures without edges that are read through textures, whose positions have 8 fraction bits.
+/// Includes [`ROUNDING`].
 const TEXTURED: f64 = 0.65;
 
 /// Returns a test runner with a fixed seed.
@@ -58,7 +59,7 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new(Config { cases, rng_seed, failure_persistence: None, ..Config::default() })
 }
 
-/// Returns [`CAMERAS`] with a panorama, given by its lines.
+/// Returns a rig of [`CAMERAS`]. `panorama` is the content of the table `[panorama]`.
 fn rig(panorama: &str) -> Rig {
     let text = format!("[panorama]\n{panorama}\n{CAMERAS}");
     Rig::parse(&text, "made up").unwrap_or_else(|error| panic!("{error}"))
@@ -69,7 +70,7 @@ fn cylinder() -> Rig {
     rig("projection = \"cylindrical\"\nwidth = 401\nheight = 180\nfov = 150.0")
 }
 
-/// Returns [`CAMERAS`] with the panorama that equals a view without roll.
+/// Returns a rig of [`CAMERAS`] whose panorama equals a view without roll.
 fn planar(view: &ViewPose, size: UVec2) -> Rig {
     let ViewPose { pan, tilt, fov, .. } = view;
     let UVec2 { x, y } = size;
@@ -82,7 +83,7 @@ fn sources(rig: &Rig) -> [UVec2; 2] {
     [0, 1].map(|camera| UVec2::from(rig.cameras[camera].size))
 }
 
-/// Returns a picture without edges: channels and planes change by at most 7 levels between neighbouring pixels.
+/// Returns a picture without edges: neighbouring samples of a channel or plane differ by at most 7 levels.
 fn smooth(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
     let mut wave = || {
         let [a, b] = [(); 2].map(|()| f64::from(random.between(-0.1, 0.1)));
@@ -126,7 +127,7 @@ fn rgba(raster: &Raster) -> &[Rgba8] {
     }
 }
 
-/// Returns a frame on the device whose content must be overwritten completely.
+/// Returns a frame on the device, filled with a pattern that the caller must overwrite.
 fn unwritten(stream: &Stream, format: FrameFormat) -> DeviceFrame {
     let mut count = 0_u8;
     let byte = || {
@@ -152,7 +153,7 @@ fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
     }
 }
 
-/// Returns a view of these pictures.
+/// Renders a view of the pictures.
 fn shown(
     stream: &Stream,
     viewer: &Viewer,
@@ -169,7 +170,7 @@ fn shown(
     Raster::download(stream, &out)
 }
 
-/// Returns the stitch of these pictures as RGBA.
+/// Stitches the pictures to RGBA.
 fn stitched(
     stream: &Stream,
     warp: &DeviceWarp,
@@ -182,7 +183,7 @@ fn stitched(
     Raster::download(stream, &out)
 }
 
-/// Returns the number of pixels that differ by more than a level.
+/// Returns the number of pixels that differ by more than one level.
 fn differing(a: &Raster, b: &Raster) -> usize {
     assert_eq!(a.size, b.size);
     let far = |a: &Rgba8, b: &Rgba8| {

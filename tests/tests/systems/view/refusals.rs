@@ -1,4 +1,4 @@
-//! Invalid views are refused with the reason.
+//! Invalid views and mismatched arguments are refused with the reason.
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Device;
@@ -14,7 +14,7 @@ use crate::view::{cylinder, planar, rig, sources};
 
 const OUT: FrameFormat = FrameFormat::rgba8(31, 17);
 
-/// Views two frames of these formats.
+/// Renders a view of two frames with the formats `inputs`.
 fn submit(
     device: &Device,
     inputs: [FrameFormat; 2],
@@ -67,7 +67,7 @@ fn a_view_that_cannot_be() {
             assert!(matches!(error, ViewError::View(_)), "{error}");
             assert!(error.to_string().contains(text), "{error}");
         }
-        // All other angles are valid, however large.
+        // All finite angles are valid, even large ones.
         for view in [
             ViewPose { fov: MIN_FOV, ..ViewPose::default() },
             ViewPose { fov: MAX_FOV, ..ViewPose::default() },

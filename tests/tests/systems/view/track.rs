@@ -1,4 +1,5 @@
-//! Tracks: keyframes against linear interpolation and a Gaussian mean in f64, and invalid files.
+//! Compares tracks of keyframes with linear interpolation and a Gaussian mean in f64. Also tests that invalid files
+//! are refused.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use panoweave::ops::view::{MAX_FOV, MIN_FOV, Track, TrackError, ViewPose};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
-/// Times, and pan, tilt, roll and field of view at each.
+/// Keyframes: times, and pan, tilt, roll and field of view at each.
 type Keys = Vec<(f64, [f64; 4])>;
 
 fn track(stream: &Stream, keys: &Keys, rate: Rate, smoothing: f64) -> Track {
@@ -71,7 +72,7 @@ fn check(device: &Device, keys: &Keys, rate: &str, smoothing: f64) {
     let track = track(&stream, keys, rate, smoothing);
     let (numerator, denominator) = rate.fraction();
     let per_second = f64::from(numerator) / f64::from(denominator);
-    // Well beyond the end, where the last keyframe stays.
+    // Continue well beyond the end, where the last keyframe applies.
     let last = ((keys[keys.len() - 1].0.max(0.0) + 4.0 * smoothing) * per_second) as i64 + 30;
     for frame in 0..last {
         let found = values(track.at(rate.time(frame as u64)));
@@ -98,7 +99,8 @@ fn keyframes_are_interpolated_and_smoothed() {
     }
 }
 
-/// A constant track stays exactly constant, so a view at the limit of the valid range remains valid.
+/// A track of equal keyframes is constant up to 10⁻¹² and always valid, even with the smallest or largest field of
+/// view.
 #[test]
 fn a_track_that_stays_stays_and_is_a_view() {
     for device in panoweave_devices() {
@@ -147,7 +149,7 @@ fn the_roll_may_be_left_out_and_columns_come_in_any_order() {
     assert_eq!(plain.at(halfway), ViewPose { pan: 2.0, tilt: 3.0, roll: 0.0, fov: 45.0 });
     let rolled = open("t,roll,fov,pan,tilt\n0,8,50,1,2\n1,4,40,3,4\n");
     assert_eq!(rolled.at(halfway), ViewPose { roll: 6.0, ..plain.at(halfway) });
-    // After the last keyframe, its view stays.
+    // After the last keyframe, its view applies.
     assert_eq!(plain.at(Duration::MAX), ViewPose { pan: 3.0, tilt: 4.0, roll: 0.0, fov: 40.0 });
 }
 

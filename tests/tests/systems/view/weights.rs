@@ -1,4 +1,4 @@
-//! Views with the weights of a warp: the seam of the view is the seam of the warp.
+//! Views with the weights of a warp: the view has the same seam as the warp.
 
 use std::cell::RefCell;
 
@@ -22,7 +22,7 @@ use crate::view::{
     ROUNDING, cylinder, differing, plain, planar, rgba, shown, smooth, sources, stitched,
 };
 
-/// Returns a warp with a seam for two smooth but different pictures, and the pictures.
+/// Returns two smooth but different pictures, and a warp with a seam for them.
 fn with_seam(stream: &Stream, rig: &Rig, feather: f32) -> (DeviceWarp, [Raster; 2]) {
     let mut random = Random::new(11);
     let pictures = sources(rig).map(|size| smooth(&mut random, size, PixelFormat::Rgba8));
@@ -54,14 +54,14 @@ fn on_the_views_own_canvas_it_is_the_stitch_with_that_seam() {
             };
             let off = differing(&look(Some(&warp)), &expected);
             assert!(off <= 3, "{off} pixels differ, feather {feather} on {device}");
-            // The seam differs from a feathered overlap.
+            // The result differs from that of a feathered overlap, so the comparison is meaningful.
             let feathered = differing(&look(None), &expected);
             assert!(feathered > 1000, "{feathered} pixels differ without the seam on {device}");
         }
     }
 }
 
-/// Each picture has a single colour, so the share of each must equal the warp's planes at that ray.
+/// Each picture has a single colour, so each colour's fraction in the view must equal the warp's weight at that ray.
 #[test]
 fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
     let rig = cylinder();
@@ -82,7 +82,7 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
                 mix(width as usize, height as usize, at.x, at.y, |i| [f64::from(plane[i])]);
             weight
         };
-        // The views look at the point where the seam crosses the middle row.
+        // The views point at the position where the seam crosses the middle row.
         let row =
             &planes.plane(Plane::WeightLeft)[(height / 2 * width) as usize..][..width as usize];
         let first = row.iter().rposition(|weight| *weight > 0.5).unwrap();
@@ -93,7 +93,7 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             ViewPose { pan: pan - 4.0, tilt: 8.0, roll: 25.0, fov: 40.0 },
             ViewPose { pan: pan + 2.0, tilt: -5.0, roll: -100.0, fov: 75.0 },
         ] {
-            // Pixels in the overlap where the planes show left, a mixture, or right.
+            // The numbers of pixels in the overlap for which the planes give left, a mixture, or right.
             let count = RefCell::new([0; 3]);
             let weigh = |ray, margins: [f64; 2]| {
                 let (place, _) = on_canvas(&geometry.canvas, ray);
@@ -114,8 +114,8 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             let found =
                 shown(&stream, &viewer, pictures.each_ref(), Some(&warp), &view, &options, format);
             let off = oracle::worst_where(&found, &exact.colours, &exact.sure);
-            // The ramp is 3 canvas pixels wide between colours 220 levels apart; f32 positions are off by a few
-            // ten-thousandths.
+            // The ramp is 3 canvas pixels wide, between colours 220 levels apart. f32 positions are off by a few
+            // ten-thousandths of a pixel, so rounding dominates the error.
             assert!(off <= ROUNDING, "{off} levels: {view} on {device}");
             let counts = count.into_inner();
             let [left, between, right] = counts;

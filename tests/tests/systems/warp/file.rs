@@ -1,4 +1,4 @@
-//! Warps: raw planes, the warp file, statistics and preview.
+//! Warps: round trips through raw planes and through the warp file, statistics and preview.
 
 use std::fs;
 
@@ -12,8 +12,8 @@ use crate::malformed::{assert_variant, refusal};
 
 pub(crate) const SOURCES: [UVec2; 2] = [UVec2::new(40, 30), UVec2::new(36, 28)];
 
-/// Returns a warp of 100 columns. The left camera fills columns 0 to 59, the right one 40 to 99, and the weights cross
-/// over in between.
+/// Returns a warp of 100 columns. The left camera covers columns 0 to 59, the right one columns 40 to 99. In between,
+/// the weights change linearly from left to right.
 pub(crate) fn sample() -> Warp {
     let size = UVec2::new(100, 20);
     let mut planes = [(); 6].map(|()| Vec::new());
@@ -42,7 +42,8 @@ fn a_warp_file_comes_back_whole() {
         warp.save(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), first, "equal warps give equal files");
     }
-    // These numbers are from a file that another program wrote from the description of version 1.
+    // The expected length and checksum are those of a file that another program wrote from the description of version
+    // 1.
     sample().save(&path).unwrap();
     let bytes = fs::read(&path).unwrap();
     assert_eq!((bytes.len(), crc32fast::hash(&bytes)), (48_624, 0xf732_f6e5));
@@ -69,7 +70,7 @@ fn other_programs_read_the_file() {
         let expected: Vec<u8> = warp.plane(plane).iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(tensor.data(), expected);
     }
-    // The checksum, computed as documented.
+    // Compute the checksum as documented.
     let (length, layout) = SafeTensors::read_metadata(&bytes).unwrap();
     let metadata = layout.metadata().clone().unwrap();
     let mut sealed = bytes[8 + length..].to_vec();
@@ -142,8 +143,8 @@ fn malformed_raw_planes() {
 #[test]
 fn measures_are_as_counted_by_hand() {
     let stats = sample().stats();
-    // The left weight is above 0.001 in columns 0 to 59, the right one in 41 to 99. v is inside both pictures: 0 to 19
-    // of 30 for the left, 0.25 to 19.25 of 28 for the right.
+    // The left weight is over 0.001 in columns 0 to 59, the right one in columns 41 to 99. In both pictures, y is
+    // inside: 0 to 19 of 30 in the left one, 0.25 to 19.25 of 28 in the right one.
     assert!((stats.cameras[0].coverage - 0.60).abs() < 1e-12);
     assert!((stats.cameras[1].coverage - 0.59).abs() < 1e-12);
     assert!((stats.coverage - 1.0).abs() < 1e-12);
@@ -154,7 +155,7 @@ fn measures_are_as_counted_by_hand() {
     let json = serde_json::to_value(&stats).unwrap();
     assert_eq!(json["overlap_box"]["width"], 19);
     assert_eq!(json["sources"][1][0], 36);
-    // A warp without any contribution.
+    // In this warp, no camera contributes.
     let planes = [(); 6].map(|()| vec![0.0; 4]);
     let stats = Warp::new(UVec2::splat(2), SOURCES, planes).unwrap().stats();
     assert_eq!((stats.coverage, stats.overlap_box, stats.cameras[0].least), (0.0, None, None));
@@ -167,7 +168,7 @@ fn the_preview_shows_both_cameras_and_the_overlap() {
     let at = |x: usize, y: usize| picture.pixels()[y * 100 + x];
     assert!(at(10, 6).r > at(10, 6).b && at(90, 6).b > at(90, 6).r);
     assert_eq!((at(41, 10), at(59, 3), at(50, 0)), ([Rgba8::opaque(255, 255, 255); 3]).into());
-    // A cell is 4.5 source columns or 7.5 panorama columns: lines are at 8, 16 …
+    // A cell of the grid is 4.5 source columns or 7.5 panorama columns wide, so lines are at 8, 16 …
     assert!((0..40).any(|x| at(x, 6).r < 200) && (0..40).any(|x| at(x, 6).r == 255));
     let small = sample().preview(10);
     assert_eq!((small.width(), small.height()), (10, 2));

@@ -1,8 +1,9 @@
-//! A rectified fisheye picture, against an external implementation.
+//! Compares a rectified fisheye picture with that of an external implementation.
 //!
-//! The golden picture is an exact bilinear sampling in f64 of the map that OpenCV's fisheye model gives for a new
-//! camera matrix: `K` with its focal lengths multiplied by `scale_xy` and its principal point moved by `shift_xy`. It
-//! is zero outside the picture. The panorama of a rig has no principal point, so the canvas is given as a geometry.
+//! The golden picture is sampled bilinearly in f64. OpenCV's fisheye model maps its pixels with a new camera matrix:
+//! `K` with its focal lengths multiplied by `scale_xy` and its principal point moved by `shift_xy`. Outside the
+//! source, the golden picture is zero. A rig's panorama has no principal point, so the test sets the canvas in the
+//! geometry.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::device::Device;
@@ -16,11 +17,12 @@ use panoweave_tests::{by_planes, data};
 use shared_types::Rgba8;
 use shared_types::warp::Canvas;
 
-/// `scale_xy` and `shift_xy` of the calibration file.
+/// `scale_xy` of the calibration file.
 const SCALE: DVec2 = DVec2::new(0.7, 0.8);
+/// `shift_xy` of the calibration file.
 const SHIFT: DVec2 = DVec2::new(-150.0, -100.0);
 
-/// The calibrated camera, and a copy that looks the other way. The canvas is a placeholder.
+/// The calibrated camera, and a copy that points in the opposite direction. The canvas is a placeholder.
 const RIG: &str = r#"
 [panorama]
 projection = "planar"
@@ -59,13 +61,13 @@ fn flatten(geometry: &Geometry, picture: &Picture) -> (Warp, Picture) {
     (warp.download(&stream).unwrap(), flat)
 }
 
-/// Returns the number of pixels of `flat` whose four neighbours are inside the picture, and their largest difference
-/// from `golden` in levels.
+/// Returns the number of pixels of `flat` whose four source neighbours are inside the picture, and their largest
+/// difference from `golden` in levels.
 fn compare(warp: &Warp, flat: &Picture, golden: &Picture) -> (usize, u8) {
     let last = warp.sources()[0].as_vec2() - 1.0;
     let inside = |at: &usize| {
         let (u, v) = (warp.plane(Plane::LeftX)[*at], warp.plane(Plane::LeftY)[*at]);
-        // A coordinate on the last row may be the result of rounding.
+        // A coordinate on the edge may be inside only because of rounding.
         u >= 0.001 && v >= 0.001 && u < last.x - 0.001 && v < last.y - 0.001
     };
     let difference =
@@ -89,7 +91,7 @@ fn a_flattened_fisheye_is_the_golden_one() {
     assert_eq!(geometry.canvas.size, size);
     let (warp, flat) = flatten(&geometry, &picture);
 
-    // The copy looks the other way.
+    // The second camera points away, so it does not contribute.
     assert!(warp.plane(Plane::WeightRight).iter().all(|&weight| weight == 0.0));
     assert_eq!(geometry.cameras[0].from_ray, DMat3::IDENTITY);
     let (count, worst) = compare(&warp, &flat, &golden);
@@ -97,7 +99,7 @@ fn a_flattened_fisheye_is_the_golden_one() {
     assert!(count * 2 > flat.pixels().len(), "only {count} pixels are inside");
     assert!(worst <= 1, "{worst} levels apart");
 
-    // The comparison can fail: it notices a principal point that is off by a tenth of a pixel.
+    // The comparison is sensitive: it notices a principal point that is off by 0.1 pixels.
     let mut off = geometry.clone();
     off.cameras[0].centre.x += 0.1;
     let (warp, flat) = flatten(&off, &picture);

@@ -1,4 +1,4 @@
-//! The warp kernels against camera models written out in f64, and the GPU against the CPU.
+//! Compares the warp kernels with independent camera models in f64, and the GPU with the CPU.
 
 use panoweave::device::{Device, Image};
 use panoweave::geometry::Geometry;
@@ -24,8 +24,8 @@ fn turn(axis: usize, degrees: f64, v: [f64; 3]) -> [f64; 3] {
     out
 }
 
-/// Returns the world ray of a panorama pixel. Yaw turns right, which is a right-handed turn about y because y points
-/// down. Pitch turns up.
+/// Returns the world ray of a panorama pixel. Yaw is to the right: a right-handed rotation about y, because y points
+/// down. Pitch is up.
 fn world_ray(rig: &Rig, x: f64, y: f64) -> [f64; 3] {
     let p = &rig.panorama;
     let (w, h) = (f64::from(p.width), f64::from(p.height));
@@ -43,7 +43,7 @@ fn world_ray(rig: &Rig, x: f64, y: f64) -> [f64; 3] {
     turn(1, p.yaw, turn(0, p.pitch, ray))
 }
 
-/// Returns the source pixel of a world ray, and its angle to the camera's axis.
+/// Returns the source pixel of a world ray, and the ray's angle to the camera's axis.
 fn project(camera: &RigCamera, ray: [f64; 3]) -> ([f64; 2], f64) {
     let camera = camera.mount().unwrap();
     let v = turn(2, -camera.roll, turn(0, -camera.pitch, turn(1, -camera.yaw, ray)));
@@ -142,7 +142,7 @@ fn what_the_lens_can_see_inside_its_picture_is_seen() {
 
 #[test]
 fn a_lens_that_folds_back_shows_its_picture_once() {
-    // Strong barrel distortion: the radius peaks at tan θ = 0.91 and is back at 0 at 1.58.
+    // With this barrel distortion, the distorted radius has its maximum at tan θ = 0.91 and falls to 0 at 1.58.
     let camera = |name: &str, yaw: f64| {
         format!(
             "[[camera]]\nname = \"{name}\"\nsize = [200, 200]\nlens = \"pinhole\"\nmatrix = {{ fx = 100.0, fy = 100.0, cx = 100.0, cy = 100.0 }}\ndistortion = [-0.4]\nyaw = {yaw}\n"
@@ -180,7 +180,7 @@ fn a_homography_maps_both_pictures() {
             assert!((lx - x).abs() < 1e-4 && (ly - y).abs() < 1e-4);
         }
         if wr > 0.0 {
-            // Map forwards again: right picture → left picture's plane.
+            // Map the right picture's position back to the left picture's plane.
             let w = -0.0002 * rx + 0.0001 * ry + 1.0;
             let back = [(0.8 * rx + 0.02 * ry + 30.5) / w, (-0.05 * rx + 0.9 * ry + 7.25) / w];
             assert!((back[0] - x).abs() < 1e-3 && (back[1] - y).abs() < 1e-3, "{back:?} ({x},{y})");

@@ -1,4 +1,4 @@
-//! Every way in which a warp file can be malformed.
+//! Warp files that are malformed in every possible way, and the expected errors.
 
 use std::fs;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::malformed::{assert_variant, refusal};
 use crate::warp::file::sample;
 
-/// Returns the header and the planes of a valid file.
+/// Returns the header and the planes of the file of [`sample`].
 fn valid() -> (Value, Vec<u8>) {
     parts(&sample())
 }
 
-/// Returns the header and the tensors of a warp's file.
+/// Returns the header and the tensor data of a warp's file.
 pub(crate) fn parts(warp: &Warp) -> (Value, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("valid.safetensors");
@@ -57,14 +57,14 @@ impl Folder {
         refusal(&path, |path| Warp::open(path))
     }
 
-    /// Returns the error of a valid file with a changed header.
+    /// Returns the error of opening a valid file with a changed header.
     fn header_error(&self, change: impl FnOnce(&mut Value)) -> WarpError {
         let (mut header, planes) = valid();
         change(&mut header);
         self.error(&assemble(&serde_json::to_vec(&header).unwrap(), &planes))
     }
 
-    /// Returns the error of a file with changed planes and the correct checksum.
+    /// Returns the error of opening a file with one changed plane element and the correct checksum.
     fn plane_error(&self, plane: usize, element: usize, value: f32) -> WarpError {
         let (mut header, mut planes) = valid();
         let at = 4 * (plane * 2000 + element);
@@ -166,7 +166,7 @@ fn wrong_metadata() {
     for sum in [None, Some(""), Some("xyzxyzxy"), Some("+1234567"), Some("123")] {
         assert_variant!(metadata("checksum", sum), WarpError::Metadata { key: "checksum", .. });
     }
-    // Metadata that the checksum covers.
+    // The checksum covers these metadata.
     for (key, value) in [("left", "41x30"), ("projection", "planar"), ("rig", "# another")] {
         assert_variant!(metadata(key, Some(value)), WarpError::Checksum { .. });
     }
@@ -248,7 +248,8 @@ fn impossible_numbers() {
     }
 }
 
-/// Flips a bit at a fraction of a range of bytes. The file must be refused or open unchanged.
+/// Flips one bit. `at` is the position of the byte as a fraction of `range`. The file must be refused, or open
+/// unchanged.
 pub(crate) fn check_flip(
     mut bytes: Vec<u8>,
     range: &Range<usize>,
@@ -262,7 +263,7 @@ pub(crate) fn check_flip(
     let path = dir.path().join("flip.safetensors");
     fs::write(&path, &bytes).unwrap();
     match Warp::open(&path) {
-        // For example, an upper-case hex digit in the checksum.
+        // For example, the flip may give an upper-case hex digit in the checksum.
         Ok(warp) => {
             prop_assert!(in_header);
             prop_assert_eq!(&warp, original);

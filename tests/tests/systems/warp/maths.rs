@@ -1,4 +1,4 @@
-//! The mathematical functions of the warp kernels against the standard library.
+//! Compares the mathematical functions of the warp kernels with the standard library.
 
 use kernels_gpu::warp::lens::angle;
 use kernels_gpu::warp::sin_cos;

@@ -1,4 +1,4 @@
-//! Warp files that contain a mesh: round trips, and the documented format.
+//! Warp files that contain a mesh: round trips, and an independent reader of the documented format.
 
 use std::fs;
 
@@ -13,8 +13,8 @@ use crate::warp::file::sample;
 
 pub(crate) const SIZE: UVec2 = uvec2(170, 260);
 
-/// Returns a warp of two cameras that meet in the middle and are black in the last columns. Tiles at the top are
-/// single patches, those below are divided into cells, and those at the bottom store each pixel.
+/// Returns a warp of two cameras side by side that blend in the middle. The last columns are black. In its mesh, tiles
+/// at the top are single patches, tiles below are divided into cells, and tiles at the bottom store each pixel.
 pub(crate) fn bent() -> Warp {
     let plane = |at: &dyn Fn(f32, f32) -> f32| {
         let pixels = (0..SIZE.y).flat_map(|y| (0..SIZE.x).map(move |x| (x, y)));
@@ -51,7 +51,7 @@ fn a_mesh_comes_back_with_its_warp() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
     let noise = random_warp(&mut Random::new(8), uvec2(70, 40));
-    // Positions far outside the sources, where nothing is visible.
+    // This warp has positions far outside the sources, where no camera contributes.
     let wild = [1e30, -1e38, 3e38, f32::MAX, 1.0, 0.5].map(|value| vec![value; 40 * 40]);
     let wild = Warp::new(uvec2(40, 40), [uvec2(9, 9); 2], wild).unwrap();
     let mut warps = vec![sample(), bent(), noise, wild];
@@ -86,7 +86,7 @@ fn a_mesh_comes_back_with_its_warp() {
     }
 }
 
-/// A reader of the format in the table of `warp/file.rs`, written independently.
+/// A reader of the format that the table in `warp/file.rs` documents, written independently.
 struct Documented<'a> {
     tensors: SafeTensors<'a>,
 }
@@ -180,7 +180,7 @@ fn other_programs_read_the_mesh() {
             shown += 1;
         }
         let weights = names.map(|[.., weight]| f64::from(warp.plane(weight)[at]));
-        // All positions are inside the sources.
+        // All positions are inside the sources, so only the weights matter.
         let counting = weights.map(|weight| if weight > 0.001 { weight } else { 0.0 });
         let whole = counting[0] + counting[1];
         for (found, weight) in found.into_iter().zip(counting) {

@@ -1,4 +1,4 @@
-//! Every way in which the mesh in a warp file can be malformed, or belong to another warp.
+//! Warp files whose mesh is malformed in every possible way, or belongs to another warp, and the expected errors.
 
 use std::fs;
 
@@ -102,7 +102,7 @@ fn wrong_tensors() {
             assert_variant!(moved, WarpError::Header { .. });
         }
     }
-    // In another order, with matching offsets.
+    // Two tensors are in the wrong order, with matching offsets.
     let order = error(&folder, |parts| {
         let (patches, places) = (parts.range("mesh_patches"), parts.range("mesh_places"));
         let split = patches.start + places.len();
@@ -112,7 +112,7 @@ fn wrong_tensors() {
     });
     assert_variant!(order, WarpError::Header { .. });
     let first = error(&folder, |parts| {
-        // The mesh before a plane.
+        // The mesh's layers are before a plane.
         let (plane, layers) = (parts.range("weight_right"), parts.range("mesh_layers"));
         let split = plane.start + layers.len();
         parts.header["mesh_layers"]["data_offsets"] = json!([plane.start, split]);
@@ -133,7 +133,7 @@ fn sizes_that_no_mesh_of_the_panorama_has() {
         ("mesh_places", 8192, VALID.layers()),
         ("mesh_shares", 2048, VALID.layers()),
     ] {
-        // Only the header claims these sizes; no memory must be allocated for them.
+        // Only the header claims these sizes. The reader must not allocate memory for them.
         for count in [most + 1, 1 << 40] {
             let claimed = error(&folder, |parts| {
                 let before = parts.range(name);
@@ -187,7 +187,7 @@ fn wrong_cameras_and_cells() {
             );
         }
     }
-    // A camera twice in a tile, cameras in the wrong order, and a black layer after another.
+    // A tile has the same camera twice, cameras in the wrong order, or a black layer after another layer.
     let last = VALID.layers() - 1;
     for camera in [0, 65_535] {
         let found = fault(&folder, |parts| parts.set(last, Field::Camera, camera));
@@ -208,7 +208,7 @@ fn wrong_cameras_and_cells() {
             );
         }
     }
-    // A black tile has no other fields.
+    // The layer of a black tile must not use other fields.
     for cell in [8, 16, 0] {
         let found = fault(&folder, |parts| parts.set(black, Field::Cell, cell));
         assert_variant!(found, MeshFault::Cell { .. } | MeshFault::Index { .. });
@@ -244,7 +244,8 @@ fn wrong_indices() {
             }
             let found = fault(&folder, |parts| parts.set(layer, field, wrong));
             if wrong == NONE && !matches!(field, Field::Places) {
-                // The layer then lacks the part, so later layers have other indices or the count is wrong.
+                // The layer then lacks the part. Later layers have unexpected indices, or the number of elements is
+                // wrong.
                 assert_variant!(found, MeshFault::Index { .. } | MeshFault::Count { .. });
                 continue;
             }
@@ -255,7 +256,7 @@ fn wrong_indices() {
             );
         }
     }
-    // Two layers with the same index, each in order: two blocks would write the same memory.
+    // Two layers have the same index. If this was accepted, two blocks would write the same memory.
     for field in [Field::Places, Field::Shares, Field::Next] {
         let parts = &*VALID;
         let named: Vec<_> = (0..parts.layers())
@@ -266,7 +267,7 @@ fn wrong_indices() {
         let found = fault(&folder, |parts| parts.set(last, field, one));
         assert_variant!(found, MeshFault::Index { layer, found, .. } if (layer, found) == (last, one));
     }
-    // Only the last of several layers takes the remaining share, and only a single layer takes the whole.
+    // Only the last of several layers may have `REST` as its weights, and only a single layer `NONE`.
     let shared = VALID.find(|parts, layer| parts.get(layer, Field::Shares) < REST);
     let alone = VALID.find(|parts, layer| {
         parts.get(layer, Field::Shares) == NONE && parts.get(layer, Field::Camera) < 2
@@ -278,7 +279,7 @@ fn wrong_indices() {
     }
     let found = fault(&folder, |parts| parts.set(last, Field::Next, last as u32 + 1));
     assert_variant!(found, MeshFault::Index { layer, part: "mesh_layers", expected: NONE, .. } if layer == last);
-    // An endless chain, and a chain into another tile.
+    // The chain of layers is endless, or leads into another tile.
     let first = VALID.find(|parts, layer| parts.get(layer, Field::Next) != NONE);
     let next = VALID.get(first, Field::Next);
     for target in [first as u32, next, 0] {
@@ -328,7 +329,7 @@ fn meshes_of_other_planes() {
         change(&mut planes);
         let changed = Warp::new(warp.size(), warp.sources(), planes).unwrap();
         let (_, data) = crate::warp::malformed::parts(&changed);
-        // The planes of one warp with the mesh of the other.
+        // Combine the planes of one warp with the mesh of the other.
         fault(&folder, |parts| parts.data[..data.len()].copy_from_slice(&data))
     };
     for (plane, camera) in
@@ -351,7 +352,7 @@ fn meshes_of_other_planes() {
         parts.header["__metadata__"]["mesh_error"] = json!("0.0001");
     });
     assert_variant!(found, MeshFault::Place { .. });
-    // A changed share, and patches that overflow.
+    // One stored weight is changed, or a patch overflows.
     let found = fault(&folder, |parts| {
         let at = parts.range("mesh_shares").start;
         parts.data[at + 2 * 20 * 32] ^= 1;
@@ -366,7 +367,7 @@ fn meshes_of_other_planes() {
     assert_variant!(found, MeshFault::Place { x: 0, y: 0, camera: 0, .. });
 }
 
-/// Checks an opened file: every pixel can be queried, and its position matches the planes.
+/// Checks a mesh that was opened: every pixel can be queried, and its positions match the planes.
 fn check_opened(warp: &Warp) {
     let mesh = warp.mesh().unwrap();
     for at in 0..SIZE.element_product() {
@@ -389,7 +390,8 @@ proptest! {
         check_flip(bytes, &range, at, bit, in_header, &meshed())?;
     }
 
-    /// Changes numbers, some of them slightly, and corrects the checksum.
+    /// A file with one changed number and a correct checksum is refused, or opens with positions that match the
+    /// planes.
     #[test]
     fn a_changed_number_is_an_error_or_harmless(
         part in 0..5usize,

@@ -1,4 +1,4 @@
-//! A warp file with a mesh, for tests that change it.
+//! A valid warp file with a mesh, and functions that change it.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -15,20 +15,20 @@ pub(crate) const PARTS: [&str; 5] =
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const REST: u32 = NONE - 1;
 
-/// The header and tensors of a file.
+/// The header and the tensor data of a warp file.
 #[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) header: Value,
     pub(crate) data: Vec<u8>,
 }
 
-/// The file of [`meshed`].
+/// The parts of the file of [`meshed`].
 pub(crate) static VALID: LazyLock<Parts> = LazyLock::new(|| {
     let (header, data) = parts(&meshed());
     Parts { header, data }
 });
 
-/// The fields of a layer.
+/// The fields of a layer, in the order of the file.
 #[derive(Clone, Copy)]
 pub(crate) enum Field {
     Camera,
@@ -67,12 +67,12 @@ impl Parts {
         self.count("mesh_layers")
     }
 
-    /// Returns the first layer for which `does` returns true.
+    /// Returns the first layer for which `does` returns true. Panics if there is none.
     pub(crate) fn find(&self, does: impl Fn(&Self, usize) -> bool) -> usize {
         (0..self.layers()).find(|layer| does(self, *layer)).unwrap()
     }
 
-    /// Replaces the content of a tensor with `count` elements, and moves the tensors after it.
+    /// Replaces the content of a tensor with `bytes`, which are `count` elements. Moves the offsets of later tensors.
     pub(crate) fn replace(&mut self, name: &str, count: usize, bytes: Vec<u8>) {
         let range = self.range(name);
         let grown = bytes.len() as i64 - range.len() as i64;
@@ -112,14 +112,14 @@ impl Parts {
     }
 }
 
-/// Returns the error of the file after a change, with a correct checksum.
+/// Returns the error of opening the file after a change and with a correct checksum.
 pub(crate) fn error(folder: &Folder, change: impl FnOnce(&mut Parts)) -> WarpError {
     let mut parts = VALID.clone();
     change(&mut parts);
     folder.error(&parts.sealed())
 }
 
-/// Returns the error of the mesh after a change, with a correct checksum.
+/// Returns the mesh error of opening the file after a change and with a correct checksum.
 pub(crate) fn fault(folder: &Folder, change: impl FnOnce(&mut Parts)) -> MeshFault {
     match error(folder, change) {
         WarpError::Mesh { error, .. } => error,

@@ -1,4 +1,4 @@
-//! Warps: the kernels that compute them, and the files that store them with their meshes.
+//! Warps: the kernels that compute them, and the files that store them, with or without a mesh.
 
 mod file;
 mod fisheye;

@@ -118,7 +118,7 @@ pub fn sorted(input: &Input) -> Output {
     })
 }
 
-/// Returns a rotated vector and a sheared point, by crate `glam`.
+/// Returns a rotated vector, a point transformed by a matrix, and two numbers, by crate `glam`.
 pub fn rotated(input: &Input) -> Output {
     use glam::{Mat4, Quat, Vec3};
     let number = |i: usize| f32::from(input[i]) / 37.0 - 3.0;

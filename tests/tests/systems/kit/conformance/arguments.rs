@@ -1,4 +1,4 @@
-//! Arguments reach the kernel unchanged.
+//! Kernel arguments of every type reach the kernel unchanged.
 
 use conformance::arguments::*;
 use glam::{DMat3, DVec2, DVec3, IVec2, UVec2, Vec2, Vec3};

@@ -234,7 +234,7 @@ macro_rules! half_arithmetic {
                 .iter()
                 .map(|number| {
                     let [a, b, c] = number.map($half::from_bits);
-                    // A A A product of two bf16 may be too small even for a subnormal f32. the subnormals of an f32.
+                    // A product of two bf16 may be too small even for a subnormal f32.
                     let wide = |x: f64| bits($half::from_f32(x as f32));
                     let four = |a: $half, c: $half| {
                         let (x, y) = (a.to_f64(), b.to_f64());

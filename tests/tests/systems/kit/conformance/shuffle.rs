@@ -10,7 +10,7 @@ const LANES: usize = 32;
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const ARGUMENTS: [u32; 11] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33];
 
-/// A function that returns the lane that each lane reads, or `None` if it keeps its own value.
+/// A function that returns the lane whose value `lane` receives, or `None` if it keeps its own value.
 type Source = fn(lane: i32, argument: i32, width: i32) -> Option<i32>;
 
 fn down(lane: i32, argument: i32, width: i32) -> Option<i32> {

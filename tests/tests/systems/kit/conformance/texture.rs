@@ -26,7 +26,7 @@ const LINEAR_TO_EXACT: f64 = LINEAR_PRODUCT + 2.0 / 512.0;
 /// The maximum error of a sample if only the rounding of floats matters.
 const ROUNDING: f64 = 1e-6;
 
-/// A channel of a texel, in memory and as a number.
+/// The type of a channel of a texel, and its conversion to a number.
 trait Scalar: Pod {
     const MAX: f64;
     /// The maximum difference between a GPU's and the CPU's linear sample, as a fraction of full scale. Both use the

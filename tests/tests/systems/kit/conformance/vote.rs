@@ -1,4 +1,4 @@
-//! Votes, and exchange through shared memory within a warp.
+//! Warp votes, and exchange of values through shared memory within a warp.
 
 use conformance::vote::{ExchangeInWarp, Vote, VoteEven};
 use panoweave_tests::conformance::all_give;

@@ -29,7 +29,7 @@ fn some_threads_have_returned() {
 fn nobody_has_returned() {
     let kernel = BarrierAfterReturn { guilty: NOBODY };
     run(&stream(), &line(4, 64), &kernel).unwrap();
-    // A block whose threads have all returned does not miss a barrier.
+    // All threads of blocks 2 and 3 return before the barrier, which is no fault.
     let kernel = BarrierAfterReturn { guilty: 128 };
     run(&stream(), &line(4, 64), &kernel).unwrap();
 }

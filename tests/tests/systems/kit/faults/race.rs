@@ -81,7 +81,7 @@ fn two_writers() {
     assert_eq!(race(&found), (Store, Store, 0, 28));
     kernel.barrier = 1;
     run(&stream, &line(1, 64), &kernel).unwrap();
-    // A A A single thread may write an element repeatedly.
+    // A single thread may write an element repeatedly.
     (kernel.guilty, kernel.barrier) = (0, 0);
     run(&stream, &line(1, 64), &kernel).unwrap();
 }

@@ -1,4 +1,5 @@
-//! Two to four cameras blended in one launch, against a formula in f64; mismatched arguments are refused.
+//! Compares a blend of two to four cameras in one launch with a formula in f64. Also tests that mismatched arguments
+//! are refused.
 
 use panoweave::device::{Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
@@ -43,7 +44,7 @@ fn several_cameras_are_blended_at_once() {
                     assert_eq!(a, 255);
                     for (level, exact) in [r, g, b].into_iter().zip(blend(&all)) {
                         let off = (f64::from(level) - exact).abs();
-                        // A camera with a weight under a thousandth is skipped, which adds to the error of the mesh.
+                        // A camera with a weight under 0.001 is skipped. This error adds to that of the mesh.
                         assert!(off < 1.2, "{device}, {seed}: {off} levels at {x}, {y}");
                     }
                 }
@@ -114,7 +115,7 @@ fn several_cameras_in_nv12_are_blended_at_once() {
             }
         }
         assert!(several > 5, "{several}");
-        // In NV12 four pixels share their chroma, which is sampled between them.
+        // In NV12, four pixels share one chroma value, which is sampled at the point between them.
         assert!(worst[0] < 1.2 && worst[1] < 2.0, "{device}: {worst:?} levels");
     }
 }

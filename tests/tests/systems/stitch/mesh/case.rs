@@ -1,4 +1,5 @@
-//! Warps with pictures in every pair of formats, their stitches, and the difference of two stitches.
+//! Test cases of random warps with pictures in every pair of formats, and functions that stitch them and compare the
+//! results.
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Stream;
@@ -24,7 +25,8 @@ pub(crate) const FORMATS: [[PixelFormat; 2]; 5] = [
     [FULL, FULL],
 ];
 
-/// Returns levels that differ by at most 4 between neighbouring pixels, so an error of 1/32 pixel is noticed.
+/// Returns the level of a smooth picture. Neighbouring pixels differ by at most 4 levels, but positions that are off
+/// by 1/32 pixel are still noticed.
 pub(crate) fn wave(seed: u32, x: u32, y: u32) -> f64 {
     let (x, y, s) = (f64::from(x), f64::from(y), f64::from(seed));
     120.0 + 45.0 * (0.05 * x + s).sin() + 45.0 * (0.05 * y + 0.02 * x + 2.0 * s).cos()
@@ -39,7 +41,7 @@ pub(crate) fn waves(size: UVec2, format: PixelFormat, seed: u32) -> Raster {
             Pixels::Rgba8(plane(size).map(pixel).collect())
         }
         PixelFormat::Nv12(encoding) => {
-            // Chroma that is valid for every luma of the wave.
+            // This chroma is within the gamut for every luma of the wave.
             let chroma = |channel, (x, y)| {
                 (128.0 + (wave(channel, 2 * x, 2 * y) - 120.0) * 0.25).round() as u8
             };
@@ -125,7 +127,7 @@ pub(crate) fn frame(stream: &Stream, picture: &Raster) -> DeviceFrame {
     frame
 }
 
-/// Returns all levels of a picture, plane by plane.
+/// Returns the bytes of a picture, plane by plane.
 pub(crate) fn levels(picture: &Raster) -> Vec<u8> {
     match &picture.pixels {
         Pixels::Rgba8(pixels) => bytemuck::cast_slice(pixels).to_vec(),
@@ -133,7 +135,7 @@ pub(crate) fn levels(picture: &Raster) -> Vec<u8> {
     }
 }
 
-/// Returns the largest difference in levels, and the PSNR in dB.
+/// Returns the largest difference between two pictures in levels, and the PSNR in dB.
 pub(crate) fn difference(a: &Raster, b: &Raster) -> (u8, f64) {
     let (a, b) = (levels(a), levels(b));
     assert_eq!(a.len(), b.len());

@@ -1,4 +1,4 @@
-//! Meshes of warps against the planes that they were made from.
+//! Compares meshes of warps with the planes from which they were made.
 
 mod cameras;
 mod case;
@@ -19,7 +19,8 @@ fn render(rig: &Rig) -> Warp {
     DeviceWarp::render(&stream, &geometry).unwrap().download(&stream).unwrap()
 }
 
-/// Returns the cameras that the planes show at a pixel, with the position and share of each.
+/// Returns the cameras that contribute to a pixel according to the planes, with the source position and normalised
+/// weight of each.
 fn by_planes(warp: &Warp, pixel: UVec2) -> Vec<(usize, [f32; 2], f64)> {
     let at = (pixel.y * warp.size().x + pixel.x) as usize;
     let of = |plane| warp.plane(plane)[at];
@@ -40,7 +41,7 @@ fn by_planes(warp: &Warp, pixel: UVec2) -> Vec<(usize, [f32; 2], f64)> {
     seen.into_iter().map(|(camera, place, weight)| (camera, place, weight / whole)).collect()
 }
 
-/// Compares every pixel of a mesh with the planes, and returns the largest errors of positions and of shares.
+/// Compares every pixel of a mesh with the planes. Returns the largest errors of positions and of normalised weights.
 fn check(warp: &Warp, mesh: &Mesh, error: f32) -> (f32, f64) {
     let mut worst = (0.0_f32, 0.0_f64);
     for pixel in (0..warp.size().y).flat_map(|y| (0..warp.size().x).map(move |x| uvec2(x, y))) {
@@ -88,8 +89,8 @@ fn what_no_mesh_can_hold_keeps_its_places() {
     }
 }
 
-/// A patch is a quadratic map, so only rounding errors remain. With two cameras side by side, most tiles show one
-/// camera.
+/// A patch represents a quadratic map except for rounding errors, so each tile needs one patch per camera. The two
+/// cameras are side by side, so most tiles show one camera.
 #[test]
 fn a_quadratic_warp_takes_one_patch_a_tile() {
     let size = uvec2(200, 100);
@@ -109,7 +110,7 @@ fn a_quadratic_warp_takes_one_patch_a_tile() {
     let mesh = Mesh::new(&warp, 1e-3).unwrap();
     let (off, _) = check(&warp, &mesh, 1e-4);
     assert!(off > 0.0, "exact to the bit?");
-    // The column of tiles on the border has a layer for each camera.
+    // The column of tiles on the border between the cameras has a layer for each.
     let tiles = size.x.div_ceil(TILE) * size.y.div_ceil(TILE);
     let meeting = size.y.div_ceil(TILE);
     assert_eq!(mesh.divisions(), [(tiles + meeting) as usize, 0, 0, 0]);

@@ -1,4 +1,4 @@
-//! Stitches of two cameras by meshes and by the other lookups, against formulas in f64 and against each other, on
+//! Compares stitches of two cameras by mesh and by the other lookups with formulas in f64 and with each other, on
 //! every device.
 
 use glam::{UVec2, Vec2, Vec3};
@@ -36,8 +36,8 @@ fn meshes_show_what_the_formula_says() {
                 oracle::grade,
             );
             let off = oracle::worst(&found, &exact);
-            // A position is off by up to 1/32 pixel, and a weight of the texture unit by 1/512. Slopes are up to 4.5
-            // levels per pixel, or 7 after gamma and gain. One half is the rounding.
+            // The bound: a position is off by up to 1/32 pixel, and a weight of the texture unit by 1/512. Slopes are
+            // up to 4.5 levels per pixel, or 7 after gamma and gain. Rounding adds half a level.
             assert!(off < 0.5 + 2.0 * 7.0 * (1.0 / 32.0 + 1.0 / 256.0), "{device}, {seed}: {off}");
             worst = worst.max(off);
         }
@@ -62,8 +62,7 @@ fn every_lookup_gives_the_same_picture() {
                 let most = match lookup {
                     Lookup::Planes | Lookup::TexturedPlanes => 0,
                     Lookup::HardwareBilinear => 3,
-                    // Where chroma is shared, it is sampled once for four pixels, however far apart their source
-                    // positions are.
+                    // In NV12, chroma is sampled once for four pixels, even if their source positions are far apart.
                     Lookup::Mesh => 6,
                 };
                 assert!(worst <= most, "{device}, {seed}, {lookup:?}: {worst} levels, {psnr} dB");
@@ -75,7 +74,7 @@ fn every_lookup_gives_the_same_picture() {
     }
 }
 
-/// Photographs, which have very sharp edges, against exact samples and powers.
+/// Photographs have very sharp edges. Stitches of them reach 50 dB compared with exact samples and powers.
 #[test]
 fn photographs_keep_fifty_decibels() {
     let Some(table) = data("stitch_ref/pairs.csv") else { return };
@@ -120,7 +119,7 @@ fn flipped_panoramas_are_turned() {
                     (case.stitched(&stream, &flipped), case.stitched(&stream, &upright));
                 let shares_chroma = matches!(flipped.pixels, Pixels::Nv12 { .. });
                 if shares_chroma && (case.output.size % 2).max_element() > 0 {
-                    // Different pixels share chroma when flipped, so the stitch falls back to planes.
+                    // When flipped, other pixels share their chroma, so the stitch falls back to planes.
                     let planes = StitchOptions {
                         flip: true,
                         lookup: Lookup::Planes,
@@ -149,8 +148,8 @@ fn turned(picture: &Raster) -> Raster {
     Raster { size: picture.size, pixels }
 }
 
-/// Rows of the panorama may begin at any address. Depending on it, several pixels are written in one store or each on
-/// its own.
+/// The panorama is the same for any pitch. Depending on a row's address, several pixels are written in one store or
+/// each with its own.
 #[test]
 fn panoramas_are_the_same_whatever_their_pitch() {
     for device in panoweave_devices() {
@@ -179,8 +178,8 @@ fn panoramas_are_the_same_whatever_their_pitch() {
     }
 }
 
-/// Positions with too small a weight must not show through, not even through the chroma shared with a neighbouring
-/// pixel.
+/// Source positions with too small a weight must not affect the panorama, not even through the chroma shared with a
+/// neighbouring pixel.
 #[test]
 fn places_where_a_camera_does_not_count_show_nowhere() {
     for device in panoweave_devices() {
@@ -224,7 +223,7 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
                     assert_eq!(found, case.stitched(&stream, &planes), "{device}, {power:?}");
                 }
             }
-            // Rows that are not aligned for textures.
+            // Use pictures whose rows are not aligned for textures.
             let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
             let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 4));
             let by = |lookup| {
@@ -238,14 +237,14 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
     }
 }
 
-/// With only two columns or three pixels, a patch fits any positions exactly, including those of pixels without
-/// weight. The chroma shared by four pixels must not be interpolated between them.
+/// If a tile has only two columns or three pixels, a patch fits any positions exactly, including those of pixels
+/// without weight. The chroma shared by four pixels must not be interpolated from positions without weight.
 #[test]
 fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
     for size in [UVec2::new(34, 40), UVec2::new(40, 34), UVec2::new(34, 34), UVec2::new(35, 33)] {
         let pixels = (0..size.element_product()).map(|i| UVec2::new(i % size.x, i / size.x));
         let is_seen = |at: UVec2| at.max_element() <= 32;
-        // Steep, so that chroma sampled halfway to (−1, −1) differs clearly.
+        // The positions differ so much from (−1, −1) that chroma sampled halfway to it differs clearly.
         let place = |at: UVec2| if is_seen(at) { at.as_vec2() + 60.25 } else { Vec2::NEG_ONE };
         let hidden: Vec<_> = pixels.clone().map(place).collect();
         let seen: Vec<_> = pixels.clone().map(|at| at.as_vec2() + 60.0).collect();
@@ -276,7 +275,7 @@ fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
     }
 }
 
-/// One frame may serve as both cameras, and may be stitched again after other frames.
+/// The same frame may be the picture of both cameras, and may be stitched repeatedly.
 #[test]
 fn one_frame_may_be_both_cameras() {
     let size = UVec2::new(70, 50);

@@ -1,4 +1,4 @@
-//! Meshes of warps whose weights are rewritten, and meshes that come with a warp.
+//! Meshes of warps whose weights are rewritten, and meshes that are stored with a warp.
 
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{Seam, SeamOptions, seamed};
@@ -7,7 +7,7 @@ use panoweave_tests::panoweave_devices;
 
 use crate::stitch::mesh::case::{Case, FORMATS, difference};
 
-/// Weights written on the device give the same mesh as weights uploaded from the host.
+/// Weights of a seam, written on the device, give the same mesh as the same weights uploaded from the host.
 #[test]
 fn meshes_follow_a_seam() {
     for device in panoweave_devices() {
@@ -49,7 +49,7 @@ fn meshes_follow_a_seam() {
     }
 }
 
-/// A mesh that comes with a warp is used, unless it is coarser than a newly built one.
+/// A mesh that is stored with a warp is used, unless it is coarser than a newly built one.
 #[test]
 fn meshes_that_come_with_a_warp_are_taken() {
     for device in panoweave_devices() {
@@ -72,12 +72,12 @@ fn meshes_that_come_with_a_warp_are_taken() {
             assert_eq!(found, made, "{device}, {seed}");
             coarser += u32::from(coarse.mesh().unwrap().bytes() < fine.mesh().unwrap().bytes());
         }
-        // On a GPU, whose samples lie on a grid of 1/256 pixel, few pixels differ by a level.
+        // A GPU samples on a grid of 1/256 pixel, so few pixels differ by a level there.
         assert!(finer > 0 && coarser > 3, "{device}: {finer}, {coarser}");
     }
 }
 
-/// If a warp has no mesh yet when its weights are written, its mesh is built from the new weights, each time.
+/// If weights are written to a warp that has no mesh yet, its mesh is built from the new weights each time.
 #[test]
 fn meshes_are_made_of_the_weights_that_there_are() {
     for device in panoweave_devices() {
@@ -86,7 +86,7 @@ fn meshes_are_made_of_the_weights_that_there_are() {
         let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
         let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 0));
         let mut seam = Seam::new(&stream, &warp, SeamOptions::default()).unwrap();
-        // SAFETY: the seam is new, and all work is on this stream.
+        // SAFETY: no earlier submission of this seam is in flight, and all work is on this stream.
         unsafe {
             seam.submit(&stream, &warp, left.view(), right.view(), Colours::IDENTITY).unwrap()
         };
