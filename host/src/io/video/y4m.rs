@@ -66,7 +66,9 @@ impl Header {
                     "420" | "420jpeg" | "420mpeg2" | "420paldv" => mono = false,
                     "mono" => mono = true,
                     _ => {
-                        return Err(format!("the pixel format is C{value}; convert it to C420jpeg"));
+                        return Err(format!(
+                            "the pixel format is C{value}; convert it to C420jpeg"
+                        ));
                     }
                 },
                 "X" => match value {
