@@ -337,7 +337,7 @@ fn what_cannot_be_compared() {
         ("rig.toml missing.mp4", "input", "rig.toml: "),
         ("left.png a.y4m", "input", "left.png is a picture but a.y4m is a video"),
         ("a.y4m left.png", "input", "left.png is a picture but a.y4m is a video"),
-        ("a.y4m wide.y4m", "input", "frames of 40×30 pixels with frames of 42×30"),
+        ("a.y4m wide.y4m", "input", "40×30 pixels in the first video but 42×30"),
         ("small.y4m small.y4m", "input", "pictures of 20×10 pixels"),
         ("a.y4m none.y4m", "input", "none.y4m: no frames"),
         ("a.y4m missing.y4m", "input", "missing.y4m: cannot be read"),

@@ -164,7 +164,7 @@ fn files_that_cannot_be_read() {
             "empty: not a picture",
         ),
         ("warp inspect none".to_owned(), "none: cannot be read"),
-        ("warp inspect planes".to_owned(), "planes: a directory"),
+        ("warp inspect planes".to_owned(), "planes: is a directory"),
         ("warp inspect rig.toml".to_owned(), "rig.toml: not a safetensors file"),
     ];
     for (line, part) in cases {

@@ -316,7 +316,7 @@ fn what_cannot_be_measured() {
             "the panorama is 1×1 pixels, but map.st is for a panorama of 280×120",
         ),
         ("eleven.png --warp map.st", "input", "the panorama is 11×11 pixels"),
-        ("p.png --rig three.toml", "input", "the geometry has 4 cameras, but a warp takes two"),
+        ("p.png --rig three.toml", "input", "the geometry has 4 cameras; it must have two"),
         ("a.y4m --warp map.st", "input", "the panorama is 40×30 pixels"),
         ("l.png a.y4m --warp map.st", "input", "l.png is a picture but a.y4m is a video"),
         (

@@ -165,7 +165,7 @@ fn a_file_keeps_its_mesh_where_asked() {
     let coarse = format!("{stitch} --warp coarse.safetensors -o coarse.png");
     folder.quiet(&coarse);
     let done = folder.words(&format!("{coarse} --lookup mesh"));
-    assert!(done.stderr.contains("own mesh is to within 4 source pixels"), "{done:?}");
+    assert!(done.stderr.contains("mesh has an error of 4 source pixels"), "{done:?}");
     for name in ["meshed.png", "coarse.png"] {
         assert_eq!(folder.read(name), folder.read("plain.png"), "{name}");
     }

@@ -1,4 +1,4 @@
-//! The colours of all pictures, such that overlaps match best.
+//! Computes colour corrections of all pictures, such that their overlaps match best.
 
 use glam::Vec3;
 use nalgebra::{DMatrix, DVector};
@@ -12,10 +12,12 @@ use crate::geometry::Geometry;
 use crate::ops::colour::{Overlap, estimate};
 use crate::warp::DeviceWarp;
 
-/// Returns the colours of all pictures that equalise the overlaps best, and the pictures without information.
+/// Returns the colour correction of each picture that makes the overlaps match best, and the indices of the pictures
+/// that could not be matched.
 ///
-/// Each pair gives a ratio of gains and gammas, whose logarithms are differences between the pictures' own logarithms.
-/// Least squares finds these, with each pair weighted by its samples, such that the mean correction is neutral.
+/// Each overlapping pair determines the ratios of its gains and of its gammas. The logarithm of a ratio is the
+/// difference of the pictures' logarithms, so the corrections follow from linear least squares. Each pair is weighted
+/// by its number of samples. The mean of the logarithms is 0, which is a neutral correction.
 pub(super) fn balanced(
     stream: &Stream,
     images: &[Image<Rgba8>],
@@ -24,7 +26,7 @@ pub(super) fn balanced(
 ) -> Result<(Vec<Colour>, Vec<usize>), PanoramaError> {
     let many = images.len();
     let mut matrix = DMatrix::<f64>::zeros(many, many);
-    // Red, green, blue, gamma.
+    // Right-hand sides for red, green, blue and gamma.
     let mut sides = [0; 4].map(|_| DVector::<f64>::zeros(many));
     for right in 1..many {
         for left in (0..right).filter(|&left| seen.overlap(left, right)) {
@@ -46,7 +48,7 @@ pub(super) fn balanced(
         }
     }
     let unmatched: Vec<usize> = (0..many).filter(|&i| matrix[(i, i)] == 0.0).collect();
-    // Without this row, any constant could be added.
+    // Makes the matrix invertible. Without this term, any constant could be added to all logarithms.
     let ridge = 1e-9 * (0..many).map(|i| matrix[(i, i)]).fold(1.0, f64::max);
     (0..many).for_each(|i| matrix[(i, i)] += ridge);
     let Some(solved) = matrix.cholesky() else {
@@ -61,7 +63,7 @@ pub(super) fn balanced(
     Ok(((0..many).map(colour).collect(), unmatched))
 }
 
-/// Yields the logarithms of gains and gamma.
+/// Yields the logarithms of the three gains and of gamma.
 fn logs(Colour { gain, gamma }: Colour) -> impl Iterator<Item = f64> {
     [gain.x, gain.y, gain.z, gamma].into_iter().map(|value| f64::from(value).ln())
 }

@@ -4,14 +4,14 @@ use crate::device::{DeviceError, Stream};
 use crate::geometry::Geometry;
 use crate::warp::{DeviceWarp, Plane};
 
-/// The fractions of a panorama that cameras see.
+/// The fractions of a panorama's pixels that cameras see, 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coverage {
-    /// Seen by any camera.
+    /// The fraction that at least one camera sees.
     pub any: f64,
-    /// Seen by each camera.
+    /// The fraction that each camera sees.
     pub cameras: Vec<f64>,
-    /// Seen by more than one camera.
+    /// The fraction that more than one camera sees.
     pub overlap: f64,
 }
 
@@ -27,7 +27,7 @@ impl Seen {
         Self { pixels, cameras: cameras.len() }
     }
 
-    /// Records the areas of two cameras from a warp whose weights are still the margins.
+    /// Records the pixels that two cameras see, from a warp with margins instead of weights.
     pub(super) fn look(
         &mut self,
         stream: &Stream,
@@ -60,8 +60,8 @@ impl Seen {
         self.pixels.iter().any(|seen| seen & both == both)
     }
 
-    /// Returns an order from the first camera on that always continues with the largest overlap with those before, so
-    /// that seams have an overlap to start from.
+    /// Returns the order in which to add cameras: the first camera, and then always the camera with the largest
+    /// overlap with those before it, so that a seam can be found in each step.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut order = vec![0];
         while order.len() < self.cameras {
@@ -75,7 +75,7 @@ impl Seen {
                 }
             }
             let rest = (0..self.cameras).filter(|camera| before >> camera & 1 == 0);
-            // Of equal overlaps, the first.
+            // `max_by_key` returns the last maximum, and with `rev` the first camera.
             order.extend(rest.rev().max_by_key(|&camera| common[camera]));
         }
         order
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn neighbours_follow_each_other() {
-        // 0 and 2 overlap, 2 and 1 overlap more, so do 3 and 1; 4 is alone.
+        // Cameras 0 and 2 overlap in one pixel, 2 and 1 in two, and 1 and 3 in one. Camera 4 overlaps no other.
         let pixels = vec![0b00001, 0b00101, 0b00110, 0b00110, 0b01010, 0b10000, 0];
         let seen = Seen { pixels, cameras: 5 };
         assert_eq!(seen.order(), [0, 2, 1, 3, 4]);

@@ -13,10 +13,12 @@ use crate::warp::{PlaneError, RenderError};
 #[non_exhaustive]
 pub enum PanoramaError {
     /// The geometry has one camera, or too many.
-    #[error("panorama: the geometry has {0} cameras; it has 2 to {MAX_CAMERAS}")]
+    #[error("panorama: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS}")]
     Cameras(usize),
     /// The number of pictures differs from the number of cameras.
-    #[error("panorama: {pictures} pictures for a geometry of {cameras} cameras")]
+    #[error(
+        "panorama: {pictures} pictures for a geometry of {cameras} cameras; give one picture per camera"
+    )]
     Pictures {
         /// The number of pictures.
         pictures: usize,
@@ -24,7 +26,9 @@ pub enum PanoramaError {
         cameras: usize,
     },
     /// A gain or gamma is given for more than two pictures.
-    #[error("panorama: gains and gammas are given for two pictures; colours of more are matched")]
+    #[error(
+        "panorama: gains and gammas can be given only for two pictures; use colour matching for more"
+    )]
     Colours,
     /// The size is invalid for a panorama or picture.
     #[error("panorama: {0}")]

@@ -1,9 +1,10 @@
 //! Panoramas of two or more pictures in host memory: colours, seams and stitches.
 //!
-//! Two pictures take one stitch. Each further picture takes one more: the panorama so far is the left picture of the
-//! next step. It lies at its own place, and a pixel's weight is the sum of its cameras' distances from their edges. So
-//! each camera has the weight that it would have if all were blended at once, and seams and stitches are those of two
-//! pictures. Colours are determined before, once for all pictures, so they do not depend on the order.
+//! Two pictures need one stitch. Each further picture needs one more, with the panorama so far as the left picture.
+//! The pixels of the panorama so far keep their positions. Their weight comes from the sum of their cameras' margins;
+//! a margin is the distance of a pixel from the nearest edge of a camera's picture. So each camera has the same weight
+//! as if all were blended at once, and the seams and stitches for two pictures are used. Colour corrections are
+//! computed for all pictures before the first stitch, so they do not depend on the order.
 //!
 //! ```no_run
 //! # fn stitch(
@@ -49,33 +50,33 @@ use coverage::Seen;
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
-    /// Flip, edge boost, the computation of gamma; and the colours of two pictures if they are not matched.
+    /// Flip, edge boost, gamma method and lookup. Its colours apply to two pictures if `match_colour` is off.
     pub stitch: StitchOptions,
-    /// Matches the colours of overlapping pictures.
+    /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
     /// Blending in the overlaps.
     pub blend: Blend,
-    /// Records the camera with the largest weight at each pixel: [`Panorama::owners`].
+    /// Whether to record the camera with the largest weight at each pixel in [`Panorama::owners`].
     pub owners: bool,
 }
 
-/// A panorama and its corrections.
+/// A panorama, its colour corrections, and the results of blending.
 #[derive(Debug)]
 pub struct Panorama {
     /// The panorama.
     pub picture: Picture,
     /// The colour correction of each picture.
     pub colours: Vec<Colour>,
-    /// Pictures whose colours could not be matched, because their overlaps are small or dark.
+    /// Indices of the pictures whose colours could not be matched, because their overlaps are small or dark.
     pub unmatched: Vec<usize>,
     /// The reasons for overlaps that are feathered although a seam was requested.
     pub without_seam: Vec<SeamError>,
-    /// The camera with the largest weight at each pixel, row by row; `u8::MAX` where no camera looks. Empty if it was
-    /// not requested.
+    /// The camera with the largest weight at each pixel, row by row; `u8::MAX` at pixels that no camera sees. Empty if
+    /// not requested by the options.
     pub owners: Vec<u8>,
 }
 
-/// Stitches two pictures by a warp, and waits for the panorama.
+/// Stitches two pictures with a warp, and waits for the panorama.
 ///
 /// # Errors
 /// Returns [`PanoramaError`] if the inputs do not match or the device fails.
@@ -124,7 +125,7 @@ pub fn stitch_geometry(
     }
     let last = pictures.len() - 1;
     for first in (0..=last).step_by(2) {
-        // An odd last picture is paired with itself.
+        // If the number of pictures is odd, the last one is paired with itself.
         let two = [first, (first + 1).min(last)];
         seen.look(stream, &DeviceWarp::margins(stream, canvas, two.map(of))?, two)?;
     }
@@ -197,7 +198,7 @@ fn add_all(
         let options = StitchOptions {
             flip: flip && last,
             edge_boost: edge_boost && last,
-            // A mesh does not pay for one stitch, and intermediate results must stay exact.
+            // Computing a mesh takes longer than it saves in one stitch, and intermediate results must stay exact.
             lookup: if lookup == Lookup::Mesh { Lookup::Planes } else { lookup },
             ..options.stitch
         };
@@ -211,8 +212,8 @@ fn add_all(
     Ok(making)
 }
 
-/// Replaces the margins of a warp's left camera with the sum of all margins so far, if there is one. Returns the sum
-/// including the right camera.
+/// Replaces the margins of a warp's left camera with `total`, the sum of all margins so far, if there is one. Returns
+/// the sum including the margins of the right camera.
 #[track_caller]
 fn add_margins(
     stream: &Stream,
@@ -279,7 +280,7 @@ impl Making {
             let [l, r] = weights.map(|plane| warp.plane(plane).download(stream));
             for (owner, (l, r)) in self.owners.iter_mut().zip(l?.into_iter().zip(r?)) {
                 let most = if r > l { right.2 } else { left.2.filter(|_| l > 0.0) };
-                // There are fewer than 64 cameras.
+                // A camera's index is less than 64.
                 *owner = most.map_or(*owner, |camera| camera as u8);
             }
         }
@@ -300,7 +301,7 @@ impl Making {
     }
 }
 
-/// Returns the geometry of a picture that covers the whole panorama.
+/// Returns canvas and camera that map each pixel of a panorama to itself.
 fn itself(size: UVec2) -> (Canvas, Camera) {
     (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
 }

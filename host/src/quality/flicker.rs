@@ -7,30 +7,30 @@
 //! |b(t) − 2 b(t−1) + b(t−2)| / 4
 //! ```
 //!
-//! Brightness that alternates by ±a levels from frame to frame has the flicker a. The second difference ignores light
-//! that changes evenly, and colours that follow it: they give 0. The median ignores objects that move through less
-//! than half of the panorama. The largest step, the median of |b(t) − b(t−1)|, is reported too: it shows an exposure
-//! that jumps once, which a mean over the video hides.
+//! Brightness that alternates by ±a levels from frame to frame has the flicker a. The second difference is 0 for light
+//! that changes evenly, and for a colour correction that follows this light. The median ignores objects that move
+//! through less than half of the panorama. The largest step, the median of |b(t) − b(t−1)|, is reported too: it shows
+//! an exposure that jumps once, which a mean over the video hides.
 //!
-//! Blind to: flicker of less than half of the blocks, for example by one lamp; and slow pulsing, which looks like
-//! changing light. A moving camera or a cut counts as flicker.
+//! Not detected: flicker in less than half of the blocks, for example from one lamp; and slow pulsing, which looks
+//! like changing light. A moving camera or a cut is measured as flicker.
 
 use glam::UVec2;
 
 use super::{Levels, NOBODY, QualityError, check_count, check_size};
 use crate::video::AtFrame;
 
-/// Columns and rows of blocks.
+/// Maximum number of columns and rows of blocks.
 const BLOCKS: UVec2 = UVec2::new(8, 6);
 
-/// Measures a video frame by frame, without allocation per frame.
+/// A meter for the flicker of a video. It takes one frame at a time, without allocating per frame.
 #[derive(Clone, Debug)]
 pub struct FlickerMeter {
     size: UVec2,
     blocks: UVec2,
-    /// Whether the block counts: cameras see at least half of it.
+    /// Whether each block is measured: cameras see at least half of its pixels.
     seen: Vec<bool>,
-    /// Block means of this frame, the last one, and the one before that.
+    /// Block means of this frame and the two frames before it, newest first.
     means: [Vec<f64>; 3],
     sorted: Vec<f64>,
     found: Flicker,
@@ -40,9 +40,9 @@ pub struct FlickerMeter {
 /// The contribution of one frame, in levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlickerFrame {
-    /// Mean gray level of the counted blocks.
+    /// Mean gray level of the measured blocks.
     pub level: f64,
-    /// The median change of the blocks since the last frame; `None` for the first frame.
+    /// The median absolute change of the blocks since the previous frame; `None` for the first frame.
     pub step: Option<f64>,
     /// The flicker; `None` for the first two frames.
     pub flicker: Option<f64>,
@@ -57,13 +57,13 @@ pub struct Flicker {
     pub mean: f64,
     /// The frame with the maximum flicker.
     pub most: AtFrame,
-    /// The frame with the largest step.
+    /// The frame with the largest [step](FlickerFrame::step).
     pub largest_step: AtFrame,
 }
 
 impl FlickerMeter {
     /// Creates a meter for frames of `size` pixels. `owners` is the camera of each pixel, or [`NOBODY`], as for
-    /// [`SeamLine`](super::SeamLine); mostly black blocks do not count.
+    /// [`SeamLine`](super::SeamLine); blocks that are mostly black are not measured.
     ///
     /// # Errors
     /// Returns [`QualityError::Count`] if `owners` has another length or is empty.
@@ -148,8 +148,8 @@ impl FlickerMeter {
         self.found
     }
 
-    /// Returns the median of a value's magnitude over the counted blocks, computed from the means of this frame and
-    /// the two before.
+    /// Returns the median of the absolute `value` over the measured blocks. `value` takes a block's means in this
+    /// frame and the two before it.
     fn median(&mut self, value: impl Fn([f64; 3]) -> f64) -> f64 {
         self.sorted.clear();
         for (i, _) in self.seen.iter().enumerate().filter(|(_, seen)| **seen) {
@@ -161,12 +161,12 @@ impl FlickerMeter {
     }
 }
 
-/// Returns the first pixel of a column or row of blocks.
+/// Returns the first column of pixels in a column of blocks, or the first row in a row of blocks.
 fn first(block: u32, side: u32, blocks: u32) -> u32 {
     (u64::from(block) * u64::from(side) / u64::from(blocks)) as u32
 }
 
-/// Returns the block of a pixel.
+/// Returns the index of the block that contains a pixel.
 fn block(x: u32, y: u32, size: UVec2, blocks: UVec2) -> usize {
     let of = |at: u32, side: u32, blocks: u32| {
         // The last block that begins at or before the pixel.

@@ -10,7 +10,7 @@ use crate::io::picture::Picture;
 pub struct Levels<'a> {
     size: UVec2,
     plane: PlaneBytes<'a>,
-    /// Bytes per pixel, and the number of levels among them.
+    /// The number of bytes per pixel, and of levels at their start.
     pixel: (usize, usize),
 }
 
@@ -30,7 +30,7 @@ impl<'a> Levels<'a> {
             PixelFormat::Rgba8 => (4, 3),
             PixelFormat::Nv12(_) => (1, 1),
         };
-        // A frame has one plane or two.
+        // The first plane contains the RGBA pixels or the luma.
         Self { size: frame.format().size, plane: frame.planes()[0], pixel }
     }
 
@@ -40,13 +40,14 @@ impl<'a> Levels<'a> {
         self.size
     }
 
-    /// Returns the levels of a pixel, three or one.
+    /// Returns the levels of a pixel: three for RGBA, one for NV12.
     pub(super) fn at(&self, x: u32, y: u32) -> &'a [u8] {
         let (bytes, levels) = self.pixel;
         &self.plane.bytes[y as usize * self.plane.pitch + x as usize * bytes..][..levels]
     }
 
-    /// Yields the gray levels of a row; for RGBA by Rec. 601 in integers, as in [`ssim`](crate::ops::ssim).
+    /// Yields the gray levels of a row. For RGBA they are computed by Rec. 601 in integers, as in
+    /// [`ssim`](crate::ops::ssim).
     pub(super) fn gray_row(&self, y: u32) -> impl Iterator<Item = u32> + 'a {
         let (bytes, levels) = self.pixel;
         let row =

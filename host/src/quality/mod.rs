@@ -1,15 +1,15 @@
 //! Quality scores of a panorama: visibility of the seam, agreement of the cameras, flicker.
 //!
-//! - [`SeamLine`] compares the changes across the line between two cameras with the changes beside it.
+//! - [`SeamLine`] compares the level changes across the line between two cameras with those beside it.
 //! - [`OverlapMeter`] measures the colour difference of the cameras in the overlap, before and after correction.
 //! - [`FlickerMeter`] measures the unsteadiness of a video's brightness.
 //!
 //! Each has a score from 0 (worst) to 1 (best): [`seam_score`], [`colour_score`], [`flicker_score`]. At about 0.9 a
 //! careful viewer begins to notice. [`ssim`](crate::ops::ssim) compares two panoramas.
 //!
-//! All measurements run on the host: the line has few pixels, the overlap is sampled, and each frame is summed once.
-//! Not measured: geometry, sharpness and completeness; ghosts in a wide blend, at which the cameras' pixel differences
-//! hint.
+//! All measurements run on the host and are cheap: the line has few pixels, the overlap is sampled, and each frame is
+//! summed once. Not measured: geometry, sharpness, completeness, and ghosts in a wide blend;
+//! [`CameraDifference::disagreement`] is a hint at ghosts.
 
 mod flicker;
 mod levels;
@@ -32,7 +32,7 @@ pub use seam::{
 #[non_exhaustive]
 pub enum QualityError {
     /// A picture or frame has another size.
-    #[error("quality: the {what} is {}×{} pixels but {}×{} are expected", found.x, found.y, expected.x, expected.y)]
+    #[error("quality: the {what} is {}×{} pixels; it must be {}×{}", found.x, found.y, expected.x, expected.y)]
     Size {
         /// The input.
         what: &'static str,
@@ -42,7 +42,7 @@ pub enum QualityError {
         expected: UVec2,
     },
     /// The number of owners or weights differs from the number of pixels.
-    #[error("quality: {found} {what} for a panorama of {}×{} pixels", size.x, size.y)]
+    #[error("quality: {found} {what} for a panorama of {}×{} pixels; give one per pixel", size.x, size.y)]
     Count {
         /// The input.
         what: &'static str,
@@ -63,7 +63,7 @@ const COLOUR_RANGE: f64 = 30.0;
 const FLICKER_RANGE: f64 = 10.0;
 
 /// Returns the score of a seam's [ratio](SeamVisibility::ratio): `1 / max(ratio, 1)`. A score of 0.9 is a line that is
-/// stronger than its neighbourhood by a ninth.
+/// stronger by a ninth than the changes beside it.
 #[must_use]
 pub fn seam_score(ratio: f64) -> f64 {
     1.0 / ratio.max(1.0)

@@ -1,8 +1,8 @@
 //! Colour difference of two cameras in their overlap.
 //!
-//! It compares the same pixels as [`colour`](crate::ops::colour): for each panorama pixel at which both cameras have a
-//! weight over 0.1, the nearest pixel of either picture. Saturated pixels count too, because a viewer sees them even
-//! if no correction can fix them.
+//! The compared pixels are those of [`colour`](crate::ops::colour): for each panorama pixel at which both cameras have
+//! a weight over 0.1, the nearest pixel of each picture. Saturated pixels are included, because a viewer sees them
+//! even if no correction can fix them.
 
 use glam::UVec2;
 use shared_types::colour::OverlapPixel;
@@ -15,10 +15,10 @@ use crate::frame::{Frame, PixelFormat};
 use crate::ops::colour::{Colours, Overlap};
 use crate::warp::DeviceWarp;
 
-/// Maximum number of compared pixels; the mean of so many is accurate to a few hundredths of a level.
+/// Maximum number of compared pixels. Their mean is accurate to a few hundredths of a level.
 const MOST: usize = 1 << 18;
 
-/// The overlap of a warp, for measuring pairs of frames.
+/// The overlap of a warp, in which pairs of frames are measured.
 #[derive(Debug)]
 pub struct OverlapMeter {
     sources: [UVec2; 2],
@@ -50,10 +50,10 @@ impl CameraDifference {
 }
 
 impl OverlapMeter {
-    /// Finds the overlap of a warp and waits for it; `None` if there is none.
+    /// Finds the overlap of a warp and waits for it. Returns `None` if the cameras do not overlap.
     ///
     /// # Errors
-    /// Returns [`DeviceError`](crate::device::DeviceError) if the device fails.
+    /// Returns [`QualityError::Device`] if the device fails.
     #[track_caller]
     pub fn new(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, QualityError> {
         let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
@@ -74,8 +74,8 @@ impl OverlapMeter {
         self.share
     }
 
-    /// Measures a pair of frames, corrected by `colours` as the stitch does: `255 · clamp(gain · c / 255, 0,
-    /// 1)^gamma`. NV12 is decoded with the nearest chroma.
+    /// Measures the difference of two cameras' frames. Each level `c` is first corrected by `colours` as the stitch
+    /// does: `255 · clamp(gain · c / 255, 0, 1)^gamma`. NV12 is decoded with the nearest chroma.
     ///
     /// # Errors
     /// Returns [`QualityError::Size`] if a frame has another size.
@@ -105,10 +105,10 @@ impl OverlapMeter {
     }
 }
 
-/// A camera's frame with its correction.
+/// A camera's frame with its colour correction.
 struct Corrected<'a> {
     frame: &'a Frame<'a>,
-    /// For NV12.
+    /// The conversion from NV12 to RGB; `None` for RGBA.
     decode: Option<YuvToRgb>,
     colour: Colour,
 }
@@ -122,7 +122,7 @@ impl<'a> Corrected<'a> {
         Self { frame, decode, colour }
     }
 
-    /// Returns red, green and blue of a pixel.
+    /// Returns the corrected levels of red, green and blue of a pixel.
     fn at(&self, [x, y]: [u16; 2]) -> [f32; 3] {
         let (x, y) = (usize::from(x), usize::from(y));
         let byte = |plane: usize, x: usize, y: usize| {

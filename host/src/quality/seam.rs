@@ -1,20 +1,21 @@
-//! Visibility of a seam: the changes of a panorama across the line between two cameras.
+//! Visibility of a seam: the level changes of a panorama across the line between two cameras.
 //!
-//! At each place where neighbouring pixels have different owners, it reads four pixels along the axis that joins them,
-//! `span` apart, with the line between the second and the third:
+//! The *owner* of a pixel is the camera with the largest weight. A *place* is a pair of neighbouring pixels with
+//! different owners. At each place, four pixels are read along the axis of the pair, `span` apart. The line between
+//! the cameras is between the second and the third pixel:
 //!
 //! ```text
 //!   a ──span── b ──span──│──── c ──span── d        ratio = (mean |c − b| + ½) / (mean of |b − a| and |d − c| + ½)
 //! ```
 //!
 //! Means are over all places and channels. An invisible line has the ratio 1: the picture changes across it as much as
-//! beside it. Half a level on both sides accounts for rounding, so flat pictures have a ratio too. A sharp line shows
-//! at span 1; a brightness step that fades over a seam's feather shows at a longer span. The largest ratio of all
-//! spans counts.
+//! beside it. The half level in numerator and denominator accounts for rounding, so flat pictures have a ratio too. A
+//! sharp line shows at span 1; a brightness step that fades over a seam's feather shows at a longer span. The result
+//! is the largest ratio of all spans.
 //!
-//! Blind to: steps among stronger contours, which hide them from the eye too, unless there are many of them (see
-//! [`SpanDifference::step`]); a blend wider than the longest span; and ghosts in a blend. If the cameras disagree, the
-//! seam may follow a real contour, which counts.
+//! Not detected: a blend wider than the longest span; ghosts in a blend; and a step among stronger contours, which
+//! hide it from the eye too. [`SpanDifference::step`] measures such a step if there are many places. If the cameras
+//! disagree, the seam may follow a real contour, which is measured like a visible seam.
 
 use glam::UVec2;
 use shared_types::stitch::MIN_WEIGHT;
@@ -25,14 +26,14 @@ use crate::warp::{Plane, Warp};
 /// The owner of a pixel that no camera sees.
 pub const NOBODY: u8 = u8::MAX;
 
-/// Distances of the compared pixels: neighbours; pixels on both sides of a sharp line that an encoder has smoothed;
-/// and pixels beyond the default feather of a seam.
+/// Distances of the compared pixels: 1 compares neighbours, 5 detects a sharp line that an encoder has smoothed, and
+/// 25 reaches beyond the default feather of a seam.
 pub const SPANS: [u32; 3] = [1, 5, 25];
 
-/// The contribution of rounding, in levels.
+/// The contribution of rounding to a difference, in levels.
 const ROUNDING: f64 = 0.5;
 
-/// The line between cameras, as the places to read.
+/// The line between cameras: the places to read at each span.
 #[derive(Clone, Debug)]
 pub struct SeamLine {
     size: UVec2,
@@ -44,15 +45,16 @@ pub struct SeamLine {
 struct Place {
     x: u32,
     y: u32,
+    /// Whether the neighbour is the lower one, not the right one.
     below: bool,
-    /// Whether the neighbour has the higher number.
+    /// Whether the neighbour's camera has the higher index.
     rises: bool,
 }
 
 /// The changes of a panorama at one span, in levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpanDifference {
-    /// The distance of the compared pixels.
+    /// The distance of the compared pixels, in pixels.
     pub span: u32,
     /// The number of places; not 0.
     pub places: usize,
@@ -60,8 +62,8 @@ pub struct SpanDifference {
     pub across: f64,
     /// Mean absolute difference beside the line, on both sides.
     pub beside: f64,
-    /// The brightness step of the cameras across the line, minus the slope beside it: a signed mean, in which textures
-    /// cancel; then the mean of the channels' magnitudes.
+    /// The level step from one camera to the other, minus the slope beside the line. It is a signed mean for each
+    /// channel, in which textures cancel; the result is the mean of the channels' absolute values.
     pub step: f64,
 }
 
@@ -73,7 +75,7 @@ pub struct SeamVisibility {
 }
 
 impl SpanDifference {
-    /// Returns the changes across the line relative to those beside it.
+    /// Returns the ratio of the changes across the line to those beside it.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         (self.across + ROUNDING) / (self.beside + ROUNDING)
@@ -84,7 +86,7 @@ impl SeamVisibility {
     /// Returns the span with the largest ratio.
     #[must_use]
     pub fn worst(&self) -> &SpanDifference {
-        // Not empty.
+        // `spans` is not empty.
         let first = &self.spans[0];
         self.spans.iter().fold(first, |a, b| if b.ratio() > a.ratio() { b } else { a })
     }
@@ -97,8 +99,9 @@ impl SeamVisibility {
 }
 
 /// Returns the owner of each pixel of a warp, row by row: the camera with the larger weight (0 left, 1 right), or
-/// [`NOBODY`] where no camera counts. The left camera wins ties, as in
-/// [`Panorama::owners`](crate::panorama::Panorama::owners). The line is thus in the middle of a feathered blend.
+/// [`NOBODY`] where no camera contributes. The left camera wins ties, as in
+/// [`Panorama::owners`](crate::panorama::Panorama::owners). The line between the cameras is thus in the middle of a
+/// feathered blend.
 #[must_use]
 pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
     let weights = [0, 1].map(|camera| {
@@ -108,7 +111,7 @@ pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
     owners_of_weights(weights.each_ref().map(Vec::as_slice))
 }
 
-/// Returns the owners as [`owners_of_warp`] does, from the weights alone.
+/// Returns the owners as [`owners_of_warp`] does, but from the weights alone.
 #[must_use]
 pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
     let owner = |(&left, &right): (&f32, &f32)| match (left > MIN_WEIGHT, right > MIN_WEIGHT) {
@@ -119,8 +122,9 @@ pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
 }
 
 impl SeamLine {
-    /// Finds the line between the owners of a panorama of `size` pixels, given row by row with [`NOBODY`] where no
-    /// camera looks. Places whose pixels are outside the panorama or belong to a third camera do not count.
+    /// Finds the line between the cameras in a panorama of `size` pixels. `owners` has the camera of each pixel, row
+    /// by row, or [`NOBODY`] where no camera contributes. A place is not measured at a span at which one of its four
+    /// pixels is outside the panorama or on the wrong side of the line.
     ///
     /// # Errors
     /// Returns [`QualityError::Count`] if `owners` has another length.
@@ -155,8 +159,8 @@ impl SeamLine {
         Ok(Self { size, places })
     }
 
-    /// Measures a panorama; `None` if the line has no places, because the cameras do not meet or one of them owns only
-    /// a narrow strip.
+    /// Measures the visibility of the seam in a panorama. Returns `None` if there is no position to measure: the
+    /// cameras' areas do not touch, or one camera owns only a narrow strip.
     ///
     /// # Errors
     /// Returns [`QualityError::Size`] if the panorama has another size.
@@ -193,14 +197,14 @@ impl SeamLine {
             places: places.len(),
             across: across / numbers,
             beside: beside / numbers,
-            // The channels' sums over equal counts: the mean of each channel's mean.
+            // All channels have the same number of values, so this is the mean of the channels' absolute means.
             step: step.iter().map(|step| step.abs()).sum::<f64>() / numbers,
         })
     }
 }
 
 impl Place {
-    /// Returns pixel `i` of the four, if it lies in a panorama of `size` pixels.
+    /// Returns pixel `i` of the four pixels of the place, if it is in a panorama of `size` pixels.
     fn pixel(self, span: u32, i: usize, size: UVec2) -> Option<(u32, u32)> {
         let [near, far] = [(span - 1) / 2, (span - 1) / 2 + span].map(i64::from);
         let along = [-far, -near, near + 1, far + 1][i];

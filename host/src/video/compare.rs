@@ -1,11 +1,11 @@
 //! Compares two videos frame by frame: SSIM and PSNR of each frame and of the whole.
 //!
-//! Frame n of one video is compared with frame n of the other, at any rates. The comparison ends with the shorter
-//! video and reports which one that is. It allocates nothing per frame: each video's frames circulate in the few
-//! buffers of its [`VideoSource`] and pass through one buffer on the device.
+//! Frame n of one video is compared with frame n of the other, whatever their rates. The comparison ends with the
+//! shorter video and reports which video that is. It allocates nothing per frame: each video's frames use the few
+//! buffers of its [`VideoSource`] and one buffer on the device.
 //!
-//! For NV12 it compares the stored luma with 255 as the highest level in any range, as is customary. It does not align
-//! videos with different start times.
+//! For NV12, the stored luma is compared. The highest level for PSNR is 255, even in limited range, as is customary.
+//! Videos with different start times are not aligned.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 #[non_exhaustive]
 pub enum CompareError {
     /// The videos have different sizes.
-    #[error("comparing videos: frames of {}×{} pixels with frames of {}×{}; scale one of them", .0[0].x, .0[0].y, .0[1].x, .0[1].y)]
+    #[error("comparing videos: the frames are {}×{} pixels in the first video but {}×{} in the second; scale one of them", .0[0].x, .0[0].y, .0[1].x, .0[1].y)]
     Sizes([UVec2; 2]),
     /// The frames cannot be compared, or the device failed.
     #[error(transparent)]
@@ -50,7 +50,7 @@ impl From<DeviceError> for CompareError {
     }
 }
 
-/// The similarity of one frame of both videos.
+/// The similarity of the two videos in one frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameSimilarity {
     /// The frame's number, from 0.
@@ -85,7 +85,7 @@ pub struct Comparison {
     pub least_psnr: AtFrame,
     /// PSNR of red, green and blue, computed like [`psnr`](Self::psnr); `None` if only luma was compared.
     pub psnr_rgb: Option<f64>,
-    /// The video, 0 or 1, that ended before the other one.
+    /// The video, 0 or 1, that ended before the other one; `None` if both ended together or a stop was requested.
     pub ended_first: Option<usize>,
     /// Whether a stop was requested before the videos ended.
     pub stopped: bool,
@@ -116,7 +116,7 @@ impl Totals {
     }
 
     fn add(&mut self, Similarity { ssim, psnr, psnr_rgb }: Similarity) {
-        // 0 for identical frames.
+        // The mean squared error relative to the square of the highest level; 0 for identical frames.
         let square = |psnr: f64| 10.0_f64.powf(-psnr / 10.0);
         for (least, value) in [(&mut self.least_ssim, ssim), (&mut self.least_psnr, psnr)] {
             if value < least.value {
@@ -147,7 +147,7 @@ impl Totals {
     }
 }
 
-/// Compares two videos on a device, and reports each frame when it is done.
+/// Compares two videos on a device, and calls `each` after every frame.
 ///
 /// # Errors
 /// Returns [`CompareError`] if sizes or formats differ, frames are smaller than SSIM's window, or a video or the
@@ -198,7 +198,7 @@ fn compared(frames: &[DeviceFrame; 2]) -> Result<Compared<'_>, CompareError> {
     match frames.each_ref().map(DeviceFrame::view) {
         [FrameView::Rgba8(a), FrameView::Rgba8(b)] => Ok(Compared::Rgba8(a, b)),
         [FrameView::Nv12(a, _), FrameView::Nv12(b, _)] => Ok(Compared::Luma8(a.y, b.y)),
-        // Both frames were allocated with one format.
+        // Unreachable, because both frames have the same format.
         [a, b] => Err(CompareError::Sizes([a.format().size, b.format().size])),
     }
 }

@@ -1,8 +1,8 @@
 //! Stitches videos frame by frame for measurements of each panorama, its cameras' frames and its weights.
 //!
-//! The stitcher and its options are those of [`stitch_video`](super::stitch_video), so colours and seams move as they
-//! do there. But a pair is submitted only after the last panorama was processed, so panorama, frames and weights
-//! belong together and nothing overlaps.
+//! The stitcher and its options are those of [`stitch_video`](super::stitch_video), so colours and seams change in the
+//! same way. But a pair is submitted only after the previous panorama was processed, so that panorama, frames and
+//! weights belong together.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -21,7 +21,7 @@ use crate::io::video::{VideoError, VideoSource};
 use crate::live::{LiveError, StitchedFrame, StitchedFrames, Stitcher};
 use crate::warp::DeviceWarp;
 
-/// Interval between polls for a panorama.
+/// Time between two polls for a panorama.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A panorama and its inputs.
@@ -45,8 +45,8 @@ impl Stitched<'_> {
     }
 }
 
-/// Stitches two videos and passes each panorama to `each`. Returns the number of panoramas. A virtual camera has no
-/// effect.
+/// Stitches two videos and passes each panorama to `each`. Returns the number of panoramas. [`VideoOptions::camera`]
+/// has no effect.
 ///
 /// # Errors
 /// Returns the error of `each`, or [`VideoStitchError`].
@@ -73,7 +73,7 @@ pub fn stitch_each<E: From<VideoStitchError>>(
         };
         let [left, right] = cameras;
         stitcher.submit(left, right, rate.time(n)).map_err(VideoStitchError::Live)?;
-        // A dropped pair has no panorama; `stitch_video` continues without it too.
+        // A dropped pair has no panorama. As in `stitch_video`, stitching continues with the next pair.
         if let Some(panorama) = next(&stitcher, &mut panoramas, n - number)? {
             let panorama = &panorama;
             each(&Stitched { number, panorama, cameras, stitcher: &stitcher })?;
@@ -84,7 +84,8 @@ pub fn stitch_each<E: From<VideoStitchError>>(
     Ok(number)
 }
 
-/// Passes every `every`-th of the first `limit` pairs of two videos to `each`, paired for panoramas at this rate.
+/// Pairs the frames of two videos for panoramas at `rate`. Passes every `every`-th of the first `limit` pairs to
+/// `each`, with its number.
 ///
 /// # Errors
 /// Returns the error of `each`, or [`VideoError`].
@@ -109,7 +110,8 @@ pub fn for_each_pair<E: From<VideoError>>(
     Ok(())
 }
 
-/// Returns the panorama of the one pair in flight; `None` if that pair was dropped, as `given_up` earlier ones were.
+/// Waits for the panorama of the one pair in flight. Returns `None` if this pair was dropped. `given_up` is the number
+/// of pairs that were dropped before.
 fn next(
     stitcher: &Stitcher,
     panoramas: &mut StitchedFrames,

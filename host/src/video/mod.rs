@@ -3,8 +3,8 @@
 //! [`stitch_video`] connects two [`VideoSource`](crate::io::video::VideoSource)s and a [`VideoSink`](crate::io::video::VideoSink);
 //! [`compare_videos`] compares two videos. Memory does not grow with the length of a video.
 //!
-//! Pairing is by frame number and rate, from the first frame of both. Clocks that drift and different start
-//! times are not corrected here.
+//! Frames are paired by number and rate, starting with the first frame of both videos. Different start times and clock
+//! drift are not corrected.
 
 mod compare;
 mod error;

@@ -1,8 +1,8 @@
 //! Pairs the frames of two videos by time.
 //!
-//! Each panorama uses the nearest frame of either video, so frames are repeated or dropped if a video has another
-//! rate. The panorama ends with the first video that ends. A video that ends before the other one, or before its own
-//! stated length, is reported.
+//! Each panorama uses the frame of each video that is nearest in time, so frames are repeated or dropped if a video
+//! has another rate than the panorama. The panorama ends with the shorter video. A video that ends before the other
+//! one, or before its own stated length, is reported.
 
 use std::time::Duration;
 
@@ -12,16 +12,17 @@ use crate::frame::Rate;
 use crate::io::video::{VideoError, VideoSource};
 use crate::live::{Side, Stitcher};
 
-/// Difference in length, in panoramas, that is not reported: cameras do not stop at the same moment.
+/// Maximum difference in length, in panoramas, that is not reported: cameras do not stop at the same moment.
 const SAME_END: u64 = 2;
 
-/// Time to wait for a further frame of the other video.
+/// Time to wait for a further frame of one video after the other one ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A video is short if its missing frames times this number exceed its stated length.
+/// A video is reported as too short if the number of its missing frames, times this factor, exceeds its stated number
+/// of frames: more than 0.5 % are missing.
 const SHORT: u64 = 200;
 
-/// Counts of frames read and used.
+/// Counts of the frames of both videos: left, right.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) read: [u64; 2],
@@ -31,14 +32,14 @@ pub(super) struct Counts {
     pub(super) stopped: bool,
 }
 
-/// Both videos in step.
+/// Two videos that are read in step.
 pub(super) struct Pairs {
     sides: [Feed; 2],
     /// Panoramas per second.
     rate: Rate,
 }
 
-/// One video.
+/// One video with its current frame.
 struct Feed {
     source: VideoSource,
     /// The current frame and its number.
@@ -89,7 +90,7 @@ impl Pairs {
         (counts, result)
     }
 
-    /// Submits the pair of panorama `n`; false if a video ends before it.
+    /// Submits the pair of panorama `n`. Returns false if a video ends before it.
     fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoStitchError> {
         let time = self.rate.time(n);
         let Some([left, right]) = self.pair(n)? else { return Ok(false) };
@@ -97,7 +98,7 @@ impl Pairs {
         Ok(true)
     }
 
-    /// Returns the pair of panorama `n`; `None` if a video ends before it.
+    /// Returns the pair of panorama `n`, or `None` if a video ends before it.
     pub(super) fn pair(&mut self, n: u64) -> Result<Option<[Frame<'_>; 2]>, VideoError> {
         for side in &mut self.sides {
             if !side.advance(side.source.rate().nearest(n, self.rate))? {
@@ -110,7 +111,8 @@ impl Pairs {
         Ok(Some([left?, right?]))
     }
 
-    /// Returns the video that ended while the other one continues; `n` is the first missing panorama.
+    /// Returns the video that ended while the other one continues, and logs a warning about it. `n` is the first
+    /// missing panorama.
     pub(super) fn ended_first(&mut self, n: u64) -> Option<Side> {
         let rate = self.rate;
         let [left, right] = &mut self.sides;
@@ -123,7 +125,7 @@ impl Pairs {
             return None;
         }
         tracing::warn!(
-            "{} ended after {} frames; {} goes on, and its rest is not stitched",
+            "{} ended after {} frames; the rest of {} is not stitched",
             ended.source.name().display(),
             ended.read,
             other.source.name().display()
@@ -133,7 +135,7 @@ impl Pairs {
 }
 
 impl Feed {
-    /// Advances to frame `n`; false if the video ends before it.
+    /// Advances to frame `n`. Returns false if the video ends before it.
     fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
         if self.held.as_ref().is_some_and(|(number, _)| *number == n) {
             self.repeated += 1;
@@ -180,7 +182,7 @@ impl Feed {
         let lacking = expected.saturating_sub(self.read);
         if lacking > SAME_END && lacking.saturating_mul(SHORT) > expected {
             tracing::warn!(
-                "{} ended after {} frames, though by its length it has about {expected}: it is \
+                "{} ended after {} frames, but should have about {expected} by its stated length; the file is \
                  damaged, or its pictures end before its sound",
                 self.source.name().display(),
                 self.read

@@ -3,7 +3,7 @@
 //! One thread reads pairs (`pairs`) and submits them; another takes the panoramas and writes them. The panorama has
 //! the left video's rate, unless another one is given.
 //!
-//! A pair that the stitcher drops leaves no gap: the next panorama takes its place too, so pictures and sound stay in
+//! If the stitcher drops a pair, the next panorama is written in its place as well, so pictures and sound stay in
 //! sync.
 
 use std::thread;
@@ -25,13 +25,14 @@ use crate::warp::DeviceWarp;
 /// Options of stitching two videos.
 #[derive(Clone, Debug, Default)]
 pub struct VideoOptions {
-    /// Flip, edge boost, the computation of gamma; and the colours, unless they follow the light.
+    /// Flip, edge boost, gamma method and lookup. Its colours apply if `colour.follow` is off, or as long as the first
+    /// frames cannot be matched.
     pub stitch: StitchOptions,
-    /// Colour that follows the light.
+    /// Colour correction that tracks changes in lighting.
     pub colour: ColourOptions,
     /// Blending in the overlap.
     pub blend: Blend,
-    /// Renders a virtual camera instead of the panorama.
+    /// The virtual camera to render instead of the panorama, if any.
     pub camera: Option<VirtualCamera>,
     /// Panoramas per second, equal to the sink's rate; `None` for the left video's rate.
     pub rate: Option<Rate>,
@@ -44,7 +45,7 @@ pub struct VideoOptions {
 pub struct Progress {
     /// The number of panoramas written.
     pub frames: u64,
-    /// Time from submitting the last pair to its panorama.
+    /// Time from the submission of the last panorama's pair to its completion.
     pub latency: Duration,
     /// Colour correction of the last panorama.
     pub colours: Colours,
@@ -55,15 +56,15 @@ pub struct Progress {
 pub struct Summary {
     /// The number of frames read: left, right.
     pub read: [u64; 2],
-    /// Approximate number of frames by the videos' lengths; `None` for a pipe.
+    /// Approximate number of frames according to the videos' stated lengths, left and right; `None` for a pipe.
     pub expected: [Option<u64>; 2],
     /// The video that ended before the other one.
     pub ended_first: Option<Side>,
     /// The number of panoramas written.
     pub written: u64,
-    /// The number of those that repeat the next panorama, because their own pair was dropped.
+    /// The number of written panoramas that repeat the next one, because their own pair was dropped.
     pub filled: u64,
-    /// The number of frames dropped because no panorama was nearest: left, right.
+    /// The number of frames that were skipped, because they are not the nearest frame of any panorama: left, right.
     pub unpaired: [u64; 2],
     /// The number of pairs that repeat a frame: left, right.
     pub repeated: [u64; 2],
@@ -109,7 +110,7 @@ pub fn stitch_video(
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;
-        // The feeder may wait for a silent pipe.
+        // Also stops the sources, because the feeder may be waiting for a silent pipe.
         let give_up = || {
             stitcher.close();
             stops.iter().for_each(Stop::ask);
@@ -144,7 +145,10 @@ pub fn stitch_video(
     stitcher.health()?;
     let (time, live) = (start.elapsed(), stitcher.counters());
     if summary.filled > 0 {
-        tracing::warn!("{} panoramas could not be made; the next stands in", summary.filled);
+        tracing::warn!(
+            "{} panoramas could not be made; each was replaced by the next one",
+            summary.filled
+        );
     }
     if summary.written > 0 {
         sink.finish()?;
@@ -153,7 +157,8 @@ pub fn stitch_video(
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }
 
-/// Starts the stitcher for two sources after waiting for their first frames; `None` if a stop was requested before.
+/// Waits for the first frames of two sources, and starts the stitcher for them. Returns `None` if a stop was requested
+/// before.
 pub(super) fn start(
     device: &Device,
     warp: DeviceWarp,
@@ -162,7 +167,7 @@ pub(super) fn start(
     output: FrameFormat,
     camera: Option<&VirtualCamera>,
 ) -> Result<Option<Stitcher>, VideoStitchError> {
-    // The stitcher allocates gigabytes for large frames.
+    // Waits before the stitcher exists, because it allocates gigabytes for large frames.
     for source in &mut *sources {
         if !source.await_first()? {
             return Ok(None);
@@ -210,12 +215,12 @@ fn first_colours(
     Ok(matched(&stream, left.view(), right.view(), warp).map_err(LiveError::from)?)
 }
 
-/// Returns the number of missing panoramas before the one of this time, if `written` are written.
+/// Returns the number of panoramas that are missing before the one at `time`, if `written` were written before.
 fn gap(rate: Rate, written: u64, time: Duration) -> u64 {
     (written..).take_while(|n| rate.time(*n) < time).count() as u64
 }
 
-/// Closes the stitcher when the feeder ends for any reason.
+/// A guard that closes the stitcher when the feeder ends for any reason.
 struct Close<'a>(&'a Stitcher);
 
 impl Drop for Close<'_> {

@@ -1,4 +1,4 @@
-//! Little-endian numbers of files.
+//! Converts between numbers and their little-endian bytes in files.
 
 /// Bytes per read or write; a multiple of 4.
 pub(crate) const CHUNK: usize = 1 << 20;

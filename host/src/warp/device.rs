@@ -27,9 +27,9 @@ pub struct DeviceWarp {
     /// The error of the mesh that came with the warp, if it is too coarse.
     coarse: Option<f32>,
     /// A mesh that [follows](DeviceMesh::follows) the weights and still needs an update; it stays here if the update
-    /// fails, for another try.
+    /// fails, so that the next call can try again.
     behind: Option<DeviceMesh>,
-    /// Texture objects over its planes, and over the frames stitched with it.
+    /// Texture objects over the planes, and over the frames stitched with this warp.
     textures: Mutex<Textures>,
 }
 
@@ -75,8 +75,9 @@ impl DeviceWarp {
         Ok(warp)
     }
 
-    /// Renders a warp of `size` pixels whose weights are still the margins; [`feather`](Self::feather) converts them.
-    /// Each camera has a canvas of that size.
+    /// Renders a warp of `size` pixels with margins instead of weights; [`feather`](Self::feather) converts them. A
+    /// margin is the distance of a pixel from the nearest edge of the camera's picture. Each camera's canvas must have
+    /// `size` pixels.
     #[track_caller]
     pub(crate) fn margins(
         stream: &Stream,
@@ -128,7 +129,7 @@ impl DeviceWarp {
         Ok(Self::filled(stream, size, self.sources, planes)?)
     }
 
-    /// Wraps planes that `stream` fills.
+    /// Creates a warp from planes that are filled by work in `stream`.
     #[track_caller]
     fn filled(
         stream: &Stream,
@@ -155,9 +156,11 @@ impl DeviceWarp {
         Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures }
     }
 
-    /// Returns the warp's mesh, within [`MESH_ERROR`]; the default lookup of [`stitch`](crate::ops::stitch::stitch).
-    /// It came with the warp, or is computed on first use from the planes, which are copied to the host; that takes
-    /// most of a second for a large panorama. If the warp came with a coarser mesh, a warning is logged.
+    /// Returns the warp's mesh, with an error of at most [`MESH_ERROR`]. [`stitch`](crate::ops::stitch::stitch) uses
+    /// it by default.
+    ///
+    /// If the warp came without such a mesh, the first call copies the planes to the host and computes it, which takes
+    /// most of a second for a large panorama. If the warp came with a coarser mesh, this call logs a warning.
     ///
     /// # Errors
     /// Returns [`RenderError`] if the mesh cannot be computed.
@@ -168,8 +171,8 @@ impl DeviceWarp {
         }
         if let Some(error) = self.coarse {
             tracing::warn!(
-                "the warp's own mesh is to within {error} source pixels, and stitches ask for {MESH_ERROR}: another is \
-                 made; `panoweave warp --warp FILE --mesh` keeps one in a file"
+                "the warp's mesh has an error of {error} source pixels, but stitching needs at most {MESH_ERROR}; computing \
+                 another mesh (`panoweave warp --warp FILE --mesh` stores one in a file)"
             );
         }
         let warp = self.download(stream)?;
@@ -178,12 +181,12 @@ impl DeviceWarp {
         Ok(self.mesh.get_or_init(|| mesh))
     }
 
-    /// Returns the texture objects over its planes, and over the frames stitched with it.
+    /// Returns the texture objects over the planes, and over the frames stitched with this warp.
     pub(crate) fn textures(&self) -> &Mutex<Textures> {
         &self.textures
     }
 
-    /// Returns the same coordinates with a copy of the weights, without waiting.
+    /// Returns a warp with the same coordinates and a copy of the weights, without waiting.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the allocation or the copy fails.
@@ -206,14 +209,14 @@ impl DeviceWarp {
         Ok(copy)
     }
 
-    /// Returns the weights for writing, left and right.
+    /// Returns the weights for writing, left and right. The caller must then call [`written`](Self::written).
     pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
         let follower = self.mesh.take().filter(DeviceMesh::follows);
         self.behind = follower.or(self.behind.take());
         self.weights.each_mut()
     }
 
-    /// Marks the work on the weights in `stream` as part of the warp, and submits the mesh's update.
+    /// Makes users of the warp wait for the work on the weights in `stream`, and submits the update of the mesh.
     #[track_caller]
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;
@@ -226,9 +229,10 @@ impl DeviceWarp {
         weighed
     }
 
-    /// Makes `stream` wait for the warp, if it was made on another stream.
+    /// Makes `stream` wait until the warp's planes are filled, possibly by another stream.
     ///
-    /// All functions of this crate call it. Call it before launching your own kernels on the [`planes`](Self::planes).
+    /// The functions of this crate call it themselves. Call it before launching your own kernels on the
+    /// [`planes`](Self::planes).
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the stream cannot wait.

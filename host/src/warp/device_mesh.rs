@@ -1,7 +1,7 @@
 //! A mesh on a device, which the stitch reads instead of a warp's planes.
 //!
 //! Patches and places are constant. Layers and shares are rewritten if a warp gets other weights, for instance from a
-//! seam. A camera that counts nowhere in a tile has no layer there and gets none.
+//! seam. A camera that does not contribute to a tile has no layer there, and other weights do not add one.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,15 +19,15 @@ pub struct DeviceMesh {
     size: UVec2,
     sources: Vec<UVec2>,
     made: Arc<Made>,
-    /// Layers and shares for other weights, if they can change.
+    /// Layers and shares for the current weights; `None` if the weights cannot change.
     weighed: Option<Weighed>,
     /// Recorded after the work that fills layers and shares.
     ready: Event,
-    /// Texture objects over the frames stitched with it.
+    /// Texture objects over the frames stitched with this mesh.
     textures: Mutex<Textures>,
 }
 
-/// A mesh as computed for its own weights.
+/// The parts of a mesh as it was computed.
 #[derive(Debug)]
 struct Made {
     layers: Buffer<Layer>,
@@ -64,8 +64,8 @@ impl DeviceMesh {
         Ok(Self { size, sources, made, weighed: None, ready, textures })
     }
 
-    /// Returns the same mesh with layers and shares of its own, still unwritten; [`weigh`](Self::weigh) writes them.
-    /// Does not wait.
+    /// Returns a mesh that uses the same patches and places, but has its own layers and shares. [`weigh`](Self::weigh)
+    /// must write them before use. Does not wait.
     #[track_caller]
     pub(super) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
         let device = stream.device();
@@ -78,13 +78,14 @@ impl DeviceMesh {
         Ok(Self { size, sources, made, weighed, ready, textures })
     }
 
-    /// Returns whether its layers and shares are its own, so that [`weigh`](Self::weigh) can rewrite them.
+    /// Returns whether the mesh has its own layers and shares, which [`weigh`](Self::weigh) can rewrite.
     pub(super) fn follows(&self) -> bool {
         self.weighed.is_some()
     }
 
-    /// Submits the update of layers and shares, if the mesh [follows](Self::follows), for these planes of a warp, left
-    /// and right. They may differ from the mesh's planes only in the weights.
+    /// Submits the update of layers and shares to the weights in these planes of a warp, left and right. Does nothing
+    /// if the mesh does not [follow](Self::follows) the weights. The planes may differ from those of the mesh only in
+    /// the weights.
     #[track_caller]
     pub(super) fn weigh(
         &mut self,
@@ -107,12 +108,13 @@ impl DeviceMesh {
             layers: weighed.layers.view_mut(),
             shares: weighed.shares.view_mut(),
         };
-        // SAFETY: the layers belong to a mesh of two cameras, and the shares to the layers.
+        // SAFETY: blocks are `WEIGH_BLOCK`. The layers are those of a valid mesh with two cameras, and `shares` has as
+        // many elements as the mesh, so everything to which the layers refer exists.
         unsafe { stream.launch_unchecked(&config, &kernel) }?;
         self.ready.record(stream)
     }
 
-    /// Makes `stream` wait for the mesh.
+    /// Makes `stream` wait until layers and shares are written.
     #[track_caller]
     pub(crate) fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
         stream.wait(&self.ready)
@@ -130,7 +132,7 @@ impl DeviceMesh {
         &self.sources
     }
 
-    /// Returns the texture objects over the frames stitched with it.
+    /// Returns the texture objects over the frames stitched with this mesh.
     pub(crate) fn textures(&self) -> &Mutex<Textures> {
         &self.textures
     }
@@ -148,7 +150,7 @@ impl DeviceMesh {
     }
 }
 
-/// Returns a buffer of these elements, or of one unused element.
+/// Returns a buffer of these elements, or of one unused element if there are none.
 #[track_caller]
 fn uploaded<T: bytemuck::Pod>(stream: &Stream, elements: &[T]) -> Result<Buffer<T>, DeviceError> {
     if elements.is_empty() {

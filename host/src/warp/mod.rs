@@ -1,11 +1,14 @@
-//! A warp: for every panorama pixel, each camera's source coordinates and weight.
+//! A warp maps every pixel of a panorama to source coordinates and a weight for each of two cameras.
 //!
-//! It has six f32 planes of the panorama's size, row by row from the top without padding. Coordinates are source
-//! pixels with centres at integers; if they are outside the source, the camera does not see the pixel. Weights are
-//! from 0 to 1. Every [`Warp`] is checked: lengths, finite coordinates, weights in range; kernels rely on that.
+//! It has six f32 planes of the panorama's size, stored row by row from the top without padding. Coordinates are in
+//! pixels of the source, with pixel centres at integers. Weights are from 0 to 1. [`Warp::new`] checks that the planes
+//! have the right lengths, that coordinates are finite, and that weights are in range. Kernels rely on these checks.
 //!
-//! Files: `file` (the panoweave warp, one safetensors file) and `raw` (six raw files, as existing rigs have them).
-//! Errors: [`WarpError`].
+//! A camera *contributes* to a panorama pixel if its weight exceeds [`MIN_WEIGHT`] and its coordinates are inside the
+//! source.
+//!
+//! `file` writes a warp as one safetensors file, and `read` reads this file. `raw` reads and writes six raw files.
+//! `mesh` compresses a warp.
 
 mod bytes;
 mod device;
@@ -79,7 +82,7 @@ impl Plane {
     /// Checks `values`, which start at element `at` of a plane with `width` pixels per row.
     pub(crate) fn check(self, values: &[f32], at: usize, width: u32) -> Result<(), PlaneError> {
         let weight = self.is_weight();
-        // A NaN is in no range.
+        // Written so that NaN is rejected.
         let fine = |v: &f32| {
             if weight { (0.0..=1.0).contains(v) } else { v.is_finite() }
         };
@@ -102,7 +105,7 @@ impl Plane {
 
 /// A checked warp of two cameras.
 ///
-/// Two warps are equal if planes, notes and mesh are; then their files are equal too.
+/// Two equal warps are saved to identical files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Warp {
     size: UVec2,
@@ -110,13 +113,13 @@ pub struct Warp {
     planes: [Vec<f32>; 6],
     projection: Option<ProjectionName>,
     rig: Option<String>,
-    /// The mesh of these planes.
+    /// The mesh that was computed from these planes.
     mesh: Option<Arc<Mesh>>,
 }
 
 impl Warp {
-    /// Creates a warp of `size` pixels from sources of `sources` pixels (left, right) and six planes of `size.x ·
-    /// size.y` numbers, in the order of [`Plane`].
+    /// Creates a warp for a panorama of `size` pixels and sources of `sources` pixels (left, right). The six planes,
+    /// in the order of [`Plane`], must have `size.x · size.y` numbers each.
     ///
     /// # Errors
     /// Returns [`PlaneError`] for an invalid size, length or number.
@@ -143,24 +146,24 @@ impl Warp {
         Self { projection, rig: rig.filter(|text| !text.is_empty()), ..self }
     }
 
-    /// Returns the warp with its mesh, computed by [`Mesh::new`] with at most `error` source pixels of deviation along
-    /// either axis. [`save`](Self::save) stores it, and [`DeviceWarp::upload`] uses it if the error is at most
-    /// [`MESH_ERROR`].
+    /// Returns the warp with a mesh, computed by [`Mesh::new`]. The mesh deviates by at most `error` source pixels
+    /// along either axis. [`save`](Self::save) stores the mesh, and [`DeviceWarp::upload`] uses it if its error is at
+    /// most [`MESH_ERROR`].
     ///
     /// # Errors
-    /// Returns [`MeshError::Bound`] for an invalid error.
+    /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.
     pub fn with_mesh(self, error: f32) -> Result<Self, MeshError> {
         let mesh = Some(Arc::new(Mesh::new(&self, error)?));
         Ok(Self { mesh, ..self })
     }
 
-    /// Returns the warp without its mesh, as in files of version 1.
+    /// Returns the warp without its mesh. [`save`](Self::save) writes it as a file of version 1.
     #[must_use]
     pub fn without_mesh(self) -> Self {
         Self { mesh: None, ..self }
     }
 
-    /// Returns the warp's mesh, if it was [computed](Self::with_mesh) or came with the file.
+    /// Returns the warp's mesh, if it was [computed](Self::with_mesh) or read from a file.
     #[must_use]
     pub fn mesh(&self) -> Option<&Mesh> {
         self.mesh.as_deref()
@@ -202,8 +205,8 @@ impl Warp {
         self.rig.as_deref()
     }
 
-    /// Returns the weight of camera `camera` (0 left, 1 right) at element `at` of the planes; `None` if it does not
-    /// count, because its weight is at most [`MIN_WEIGHT`] or the pixel is outside its source.
+    /// Returns the weight of camera `camera` (0 left, 1 right) at element `at` of the planes, or `None` if the camera
+    /// does not contribute there.
     pub(crate) fn counts(&self, camera: usize, at: usize) -> Option<f32> {
         let (weight, place) = (self.planes[4 + camera][at], self.source(camera, at));
         counting(place.into(), weight, self.sources[camera])
@@ -215,7 +218,8 @@ impl Warp {
     }
 }
 
-/// Returns the weight of a camera at the point `place` of its picture of `size`; `None` if it does not count.
+/// Returns `weight`, or `None` if a camera with this weight and the source coordinates `place` does not contribute.
+/// `size` is the size of its source.
 pub(crate) fn counting(place: Vec2, weight: f32, size: UVec2) -> Option<f32> {
     let inside = place.cmpge(Vec2::ZERO).all() && place.cmplt(size.as_vec2()).all();
     (weight > MIN_WEIGHT && inside).then_some(weight)

@@ -13,19 +13,19 @@ use thiserror::Error;
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum PlaneError {
     /// The panorama has no pixels or too many.
-    #[error("the panorama is {}×{} pixels; allowed are 1 to {MAX_CANVAS_SIDE} a side and {MAX_CANVAS_AREA} in all", size.x, size.y)]
+    #[error("the panorama is {}×{} pixels; each side must be 1 to {MAX_CANVAS_SIDE}, and the area at most {MAX_CANVAS_AREA}", size.x, size.y)]
     Size { size: UVec2 },
     /// A source has no pixels or too many.
-    #[error("a source is {}×{} pixels; allowed are 1 to {MAX_SIDE} a side", size.x, size.y)]
+    #[error("a source is {}×{} pixels; each side must be 1 to {MAX_SIDE}", size.x, size.y)]
     SourceSize { size: UVec2 },
     /// A plane's length is not the number of pixels.
-    #[error("{} has {found} numbers; {expected} expected", plane.name())]
+    #[error("{} has {found} numbers; it must have {expected}", plane.name())]
     Length { plane: Plane, found: usize, expected: usize },
     /// A number is NaN or infinite.
-    #[error("{} is {value} at column {x}, row {y}; must be a finite number", plane.name())]
+    #[error("{} is {value} at column {x}, row {y}; it must be a finite number", plane.name())]
     NotFinite { plane: Plane, x: usize, y: usize, value: f32 },
     /// A weight is out of range.
-    #[error("{} is {value} at column {x}, row {y}; must be 0 to 1", plane.name())]
+    #[error("{} is {value} at column {x}, row {y}; it must be 0 to 1", plane.name())]
     Weight { plane: Plane, x: usize, y: usize, value: f32 },
 }
 
@@ -34,7 +34,7 @@ pub enum PlaneError {
 #[non_exhaustive]
 pub enum RenderError {
     /// The geometry does not have two cameras.
-    #[error("rendering a warp: the geometry has {0} cameras, but a warp takes two")]
+    #[error("rendering a warp: the geometry has {0} cameras; it must have two")]
     Cameras(usize),
     /// Sizes or resulting numbers are invalid for a warp.
     #[error("rendering a warp: {0}")]

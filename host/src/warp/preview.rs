@@ -1,7 +1,7 @@
-//! A picture of a warp without camera pictures: covered areas and distortion.
+//! Draws a warp without camera pictures, to show covered areas and distortion.
 //!
 //! The left camera is orange, the right one blue, mixed by weight; black is uncovered. Fine lines mark every eighth of
-//! a source's width and height and so show its distortion. A white line outlines the overlap's box.
+//! a source's width and height and so show its distortion. A white rectangle is the bounding box of the overlap.
 
 use shared_types::Rgba8;
 
@@ -10,9 +10,9 @@ use crate::warp::Warp;
 
 const TINTS: [[f32; 3]; 2] = [[255.0, 140.0, 40.0], [40.0, 130.0, 255.0]];
 const OUTLINE: Rgba8 = Rgba8::opaque(255, 255, 255);
-/// Brightness of a grid line.
+/// Brightness of a grid line relative to its surroundings.
 const LINE: f32 = 0.6;
-/// Grid cells across a source.
+/// The number of grid cells across a source.
 const CELLS: f32 = 8.0;
 
 impl Warp {
@@ -58,7 +58,8 @@ impl Warp {
         picture
     }
 
-    /// Returns the colour of element `at`; `next` are the elements of the preview pixels to the right and below.
+    /// Returns the colour of element `at` of the planes. `next` are the elements of the preview pixels to the right
+    /// and below.
     fn preview_pixel(&self, at: usize, next: [usize; 2]) -> Rgba8 {
         let (mut sum, mut total) = ([0.0; 3], 0.0);
         for (camera, tint) in TINTS.iter().enumerate() {

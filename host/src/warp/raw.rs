@@ -1,5 +1,5 @@
-//! A warp as six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`: little-endian f32, row by row,
-//! without a header. The files do not store their size.
+//! Reads and writes a warp as six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`: little-endian f32,
+//! row by row, without a header. The files do not store their size.
 
 use crate::warp::bytes::CHUNK;
 use crate::warp::bytes::bytes_of;
@@ -89,7 +89,7 @@ impl Plane {
     }
 }
 
-/// Reads one plane and passes it on in checked chunks.
+/// Reads one plane, and passes it to `sink` in checked chunks.
 fn read(
     file: &Path,
     plane: Plane,
@@ -115,19 +115,19 @@ fn read(
     Ok(())
 }
 
-/// Returns a hint at the size that a file of `bytes` bytes would fit, for a message.
+/// Returns the end of an error message about a file of `bytes` bytes: the size that it would fit, or another hint.
 fn hint(bytes: u64, size: UVec2) -> String {
     let numbers = bytes / 4;
     let (width, height) = (u64::from(size.x), u64::from(size.y));
     if bytes == 0 {
         "; the file is empty".to_owned()
     } else if !bytes.is_multiple_of(4) {
-        "; that is no whole number of f32: truncated?".to_owned()
+        "; this is not a whole number of f32, so the file may be truncated".to_owned()
     } else if numbers.is_multiple_of(width) {
         format!("; it would fit {width}×{}", numbers / width)
     } else if numbers.is_multiple_of(height) {
         format!("; it would fit {}×{height}", numbers / height)
     } else {
-        format!("; it holds {numbers} numbers, which fit neither that width nor that height")
+        format!("; it has {numbers} numbers, which fit neither this width nor this height")
     }
 }

@@ -11,11 +11,12 @@ use glam::UVec2;
 use shared_types::stitch::mesh::MAX_CAMERAS;
 
 impl Mesh {
-    /// Computes a mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], with the same bounds. A camera's weight
-    /// is the pixel's distance from the edge of its picture. Waits for the stream's device, which renders the cameras.
+    /// Computes a mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], with the error bounds of
+    /// [`new`](Self::new). A camera's weight is proportional to the pixel's distance from the nearest edge of its
+    /// picture. Waits for the device, which renders the cameras.
     ///
     /// # Errors
-    /// Returns [`MeshError`] if bound or geometry are invalid, or the device fails.
+    /// Returns [`MeshError`] if `error` or the geometry is invalid, or the device fails.
     #[track_caller]
     pub fn render(stream: &Stream, geometry: &Geometry, error: f32) -> Result<Self, MeshError> {
         check(error)?;
@@ -23,11 +24,11 @@ impl Mesh {
     }
 }
 
-/// The cameras of a geometry.
+/// Source coordinates and weights of the cameras of a geometry.
 pub(super) struct Cameras {
     size: UVec2,
     sources: Vec<UVec2>,
-    /// Columns, rows and weights per camera.
+    /// The planes of each camera: columns, rows and weights.
     planes: Vec<[Vec<f32>; 3]>,
 }
 

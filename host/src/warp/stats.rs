@@ -11,37 +11,38 @@ pub struct PixelBox {
     pub x: u32,
     /// First row.
     pub y: u32,
-    /// Columns.
+    /// The number of columns.
     pub width: u32,
-    /// Rows.
+    /// The number of rows.
     pub height: u32,
 }
 
 /// The contribution of one camera.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CameraStats {
-    /// Fraction of the panorama's pixels at which the camera counts, 0 to 1.
+    /// Fraction of the panorama's pixels to which the camera contributes, 0 to 1.
     pub coverage: f64,
-    /// Smallest source column and row in use; `None` if the camera is not seen at all.
+    /// Smallest source column and row in use; `None` if the camera contributes to no pixel.
     pub least: Option<[f32; 2]>,
-    /// Largest source column and row in use; `None` if the camera is not seen at all.
+    /// Largest source column and row in use; `None` if the camera contributes to no pixel.
     pub most: Option<[f32; 2]>,
 }
 
-/// Statistics of a warp. A camera counts at a pixel if its weight exceeds 0.001 and the pixel is inside its picture.
+/// Statistics of a warp. A camera contributes to a pixel if its weight exceeds 0.001 and its source coordinates are
+/// inside its picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WarpStats {
     /// Panorama width and height in pixels.
     pub size: [u32; 2],
     /// Source widths and heights in pixels: left, right.
     pub sources: [[u32; 2]; 2],
-    /// Left, right.
+    /// The contribution of each camera: left, right.
     pub cameras: [CameraStats; 2],
-    /// Share of the pixels that any camera fills; the rest stays black.
+    /// Fraction of the pixels to which any camera contributes, 0 to 1. All other pixels are black.
     pub coverage: f64,
-    /// Share of the pixels in which both cameras count.
+    /// Fraction of the pixels to which both cameras contribute, 0 to 1.
     pub overlap: f64,
-    /// The smallest box around those; `None` if there is no overlap.
+    /// The bounding box of the overlap; `None` if there is no overlap.
     pub overlap_box: Option<PixelBox>,
 }
 

@@ -156,7 +156,7 @@ fn what_is_no_panorama() {
     for count in [0, 1, 65] {
         let cameras = geometry.cameras.iter().copied().cycle().take(count).collect();
         let said = error(&pictures, &Geometry { cameras, ..geometry }, &options);
-        assert!(said.contains(&format!("{count} cameras; it has 2 to 64")), "{said}");
+        assert!(said.contains(&format!("{count} cameras; it must have 2 to 64")), "{said}");
     }
     let said = error(&pictures[1..], &geometry, &options);
     assert!(said.contains("4 pictures for a geometry of 5 cameras"), "{said}");

@@ -189,10 +189,10 @@ fn a_video_that_ends_before_the_other_is_said_to() {
         (done.stderr, json["ended_first"].clone(), json["frames"]["written"].clone())
     };
     let (said, first, written) = run("long", "short");
-    insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; long.y4m goes on, and its rest is not stitched");
+    insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; the rest of long.y4m is not stitched");
     assert_eq!((first, written), ("right".into(), 3.into()));
     let (said, first, written) = run("short", "long");
-    insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; long.y4m goes on, and its rest is not stitched");
+    insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; the rest of long.y4m is not stitched");
     assert_eq!((first, written), ("left".into(), 3.into()));
     // A small difference is no reason to warn: cameras do not stop at the same instant.
     assert_eq!(run("long", "less"), (String::new(), Value::Null, 28.into()));

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_moves_what_is_free() {
+    fn a_step_changes_only_free_parameters() {
         let size = UVec2::new(640, 480);
         let cameras = vec![plain_camera(size, 500.0); 3];
         let all = Cameras::new(cameras, vec![false, true, false], 1);

@@ -2,9 +2,9 @@
 //!
 //! The noise of a feature detector is unknown. Instead of using one threshold, MAGSAC++ assumes that every noise level
 //! up to a maximum `σ` is equally likely, and integrates the weight of a residual `r` over all of them. Residuals here
-//! have two degrees of freedom, so with `x = r² / 2σ²` the weight is `Γ(½, x) − Γ(½, k²/2)`, where `Γ(½, x) = √π·erfc
-//! √x` and `k²` is the 0.99 quantile of χ² with two degrees of freedom. The loss is the integral of `r·weight`. Both
-//! are scaled to a maximum of 1 and tabulated over `r²`.
+//! have two degrees of freedom, so with `x = r² / 2σ²` the weight is `Γ(½, x) − Γ(½, k²/2)`, where
+//! `Γ(½, x) = √π·erfc √x` and `k²` is the 0.99 quantile of χ² with two degrees of freedom. The loss is the integral of
+//! `r·weight`. Both are scaled to a maximum of 1 and tabulated over `r²`.
 
 /// 0.99 quantile of χ² with two degrees of freedom: −2 ln 0.01.
 pub(super) const CHI2: f64 = 9.210_340_371_976_182;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rises_from_nothing_to_one_and_weighs_less_and_less() {
+    fn loss_rises_and_weight_falls() {
         let loss = Loss::new(2.0);
         assert!((loss.cut() - 4.0 * CHI2).abs() < 1e-12);
         assert_eq!((loss.loss(0.0), loss.weight(0.0)), (0.0, 1.0));

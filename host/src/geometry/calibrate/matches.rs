@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sorted_counted_once_and_checked() {
+    fn matches_are_sorted_distinct_and_checked() {
         let at = |x: f64, score| {
             let (left, right) = (DVec2::new(x, 5.0), DVec2::new(x, 7.0));
             Correspondence { left, right, score }

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chance_is_rare_where_many_agree() {
+    fn agreement_of_many_is_unlikely_by_chance() {
         let size = UVec2::new(1000, 700);
         // 100 of 300 within 3 px are not chance; 8 of 300 within 9 px are.
         assert!(log10_chance(300, 100, 3.0, size) < -200.0);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_is_where_the_stitch_takes_pixels() {
+    fn inside_follows_the_bounds_of_the_stitch() {
         let size = UVec2::new(640, 480);
         for (x, y, expected) in [
             (0.0, 0.0, true),

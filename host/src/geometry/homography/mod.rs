@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_makes_the_canvas_both_pictures_span() {
+    fn the_canvas_spans_both_pictures() {
         let g = parse("1 0 -30  0 1 -2  0 0 1").unwrap();
         let g = g.geometry(UVec2::new(100, 50), UVec2::new(40, 60)).unwrap();
         // The right picture covers -30..9 and -2..57; the left one 0..99 and 0..49.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_panorama() {
+    fn invalid_homographies_and_sizes() {
         let size = UVec2::new(100, 100);
         assert!(matches!(parse("1 2 3"), Err(HomographyError::Count { found: 3, .. })));
         assert!(matches!(parse("1 x"), Err(HomographyError::NotANumber { line: 1, .. })));

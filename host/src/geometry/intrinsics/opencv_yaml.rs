@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_and_nonsense() {
+    fn rejects_aliases_and_invalid_yaml() {
         let parse = |text: &str| parse(text, Path::new("x.yaml"));
         let bomb = "a: &a [x,x]\nb: &b [*a,*a]\n";
         assert!(matches!(parse(bomb), Err(YamlError::Alias { line: 2, .. })));

@@ -47,10 +47,10 @@
 //! # seam_error_px = 0.4
 //! ```
 //! If only a homography is known (a flat scene seen from several positions), a camera has `homography` instead of
-//! lens, matrix, distortion and angles: nine numbers, row by row. This matrix maps a ray of the world to a vector `(x,
-//! y, z)`, whose pixel in the picture is `(x/z, y/z)`. For a camera without distortion it is `K·Rᵀ`, so the canvas has
-//! the same meaning for both kinds of cameras. Across a planar canvas with `fov = 90`, the rays' `x/z` is from −1 to
-//! 1.
+//! lens, matrix, distortion and angles: nine numbers, row by row. This matrix maps a ray of the world to a vector
+//! `(x, y, z)`, whose pixel in the picture is `(x/z, y/z)`. For a camera without distortion it is `K·Rᵀ`, so the
+//! canvas has the same meaning for both kinds of cameras. Across a planar canvas with `fov = 90`, the rays' `x/z` is
+//! from −1 to 1.
 //!
 //! Unknown keys are errors. [`Rig::to_toml`] writes this format without `opencv`, so the file needs no calibration
 //! file.

@@ -3,29 +3,33 @@
 //! Tensors `lut_left_x … weight_right`, F32, shape `[height, width]`, in that order and without gaps; numbers are
 //! little-endian. A file with a mesh has five more after them:
 //!
-//! | tensor | type | shape | of each |
+//! | tensor | type | shape | an element is |
 //! |---|---|---|---|
-//! | `mesh_layers` | U32 | `[layers, 5]` | camera (65535: none), cell, places, shares, next: see [`Layer`](shared_types::stitch::mesh::Layer) |
-//! | `mesh_layer_patches` | F32 | `[layers, 2, 6]` | the patch of the whole tile: u and v of 1, x, y, x², xy, y² |
-//! | `mesh_patches` | F32 | `[patches, 2, 6]` | a cell's patch |
-//! | `mesh_places` | F32 | `[tiles, 32, 32, 2]` | the places of a tile that no patches are near enough to: column, row |
-//! | `mesh_shares` | U16 | `[tiles, 32, 32]` | a layer's shares, of 65535 |
+//! | `mesh_layers` | U32 | `[layers, 5]` | a layer without its patch: camera (65535: none), cell, places, shares, next; see [`Layer`](shared_types::stitch::mesh::Layer) |
+//! | `mesh_layer_patches` | F32 | `[layers, 2, 6]` | a layer's patch for the whole tile: the coefficients of 1, x, y, x², xy, y² for the source column, then for the row |
+//! | `mesh_patches` | F32 | `[patches, 2, 6]` | the patch of a cell |
+//! | `mesh_places` | F32 | `[tiles, 32, 32, 2]` | source column and row of each pixel of a tile for which patches are too inaccurate |
+//! | `mesh_shares` | U16 | `[tiles, 32, 32]` | a layer's share at each pixel of a tile; 65535 is 1 |
 //!
-//! The tiles' first layers are stored row by row. All other elements follow the order of the tiles, and within a tile
-//! that of its cameras. So every index follows from the order, and is stored for random access to a tile: 4294967295
-//! means none; `places` counts patches, or 1024 per tile; `shares` counts 1024 per tile, or is 4294967294 in the last
-//! of several layers of a tile, which takes the rest of 65535.
+//! The first layers of all tiles come first, row by row. All other elements are in the order of the tiles, and within
+//! a tile in the order of its cameras. So every index in a layer follows from the order. The indices are stored to
+//! allow random access to a tile; 4294967295 means none:
+//! - `places` is the index of the layer's first element in `mesh_patches`, or of its first point in `mesh_places`,
+//!   which has 1024 points per element.
+//! - `shares` is the index of the layer's first number in `mesh_shares`, which has 1024 numbers per element. In the
+//!   last of several layers of a tile it may be 4294967294: this layer takes the share that the others leave.
+//! - `next` is the index of the tile's next layer.
 //!
 //! `__metadata__` contains strings:
 //!
 //! | key | value |
 //! |---|---|
 //! | `format` | `panoweave-warp` |
-//! | `version` | `1`; `2` with a mesh, so that who knows of none does not take the file for another |
+//! | `version` | `1`; with a mesh `2`, so that readers without mesh support reject the file |
 //! | `left`, `right` | source sizes, as `3840x2160` |
 //! | `projection` | `planar`, `cylindrical`, `equirectangular` or `unknown` |
-//! | `rig` | the rig or homography it was made from; may be missing |
-//! | `mesh_error` | with a mesh: how many source pixels it may be off along either axis, as `0.03125` |
+//! | `rig` | the text of the rig or homography from which the warp was made; optional |
+//! | `mesh_error` | with a mesh: its maximum deviation along either axis in source pixels, such as `0.03125` |
 //! | `checksum` | eight hex digits: CRC-32 of all tensors' bytes in order, then of the text `{left} {right} {projection} {rig}`, or with a mesh `{left} {right} {projection} {mesh_error} {rig}` |
 //!
 //! This module writes the file; `read` reads it.
@@ -53,7 +57,7 @@ pub(crate) const VERSION: &str = "1";
 /// Value of the metadata key `version` of a file with a mesh.
 pub(crate) const MESH_VERSION: &str = "2";
 
-/// Maximum length of a header, in bytes. A rig's text has a few kilobytes.
+/// Maximum length of the header's JSON, in bytes. The text of a rig, its largest part, has a few kilobytes.
 pub(crate) const HEADER_LIMIT: u64 = 1 << 20;
 
 impl Warp {
@@ -128,14 +132,16 @@ impl Warp {
             }));
         }
         let layout = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
-        // Through a Value, whose keys are sorted, so equal warps give equal files.
+        // Converts to a `Value`, whose keys are sorted, so that equal warps are saved to identical files.
         let mut json = serde_json::to_value(&layout)
             .and_then(|value| serde_json::to_vec(&value))
             .map_err(|error| error.to_string())?;
         json.resize(json.len().next_multiple_of(8), b' ');
         if json.len() as u64 > HEADER_LIMIT {
             let length = json.len();
-            return Err(format!("{length} bytes long, at most {HEADER_LIMIT}: shorten the rig"));
+            return Err(format!(
+                "it is {length} bytes long but must be at most {HEADER_LIMIT}; shorten the rig"
+            ));
         }
         Ok(json)
     }

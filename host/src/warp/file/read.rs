@@ -1,8 +1,8 @@
 //! Reads the panoweave warp file; `file` describes the format.
 //!
-//! The input may be anything. The header is bounded, and its sizes are compared with the file's length before memory
-//! is allocated. The tensors are read twice: once in small pieces to check them, then to store them. So a damaged file
-//! of any size costs the time of one pass and a megabyte.
+//! The file may be damaged or malicious. The length of the header is limited, and the sizes in it are compared with
+//! the file's length before memory is allocated. The tensors are read twice: once in small pieces to check them, then
+//! to store them. So a damaged file of any size costs the time of one pass and a megabyte.
 //!
 //! A mesh is checked after it is read: first each index, then each pixel against the planes, on several threads. So
 //! the mesh of an accepted file agrees with its planes within its stated error.
@@ -52,7 +52,7 @@ impl Warp {
     /// Reads a panoweave warp file.
     ///
     /// # Errors
-    /// Returns [`WarpError`] with the name of the file. Nothing of an invalid file is kept.
+    /// Returns [`WarpError`] if the file cannot be read or is invalid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, WarpError> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -81,12 +81,12 @@ impl Warp {
     }
 }
 
-/// Reads and checks everything before the planes; allocates at most [`HEADER_LIMIT`] and its parse tree.
+/// Reads and checks the header. Allocates at most [`HEADER_LIMIT`] bytes and the parsed JSON.
 fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, WarpError> {
     let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
     let foreign = |reason| WarpError::NotSafetensors { file: path.to_owned(), reason };
     if length < 8 {
-        return Err(foreign(format!("{length} bytes long, shorter than any")));
+        return Err(foreign(format!("it is {length} bytes long, too short for a header")));
     }
     let mut eight = [0; 8];
     file.read_exact(&mut eight).map_err(unreadable)?;
@@ -94,12 +94,12 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     if eight.iter().all(is_text) {
         let reason =
-            "it begins with text, as a rig does; `panoweave warp --rig` makes a warp of one";
+            "it begins with text; if it is a rig, make a warp from it with `panoweave warp --rig`";
         return Err(foreign(reason.to_owned()));
     }
     if json_length > HEADER_LIMIT {
         return Err(foreign(format!(
-            "it states a header of {json_length} bytes; a warp's has at most {HEADER_LIMIT}"
+            "it states a header of {json_length} bytes; that of a warp has at most {HEADER_LIMIT}"
         )));
     }
     let start = 8 + json_length;
@@ -157,7 +157,7 @@ fn read_metadata(
         let text = metadata.get(key).map_or("", String::as_str);
         let sides =
             text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-        // Compared with its canonical text: "+5x05" and "5x5" must not both be valid.
+        // Accepts only the canonical text: "+5x05" is not valid, because "5x5" is.
         let size = sides.map(UVec2::from).filter(|size| size_text(*size) == text);
         size.ok_or_else(|| wrong(key, "a size such as 3840x2160"))
     };
@@ -173,14 +173,11 @@ fn read_metadata(
     };
     let mesh_error = if version == MESH_VERSION {
         let text = metadata.get("mesh_error");
-        // As for sizes: one text per number.
+        // As for sizes, only the canonical text is valid.
         let error =
             text.and_then(|text| text.parse().ok().filter(|e: &f32| e.to_string() == *text));
         let error = error.filter(|error| is_length(*error));
-        Some(
-            error
-                .ok_or_else(|| wrong("mesh_error", "a number of pixels over 0, such as 0.03125"))?,
-        )
+        Some(error.ok_or_else(|| wrong("mesh_error", "a positive number, such as 0.03125"))?)
     } else {
         None
     };
@@ -190,8 +187,9 @@ fn read_metadata(
     Ok((sources, projection, mesh_error, checksum))
 }
 
-/// Checks that the tensors are the six planes in order, with or without the mesh's tensors after them, and returns the
-/// planes' size and bytes. The header's parser has checked that offsets have no gaps and fit the shapes.
+/// Checks that the file starts with the six planes in order, and has no other tensors except, if `mesh` is set, those
+/// of a mesh. Returns the size of the planes in pixels, and the number of their bytes. The header's parser has already
+/// checked that offsets have no gaps and fit the shapes.
 fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usize), WarpError> {
     let file = || path.to_owned();
     let known = |name: &str| {
@@ -213,7 +211,7 @@ fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usi
         }
         if info.shape.len() != 2 || shape.is_some_and(|shape| shape != info.shape) {
             let expected = match shape {
-                Some(shape) => format!("{shape:?} as the first plane"),
+                Some(shape) => format!("{shape:?}, like the first plane"),
                 None => "[height, width]".to_owned(),
             };
             let found = info.shape.clone();
@@ -221,19 +219,20 @@ fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usi
         }
         let (begin, end) = info.data_offsets;
         if begin != i * (end - begin) {
-            let reason = format!("plane {} is not number {} in the file", plane.name(), i + 1);
+            let reason =
+                format!("plane {} is not tensor number {} of the file", plane.name(), i + 1);
             return Err(WarpError::Header { file: file(), reason });
         }
         shape = Some(&info.shape);
         bytes = end;
     }
-    // The size check reports an impossible side by name.
+    // `check_sizes` reports a side that is too large.
     let side = |at: usize| shape.map_or(0, |shape| u32::try_from(shape[at]).unwrap_or(u32::MAX));
     Ok((UVec2::new(side(1), side(0)), bytes))
 }
 
-/// Checks that the mesh's tensors follow at `end` bytes, in order and with sizes that are possible for this panorama.
-/// Returns the number of elements of each, and advances `end`.
+/// Checks that the mesh's tensors start at byte `end` of the data and follow in order, with sizes that are possible
+/// for this panorama. Returns the number of elements of each tensor, and advances `end`.
 fn read_mesh_layout(
     path: &Path,
     layout: &Metadata,
@@ -259,13 +258,15 @@ fn read_mesh_layout(
             _ => {
                 let (found, element) = (info.shape.clone(), part.element());
                 let (least, most) = (allowed.start(), allowed.end());
-                let expected = format!("{least} to {most} of {element:?}");
+                let expected = format!("{least} to {most} elements of shape {element:?}");
                 return Err(WarpError::MeshShape { file, name, found, expected });
             }
         }
         if info.data_offsets.0 != *end {
-            let reason =
-                format!("tensor {name} is not number {} in the file", Plane::ALL.len() + i + 1);
+            let reason = format!(
+                "tensor {name} is not tensor number {} of the file",
+                Plane::ALL.len() + i + 1
+            );
             return Err(WarpError::Header { file, reason });
         }
         *end = info.data_offsets.1;
@@ -273,8 +274,8 @@ fn read_mesh_layout(
     Ok(counts)
 }
 
-/// Reads all tensors in pieces, checks the planes' values and the checksum, and passes the pieces to `keep`: their
-/// bytes, and a plane's values.
+/// Reads all tensors in pieces, checks the planes' values and the checksum, and passes each piece to `keep`: its
+/// bytes, and its values if it belongs to a plane.
 fn read_tensors(
     path: &Path,
     file: &mut File,
@@ -311,7 +312,7 @@ fn read_tensors(
     let error = header.mesh.as_ref().map(|mesh| mesh.error.to_string());
     let sealed = sealed_text(&left, &right, projection, error.as_deref(), header.rig.as_deref());
     crc.update(sealed.as_bytes());
-    // The checksum comes first: in a damaged file, an invalid number is a symptom.
+    // Reports a wrong checksum before an invalid number, which would only be a symptom of the damage.
     let (found, expected) = (crc.finalize(), header.checksum);
     if found != expected {
         return Err(WarpError::Checksum { file: path.to_owned(), found, expected });

@@ -1,7 +1,7 @@
 //! Fits the tiles of a mesh on several threads, each with a band of tile rows.
 //!
-//! A band numbers its own patches, places, shares and further layers from 0; the bands are joined from the top. So a
-//! mesh does not depend on the number of bands.
+//! Each band counts its patches, places, shares and further layers from 0. The bands are joined from the top, and
+//! their indices are offset. So a mesh does not depend on the number of bands.
 
 use std::iter::once;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::Mesh;
 use super::fit::{Tile, corners};
 use super::looks::Looks;
 
-/// Maximum number of threads; one thread takes half a second for a mesh.
+/// Maximum number of threads. A single thread takes half a second for a mesh.
 const MAX_THREADS: usize = 8;
 
 /// Returns the number of bands, one per thread.
@@ -38,7 +38,7 @@ pub(super) fn each_band<T: Send>(
         let first = work(0);
         let others = others.into_iter().map(|thread| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // The system has no more threads.
+            // The thread could not be started, so this thread does its work.
             Err(i) => work(i),
         });
         once(first).chain(others).collect()
@@ -82,7 +82,7 @@ fn behind(index: u32, before: usize) -> u32 {
     if index >= REST { index } else { index + before as u32 }
 }
 
-/// A band of tile rows. Layers refer to the band's own patches, places, shares and further layers.
+/// A band of tile rows. The indices in its layers are relative to the band.
 #[derive(Default)]
 struct Band {
     /// The tiles' first layers, row by row.
@@ -106,10 +106,10 @@ impl Band {
         band
     }
 
-    /// Adds a tile's layers, one per visible camera.
+    /// Adds a tile's layers, one per contributing camera.
     fn add(&mut self, tile: &Tile<'_>, cameras: usize, error: f32) {
         let cameras: Vec<_> = (0..cameras).filter(|camera| tile.is_seen(*camera)).collect();
-        // If some camera counts at every pixel, the last one takes the rest.
+        // If a camera contributes to every pixel, the last layer takes the share that the others leave.
         let covered = tile.is_covered();
         let layer = |camera: &usize| {
             let shares = match cameras[..] {
@@ -129,7 +129,7 @@ impl Band {
         self.further.extend(chain);
     }
 
-    /// Adds a camera's shares of a tile, and returns the index of the first.
+    /// Adds a camera's shares in a tile, and returns the index of the first one.
     fn share(&mut self, tile: &Tile<'_>, camera: usize) -> u32 {
         let first = self.shares.len() as u32;
         self.shares.extend(
@@ -139,8 +139,8 @@ impl Band {
         first
     }
 
-    /// Returns a layer of a camera's source coordinates in a tile, with the largest possible cells, after adding its
-    /// patches or places.
+    /// Adds the patches or places of a camera in a tile, with the largest possible cells. Returns a layer that refers
+    /// to them.
     fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> Layer {
         if tile.may_have_one_patch(camera)
             && let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error)
@@ -171,7 +171,8 @@ mod tests {
     use super::*;
     use crate::warp::Warp;
 
-    /// Returns two cameras that meet in the middle; some tiles need smaller cells, and some no patch fits.
+    /// Returns a warp of two cameras that overlap in the middle. Some tiles need smaller cells, and some are too rough
+    /// for any patch.
     fn warp(size: UVec2) -> Warp {
         let plane = |at: &dyn Fn(f32, f32) -> f32| {
             let pixels = (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn bands_are_all_rows_in_order() {
+    fn bands_cover_all_rows_in_order() {
         for (rows, bands) in [(1, 1), (1, 8), (7, 3), (1024, 8), (5, 5)] {
             let found = each_band(rows, bands, |rows| rows);
             assert_eq!(found.len(), bands.min(rows) as usize);

@@ -1,8 +1,9 @@
 //! Checks that a mesh from a file is valid and belongs to its planes.
 //!
-//! Kernels and [`Mesh::at`] use indices without checks, and kernels that rewrite weights write each tile's shares from
-//! a block of its own. So every index must be exactly the one that follows from the order of the tiles: in range, with
-//! finite chains, and without shared elements. Then each pixel is compared with the planes.
+//! Kernels use the indices of a mesh without checks, [`Mesh::at`] would panic or loop forever, and the kernel that
+//! rewrites shares writes those of each tile from another block. So every index must be exactly the one that follows
+//! from the order of the tiles. Then all indices are in range, the chains of layers end, and no two layers use the
+//! same element. After that, each pixel is compared with the planes.
 
 use glam::UVec2;
 use shared_types::stitch::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
@@ -13,45 +14,46 @@ use super::fit::{Tile, corners, is_near};
 use super::looks::Looks;
 use crate::warp::mesh::part::MeshPart;
 
-/// The fault of a mesh in a file.
+/// A mesh from a file is invalid, or does not agree with its planes.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum MeshFault {
-    /// A layer's camera is invalid, or may not be the last of its tile.
+    /// A layer's camera is invalid, or not in ascending order within its tile.
     #[error(
-        "layer {layer} of the mesh is of camera {found}; must be 0 or 1, and in a tile each once and in order"
+        "layer {layer} of the mesh has camera {found}; it must be 0 or 1, and ascending within a tile"
     )]
     Camera { layer: usize, found: u32 },
     /// A layer's cell size is invalid.
     #[error(
-        "layer {layer} of the mesh has cells of {found} pixels; must be one of {CELLS:?}, or 0 for places"
+        "layer {layer} of the mesh has cells of {found} pixels; it must be {}, {} or {}, or 0 for places",
+        CELLS[0], CELLS[1], CELLS[2]
     )]
     Cell { layer: usize, found: u32 },
     /// A layer's index is not the next one in order.
     #[error(
-        "layer {layer} of the mesh names {found} of {part}; by the order of the tiles it must be {expected}"
+        "layer {layer} of the mesh has index {found} in {part}; it must be {expected} ({NONE} means none)"
     )]
     Index { layer: usize, part: &'static str, found: u32, expected: u32 },
     /// There are more or fewer elements than the layers use.
-    #[error("{part} has {found} elements; the layers of the mesh take {expected}")]
+    #[error("{part} has {found} elements; the layers of the mesh need {expected}")]
     Count { part: &'static str, found: usize, expected: usize },
     /// A number is NaN or infinite.
-    #[error("{part} is {value} at number {at}; must be a finite number")]
+    #[error("number {at} of {part} is {value}; it must be finite")]
     NotFinite { part: &'static str, at: usize, value: f32 },
     /// The mesh's source coordinates differ from those of the planes.
     #[error(
-        "the mesh is {off} source pixels off the planes of camera {camera} at column {x}, row {y}; states at most {error}: make the warp again"
+        "source coordinates of camera {camera} at column {x}, row {y} differ by {off} pixels between mesh and planes, but the mesh states at most {error}; make the warp again"
     )]
     Place { camera: usize, x: u32, y: u32, off: f32, error: f32 },
     /// The mesh's weights differ from those of the planes.
     #[error(
-        "the mesh gives camera {camera} a share of {found} at column {x}, row {y}; by the planes it is {expected}: make the warp again"
+        "relative weight of camera {camera} at column {x}, row {y} is {found} in the mesh but {expected} in the planes; make the warp again"
     )]
     Share { camera: usize, x: u32, y: u32, found: f64, expected: f64 },
 }
 
-/// The number of elements of each part that the tiles so far use.
+/// The number of elements of each part that the layers checked so far use.
 struct Taken {
     layers: usize,
     patches: usize,
@@ -60,7 +62,7 @@ struct Taken {
 }
 
 impl Mesh {
-    /// Checks numbers and indices before they are used.
+    /// Checks numbers and indices. Nothing may use the indices before.
     pub(super) fn check_parts(&self) -> Result<(), MeshFault> {
         let tiles = Self::tiles_of(self.size).element_product() as usize;
         let count = |part: MeshPart, found, expected| {
@@ -93,7 +95,7 @@ impl Mesh {
         check_finite(MeshPart::Places, bytemuck::cast_slice(&self.places))
     }
 
-    /// Compares each pixel with the source of the mesh: the visible cameras, their weights, and their source
+    /// Compares the mesh with its input at each pixel: the contributing cameras, their shares, and their source
     /// coordinates within the mesh's error.
     pub(in crate::warp) fn check_against(&self, looks: &Looks<'_>) -> Result<(), MeshFault> {
         let tiles = Self::tiles_of(self.size);
@@ -109,7 +111,8 @@ impl Mesh {
 
     fn check_tile(&self, tile: &Tile<'_>, first: usize) -> Result<(), MeshFault> {
         let mut cameras = 0..self.sources.len();
-        // Most tiles are decided without their pixels' weights.
+        // In most tiles one camera contributes to all pixels, or no camera contributes. Their shares need no check per
+        // pixel.
         let is_clear = match self.chain(first).next() {
             None => !cameras.any(|camera| tile.is_seen(camera)),
             Some(layer) => layer.shares == NONE && tile.is_alone(layer.camera.into()),
@@ -127,14 +130,15 @@ impl Mesh {
         Ok(())
     }
 
-    /// Checks that each camera counts at a pixel of a tile as much as its layer states, if it has one.
+    /// Checks each camera's share at a pixel of a tile. A camera without a layer must have a share of 0.
     fn check_shares(&self, tile: &Tile<'_>, first: usize, pixel: UVec2) -> Result<(), MeshFault> {
         for camera in 0..self.sources.len() {
             let is_this = |(layer, _): &(&Layer, u16)| usize::from(layer.camera) == camera;
             let found = self.shown(first, pixel).find(is_this).map_or(0, |(_, share)| share);
             let (found, whole) = (f64::from(found), f64::from(WHOLE_SHARE));
             let expected = tile.share(camera, pixel);
-            // To the precision of 16 bits; the rest is rounded twice.
+            // The stored share is rounded to 16 bits, and so differs by at most 0.5. The margin is for rounding errors
+            // in f64.
             if (found - expected * whole).abs() > 0.500_001 {
                 let (UVec2 { x, y }, found) = (tile.corner + pixel, found / whole);
                 return Err(MeshFault::Share { camera, x, y, found, expected });
@@ -143,7 +147,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Returns the first pixel of a tile at which a layer's source coordinates exceed the mesh's error.
+    /// Returns the first pixel of a tile at which a layer's source coordinates deviate by more than the mesh's error.
     fn far(&self, tile: &Tile<'_>, layer: &Layer) -> Option<UVec2> {
         let (camera, first, error) = (layer.camera.into(), layer.places as usize, self.error);
         match u32::from(layer.cell) {
@@ -163,7 +167,8 @@ impl Mesh {
 }
 
 impl Taken {
-    /// Checks a layer whose camera is at least `least` of `cameras`, and returns its next layer.
+    /// Checks layer number `at`, and returns the index of the tile's next layer. Its camera must be at least `least`
+    /// and less than `cameras`.
     fn check(
         &mut self,
         at: usize,
@@ -172,7 +177,7 @@ impl Taken {
         cameras: usize,
     ) -> Result<Option<usize>, MeshFault> {
         let (camera, black) = (usize::from(layer.camera), layer.camera == NO_CAMERA);
-        // Only a tile's first layer may be black, or alone.
+        // Only a tile's first layer may be black.
         let is_first = *least == 0;
         let fits = if black { is_first } else { (*least..cameras).contains(&camera) };
         if !fits {
@@ -192,7 +197,8 @@ impl Taken {
         };
         named(at, part, layer.places, taken, take)?;
         let shared = match layer.shares {
-            // The rest of the others; without others, that would be everything.
+            // The layer takes the share that the others leave. A tile's first layer must not, because no layers
+            // precede it.
             REST if !is_first => false,
             found => {
                 let take = if is_first && (black || found == NONE) { 0 } else { pixels };
@@ -200,14 +206,15 @@ impl Taken {
                 take > 0
             }
         };
-        // No layer follows one that is alone or takes the rest.
+        // No layer follows a layer without shares of its own.
         let (next, take) = (self.layers, usize::from(shared && layer.next != NONE));
         named(at, MeshPart::Layers, layer.next, &mut self.layers, take)?;
         Ok((take > 0).then_some(next))
     }
 }
 
-/// Checks an index of a layer, and counts the elements that it uses; zero if it refers to none.
+/// Checks an index of a layer, and adds the number of elements that it uses, `take`, to `taken`. If `take` is 0, the
+/// index must be [`NONE`].
 fn named(
     layer: usize,
     part: MeshPart,
@@ -215,7 +222,7 @@ fn named(
     taken: &mut usize,
     take: usize,
 ) -> Result<(), MeshFault> {
-    // Indices are u32 in memory; the count fits, or the index differs.
+    // The numbers of elements of the largest allowed panorama fit u32.
     let expected = if take == 0 { NONE } else { *taken as u32 };
     if found != expected {
         return Err(MeshFault::Index { layer, part: part.name(), found, expected });

@@ -1,7 +1,7 @@
 //! A tile of a panorama, and the quadratic map that best fits a camera's source coordinates in a cell of it.
 //!
 //! On a grid of n by m pixels the products of discrete Legendre polynomials (Gram, 1883) are orthogonal, so each
-//! coefficient of the fit is one sum. `bands` selects the cells of a tile.
+//! coefficient of the fit is one weighted sum. `bands` selects the cell size of a tile.
 
 use std::ops::Range;
 
@@ -12,20 +12,20 @@ use shared_types::stitch::mesh::{Patch, TILE};
 use super::looks::Looks;
 use crate::warp::counting;
 
-/// A tile of a panorama. Pixels count from its first one.
+/// A tile of a panorama. Its pixels are counted from its first pixel.
 pub(super) struct Tile<'a> {
     looks: &'a Looks<'a>,
     /// The tile's first pixel in the panorama.
     pub(super) corner: UVec2,
-    /// Columns and rows of the tile inside the panorama.
+    /// The number of columns and rows of the tile that are inside the panorama.
     size: UVec2,
-    /// The weight of each camera at each pixel, or 0.
+    /// For each camera, its weight at each pixel, or 0 if it does not contribute.
     weights: Vec<[f32; PIXELS]>,
-    /// For each camera, the number of pixels at which it counts.
+    /// For each camera, the number of pixels to which it contributes.
     seen: Vec<usize>,
 }
 
-/// Pixels of a tile.
+/// The number of pixels of a tile.
 const PIXELS: usize = (TILE * TILE) as usize;
 
 impl<'a> Tile<'a> {
@@ -50,36 +50,39 @@ impl<'a> Tile<'a> {
         tile
     }
 
-    /// Returns whether a camera counts anywhere.
+    /// Returns whether a camera contributes to any pixel.
     pub(super) fn is_seen(&self, camera: usize) -> bool {
         self.seen[camera] > 0
     }
 
-    /// Returns whether a camera counts at every pixel.
+    /// Returns whether a camera contributes to every pixel.
     fn counts_throughout(&self, camera: usize) -> bool {
         self.seen[camera] == self.size.element_product() as usize
     }
 
-    /// Returns whether a camera counts at every pixel, and no other camera at any.
+    /// Returns whether a camera contributes to every pixel, and no other camera contributes to any.
     pub(super) fn is_alone(&self, camera: usize) -> bool {
         self.counts_throughout(camera) && self.seen.iter().sum::<usize>() == self.seen[camera]
     }
 
-    /// Returns whether one patch for the whole tile is meaningful at the other pixels too, which chroma may read. With
-    /// only two columns or rows, or three pixels, a patch fits any values, also invalid ones.
+    /// Returns whether one patch for the whole tile may be used. Chroma may read source coordinates outside the
+    /// panorama, or of pixels to which the camera does not contribute, so they must be meaningful there, too. With
+    /// only two columns or rows, or at most three of both, a patch passes through any values, even invalid ones. Then
+    /// the camera must contribute to every pixel.
     pub(super) fn may_have_one_patch(&self, camera: usize) -> bool {
         let passes_through = self.size.min_element() == 2 || self.size.max_element() <= 3;
         !passes_through || self.counts_throughout(camera)
     }
 
-    /// Returns whether some camera counts at every pixel.
+    /// Returns whether each pixel has a contributing camera.
     pub(super) fn is_covered(&self) -> bool {
         let cameras = || 0..self.seen.len();
         let counts = |pixel| cameras().any(|camera| self.weight(camera, pixel) > 0.0);
         cameras().any(|camera| self.counts_throughout(camera)) || self.pixels().all(counts)
     }
 
-    /// Yields all pixels row by row; those beyond the panorama, which chroma may read, repeat the last ones.
+    /// Yields `TILE` × `TILE` pixels row by row. Pixels beyond the panorama, which chroma may read, are replaced by
+    /// the nearest pixel inside.
     pub(super) fn whole(&self) -> impl Iterator<Item = UVec2> + use<'a> {
         let last = self.size - 1;
         (0..TILE).flat_map(move |y| (0..TILE).map(move |x| UVec2::new(x, y).min(last)))
@@ -91,7 +94,7 @@ impl<'a> Tile<'a> {
         (0..size.y).flat_map(move |y| (0..size.x).map(move |x| UVec2::new(x, y)))
     }
 
-    /// Returns some pixels of a row of a camera's planes.
+    /// Returns source columns, source rows and weights of a camera for `columns` of row `y`.
     fn row(&self, camera: usize, y: u32, columns: Range<u32>) -> [&'a [f32]; 3] {
         let first = (self.corner.y + y) as usize * self.looks.size.x as usize;
         let [start, end] =
@@ -99,25 +102,25 @@ impl<'a> Tile<'a> {
         self.looks.planes[camera].map(|plane| &plane[start..end])
     }
 
-    /// Returns a camera's source coordinates of a pixel.
+    /// Returns a camera's source coordinates for a pixel.
     pub(super) fn place(&self, camera: usize, UVec2 { x, y }: UVec2) -> Vec2 {
         let [column, row, _] = self.row(camera, y, x..x + 1);
         Vec2::new(column[0], row[0])
     }
 
-    /// Returns a camera's weight; 0 if it does not count.
+    /// Returns a camera's weight at a pixel; 0 if it does not contribute.
     pub(super) fn weight(&self, camera: usize, UVec2 { x, y }: UVec2) -> f64 {
         self.weights[camera][(y * TILE + x) as usize].into()
     }
 
-    /// Returns a camera's share of the sum of weights.
+    /// Returns a camera's weight at a pixel divided by the sum of all weights; 0 if the sum is 0.
     pub(super) fn share(&self, camera: usize, pixel: UVec2) -> f64 {
         let whole: f64 = (0..self.weights.len()).map(|camera| self.weight(camera, pixel)).sum();
         if whole > 0.0 { self.weight(camera, pixel) / whole } else { 0.0 }
     }
 
-    /// Returns the quadratic map that best fits a camera's source coordinates in a cell, if it is within `error` at
-    /// every pixel where the camera counts.
+    /// Returns the quadratic map that best fits a camera's source coordinates in a cell. Returns `None` if it deviates
+    /// by more than `error` at a pixel to which the camera contributes.
     pub(super) fn patch(
         &self,
         camera: usize,
@@ -135,8 +138,8 @@ impl<'a> Tile<'a> {
         self.far(camera, &patch, corner, cell, error).is_none().then_some(patch)
     }
 
-    /// Returns the first pixel of a cell at which a camera counts and a patch deviates by more than `error` along
-    /// either axis.
+    /// Returns the first pixel of a cell to which a camera contributes and at which a patch deviates by more than
+    /// `error` along either axis.
     pub(super) fn far(
         &self,
         camera: usize,
@@ -171,22 +174,25 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// Yields the first pixels of a tile's cells, row by row.
+/// Yields the first pixel of each cell of a tile, row by row.
 pub(super) fn corners(cell: u32) -> impl Iterator<Item = UVec2> {
     let firsts = move || (0..TILE).step_by(cell as usize);
     firsts().flat_map(move |y| firsts().map(move |x| UVec2::new(x, y)))
 }
 
-/// Returns whether two points differ by at most `error` along either axis; false after an overflow.
+/// Returns whether two points differ by at most `error` along either axis. Returns false for NaN and infinity.
 pub(super) fn is_near(one: Vec2, other: Vec2, error: f32) -> bool {
     (one - other).abs().cmple(Vec2::splat(error)).all()
 }
 
-/// A conservative test in f64 without fused multiply-adds, which are function calls on CPUs of unknown type. The
-/// result has at most eight rounding errors of the sum of all terms.
+/// A fast test whether a patch is within the error at a pixel. It may fail although the patch is within the error, but
+/// never the other way round. It computes in f64 without fused multiply-adds, which are function calls in code for a
+/// generic CPU. The exact computation in f32 has at most eight rounding errors of the sum of all terms, so the error
+/// bound is reduced by these.
 struct Surely {
     u: [f64; 6],
     v: [f64; 6],
+    /// The reduced error bound.
     off: f64,
 }
 
@@ -202,7 +208,8 @@ impl Surely {
         Self { u, v, off: error - 8.0 * rounding * (size(u).max(size(v)) + error) }
     }
 
-    /// Returns a test for a row of the tile: a column relative to the centre, and its source coordinates.
+    /// Returns a predicate for row `y` of the tile. It takes a column relative to the centre and the source
+    /// coordinates of that pixel, and returns whether the patch is surely within the error.
     fn row(&self, y: u32) -> impl Fn(f64, f32, f32) -> bool {
         let y = f64::from(y) - MIDDLE;
         let line = |[c, x, yc, xx, xy, yy]: [f64; 6]| [c + (yc + yy * y) * y, x + xy * y, xx];
@@ -235,7 +242,7 @@ fn fitted<'a>(
     places: impl Fn(u32) -> [&'a [f32]; 3],
 ) -> Patch {
     let (along, down) = (Legendre::over(&columns), Legendre::over(&rows));
-    // Products of degree i along x and j along y.
+    // `sums[i][j]` is the coefficient of the product of the polynomials of degree i along x and j along y.
     let mut sums = [[DVec2::ZERO; 3]; 3];
     for y in rows {
         let mut row = [DVec2::ZERO; 3];
@@ -256,7 +263,7 @@ fn fitted<'a>(
     }
     let mut powers = [[DVec2::ZERO; 3]; 3];
     for (i, sums) in sums.into_iter().enumerate() {
-        // Products of higher degree are 0.
+        // Products of a total degree above 2 have the coefficient 0.
         for (j, sum) in sums.into_iter().enumerate() {
             for (powers, x) in powers.iter_mut().zip(along.powers(i)) {
                 for (power, y) in powers.iter_mut().zip(down.powers(j)) {
@@ -271,7 +278,8 @@ fn fitted<'a>(
 }
 
 /// The first three discrete Legendre polynomials over a range of pixels, normalised: 1, t and t² − (n² − 1)/12, where
-/// t is the distance of a pixel from the centre of n pixels. Polynomials that vanish on so few pixels are dropped.
+/// t is the distance of a pixel from the centre of n pixels. On fewer than three pixels, the polynomials that vanish
+/// at all of them are dropped.
 struct Legendre {
     /// Offset of the range's centre from the tile's centre.
     middle: f64,
@@ -289,13 +297,14 @@ impl Legendre {
         Self { middle, second: (n * n - 1.0) / 12.0, scales }
     }
 
-    /// Returns their values at a pixel of the tile.
+    /// Returns the values of the polynomials at a pixel of the tile.
     fn at(&self, pixel: u32) -> [f64; 3] {
         let t = f64::from(pixel) - MIDDLE - self.middle;
         [self.scales[0], self.scales[1] * t, self.scales[2] * (t * t - self.second)]
     }
 
-    /// Returns one of them as coefficients of powers of the distance from the tile's centre.
+    /// Returns the polynomial of a degree: the coefficients of 1, d and d², where d is the distance from the tile's
+    /// centre.
     fn powers(&self, degree: usize) -> [f64; 3] {
         let (m, scale) = (self.middle, self.scales[degree]);
         match degree {

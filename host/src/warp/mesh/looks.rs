@@ -1,6 +1,6 @@
-//! The source of a mesh: the planes of a warp, or the cameras of a geometry.
+//! The input of a mesh fit: the size of the panorama, and source coordinates and weights per camera.
 //!
-//! Both provide planes; those of a geometry are not grouped in pairs.
+//! The planes are borrowed from a [`Warp`] or rendered from a geometry, which may have more than two cameras.
 
 use glam::UVec2;
 
@@ -12,7 +12,7 @@ pub(in crate::warp) struct Looks<'a> {
     pub(in crate::warp) size: UVec2,
     /// Sizes of the cameras' pictures.
     pub(in crate::warp) sources: &'a [UVec2],
-    /// Columns, rows and weights per camera.
+    /// The planes of each camera: columns, rows and weights.
     pub(in crate::warp) planes: Vec<[&'a [f32]; 3]>,
 }
 

@@ -1,14 +1,19 @@
-//! A warp as a mesh with a stated error: a seventieth of the size of its planes, or a fifteenth if half of the
-//! panorama is overlap.
+//! A warp as a mesh with a limited error. It takes a seventieth of the memory of the planes, or a fifteenth if half of
+//! the panorama is overlap.
 //!
-//! Tiles divide the panorama. A quadratic map, fitted by least squares, gives a camera's source coordinates in a tile.
-//! If it deviates too much at a pixel where the camera counts, smaller cells divide the tile; if those do not suffice
-//! either, the tile stores each pixel's source coordinates. Shares of the cameras are stored per pixel in 16 bits
-//! where more than one camera counts, or not all pixels are covered. So seams keep their edges, and the visible
-//! cameras are the same as with the planes.
+//! The panorama is divided into tiles. A tile has a *layer* for each camera that contributes to it. A layer has two
+//! parts:
+//! - *Patches* or *places*: a patch is a quadratic map, fitted by least squares, from panorama pixels to source
+//!   coordinates. If one patch for the whole tile deviates too much at a pixel to which the camera contributes, the
+//!   tile is divided into smaller cells with one patch each. If these deviate too much as well, the layer stores the
+//!   source coordinates of each pixel, its places.
+//! - *Shares*: the share of a camera is its weight divided by the sum of all cameras' weights. A layer stores a 16-bit
+//!   share per pixel. Exceptions: a camera that contributes alone and to all pixels of the tile has a share of 1, and
+//!   in a tile without black pixels, the last of several layers takes the share that the others leave. So seams keep
+//!   their sharp edges, and the same cameras contribute to each pixel as with the planes.
 //!
-//! `looks` provides the source of a mesh, `fit` fits one cell, `bands` builds the whole, `faults` checks a mesh from a
-//! file, and `tensors` stores it in a file.
+//! `looks` provides the input of a mesh, `fit` fits one cell, `bands` builds the whole mesh, `faults` checks a mesh
+//! from a file, and `tensors` stores it in a file.
 
 mod bands;
 mod faults;
@@ -37,11 +42,13 @@ pub const MESH_ERROR: f32 = 1.0 / 32.0;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MeshError {
-    /// The error bound is not a positive number.
-    #[error("making a mesh: an error of {0} source pixels cannot be kept; give a number over 0")]
+    /// The error bound is not a positive finite number.
+    #[error(
+        "making a mesh: the maximum error is {0} source pixels; it must be a positive finite number"
+    )]
     Bound(f32),
     /// The geometry has too few or too many cameras.
-    #[error("making a mesh: the geometry has {0} cameras; give two to {MAX_CAMERAS}")]
+    #[error("making a mesh: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS}")]
     Cameras(usize),
     /// The cameras cannot be rendered.
     #[error("making a mesh: {0}")]
@@ -56,13 +63,14 @@ impl From<DeviceError> for MeshError {
 
 /// A warp as a mesh.
 ///
-/// Patches, places, shares and further layers follow the order of the tiles, and within a tile that of its cameras.
+/// Patches, places, shares and further layers are in the order of the tiles, and within a tile in the order of its
+/// cameras.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mesh {
     size: UVec2,
     sources: Vec<UVec2>,
     error: f32,
-    /// The tiles' first layers, row by row, then the layers that follow them.
+    /// The first layers of all tiles, row by row, then all further layers.
     layers: Vec<Layer>,
     patches: Vec<Patch>,
     places: Vec<SourcePoint>,
@@ -78,8 +86,8 @@ pub(super) struct Parts<'a> {
 }
 
 impl Mesh {
-    /// Computes a mesh whose source coordinates deviate by at most `error` source pixels along either axis, and whose
-    /// shares by at most 1/131,070.
+    /// Computes a mesh whose source coordinates deviate by at most `error` source pixels along either axis. Its shares
+    /// deviate by at most 1/131,070.
     ///
     /// # Errors
     /// Returns [`MeshError`] if the error bound is invalid.
@@ -88,7 +96,7 @@ impl Mesh {
         Ok(Self::within(&warp.into(), error))
     }
 
-    /// Returns the parts.
+    /// Returns layers, patches, places and shares.
     pub(super) fn parts(&self) -> Parts<'_> {
         let Self { layers, patches, places, shares, .. } = self;
         Parts { layers, patches, places, shares }
@@ -112,7 +120,7 @@ impl Mesh {
         self.error
     }
 
-    /// Returns the size in bytes.
+    /// Returns the size of the mesh in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let parts = [
@@ -124,8 +132,8 @@ impl Mesh {
         parts.iter().sum::<usize>() as u64
     }
 
-    /// Returns the number of layers with cells of each size, largest first, and last the number of layers that store
-    /// each pixel.
+    /// Returns the number of layers with cells of each size, largest first. The last element is the number of layers
+    /// that store the source coordinates of each pixel.
     #[must_use]
     pub fn divisions(&self) -> [usize; CELLS.len() + 1] {
         let mut counts = [0; CELLS.len() + 1];
@@ -136,12 +144,16 @@ impl Mesh {
         counts
     }
 
-    /// Yields the cameras of a panorama pixel: number, source coordinates and share.
+    /// Yields the cameras that contribute to a panorama pixel: index, source coordinates and share.
     ///
     /// # Panics
     /// Panics if the pixel is outside the panorama.
     pub fn at(&self, pixel: UVec2) -> impl Iterator<Item = (usize, Vec2, f32)> {
-        assert!(pixel.cmplt(self.size).all(), "{pixel} is not in a panorama of {}", self.size);
+        assert!(
+            pixel.cmplt(self.size).all(),
+            "pixel {pixel} is outside the panorama of {} pixels",
+            self.size
+        );
         let (tile, in_tile) = (pixel / TILE, pixel % TILE);
         let first = (tile.y * Self::tiles_of(self.size).x + tile.x) as usize;
         let shown = self.shown(first, in_tile).filter(|(_, share)| *share > 0);
@@ -158,7 +170,8 @@ impl Mesh {
         chain.filter(|layer| layer.camera != NO_CAMERA)
     }
 
-    /// Yields these layers with their shares of a pixel of the tile, out of [`WHOLE_SHARE`].
+    /// Yields the layers of [`chain`](Self::chain) with their shares at a pixel of the tile. [`WHOLE_SHARE`] is a
+    /// share of 1.
     fn shown(&self, tile: usize, UVec2 { x, y }: UVec2) -> impl Iterator<Item = (&Layer, u16)> {
         let mut left = u16::MAX;
         self.chain(tile).map(move |layer| {
@@ -166,13 +179,13 @@ impl Mesh {
                 NONE | REST => left,
                 first => self.shares[(first + y * TILE + x) as usize],
             };
-            // Due to rounding, several shares may exceed the whole.
+            // Due to rounding, the sum of several shares may exceed 1.
             left = left.saturating_sub(share);
             (layer, share)
         })
     }
 
-    /// Returns a layer's source coordinates of a pixel of its tile.
+    /// Returns a layer's source coordinates for a pixel of its tile.
     fn place(&self, layer: &Layer, UVec2 { x, y }: UVec2) -> Vec2 {
         match u32::from(layer.cell) {
             0 => self.places[(layer.places + y * TILE + x) as usize].0,
@@ -184,7 +197,7 @@ impl Mesh {
         }
     }
 
-    /// Returns columns and rows of a panorama's tiles.
+    /// Returns the number of columns and rows of tiles in a panorama.
     pub(crate) fn tiles_of(size: UVec2) -> UVec2 {
         UVec2::new(size.x.div_ceil(TILE), size.y.div_ceil(TILE))
     }
@@ -197,6 +210,6 @@ pub(super) fn check(error: f32) -> Result<(), MeshError> {
 
 /// Returns whether an error bound is valid.
 pub(super) fn is_length(error: f32) -> bool {
-    // A NaN is not over 0.
+    // Written so that NaN is rejected.
     error > 0.0 && error.is_finite()
 }

@@ -4,7 +4,7 @@ use safetensors::tensor::Dtype;
 use shared_types::stitch::mesh::{CELLS, TILE};
 use std::ops::RangeInclusive;
 
-/// Numbers of a layer without its patch: camera, cell, places, shares, next.
+/// The number of fields of a layer without its patch: camera, cell, places, shares, next.
 pub(super) const FIELDS: usize = 5;
 
 /// A tensor of a mesh, in file order.
@@ -21,7 +21,7 @@ impl MeshPart {
     pub(in crate::warp) const ALL: [Self; 5] =
         [Self::Layers, Self::LayerPatches, Self::Patches, Self::Places, Self::Shares];
 
-    /// Returns its name in files.
+    /// Returns the tensor's name in files.
     pub(in crate::warp) const fn name(self) -> &'static str {
         match self {
             Self::Layers => "mesh_layers",
@@ -51,8 +51,8 @@ impl MeshPart {
         }
     }
 
-    /// Returns the possible numbers of elements for a mesh of two cameras: up to a layer per camera and tile, each
-    /// with the smallest cells.
+    /// Returns the possible numbers of elements for a mesh of two cameras. It has at most one layer per camera and
+    /// tile, and at most a patch for each of the smallest cells per layer.
     pub(in crate::warp) fn allowed(self, tiles: usize, layers: usize) -> RangeInclusive<usize> {
         const CELLS_OF_TILE: usize = (TILE / CELLS[CELLS.len() - 1]).pow(2) as usize;
         match self {
@@ -63,7 +63,7 @@ impl MeshPart {
         }
     }
 
-    /// Returns the bytes of an element.
+    /// Returns the size of an element in bytes.
     pub(in crate::warp) fn element_bytes(self) -> usize {
         self.element().iter().product::<usize>() * self.dtype().bitsize() / 8
     }

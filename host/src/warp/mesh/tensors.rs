@@ -1,6 +1,6 @@
 //! A mesh as the tensors of a warp file after the planes; `warp/file.rs` has the table.
 //!
-//! Numbers are little-endian. `faults` must check the result of a read.
+//! Numbers are little-endian. `faults` must check a mesh that was read.
 
 use crate::warp::mesh::part::FIELDS;
 use crate::warp::mesh::part::MeshPart;
@@ -59,7 +59,7 @@ pub(in crate::warp) struct Unpacked {
 }
 
 impl Unpacked {
-    /// Appends a piece of a tensor, in whole numbers.
+    /// Appends a piece of a tensor. The piece must not end within a number.
     pub(in crate::warp) fn take(&mut self, part: MeshPart, bytes: &[u8]) {
         let floats = match part {
             MeshPart::Layers => {
@@ -86,7 +86,7 @@ impl Unpacked {
         let layers = layers.iter().zip(patches_of(&self.layer_patches)).enumerate();
         let layer = |(at, (fields, patch)): (usize, (&[u32; FIELDS], _))| {
             let [camera, cell, places, shares, next] = *fields;
-            // A number that does not fit u16 is neither a camera nor a cell.
+            // A number that does not fit u16 is neither a valid camera nor a valid cell size.
             let camera = u16::try_from(camera)
                 .map_err(|_| MeshFault::Camera { layer: at, found: camera })?;
             let cell =
