@@ -76,7 +76,7 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
     type Parts<'a> = &'a [(&'a str, &'a [u8])];
     let wanted: [(u16, &str, Parts<'_>); 12] = [
         (422, "left: truncated", &[("left", &left[..left.len() / 2]), ("right", &right)]),
-        (413, "right: 65535×65535", &[("left", &left), ("right", &huge)]),
+        (413, "right: the picture is 65535×65535", &[("left", &left), ("right", &huge)]),
         (415, "right: not a picture", &[("left", &left), ("right", b"hello")]),
         (415, "right: a GIF picture", &[("left", &left), ("right", b"GIF89a\x01\0\x01\0\0\0\0;")]),
         (415, "left: not a picture", &[("left", b""), ("right", &right)]),

@@ -399,7 +399,7 @@ fn what_cannot_be_compared() {
         (r(), s(), 10, None, "the second picture is 40×39"),
         (r(), r(), 8, None, "luma of 8 bits;"),
         (r(), r(), 17, None, "luma of 17 bits;"),
-        (r(), r(), 16, Some(&mut map), "40×40 pixels but 30×30 are expected"),
+        (r(), r(), 16, Some(&mut map), "40×40 pixels; it must be 30×30"),
     ] {
         let error = comparer.submit(&stream, Compared::Luma16 { a, b, bits }, map).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
