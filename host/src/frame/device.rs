@@ -130,8 +130,8 @@ impl DeviceFrame {
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
         for (from, to, extent) in self.planes_to(bytes) {
-            // SAFETY: `check_bytes` has ensured that `bytes` has the length of a frame of this format, so that each plane
-            // and its part of `bytes` have this extent.
+            // SAFETY: `check_bytes` has ensured that `bytes` has the length of a frame of this format, so that each
+            // plane and its part of `bytes` have this extent.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -151,8 +151,8 @@ impl DeviceFrame {
     ) -> Result<(), DeviceError> {
         self.check("uploading a frame", frame.format())?;
         for (from, to, extent) in self.planes_from(frame) {
-            // SAFETY: `check` has ensured that both sides have the same format, so that the planes have this extent. The
-            // caller keeps the frame's bytes valid and unchanged until the copy is done.
+            // SAFETY: `check` has ensured that both sides have the same format, so that the planes have this extent.
+            // The caller keeps the frame's bytes valid and unchanged until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -164,7 +164,8 @@ impl DeviceFrame {
     /// `bytes` must stay valid until the copy is done, and nothing else may access them before.
     ///
     /// # Errors
-    /// Returns the errors of [`download`](Self::download). After an error, some planes' copies may have been submitted.
+    /// Returns the errors of [`download`](Self::download). After an error, some planes' copies may have been
+    /// submitted.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
@@ -172,8 +173,8 @@ impl DeviceFrame {
     ) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
         for (from, to, extent) in self.planes_to(bytes) {
-            // SAFETY: `check_bytes` has ensured that each plane and its part of `bytes` have this extent. The caller keeps
-            // `bytes` valid and unused until the copy is done.
+            // SAFETY: `check_bytes` has ensured that each plane and its part of `bytes` have this extent. The caller
+            // keeps `bytes` valid and unused until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())

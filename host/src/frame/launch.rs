@@ -5,9 +5,9 @@
 /// The four kernels are passed in this order: RGBA to RGBA, NV12 to NV12, NV12 to RGBA, RGBA to NV12.
 ///
 /// `$frames` are variables of type `$Frames` ([`FrameView`](super::FrameView) or [`Textured`](super::Textured)), and
-/// `$out` is a [`FrameViewMut`](super::FrameViewMut). `$launch!(kernel, frames…, out)` launches one kernel; it receives
-/// the planes or textures of the frames. The macro evaluates to `None` if the input frames differ in format, and
-/// otherwise to `Some` of the launch's result.
+/// `$out` is a [`FrameViewMut`](super::FrameViewMut). `$launch!(kernel, frames…, out)` launches one kernel; it
+/// receives the planes or textures of the frames. The macro evaluates to `None` if the input frames differ in format,
+/// and otherwise to `Some` of the launch's result.
 macro_rules! launch_by_formats {
     (
         $Frames:ident[$($frame:ident),+], $out:ident, $launch:ident:

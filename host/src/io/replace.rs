@@ -1,9 +1,9 @@
 //! Replaces a file atomically: a reader sees the complete old content or the complete new content.
 //!
-//! The content is written to a temporary file in the same folder. The temporary file is flushed to disk and then renamed
-//! to the target. On failure the temporary file is removed and the target is unchanged. The target must be new or a
-//! regular file: renaming over `/dev/null` would remove the device for all programs. A symbolic link stays a link, and
-//! its target is replaced. A file keeps its permissions, but its owner may change.
+//! The content is written to a temporary file in the same folder. The temporary file is flushed to disk and then
+//! renamed to the target. On failure the temporary file is removed and the target is unchanged. The target must be new
+//! or a regular file: renaming over `/dev/null` would remove the device for all programs. A symbolic link stays a
+//! link, and its target is replaced. A file keeps its permissions, but its owner may change.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -79,8 +79,8 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     lock(&UNFINISHED)
 }
 
-/// Removes the temporary files that are being written. Call it just before the program ends early, for instance after a
-/// signal.
+/// Removes the temporary files that are being written. Call it just before the program ends early, for instance after
+/// a signal.
 ///
 /// Afterwards, unfinished writes may fail, and a thread that starts or finishes a write blocks forever.
 pub fn remove_unfinished() {

@@ -80,8 +80,8 @@ pub(crate) fn read_text_up_to(path: &Path, limit: u64) -> Result<String, TextErr
     read_text_from(file, path, limit)
 }
 
-/// Reads UTF-8 text of at most `limit` bytes from `source`, for instance standard input, until its end. Errors name the
-/// source by `name`.
+/// Reads UTF-8 text of at most `limit` bytes from `source`, for instance standard input, until its end. Errors name
+/// the source by `name`.
 ///
 /// # Errors
 /// Returns [`TextError`] if reading fails, the limit is exceeded, or the text is not UTF-8.

@@ -38,8 +38,8 @@ impl InputBuffer {
     }
 }
 
-/// A buffer in page-locked host memory that the caller fills with a frame: the planes in the camera's format, one after
-/// the other without padding.
+/// A buffer in page-locked host memory that the caller fills with a frame: the planes in the camera's format, one
+/// after the other without padding.
 ///
 /// Dropping the buffer returns it to the stitcher.
 #[derive(Debug)]
@@ -91,15 +91,15 @@ impl ExternalFrame {
     ///
     /// # Safety
     /// - The memory must stay valid and unchanged until `keep` is dropped.
-    /// - The frame must be completely written before the stitcher reads it: before it is submitted, or before the event
-    ///   of [`after`](Self::after).
+    /// - The frame must be completely written before the stitcher reads it: before it is submitted, or before the
+    ///   event of [`after`](Self::after).
     #[must_use]
     pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
         Self { view, ready: None, _keep: Keep(Mutex::new(Some(Box::new(keep)))) }
     }
 
-    /// Makes the device wait for `ready` before it reads the frame. Record the event before you submit the frame. If the
-    /// event is recorded again before the stitcher submits the wait, the device waits for the later record.
+    /// Makes the device wait for `ready` before it reads the frame. Record the event before you submit the frame. If
+    /// the event is recorded again before the stitcher submits the wait, the device waits for the later record.
     #[must_use]
     pub fn after(self, ready: impl Into<Arc<Event>>) -> Self {
         Self { ready: Some(ready.into()), ..self }
@@ -173,8 +173,8 @@ impl Input {
 pub(super) struct Pair {
     pub(super) left: Input,
     pub(super) right: Input,
-    /// A token that limits the number of pairs in flight. It is the last field, so that it returns to its pool after the
-    /// frames' buffers.
+    /// A token that limits the number of pairs in flight. It is the last field, so that it returns to its pool after
+    /// the frames' buffers.
     pub(super) _token: Pooled<()>,
 }
 

@@ -1,12 +1,12 @@
 //! Analyses colours and searches the seam in parallel with the stitching, and collects the results without waiting.
 //!
-//! One analysis runs at a time, on a low-priority stream. It owns a reference to its pair of frames, so that the frames'
-//! buffers are not reused before it ends. Its result changes the colours of the following frames in small steps, and
-//! moves the seam.
+//! One analysis runs at a time, on a low-priority stream. It owns a reference to its pair of frames, so that the
+//! frames' buffers are not reused before it ends. Its result changes the colours of the following frames in small
+//! steps, and moves the seam.
 //!
-//! Each failure of an analysis is counted as a strike; so is a missed deadline. The third consecutive strike switches off
-//! the colour correction and the seam search. The seam then keeps its position. A scene too dark for an estimate is not
-//! a failure.
+//! Each failure of an analysis is counted as a strike; so is a missed deadline. The third consecutive strike switches
+//! off the colour correction and the seam search. The seam then keeps its position. A scene too dark for an estimate
+//! is not a failure.
 //!
 //! When the correction is switched on or off, the colours change from their current values in small steps. After it is
 //! switched off, they change to the manual colours, those of the stitcher's options.

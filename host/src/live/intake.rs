@@ -63,11 +63,11 @@ impl Stitcher {
     }
 
     /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to
-    /// [`submit_filled`](Self::submit_filled) or [`push_filled`](Self::push_filled). The only copy of the frame is then
-    /// the copy to the device.
+    /// [`submit_filled`](Self::submit_filled) or [`push_filled`](Self::push_filled). The only copy of the frame is
+    /// then the copy to the device.
     ///
-    /// If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`]. The initial contents of
-    /// the buffer are unspecified.
+    /// If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`]. The initial contents
+    /// of the buffer are unspecified.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the stitcher was closed or has failed.
@@ -110,8 +110,8 @@ impl Stitcher {
         self.submit_pair([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp)
     }
 
-    /// Submits a pair of frames in device memory, without a copy. The limit on the number of pairs in flight applies as
-    /// for frames in host memory. At the limit, the pair is dropped in [`Pace::Live`], and the call blocks in
+    /// Submits a pair of frames in device memory, without a copy. The limit on the number of pairs in flight applies
+    /// as for frames in host memory. At the limit, the pair is dropped in [`Pace::Live`], and the call blocks in
     /// [`Pace::Wait`].
     ///
     /// # Errors
@@ -126,12 +126,13 @@ impl Stitcher {
         self.submit_pair([Input::External(left), Input::External(right)], timestamp)
     }
 
-    /// Copies a frame of one camera from host memory. When the frame of the other camera that belongs to it has arrived,
-    /// submits the two as a pair.
+    /// Copies a frame of one camera from host memory. When the frame of the other camera that belongs to it has
+    /// arrived, submits the two as a pair.
     ///
-    /// The frames of each camera must arrive in the order of their timestamps. Two frames form a pair if their timestamps
-    /// differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without a partner are dropped
-    /// and counted. In [`Pace::Wait`], the call blocks while its camera is too far ahead of the other camera.
+    /// The frames of each camera must arrive in the order of their timestamps. Two frames form a pair if their
+    /// timestamps differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without a
+    /// partner are dropped and counted. In [`Pace::Wait`], the call blocks while its camera is too far ahead of the
+    /// other camera.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the frame has the wrong format, or the stitcher was closed or has failed.
@@ -193,8 +194,8 @@ impl Stitcher {
         }
     }
 
-    /// Locks the intake, checks that it is open, and takes a token for a pair. In [`Pace::Wait`], blocks until a token is
-    /// free and there is room for the frame among the waiting frames of its camera.
+    /// Locks the intake, checks that it is open, and takes a token for a pair. In [`Pace::Wait`], blocks until a token
+    /// is free and there is room for the frame among the waiting frames of its camera.
     fn room_to_push(
         &self,
         camera: Side,

@@ -41,8 +41,8 @@ impl LiveWarp {
             None => warp.resized(stream, size)?,
         };
         if lookup == Lookup::Mesh && viewer.is_none() {
-            // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the seam
-            // copies the warp and changes the weights of the copy.
+            // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
+            // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
         }
         let overlap = match Overlap::find(stream, &warp)? {

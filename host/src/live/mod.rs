@@ -1,8 +1,8 @@
 //! Live stitching: frame pairs in, panoramas out, at the frame rate of the cameras.
 //!
 //! A [`Stitcher`] takes pairs of frames ([`submit`](Stitcher::submit)), or single frames that it pairs by timestamp
-//! ([`push`](Stitcher::push)). It stitches asynchronously. [`panoramas`](Stitcher::panoramas) delivers the panoramas in
-//! order to a loop, an `async` task or a callback. The warp and the options can change between any two frames.
+//! ([`push`](Stitcher::push)). It stitches asynchronously. [`panoramas`](Stitcher::panoramas) delivers the panoramas
+//! in order to a loop, an `async` task or a callback. The warp and the options can change between any two frames.
 //!
 //! All buffers are allocated at the start and reused. The only exception is the table of
 //! [`Power::Table`](crate::ops::stitch::Power), which is allocated when it is first used. If frames arrive faster than
@@ -100,8 +100,8 @@ impl Stitcher {
     }
 
     /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. Their size is
-    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. The warp must
-    /// be made from the geometry of `camera`. Only the colour correction and the seam use it.
+    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. The warp
+    /// must be made from the geometry of `camera`. Only the colour correction and the seam use it.
     ///
     /// # Errors
     /// Returns [`LiveError`] if an option is invalid, the warp does not match the camera, memory runs out, or a thread
@@ -137,8 +137,8 @@ impl Stitcher {
         let how = (options.blend, options.stitch.lookup);
         let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, how)?);
         stream.synchronize()?;
-        // No channel is ever full: each item in a channel holds a token or an output buffer, and there are only as many
-        // as the channel has room for.
+        // No channel is ever full: each item in a channel holds a token or an output buffer, and there are only as
+        // many as the channel has room for.
         let (finish, finished) = async_channel::bounded(options.slots);
         let (jobs, to_stitch) = mpsc::sync_channel(options.input_buffers());
         let (flights, flying) = mpsc::sync_channel(options.slots);
@@ -201,9 +201,9 @@ impl Stitcher {
 
     /// Stitches with another warp from the next frame on. The panorama keeps its size.
     ///
-    /// The new warp is prepared in parallel with the stitching. The call then waits at most half a second until no frame
-    /// uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the stitcher frees
-    /// it.
+    /// The new warp is prepared in parallel with the stitching. The call then waits at most half a second until no
+    /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the
+    /// stitcher frees it.
     ///
     /// # Errors
     /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes, if the stitcher renders
@@ -212,12 +212,12 @@ impl Stitcher {
         self.swap(warp, None)
     }
 
-    /// Replaces the warp and the viewer of a stitcher that renders views, like [`swap_warp`](Self::swap_warp). `viewer`
-    /// and `warp` must be made from the same geometry.
+    /// Replaces the warp and the viewer of a stitcher that renders views, like [`swap_warp`](Self::swap_warp).
+    /// `viewer` and `warp` must be made from the same geometry.
     ///
     /// # Errors
-    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes or does not match `viewer`, if
-    /// the stitcher outputs panoramas, or if the device fails.
+    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes or does not match `viewer`,
+    /// if the stitcher outputs panoramas, or if the device fails.
     pub fn swap_viewer(&self, warp: DeviceWarp, viewer: Viewer) -> Result<(), LiveError> {
         self.swap(warp, Some(viewer))
     }
@@ -256,8 +256,8 @@ impl Stitcher {
         Ok(())
     }
 
-    /// Switches colour correction on or off from the next frame on. The colours change from their current values in small
-    /// steps: the correction of a pixel value changes by at most one level per frame.
+    /// Switches colour correction on or off from the next frame on. The colours change from their current values in
+    /// small steps: the correction of a pixel value changes by at most one level per frame.
     ///
     /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
@@ -270,8 +270,8 @@ impl Stitcher {
         *self.shared.colour()
     }
 
-    /// Returns the blending weights of the last pair, left and right, row by row. The weights include the seam. Waits for
-    /// the pairs in flight. While frames arrive, it is unspecified which pair is the last.
+    /// Returns the blending weights of the last pair, left and right, row by row. The weights include the seam. Waits
+    /// for the pairs in flight. While frames arrive, it is unspecified which pair is the last.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the download fails.
@@ -300,8 +300,8 @@ impl Stitcher {
     /// stitcher produces no output although it has not failed.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if the stitcher has failed permanently: the device was lost, a wait for the device failed,
-    /// or a thread of the stitcher panicked.
+    /// Returns [`LiveError`] if the stitcher has failed permanently: the device was lost, a wait for the device
+    /// failed, or a thread of the stitcher panicked.
     pub fn health(&self) -> Result<(), LiveError> {
         self.shared.health()
     }

@@ -20,8 +20,8 @@ pub enum Pace {
     /// For files: only frames without a partner are dropped. `submit` and `push` block until a buffer is free. This
     /// depends on the reader, so read the panoramas on another thread.
     ///
-    /// `push` also blocks while `slots − 1` frames of its camera wait for frames of the other camera. Therefore push each
-    /// camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
+    /// `push` also blocks while `slots − 1` frames of its camera wait for frames of the other camera. Therefore push
+    /// each camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
     /// [`close`](super::Stitcher::close). A blocked `push` of the other camera then returns [`LiveError::Closed`].
     Wait,
 }
@@ -59,8 +59,8 @@ pub struct LiveOptions {
     /// The size of the panoramas or views. The default is the size of the warp for panoramas, and
     /// [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE) for views.
     pub size: Option<UVec2>,
-    /// Flip, edge boost, gamma method, and manual colours. The manual colours apply while colour correction is off, and
-    /// until its first result.
+    /// Flip, edge boost, gamma method, and manual colours. The manual colours apply while colour correction is off,
+    /// and until its first result.
     pub stitch: StitchOptions,
     /// The options for the colour correction.
     pub colour: ColourOptions,
@@ -105,8 +105,8 @@ impl LiveOptions {
         Ok(self.stitch.check()?)
     }
 
-    /// Returns the number of input buffers for each camera. It is one more than the number of panorama buffers, because
-    /// a colour analysis may keep one pair.
+    /// Returns the number of input buffers for each camera. It is one more than the number of panorama buffers,
+    /// because a colour analysis may keep one pair.
     pub(super) fn input_buffers(&self) -> usize {
         self.slots + 1
     }

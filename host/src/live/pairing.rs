@@ -1,13 +1,13 @@
 //! Pairs the frames of two cameras by timestamp, within a tolerance.
 //!
 //! The frames of one camera arrive in order, but one camera may be ahead of the other. A frame waits until its partner
-//! arrives, until its partner can no longer arrive, or until too many frames wait. This module uses only the timestamps
-//! of frames, not their contents.
+//! arrives, until its partner can no longer arrive, or until too many frames wait. This module uses only the
+//! timestamps of frames, not their contents.
 //!
 //! A frame must have only one possible partner. Therefore the tolerance is at most half the frame time, whatever the
 //! options say. With a larger tolerance, one lost frame at the start would pair every later frame with its partner's
-//! successor. The frame time is the median of recent intervals, so that one lost frame or a burst of two frames does not
-//! change it.
+//! successor. The frame time is the median of recent intervals, so that one lost frame or a burst of two frames does
+//! not change it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -94,8 +94,8 @@ impl<T> Pairing<T> {
     }
 
     /// Adds a frame. A frame that is not newer than the camera's previous frames gets no partner. If it is more than a
-    /// second older, the clock of the camera was set back: all waiting frames then get no partner, and pairing restarts
-    /// with this frame.
+    /// second older, the clock of the camera was set back: all waiting frames then get no partner, and pairing
+    /// restarts with this frame.
     pub(super) fn push(&mut self, camera: Side, time: Duration, frame: T) -> Outcome<T> {
         let mut alone = Vec::new();
         if let Some(newest) = self.newest[camera as usize]

@@ -1,5 +1,5 @@
-//! A pool of a fixed number of items. An item returns to the pool when it is dropped. With pools, live stitching does not
-//! allocate per frame, and its memory is limited.
+//! A pool of a fixed number of items. An item returns to the pool when it is dropped. With pools, live stitching does
+//! not allocate per frame, and its memory is limited.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -69,8 +69,8 @@ impl<T> Pool<T> {
         Arc::ptr_eq(&self.0, &item.state)
     }
 
-    /// Returns the number of changes so far: returned items, closings and [`nudge`](Self::nudge)s. Read this number before
-    /// you check the condition for a [`wait`](Self::wait), so that the wait does not miss a change in between.
+    /// Returns the number of changes so far: returned items, closings and [`nudge`](Self::nudge)s. Read this number
+    /// before you check the condition for a [`wait`](Self::wait), so that the wait does not miss a change in between.
     pub(super) fn changes(&self) -> u64 {
         self.0.free().changes
     }

@@ -1,8 +1,8 @@
-//! The seam of the warp in use. A better path of the seam is searched in parallel with the stitching. Then the blending
-//! weights fade to the new path over several frames.
+//! The seam of the warp in use. A better path of the seam is searched in parallel with the stitching. Then the
+//! blending weights fade to the new path over several frames.
 //!
-//! A copy of the warp has the blending weights with the seam. The weights are written only during a fade, on the compute
-//! stream before the stitch of the frame. Therefore no stitch reads partly written weights.
+//! A copy of the warp has the blending weights with the seam. The weights are written only during a fade, on the
+//! compute stream before the stitch of the frame. Therefore no stitch reads partly written weights.
 
 use shared_types::seam::SeamCosts;
 

@@ -132,8 +132,8 @@ impl Shared {
         *(if failed { &mut dropped.lost } else { &mut dropped.closing }) += pairs;
     }
 
-    /// Records the first error and stops the stitcher: it accepts no more frames, blocked calls return, and the readers
-    /// end.
+    /// Records the first error and stops the stitcher: it accepts no more frames, blocked calls return, and the
+    /// readers end.
     pub(super) fn fail(&self, error: LiveError) {
         tracing::error!("{error}");
         lock(&self.failure).get_or_insert(error);

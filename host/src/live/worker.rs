@@ -1,11 +1,11 @@
 //! The two threads of a stitcher: one submits pairs, the other collects panoramas.
 //!
-//! Upload, stitch and download use one stream each, ordered by events, so that the work of different frames overlaps. In
-//! normal operation, the first thread waits only for a free output buffer, never for the device. The second thread waits
-//! for the panoramas one by one. On the CPU, the same calls do the work immediately.
+//! Upload, stitch and download use one stream each, ordered by events, so that the work of different frames overlaps.
+//! In normal operation, the first thread waits only for a free output buffer, never for the device. The second thread
+//! waits for the panoramas one by one. On the CPU, the same calls do the work immediately.
 //!
-//! If the driver rejects the submission of a pair, the first thread drains the streams and submits the pair again, up to
-//! `ATTEMPTS` times in total. A fatal error or a panic stops the stitcher. After that, both threads only count the
+//! If the driver rejects the submission of a pair, the first thread drains the streams and submits the pair again, up
+//! to `ATTEMPTS` times in total. A fatal error or a panic stops the stitcher. After that, both threads only count the
 //! remaining pairs and wait for the work in flight.
 
 use std::mem;
@@ -162,8 +162,8 @@ impl Worker {
         let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
-            // The device may still use the buffers for the part that was submitted. If the wait fails because the device
-            // was lost, the buffers are leaked.
+            // The device may still use the buffers for the part that was submitted. If the wait fails because the
+            // device was lost, the buffers are leaked.
             if let Err(error) = shared.streams.drain() {
                 if let Some(flight) = held.take() {
                     flight.abandon();
@@ -245,8 +245,8 @@ impl Worker {
         Ok(done.record(download)?)
     }
 
-    /// Takes an output buffer. If none is free, waits for one. In [`Pace::Live`], or if all readers were dropped, discards
-    /// the oldest unread panorama first, and returns [`NoOutput::Reader`] if the reader holds all panoramas.
+    /// Takes an output buffer. If none is free, waits for one. In [`Pace::Live`], or if all readers were dropped,
+    /// discards the oldest unread panorama first, and returns [`NoOutput::Reader`] if the reader holds all panoramas.
     fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
         let shared = &self.shared;
         let mut waited = false;
@@ -259,8 +259,8 @@ impl Worker {
                 return Err(NoOutput::Closed);
             }
             if shared.pace == Pace::Live || shared.is_abandoned() {
-                // Load `in_flight` before `try_recv`, because the collecting thread sends a panorama before it decrements
-                // `in_flight`. Otherwise a panorama that is sent in between could be missed in both.
+                // Load `in_flight` before `try_recv`, because the collecting thread sends a panorama before it
+                // decrements `in_flight`. Otherwise a panorama that is sent in between could be missed in both.
                 let in_flight = shared.in_flight.load(Acquire);
                 if shared.finished.try_recv().is_ok() {
                     shared.tally().counters.dropped.unread += 1;

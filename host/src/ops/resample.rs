@@ -2,8 +2,8 @@
 //!
 //! Each batch has a row of source times in `times` and a row of target times in `targets`. `values` has a row for each
 //! source time, and `out` a row for each target time; the rows of a batch follow those of the previous batch.
-//! [`kernels_gpu::resample`] defines the computation. Values are f32, bf16 or f16 with f32 times, or f64 with f64 times.
-//! Large times are imprecise as f32; [`rebased`] makes them relative to the first source time.
+//! [`kernels_gpu::resample`] defines the computation. Values are f32, bf16 or f16 with f32 times, or f64 with f64
+//! times. Large times are imprecise as f32; [`rebased`] makes them relative to the first source time.
 //!
 //! The kernel detects invalid times, so that the host does not need to copy the times to check them.
 
@@ -87,8 +87,8 @@ pub trait Sampled: Number {
     /// The type of the times.
     type Time: Number;
 
-    /// Submits the kernel. Prefers the variant that moves 16 bytes per thread if length and alignment of the rows allow
-    /// it.
+    /// Submits the kernel. Prefers the variant that moves 16 bytes per thread if length and alignment of the rows
+    /// allow it.
     #[doc(hidden)]
     fn launch(
         stream: &Stream,
@@ -173,8 +173,8 @@ impl Resampler {
     /// [`check`](Self::check) returns an error.
     ///
     /// # Errors
-    /// Returns [`ResampleError::Size`] if sizes do not match, [`ResampleError::TooMany`] if there is too much data for one
-    /// launch, or [`ResampleError::Device`].
+    /// Returns [`ResampleError::Size`] if sizes do not match, [`ResampleError::TooMany`] if there is too much data for
+    /// one launch, or [`ResampleError::Device`].
     #[track_caller]
     pub fn submit<V: Sampled>(
         &mut self,
@@ -220,8 +220,8 @@ impl Resampler {
     /// Waits for the submitted work and returns the first fault since the last check.
     ///
     /// # Errors
-    /// Returns the fault as [`ResampleError::Source`] or [`ResampleError::Target`], or [`ResampleError::Device`] if the
-    /// device fails.
+    /// Returns the fault as [`ResampleError::Source`] or [`ResampleError::Target`], or [`ResampleError::Device`] if
+    /// the device fails.
     #[track_caller]
     pub fn check(&mut self, stream: &Stream) -> Result<(), ResampleError> {
         let code = self.fault.download(stream)?[0];
@@ -234,8 +234,8 @@ impl Resampler {
     }
 }
 
-/// Returns the first source time, and all source and target times relative to it as f32. This preserves the precision of
-/// large times.
+/// Returns the first source time, and all source and target times relative to it as f32. This preserves the precision
+/// of large times.
 #[must_use]
 pub fn rebased(times: &[f64], targets: &[f64]) -> (f64, Vec<f32>, Vec<f32>) {
     let origin = times.first().copied().unwrap_or(0.0);

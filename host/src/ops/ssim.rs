@@ -1,8 +1,8 @@
 //! Similarity of two pictures: SSIM and PSNR from one pass over both.
 //!
-//! A [`Comparer`] compares pictures of one size. It accepts as many pairs as it has slots, without waiting or allocating,
-//! and returns the results in order. [`compare_pictures`] compares two pictures in host memory in one call.
-//! [`kernels_gpu::ssim`] defines SSIM and the pixels that it covers.
+//! A [`Comparer`] compares pictures of one size. It accepts as many pairs as it has slots, without waiting or
+//! allocating, and returns the results in order. [`compare_pictures`] compares two pictures in host memory in one
+//! call. [`kernels_gpu::ssim`] defines SSIM and the pixels that it covers.
 //!
 //! Each pair takes one launch. The block that finishes last writes the sums to host memory.
 
@@ -113,8 +113,8 @@ struct Counted {
 /// Returns the height of the strips into which the SSIM map is divided, in rows. `inside` is the size of the map, and
 /// `room` the number of blocks that run at the same time.
 ///
-/// The model is that blocks run in rounds of `room`, and that the blocks of the last strip, which may be lower, fill the
-/// rest of the last full-height round. The result is the height with which all blocks end first. Together with the
+/// The model is that blocks run in rounds of `room`, and that the blocks of the last strip, which may be lower, fill
+/// the rest of the last full-height round. The result is the height with which all blocks end first. Together with the
 /// margin, a strip has whole batches of rows.
 fn strip_rows(inside: UVec2, room: u64) -> u32 {
     let columns = inside.x.div_ceil(BLOCK_COLUMNS);
@@ -150,8 +150,8 @@ impl Comparer {
     /// Creates a comparer for pictures of `size` pixels and up to `slots` pairs in flight.
     ///
     /// # Errors
-    /// Returns [`SsimError::TooSmall`] if the window does not fit into the pictures, [`SsimError::Slots`] if `slots` is
-    /// not 1 to 1024, or [`SsimError::Device`].
+    /// Returns [`SsimError::TooSmall`] if the window does not fit into the pictures, [`SsimError::Slots`] if `slots`
+    /// is not 1 to 1024, or [`SsimError::Device`].
     #[track_caller]
     pub fn new(device: &Device, size: UVec2, slots: usize) -> Result<Self, SsimError> {
         if size.min_element() < WINDOW {

@@ -335,9 +335,9 @@ fn launches_that_do_not_fit_write_nothing() {
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let refused = |taps: &[f32]| Taps::new(taps).unwrap_err().to_string();
-    assert!(refused(&[]).contains("0 taps"));
-    assert!(refused(&[1.0; 2]).contains("2 taps"));
-    assert!(refused(&vec![0.0; MAX_WIDTH as usize + 2]).contains("16385 taps"));
+    assert!(refused(&[]).contains("the number of taps is 0;"));
+    assert!(refused(&[1.0; 2]).contains("the number of taps is 2;"));
+    assert!(refused(&vec![0.0; MAX_WIDTH as usize + 2]).contains("the number of taps is 16385;"));
     assert!(refused(&[1.0, f32::NAN, 0.0]).contains("tap 1 is NaN"));
     for sigma in [0.0, -1.0, 0.09, 1001.0, f32::NAN, f32::INFINITY] {
         assert!(matches!(Taps::gaussian(sigma), Err(ConvolveError::Sigma { .. })));
@@ -350,9 +350,9 @@ fn what_cannot_be_is_refused_by_name() {
     let image = |width| Image::<f32>::new(stream.device(), width, 20).unwrap();
     let (input, mut out, mut between) = (image(20), image(21), image(20));
     let error = filter.fused(&stream, input.view(), out.view_mut()).unwrap_err();
-    assert_eq!(error.to_string(), "convolving: the output is 21×20 pixels but the input 20×20");
+    assert_eq!(error.to_string(), "convolving: the output is 21×20 pixels, but the input is 20×20");
     let error = filter.two_pass(&stream, out.view(), &mut between, image(21).view_mut());
-    assert!(error.unwrap_err().to_string().contains("picture between two passes is 20×20"));
+    assert!(error.unwrap_err().to_string().contains("intermediate picture is 20×20"));
 }
 
 #[test]

@@ -358,7 +358,7 @@ fn what_cannot_be_is_refused_by_name() {
     let picture = Image::<Rgba8>::new(stream.device(), 21, 20).unwrap();
     let error = detector.submit(&stream, picture.view()).unwrap_err();
     assert!(
-        error.to_string().contains("21×20 pixels but the detector was made for 20×20"),
+        error.to_string().contains("21×20 pixels, but the detector was created for 20×20"),
         "{error}"
     );
     let luma = Image::<f32>::new(stream.device(), 20, 19).unwrap();

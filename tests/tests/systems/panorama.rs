@@ -167,5 +167,5 @@ fn what_is_no_panorama() {
     let colour = Colour { gamma: 0.9, ..Colour::IDENTITY };
     let stitch = StitchOptions { right: colour, ..by_planes() };
     let said = error(&pictures, &geometry, &PanoramaOptions { stitch, ..options });
-    assert!(said.contains("given for two pictures"), "{said}");
+    assert!(said.contains("given only for two pictures"), "{said}");
 }

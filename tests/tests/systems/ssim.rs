@@ -381,10 +381,10 @@ fn what_cannot_be_compared() {
     let device = Device::cpu();
     let stream = device.stream().unwrap();
     for (size, slots, said) in [
-        (uvec2(10, 40), 1, "pictures of 10×40 pixels"),
-        (uvec2(0, 0), 1, "pictures of 0×0 pixels"),
-        (uvec2(40, 40), 0, "0 slots"),
-        (uvec2(40, 40), 1025, "1025 slots"),
+        (uvec2(10, 40), 1, "the pictures are 10×40 pixels"),
+        (uvec2(0, 0), 1, "the pictures are 0×0 pixels"),
+        (uvec2(40, 40), 0, "the number of slots is 0;"),
+        (uvec2(40, 40), 1025, "the number of slots is 1025;"),
     ] {
         let error = Comparer::new(&device, size, slots).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
@@ -399,7 +399,7 @@ fn what_cannot_be_compared() {
         (r(), s(), 10, None, "the second picture is 40×39"),
         (r(), r(), 8, None, "luma of 8 bits;"),
         (r(), r(), 17, None, "luma of 17 bits;"),
-        (r(), r(), 16, Some(&mut map), "40×40 pixels; it must be 30×30"),
+        (r(), r(), 16, Some(&mut map), "the map is 40×40 pixels; it must be 30×30"),
     ] {
         let error = comparer.submit(&stream, Compared::Luma16 { a, b, bits }, map).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");

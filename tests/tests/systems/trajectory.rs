@@ -128,7 +128,7 @@ fn what_is_wrong_is_told_with_its_line() {
         assert_eq!((found_line, &found), (line, &expected), "{text:?}");
     }
     let (_, _, message) = fault("t,x\n0,1\n3,1\n2.5,1\n");
-    assert!(message.ends_with("time 2.5 is before the one before it, 3; sort the rows by time"));
+    assert!(message.ends_with("time 2.5 is less than the previous time, 3; sort the rows by time"));
     let (_, found, _) = fault(&format!("t,x\n0,{}\n", "long".repeat(100)));
     assert_eq!(found, word(2, &"long".repeat(10)));
 }
@@ -138,7 +138,7 @@ fn without_rows_there_is_no_trajectory() {
     for text in ["", "\u{feff}", "\n \n", "# t x\n", "t,x\n", "t,x\n#0,1\n"] {
         let error = parse(text).unwrap_err();
         assert!(matches!(error, TrajectoryError::Empty { .. }), "{text:?}: {error}");
-        assert!(error.to_string().starts_with("path.csv: no rows"), "{error}");
+        assert!(error.to_string().starts_with("path.csv: the file has no rows"), "{error}");
     }
 }
 
@@ -352,7 +352,7 @@ fn times_in_nanoseconds_are_no_video() {
     for (first, last) in [(0.0, 1e9), (1.4e18, 1.4e18 + 3e10), (-1e308, 1e308)] {
         let error = frame_times(first, last, "30").unwrap_err();
         assert!(matches!(error, TrajectoryError::TooLong { .. }), "{error}");
-        assert!(error.to_string().ends_with("are its times in seconds?"), "{error}");
+        assert!(error.to_string().ends_with("are the times in seconds?"), "{error}");
     }
     assert_eq!(frame_times(0.0, 16_777_215.0, "1").unwrap().len(), 1 << 24);
     assert!(frame_times(0.0, 16_777_216.0, "1").is_err());
@@ -366,10 +366,13 @@ fn times_alone_are_the_first_column() {
     assert_eq!(times("t,x\n3,a\n1\n").unwrap(), [3.0, 1.0]);
     assert_eq!(times("# of\n1305031102.1604 rgb/1305031102.png\n").unwrap(), [1305031102.1604]);
     for (text, message) in [
-        ("", "times.csv: no rows; there must be one at least"),
-        ("t\n", "times.csv: no rows; there must be one at least"),
+        ("", "times.csv: the file has no rows; at least one is needed"),
+        ("t\n", "times.csv: the file has no rows; at least one is needed"),
         ("1\nx\n", "times.csv:2: column 1: \"x\" is not a number, such as 12, -1.5 or 2e-3"),
-        ("1\n\ninf\n", "times.csv:3: column 1 is no finite number; give one, or leave the row out"),
+        (
+            "1\n\ninf\n",
+            "times.csv:3: column 1 is not a finite number; correct it, or leave the row out",
+        ),
     ] {
         assert_eq!(times(text).unwrap_err().to_string(), message);
     }
@@ -399,6 +402,6 @@ fn values_that_lie_too_far_apart_are_refused() {
         Trajectory::new(vec!["x".to_owned()], vec![0.0, 1.0], vec![1.7e308, -1.7e308]).unwrap();
     for device in panoweave_devices() {
         let error = far.resample(&device.stream().unwrap(), &[0.5]).unwrap_err();
-        assert!(error.to_string().contains("the values of x around 0.5 s"), "{error}");
+        assert!(error.to_string().contains("the values of column x around 0.5 s"), "{error}");
     }
 }

@@ -177,21 +177,21 @@ fn views_that_are_refused() {
         (
             "@ --view nofov.csv -o v.rgba",
             "input",
-            "nofov.csv: a track of views has the columns t, pan, tilt and fov, and perhaps roll, but fov is missing",
+            "nofov.csv: column fov is missing; a track needs the columns t, pan, tilt and fov, and may have roll",
         ),
         (
             "@ --view zoom.csv -o v.rgba",
             "input",
-            "zoom.csv: the first line of a track names its columns, t, pan, tilt, fov and perhaps roll, and \"zoom\" is none of them",
+            "zoom.csv: unknown column \"zoom\"; the first line must name the columns t, pan, tilt, fov and optionally roll",
         ),
         (
             "@ --view wide.csv -o v.rgba",
             "input",
-            "wide.csv: the keyframe at 1.5 s: view: pan 0, tilt 0, roll 0, field of view 180 degrees",
+            "wide.csv: the keyframe at 1.5 s: view: invalid pose (pan 0, tilt 0, roll 0, field of view 180 degrees)",
         ),
         ("@ --view late.csv -o v.rgba", "input", "late.csv: the last keyframe is at 1000000000 s"),
         ("@ --view word.csv -o v.rgba", "input", "word.csv:2: column 2: \"left\" is not a number"),
-        ("@ --view empty.csv -o v.rgba", "input", "empty.csv: no rows"),
+        ("@ --view empty.csv -o v.rgba", "input", "empty.csv: the file has no rows"),
         ("@ --view left.png -o v.rgba", "input", "left.png: not UTF-8 text"),
         (
             "@ --view track.y4m -o track.y4m",

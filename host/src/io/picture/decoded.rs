@@ -21,7 +21,8 @@ pub(crate) struct Decoded {
     pub(crate) orientation: Orientation,
 }
 
-/// Rejects a picture that is too large, before memory is allocated for it. `held` is the number of bytes in use already.
+/// Rejects a picture that is too large, before memory is allocated for it. `held` is the number of bytes in use
+/// already.
 pub(crate) fn admit(
     path: &Path,
     width: u32,
@@ -97,8 +98,8 @@ pub(super) fn upright(
     pixels: Vec<Rgba8>,
     orientation: Orientation,
 ) -> (u32, u32, Vec<Rgba8>) {
-    // Maps pixel (x, y) of the result to its position in the stored picture. `right` and `down` are the stored picture's
-    // last column and row.
+    // Maps pixel (x, y) of the result to its position in the stored picture. `right` and `down` are the stored
+    // picture's last column and row.
     let (right, down) = (width.saturating_sub(1), height.saturating_sub(1));
     type Place = fn(u32, u32, u32, u32) -> (u32, u32);
     let (turned, place): (bool, Place) = match orientation {

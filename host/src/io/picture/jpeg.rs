@@ -1,11 +1,11 @@
 //! Decodes JPEG strictly.
 //!
-//! JPEG decoders usually fill missing data with gray and report success, which suits viewers. A half-gray camera picture
-//! must not be stitched. Therefore the decoder runs in strict mode. Before it, this module reads the markers up to the
-//! end marker, and rejects a file that is too short for its claimed number of pixels.
+//! JPEG decoders usually fill missing data with gray and report success, which suits viewers. A half-gray camera
+//! picture must not be stitched. Therefore the decoder runs in strict mode. Before it, this module reads the markers
+//! up to the end marker, and rejects a file that is too short for its claimed number of pixels.
 //!
-//! Two faults are not detected, because JPEG has no checksum: damaged data that decodes without error, and data missing
-//! just before the end marker.
+//! Two faults are not detected, because JPEG has no checksum: damaged data that decodes without error, and data
+//! missing just before the end marker.
 
 use std::io::Read;
 use std::path::Path;
@@ -95,8 +95,8 @@ struct Frame {
 }
 
 impl Frame {
-    /// Returns whether there is enough data for the frame's pixels. Each 8×8 block of the first component needs at least
-    /// one bit for its mean and, if not progressive, one bit for its end.
+    /// Returns whether there is enough data for the frame's pixels. Each 8×8 block of the first component needs at
+    /// least one bit for its mean and, if not progressive, one bit for its end.
     fn fits(&self) -> bool {
         let blocks = usize::from(self.width).div_ceil(8) * usize::from(self.height).div_ceil(8);
         self.entropy * 8 >= blocks * if self.progressive { 1 } else { 2 }

@@ -168,8 +168,8 @@ impl Picture {
     /// atomically.
     ///
     /// # Errors
-    /// Returns [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels, or a side
-    /// of more than 65 535 pixels as JPEG) or [`Unwritable`](PictureError::Unwritable).
+    /// Returns [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels, or a
+    /// side of more than 65 535 pixels as JPEG) or [`Unwritable`](PictureError::Unwritable).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
         let file = path.as_ref();
         let format = PictureFormat::of(file)?;

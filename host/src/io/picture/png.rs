@@ -1,8 +1,8 @@
 //! Checks the sizes of a PNG's chunks before decoding, by their headers.
 //!
 //! The decoder inflates texts and colour profiles into memory although nothing uses them, and splits a palette into
-//! entries without checking its length. Therefore one pass over the chunk headers limits these sizes first. The decoder
-//! checks the contents.
+//! entries without checking its length. Therefore one pass over the chunk headers limits these sizes first. The
+//! decoder checks the contents.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -15,8 +15,8 @@ const FRAME: u64 = 12;
 /// The maximum number of chunks. The largest picture that can be decoded has fewer, even in chunks of 4 KiB.
 const MAX_CHUNKS: u32 = 1 << 18;
 
-/// The maximum number of bytes of all text chunks together, of the colour profile, and of any other chunk except picture
-/// data and EXIF. Inflation makes a compressed text or profile at most about 1000 times as long.
+/// The maximum number of bytes of all text chunks together, of the colour profile, and of any other chunk except
+/// picture data and EXIF. Inflation makes a compressed text or profile at most about 1000 times as long.
 const MAX_TEXT: u64 = 128 << 10;
 
 /// Returns the reason to reject a PNG because of its chunks, or `None` if they are acceptable. Rewinds the reader.

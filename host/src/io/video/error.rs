@@ -217,7 +217,7 @@ pub enum VideoError {
     },
     /// The file's extension means raw frames, but does not determine their format.
     #[error(
-        "{}: the format of the raw frames is unknown; give --input-format (or --output-format) nv12 or rgba", file.display()
+        "{}: the format of the raw frames is unknown; give --input-format or --output-format nv12 or rgba", file.display()
     )]
     Raw {
         /// The file.

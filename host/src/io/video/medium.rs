@@ -63,8 +63,8 @@ impl Medium {
     /// Returns the medium of an output. `asked`, if given, overrides the file name.
     ///
     /// # Errors
-    /// Returns [`VideoError::Raw`] as [`of_input`](Self::of_input) does, and [`VideoError::Extension`] for an extension
-    /// that no writer supports.
+    /// Returns [`VideoError::Raw`] as [`of_input`](Self::of_input) does, and [`VideoError::Extension`] for an
+    /// extension that no writer supports.
     pub fn of_output(path: &Path, asked: Option<StreamFormat>) -> Result<Self, VideoError> {
         match Self::known(path, asked)? {
             Some(medium) => Ok(medium),

@@ -67,8 +67,8 @@ impl Pattern {
     /// Returns the lowest and the highest number of an existing file. All files in between must exist.
     ///
     /// # Errors
-    /// Returns [`VideoError::Unreadable`] if the folder cannot be read, [`VideoError::NoFrames`] if no file exists, and
-    /// [`VideoError::Gap`] if a file is missing in between.
+    /// Returns [`VideoError::Unreadable`] if the folder cannot be read, [`VideoError::NoFrames`] if no file exists,
+    /// and [`VideoError::Gap`] if a file is missing in between.
     pub fn find(&self) -> Result<(u64, u64), VideoError> {
         let numbers = self.numbers()?;
         let count = numbers.len() as u64;

@@ -11,11 +11,13 @@ pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A reader of consecutive frames.
 pub(super) trait ReadFrame: Send {
-    /// Reads the next frame into `frame`, which must have the length of a frame. Returns false at the end of the video.
+    /// Reads the next frame into `frame`, which must have the length of a frame. Returns false at the end of the
+    /// video.
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError>;
 }
 
-/// Checks that each side is 1 to [`MAX_SIDE`] pixels. A file can claim any size, so call this before allocating frames.
+/// Checks that each side is 1 to [`MAX_SIDE`] pixels. A file can claim any size, so call this before allocating
+/// frames.
 pub(super) fn check(file: &Path, size: UVec2) -> Result<(), VideoError> {
     if size.min_element() > 0 && size.max_element() <= MAX_SIDE {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Writes videos.
 //!
-//! A stream's file is created when its first frame is written, so that an earlier failure leaves an old file unchanged.
-//! Opening a pipe blocks until a program opens it for reading. A separate thread opens the pipe, so that the caller can
-//! still react to a stop request.
+//! A stream's file is created when its first frame is written, so that an earlier failure leaves an old file
+//! unchanged. Opening a pipe blocks until a program opens it for reading. A separate thread opens the pipe, so that
+//! the caller can still react to a stop request.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

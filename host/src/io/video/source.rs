@@ -1,8 +1,8 @@
 //! Reads videos. A thread reads ahead into a few buffers, which the caller returns for reuse.
 //!
 //! The memory does not depend on the video's length: it holds up to [`AHEAD`] frames that were read ahead, up to
-//! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on a
-//! pipe. A caller that waits for a frame polls for a stop request.
+//! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on
+//! a pipe. A caller that waits for a frame polls for a stop request.
 
 use crate::io::video::read_frame::LOOK;
 use crate::io::video::read_frame::ReadFrame;
@@ -248,7 +248,8 @@ impl VideoSource {
     }
 }
 
-/// Sends the frames of `reader` to `full` until the video ends or the receiver is dropped. Reuses buffers from `empty`.
+/// Sends the frames of `reader` to `full` until the video ends or the receiver is dropped. Reuses buffers from
+/// `empty`.
 fn read(
     file: &Path,
     mut reader: impl ReadFrame,

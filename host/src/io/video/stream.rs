@@ -10,8 +10,8 @@ use super::medium::{STANDARD, shown};
 use crate::frame::Frame;
 use crate::io::video::read_frame::ReadFrame;
 
-/// Opens an input. Also returns its length if it is a regular file. Opening a named pipe blocks until a program opens it
-/// for writing.
+/// Opens an input. Also returns its length if it is a regular file. Opening a named pipe blocks until a program opens
+/// it for writing.
 pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
     let opened = if path == Path::new(STANDARD) {
         // `Stdin` has its own buffer, which would add a copy.

@@ -1,9 +1,10 @@
 //! Y4M (YUV4MPEG2): a header line, then the frames. Each frame follows a `FRAME` line.
 //!
-//! Supported input is 8-bit 4:2:0 with any chroma siting, and mono. For 4:2:2, 4:4:4 and more than 8 bits, an error names
-//! the format. The siting is ignored: each chroma sample is assumed in the centre of its four pixels, as in `420jpeg`.
-//! Interlaced frames are not deinterlaced. The chroma planes of Y4M are converted to the interleaved chroma plane of NV12
-//! and back. Y4M does not state the matrix, so the customary matrix for the size is assumed (see `medium::customary`).
+//! Supported input is 8-bit 4:2:0 with any chroma siting, and mono. For 4:2:2, 4:4:4 and more than 8 bits, an error
+//! names the format. The siting is ignored: each chroma sample is assumed in the centre of its four pixels, as in
+//! `420jpeg`. Interlaced frames are not deinterlaced. The chroma planes of Y4M are converted to the interleaved chroma
+//! plane of NV12 and back. Y4M does not state the matrix, so the customary matrix for the size is assumed (see
+//! `medium::customary`).
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

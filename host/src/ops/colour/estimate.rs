@@ -1,8 +1,8 @@
 //! Estimates the colours that give two cameras the same brightness. It is a pure function of the colour sums over the
 //! overlap.
 //!
-//! The estimate uses only sums and not pixels, so it cannot distinguish exposure from black level or response curve. It
-//! equalises the means. If one camera compresses highlights, about a third of the pixel differences remains.
+//! The estimate uses only sums and not pixels, so it cannot distinguish exposure from black level or response curve.
+//! It equalises the means. If one camera compresses highlights, about a third of the pixel differences remains.
 
 use glam::Vec3;
 use shared_types::colour::{ColourSums, LUMA};
@@ -71,8 +71,8 @@ impl FactorRange {
     }
 
     /// Returns two factors in this range that equalise the positive numbers `x` and `y`. The target is the geometric
-    /// mean of `x` and `y`, or the nearest number that both can reach. If there is no such number, the factors bring `x`
-    /// and `y` as close to each other as possible.
+    /// mean of `x` and `y`, or the nearest number that both can reach. If there is no such number, the factors bring
+    /// `x` and `y` as close to each other as possible.
     fn meet(self, x: f64, y: f64) -> [f64; 2] {
         let (least, most) = (f64::from(self.least), f64::from(self.most));
         // If the larger number times `least` exceeds the smaller number times `most`, both factors are clamped to
@@ -106,29 +106,29 @@ impl Default for EstimateLimits {
 
 /// Estimates the colours that equalise two cameras, from the colour sums over their overlap.
 ///
-/// Returns `None` if the sums allow no estimate: the sum of weights is too small, as in the dark, or a mean is not a level
-/// greater than 0 and at most 255. This is not a failure.
+/// Returns `None` if the sums allow no estimate: the sum of weights is too small, as in the dark, or a mean is not a
+/// level greater than 0 and at most 255. This is not a failure.
 ///
 /// A camera's colour maps a level c from 0 to 255 to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 ///
-/// **Gains.** A different exposure multiplies all levels by a factor, in linear light and in pictures encoded with a power
-/// function. So for each channel, with the means L and R of the left and the right camera,
+/// **Gains.** A different exposure multiplies all levels by a factor, in linear light and in pictures encoded with a
+/// power function. So for each channel, with the means L and R of the left and the right camera,
 ///
 /// ```text
 /// target = √(L · R)      gain = target / mean
 /// ```
 ///
 /// With the geometric mean, one camera is brightened by the same factor as the other is darkened, and both reach the
-/// limits [0.5, 2] at the same ratio, 4. With the arithmetic mean, the darker camera would change more: at a ratio of 2,
-/// the gains would be 1.5 and 0.75 instead of 1.41 and 0.71. In steps of one level per frame, that would take 103 frames
-/// instead of 88, which is more than 3 s (see [`ColourTracker`](super::ColourTracker)). If a camera cannot reach the
-/// target within the limits, the nearest level that both cameras can reach is the target. If there is none, the gains are
-/// at opposite limits.
+/// limits [0.5, 2] at the same ratio, 4. With the arithmetic mean, the darker camera would change more: at a ratio of
+/// 2, the gains would be 1.5 and 0.75 instead of 1.41 and 0.71. In steps of one level per frame, that would take 103
+/// frames instead of 88, which is more than 3 s (see [`ColourTracker`](super::ColourTracker)). If a camera cannot
+/// reach the target within the limits, the nearest level that both cameras can reach is the target. If there is none,
+/// the gains are at opposite limits.
 ///
-/// **Gammas** correct the difference that the gains leave. Both gammas are exactly 1 if the gains equalise the cameras.
-/// Otherwise let a < b be the lumas of the two cameras' means after the gains. The gamma that maps level m to level t is
-/// `ln(t / 255) / ln(m / 255)`. Both cameras are mapped to the same t, whose logarithm T is the geometric mean of the
-/// cameras' logarithms A and B:
+/// **Gammas** correct the difference that the gains leave. Both gammas are exactly 1 if the gains equalise the
+/// cameras. Otherwise let a < b be the lumas of the two cameras' means after the gains. The gamma that maps level m to
+/// level t is `ln(t / 255) / ln(m / 255)`. Both cameras are mapped to the same t, whose logarithm T is the geometric
+/// mean of the cameras' logarithms A and B:
 ///
 /// ```text
 /// A = ln(255 / a)   B = ln(255 / b)   T = ln(255 / t) = √(A · B)
@@ -142,9 +142,10 @@ impl Default for EstimateLimits {
 /// **Error.** The gamma is exact for a uniform picture with the mean level, but a picture has many levels. By Jensen's
 /// inequality, the mean of a convex function (gamma > 1) is above the function of the mean, and that of a concave
 /// function is below. So the mean of the darker camera is slightly below t, and that of the brighter camera slightly
-/// above. A part of the difference may remain, but the gammas never increase or reverse it. On test pictures with level
-/// ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the difference of the means. There is one gamma per
-/// camera: if the gains leave different amounts in the channels, luma is equalised and a colour cast remains.
+/// above. A part of the difference may remain, but the gammas never increase or reverse it. On test pictures with
+/// level ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the difference of the means. There is one
+/// gamma per camera: if the gains leave different amounts in the channels, luma is equalised and a colour cast
+/// remains.
 #[must_use]
 pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
     // A NaN fails this check. An infinite weight passes it, but then the means are 0 and fail theirs.

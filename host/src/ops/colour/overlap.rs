@@ -37,8 +37,8 @@ fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
-/// Returns the bounding box of the panorama pixels at which both cameras have a weight greater than `min_weight`. Waits
-/// for the result.
+/// Returns the bounding box of the panorama pixels at which both cameras have a weight greater than `min_weight`.
+/// Waits for the result.
 #[track_caller]
 pub(crate) fn find_box(
     stream: &Stream,
@@ -80,8 +80,8 @@ impl Summing {
 }
 
 impl Overlap {
-    /// Finds the overlap of a warp: the pixels at which both cameras have a weight greater than 0.1. Waits for the result.
-    /// Returns `None` if there are no such pixels.
+    /// Finds the overlap of a warp: the pixels at which both cameras have a weight greater than 0.1. Waits for the
+    /// result. Returns `None` if there are no such pixels.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the device fails.
@@ -117,8 +117,8 @@ impl Overlap {
         self.place
     }
 
-    /// Returns the approximate sum of weights if all pixels of the box are in the overlap and well exposed. It is a third
-    /// of the number of pixels, because the weight decreases towards the sides of the box.
+    /// Returns the approximate sum of weights if all pixels of the box are in the overlap and well exposed. It is a
+    /// third of the number of pixels, because the weight decreases towards the sides of the box.
     #[must_use]
     pub fn full_weight(&self) -> f32 {
         self.place.size().as_vec2().element_product() / 3.0
@@ -132,8 +132,8 @@ impl Overlap {
         EstimateLimits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
     }
 
-    /// Returns the minimum number of bytes that [`sums`](Self::sums) reads: for each pixel of the box, the entry of the
-    /// overlap and one pixel of each picture.
+    /// Returns the minimum number of bytes that [`sums`](Self::sums) reads: for each pixel of the box, the entry of
+    /// the overlap and one pixel of each picture.
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {
         let pixel = match pixels {
@@ -191,8 +191,8 @@ impl Overlap {
         };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
-                // SAFETY: `cover` configures the launch for the size of the overlap. The caller guarantees that no other
-                // stream uses `summing`. The checks above guarantee the frames' sizes and chroma planes.
+                // SAFETY: `cover` configures the launch for the size of the overlap. The caller guarantees that no
+                // other stream uses `summing`. The checks above guarantee the frames' sizes and chroma planes.
                 unsafe {
                     stream.launch_unchecked(
                         &cover(self.place.size()),
@@ -221,8 +221,8 @@ impl Overlap {
     }
 }
 
-/// Returns the colours that equalise two pictures in their overlap. Returns `None` if there is no overlap, or if it is too
-/// dark or too bright for an estimate.
+/// Returns the colours that equalise two pictures in their overlap. Returns `None` if there is no overlap, or if it is
+/// too dark or too bright for an estimate.
 ///
 /// # Errors
 /// Returns [`StitchError`] if the pictures do not match the warp or the device fails.

@@ -1,7 +1,7 @@
 //! Converts occasional colour estimates to the colours of every frame, without visible steps or flicker.
 //!
-//! There is no clock and no thread: each call of [`ColourTracker::advance`] is one frame. A wrong estimate has an effect
-//! until the following estimates replace it. Until then, it changes the picture by at most one level per frame.
+//! There is no clock and no thread: each call of [`ColourTracker::advance`] is one frame. A wrong estimate has an
+//! effect until the following estimates replace it. Until then, it changes the picture by at most one level per frame.
 
 use glam::Vec3;
 use shared_types::stitch::Colour;
@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::Colours;
 
-/// The default number of frames from one estimate to the next. With this interval and 30 frames/s, a camera that doubles
-/// its brightness is corrected within 3 s.
+/// The default number of frames from one estimate to the next. With this interval and 30 frames/s, a camera that
+/// doubles its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
 
 /// The approximate number of latest estimates that the average covers.
@@ -37,8 +37,8 @@ pub struct ColourTrackerOptions {
     ///
     /// If it is less than 1, rounded outputs differ by at most 1. The edge boost multiplies the change by up to 1.35.
     pub max_step: f32,
-    /// The maximum difference between the averaged estimate and the target at which the target does not change: 0 to 255
-    /// levels.
+    /// The maximum difference between the averaged estimate and the target at which the target does not change: 0 to
+    /// 255 levels.
     pub dead_band: f32,
     /// Whether the first estimate is applied at once instead of in small steps.
     pub snap_first: bool,
@@ -68,8 +68,8 @@ pub enum SettingsError {
 
 /// The colours of two cameras over time.
 ///
-/// In each frame, the colours of each camera change towards a target by the fraction [`ColourTrackerOptions::rate`] of the
-/// difference. The fraction is reduced if an output level of any channel would otherwise change by more than
+/// In each frame, the colours of each camera change towards a target by the fraction [`ColourTrackerOptions::rate`] of
+/// the difference. The fraction is reduced if an output level of any channel would otherwise change by more than
 /// [`ColourTrackerOptions::max_step`]. The interpolation is linear in gamma and, for each channel, in
 /// `k = gamma · ln gain`. For an input x from 0 to 1, the output is
 ///
@@ -84,18 +84,18 @@ pub enum SettingsError {
 ///
 /// - `x = min(1, 1 / larger gain)`. Above this input, one of the two outputs is clipped at white and the other one
 ///   approaches white.
-/// - The only input below at which both curves have the same slope: `ln x = (ln(gamma₀ / gamma₁) + k₀ − k₁) /
-///   (gamma₁ − gamma₀)`.
+/// - The only input below at which both curves have the same slope:
+///   `ln x = (ln(gamma₀ / gamma₁) + k₀ − k₁) / (gamma₁ − gamma₀)`.
 ///
 /// The target does not follow every estimate, because noise would make the picture pulsate. Estimates are averaged,
-/// and the target changes only if the average differs visibly from it ([`ColourTrackerOptions::dead_band`]). An estimate
-/// that is far from the average is not noise; the average restarts with it.
+/// and the target changes only if the average differs visibly from it ([`ColourTrackerOptions::dead_band`]). An
+/// estimate that is far from the average is not noise; the average restarts with it.
 ///
 /// **Duration.** At one level per frame at white, a gain that rises from 1 to g takes 255 · ln g frames. If one of two
 /// equal cameras doubles its brightness, the gains change to √2 and 1/√2 in 88 frames; after 82 frames, 5 % of the
 /// difference is left. To correct it within 90 frames (3 s at 30 frames/s), the first estimate must arrive within 8
-/// frames, so the interval between estimates matters. The table shows the number of frames from the change of brightness
-/// until 5 % of the difference is left, in the worst case. Estimates arrive 3 frames after their pictures.
+/// frames, so the interval between estimates matters. The table shows the number of frames from the change of
+/// brightness until 5 % of the difference is left, in the worst case. Estimates arrive 3 frames after their pictures.
 ///
 /// | frames between estimates | 1 | 4 | 6 | 7 | 8 | 10 | 15 | 30 |
 /// |---|---|---|---|---|---|---|---|---|
@@ -152,9 +152,9 @@ impl ColourTracker {
 
     /// Adds an estimate.
     ///
-    /// `None`, which means that a scene was too dark or too bright, changes nothing: in the dark no difference is visible,
-    /// and when the light returns, the cameras are most likely unchanged. An estimate with a gain or gamma that is not
-    /// finite and greater than 0 changes nothing either.
+    /// `None`, which means that a scene was too dark or too bright, changes nothing: in the dark no difference is
+    /// visible, and when the light returns, the cameras are most likely unchanged. An estimate with a gain or gamma
+    /// that is not finite and greater than 0 changes nothing either.
     pub fn observe(&mut self, estimate: Option<Colours>) {
         let Some(estimate) = estimate.filter(|colours| usable(*colours)) else { return };
         let dead_band = f64::from(self.settings.dead_band);
@@ -181,7 +181,8 @@ impl ColourTracker {
         self.now
     }
 
-    /// Discards all estimates and makes `colours` the target, until the next estimate. The colours change in small steps.
+    /// Discards all estimates and makes `colours` the target, until the next estimate. The colours change in small
+    /// steps.
     ///
     /// Does nothing if a gain is not finite and at least 0, or a gamma is not finite and greater than 0.
     pub fn head_for(&mut self, colours: Colours) {
@@ -354,8 +355,8 @@ mod tests {
         }
     }
 
-    /// With noisy estimates of a constant difference, the colours stop changing after 300 frames, within 1.5 levels of the
-    /// exact colours.
+    /// With noisy estimates of a constant difference, the colours stop changing after 300 frames, within 1.5 levels of
+    /// the exact colours.
     #[test]
     fn colours_do_not_follow_noise() {
         let mut random = Random::new(3);
@@ -376,9 +377,9 @@ mod tests {
         }
     }
 
-    /// Multiplies the brightness of one of two equal cameras by `ratio`. Returns the number of frames until the difference
-    /// of the means is below 5 % of its initial value, in the worst case over the time of the change between two
-    /// estimates. Estimates arrive 3 frames after their pictures.
+    /// Multiplies the brightness of one of two equal cameras by `ratio`. Returns the number of frames until the
+    /// difference of the means is below 5 % of its initial value, in the worst case over the time of the change
+    /// between two estimates. Estimates arrive 3 frames after their pictures.
     fn frames_to_converge(ratio: f32, every: u32) -> u32 {
         let run = |phase| {
             let mut tracker = ColourTracker::default();
@@ -453,8 +454,8 @@ mod tests {
         assert_eq!(tracker.advance(), estimate);
     }
 
-    /// The first estimate is applied in small steps, or at once with `snap_first`. `head_for` changes the colours in small
-    /// steps, `begin_at` at once, and both ignore invalid colours.
+    /// The first estimate is applied in small steps, or at once with `snap_first`. `head_for` changes the colours in
+    /// small steps, `begin_at` at once, and both ignore invalid colours.
     #[test]
     fn changes_are_gradual_unless_requested_otherwise() {
         let estimate = seen(50.0, 80.0).unwrap();

@@ -7,8 +7,8 @@ use shared_types::convolve::{ConstantTaps, TILE, fused_elements};
 use super::{ConvolveError, Intermediate, SeparableFilter, Taps, check_size, config};
 use crate::device::Stream;
 
-/// Filters for the derivatives of a Gaussian-smoothed picture along both axes. Each filter is the derivative of a Gaussian
-/// along one axis and the Gaussian along the other axis.
+/// Filters for the derivatives of a Gaussian-smoothed picture along both axes. Each filter is the derivative of a
+/// Gaussian along one axis and the Gaussian along the other axis.
 #[derive(Debug)]
 pub struct GradientFilter {
     along_x: SeparableFilter,
@@ -36,16 +36,16 @@ impl GradientFilter {
         Ok(Self { along_x, along_y, both })
     }
 
-    /// Returns the filters for the gradients along x and along y. [`convolve`](Self::convolve) gives the same results, bit
-    /// for bit.
+    /// Returns the filters for the gradients along x and along y. [`convolve`](Self::convolve) gives the same results,
+    /// bit for bit.
     #[must_use]
     pub fn filters(&self) -> [&SeparableFilter; 2] {
         [&self.along_x, &self.along_y]
     }
 
-    /// Submits the computation of both gradients without waiting. If both filters have 7 taps, as with a sigma of 1, both
-    /// gradients take one launch together. Otherwise each gradient takes one launch, or two if the filters have more than
-    /// 63 taps. `between` is used only by the latter.
+    /// Submits the computation of both gradients without waiting. If both filters have 7 taps, as with a sigma of 1,
+    /// both gradients take one launch together. Otherwise each gradient takes one launch, or two if the filters have
+    /// more than 63 taps. `between` is used only by the latter.
     ///
     /// # Errors
     /// Returns [`ConvolveError::Size`] if sizes do not match, or [`ConvolveError::Device`].

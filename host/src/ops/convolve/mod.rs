@@ -1,11 +1,11 @@
 //! Separable convolution of f32 pictures.
 //!
-//! A [`SeparableFilter`] has [`Taps`] along rows and along columns. Up to 63 taps per axis are passed as an argument of
-//! each launch, in CUDA's constant memory. They need no upload, and launches on several streams do not interfere. More
-//! than 63 taps are stored in a buffer. If both axes have at most 63 taps, one launch computes both passes.
+//! A [`SeparableFilter`] has [`Taps`] along rows and along columns. Up to 63 taps per axis are passed as an argument
+//! of each launch, in CUDA's constant memory. They need no upload, and launches on several streams do not interfere.
+//! More than 63 taps are stored in a buffer. If both axes have at most 63 taps, one launch computes both passes.
 //!
-//! The result is 0 at pixels whose window leaves the picture. Results are bit-identical with one launch and with two, on
-//! CPU and GPU. Other treatments of the border, and filters that are not separable, are not supported.
+//! The result is 0 at pixels whose window leaves the picture. Results are bit-identical with one launch and with two,
+//! on CPU and GPU. Other treatments of the border, and filters that are not separable, are not supported.
 
 mod gradients;
 mod taps;
@@ -133,8 +133,8 @@ impl Intermediate {
 }
 
 impl SeparableFilter {
-    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. If there are more than 63 along
-    /// an axis, waits for their upload.
+    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. If there are more than 63
+    /// along an axis, waits for their upload.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the upload fails.

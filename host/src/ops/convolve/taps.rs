@@ -13,8 +13,8 @@ pub struct Taps(Vec<f32>);
 
 impl Taps {
     /// Creates a filter from its taps. With `k` taps and `r = (k − 1) / 2`, the filter computes
-    /// `out[i] = Σ_j in[i − r + j] · taps[k − 1 − j]`. This is a convolution: the first tap multiplies the last element of
-    /// the window.
+    /// `out[i] = Σ_j in[i − r + j] · taps[k − 1 − j]`. This is a convolution: the first tap multiplies the last
+    /// element of the window.
     ///
     /// # Errors
     /// Returns [`ConvolveError::Width`] if the number of taps is even or too large, or [`ConvolveError::NotFinite`].
@@ -43,8 +43,8 @@ impl Taps {
         Ok(Self(taps))
     }
 
-    /// Creates the derivative of a Gaussian: `−i·exp(−i² / 2σ²)`, cut off below 1 % of its maximum, with at least three
-    /// taps. The taps are scaled so that a ramp of slope 1 gives 1.
+    /// Creates the derivative of a Gaussian: `−i·exp(−i² / 2σ²)`, cut off below 1 % of its maximum, with at least
+    /// three taps. The taps are scaled so that a ramp of slope 1 gives 1.
     ///
     /// The taps are bit-identical to those of the KLT library, which has no filters of fewer than three taps.
     ///
@@ -94,8 +94,8 @@ fn gauss(sigma: f32, i: i32) -> f32 {
     f64::from(-(i * i) as f32 / (2.0 * sigma * sigma)).exp() as f32
 }
 
-/// Returns the values at `−radius..=radius`. `radius` is the smallest radius, at least `least`, outside which all values
-/// are below [`TAIL`] times `largest`.
+/// Returns the values at `−radius..=radius`. `radius` is the smallest radius, at least `least`, outside which all
+/// values are below [`TAIL`] times `largest`.
 fn cut_off(sigma: f32, least: i32, largest: f32, value: impl Fn(i32) -> f32) -> Vec<f32> {
     // Before this distance, both functions have fallen below 1e-4 of their maximum, and they decrease further.
     let far = (5.0 * sigma).ceil() as i32 + 1;

@@ -1,4 +1,4 @@
-//! Computes the eigenvalues of a picture on the device.
+//! Computes the map of smaller eigenvalues of a picture on the device.
 
 use cuda_std::DeviceView;
 use glam::UVec2;
@@ -10,10 +10,11 @@ use super::{Feature, FeatureError, FeatureOptions, select};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
 use crate::ops::convolve::{GradientFilter, Intermediate, SeparableFilter, Taps};
 
-/// Standard deviation of the smoothing per pixel of the window, as in the KLT library.
+/// The standard deviation of the smoothing as a fraction of the window's side, as in the KLT library.
 const SMOOTHING: f32 = 0.1;
 
-/// Finds features in pictures of one size on one stream, and keeps the memory for it: 20 bytes per pixel.
+/// Finds features in pictures of one size, and reuses its device memory: up to 20 bytes per pixel. All calls must use
+/// the same stream.
 #[derive(Debug)]
 pub struct Detector {
     options: FeatureOptions,
@@ -22,7 +23,7 @@ pub struct Detector {
     maps: Maps,
 }
 
-/// Images computed from luma.
+/// The filters, and the images that they compute from luma.
 #[derive(Debug)]
 struct Maps {
     window: u32,
@@ -74,13 +75,13 @@ impl Detector {
         &self.options
     }
 
-    /// Returns luma of the last picture of [`submit`](Self::submit), levels 0 to 255.
+    /// Returns the luma of the picture of the last [`submit`](Self::submit), in levels from 0 to 255.
     #[must_use]
     pub fn luma(&self) -> &Image<f32> {
         &self.luma
     }
 
-    /// Returns the last smoothed picture, if the options ask for smoothing.
+    /// Returns the last picture after smoothing, or `None` if [`FeatureOptions::smooth`] is off.
     #[must_use]
     pub fn smoothed(&self) -> Option<&Image<f32>> {
         self.maps.smoothing.as_ref().map(|(_, smoothed)| smoothed)
@@ -92,16 +93,16 @@ impl Detector {
         [&self.maps.along_x, &self.maps.along_y]
     }
 
-    /// Returns the smaller eigenvalue around each pixel of the last picture; 0 where the window leaves the picture.
+    /// Returns the map of smaller eigenvalues of the last picture. It is 0 where the window leaves the picture.
     #[must_use]
     pub fn eigenvalues(&self) -> &Image<f32> {
         &self.maps.eigenvalues
     }
 
-    /// Submits all work up to the eigenvalues of a picture, without waiting.
+    /// Submits the computation of luma, smoothing, gradients and eigenvalues of a picture, without waiting.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Size`] or [`FeatureError::Device`].
+    /// Returns [`FeatureError::Size`] if the picture does not have the detector's size, or [`FeatureError::Device`].
     #[track_caller]
     pub fn submit(
         &mut self,
@@ -114,10 +115,11 @@ impl Detector {
         self.maps.submit(stream, self.luma.view())
     }
 
-    /// Submits the work from smoothing to the eigenvalues of a luma picture, levels 0 to 255, without waiting.
+    /// Submits the computation of smoothing, gradients and eigenvalues of a luma picture with levels from 0 to 255,
+    /// without waiting.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Size`] or [`FeatureError::Device`].
+    /// Returns [`FeatureError::Size`] if the picture does not have the detector's size, or [`FeatureError::Device`].
     #[track_caller]
     pub fn submit_luma(
         &mut self,
@@ -162,7 +164,7 @@ impl Maps {
         };
         let (along_x, along_y) = (along_x.view(), along_y.view());
         let out = eigenvalues.view_mut();
-        // A window known at compile time saves a branch per step.
+        // A kernel with a constant window saves a branch per step.
         if *window == 7 {
             stream.launch(&config, &MinEigenvalue7 { along_x, along_y, out })?;
         } else {

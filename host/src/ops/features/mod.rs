@@ -1,10 +1,11 @@
 //! Trackable features as the KLT library selects them: pixels whose neighbourhood changes along both axes.
 //!
-//! Kernels compute luma, smoothing, gradients and the smaller eigenvalue of their products over a window. A
-//! [`Detector`] keeps the images between calls and leaves them on the device for further use. [`select`] decides on
-//! the host which eigenvalues become features. [`good_features`] does everything for one picture.
+//! Kernels compute luma, a smoothed picture, its gradients, and for each pixel the smaller eigenvalue of the
+//! gradients' second-moment matrix over a window. A [`Detector`] reuses its images between calls, and they stay on the
+//! device for further use. [`select`] selects features from the map of eigenvalues on the host. [`good_features`]
+//! finds the features of one picture in one call.
 //!
-//! Tracking and matching are elsewhere.
+//! This module does not track or match features; see [`matching`](crate::ops::matching).
 
 mod detector;
 mod select;
@@ -21,24 +22,24 @@ use crate::ops::convolve::ConvolveError;
 pub use detector::Detector;
 pub use select::select;
 
-/// Options of feature selection. The defaults are the KLT library's.
+/// Options for finding features. The defaults are those of the KLT library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeatureOptions {
-    /// Maximum number of features.
+    /// The maximum number of features.
     pub count: usize,
-    /// Side of the window around a feature, in pixels: odd, 3 to 31.
+    /// The side of the window around a feature, in pixels: odd, 3 to 31.
     pub window: u32,
-    /// Minimum distance of features, in pixels along x or y.
+    /// The minimum distance between two features along x or along y, in pixels.
     pub min_distance: u32,
-    /// Minimum eigenvalue of a feature, in squared levels per pixel, summed over the window; values below 1 count as
-    /// 1.
+    /// The minimum eigenvalue of a feature. It is a sum over the window, in squared levels per pixel. Values below 1
+    /// are replaced by 1.
     pub min_eigenvalue: f32,
-    /// Width of the border without features, in pixels; at least half the window.
+    /// The width of the border without features, in pixels. It is at least half the window.
     pub border: u32,
-    /// Whether the picture is smoothed before gradients are computed, by a Gaussian with a standard deviation of a
-    /// tenth of the window.
+    /// Whether the picture is smoothed before gradients are computed. The Gaussian's standard deviation is a tenth of
+    /// the window.
     pub smooth: bool,
-    /// Standard deviation of the Gaussian whose derivatives are the gradients, in pixels: 0.1 to 1000.
+    /// The standard deviation in pixels of the Gaussian whose derivatives compute the gradients: 0.1 to 1000.
     pub gradient_sigma: f32,
 }
 
@@ -56,12 +57,12 @@ impl Default for FeatureOptions {
     }
 }
 
-/// A feature: its pixel, and the strength of its neighbourhood.
+/// A feature: a pixel and its eigenvalue.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Feature {
-    /// Column.
+    /// The column.
     pub x: u32,
-    /// Row.
+    /// The row.
     pub y: u32,
     /// The smaller eigenvalue at this pixel.
     pub value: f32,
@@ -72,20 +73,22 @@ pub struct Feature {
 #[non_exhaustive]
 pub enum FeatureError {
     /// The window is even, too small or too large.
-    #[error("finding features: the window is {window} pixels; it is odd, 3 to {MAX_WINDOW}")]
+    #[error(
+        "finding features: the window is {window} pixels; it must be odd and 3 to {MAX_WINDOW}"
+    )]
     Window {
-        /// Its side in pixels.
+        /// The side of the window in pixels.
         window: u32,
     },
     /// The minimum eigenvalue is not a number.
-    #[error("finding features: the smallest eigenvalue is {value}; it is a number")]
+    #[error("finding features: the minimum eigenvalue is {value}; it must be a number")]
     MinEigenvalue {
-        /// The value given.
+        /// The value of the option.
         value: f32,
     },
-    /// The picture has another size than the detector.
+    /// The picture does not have the detector's size.
     #[error(
-        "finding features: the picture is {}×{} pixels but the detector was made for {}×{}", found.x, found.y, expected.x, expected.y
+        "finding features: the picture is {}×{} pixels, but the detector was created for {}×{}", found.x, found.y, expected.x, expected.y
     )]
     Size {
         /// The picture's size.
@@ -93,7 +96,7 @@ pub enum FeatureError {
         /// The detector's size.
         expected: UVec2,
     },
-    /// The picture has more pixels than can be numbered.
+    /// The picture has 2³² pixels or more, too many for a 32-bit index.
     #[error("finding features: {}×{} pixels are too many; use a smaller picture", size.x, size.y)]
     TooLarge {
         /// The picture's size.
@@ -108,10 +111,11 @@ pub enum FeatureError {
 }
 
 impl FeatureOptions {
-    /// Checks window and minimum eigenvalue.
+    /// Checks the window and the minimum eigenvalue.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Window`] or [`FeatureError::MinEigenvalue`].
+    /// Returns [`FeatureError::Window`] if the window is not odd and 3 to [`MAX_WINDOW`], or
+    /// [`FeatureError::MinEigenvalue`] if the minimum is not a number.
     pub fn check(&self) -> Result<(), FeatureError> {
         let window = self.window;
         if window.is_multiple_of(2) || !(3..=MAX_WINDOW).contains(&window) {
@@ -124,7 +128,7 @@ impl FeatureOptions {
     }
 }
 
-/// Finds the features of one picture, best first, and waits for them.
+/// Finds the features of one picture and waits for them. The best feature is first.
 ///
 /// # Errors
 /// Returns [`FeatureError`] if options or picture are invalid, or the device fails.

@@ -4,20 +4,22 @@ use glam::UVec2;
 
 use super::{Feature, FeatureOptions};
 
-/// The number of best candidates per requested feature that are sorted first.
+/// The number of candidates per requested feature that are sorted first.
 const FIRST: usize = 64;
 
-/// Selects features as the KLT library does (Birchfield, version 1.3.4, `selectGoodFeatures.c`): from the largest
-/// eigenvalue down, each that reaches the minimum and has no selected feature within the minimum distance along both
-/// axes.
+/// Selects features as the KLT library does (Birchfield, version 1.3.4, `selectGoodFeatures.c`).
 ///
-/// `values` are the eigenvalues of a picture of `size`, row by row. Of equal values, the upper one comes first, then
-/// the left one. The library truncates values to integers and leaves their order open.
+/// Visits the pixels in descending order of their eigenvalues. Selects a pixel if its eigenvalue is at least the
+/// minimum, and if no selected feature is closer than the minimum distance along both axes. `values` are the
+/// eigenvalues of a picture of `size`, row by row.
+///
+/// Pixels with equal values are visited from top to bottom, and from left to right within a row. The KLT library
+/// truncates the values to integers and does not define the order of equal values.
 #[must_use]
 pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feature> {
     let (width, height) = (size.x as usize, size.y as usize);
     let border = options.border.max(options.window / 2) as usize;
-    // The library has no features below 1.
+    // The KLT library selects no features with a value below 1.
     let least = options.min_eigenvalue.max(1.0);
     let mut features = Vec::new();
     let mut candidates = Vec::new();
@@ -25,8 +27,8 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
         for x in border..width.saturating_sub(border) {
             let value = values[y * width + x];
             if value >= least {
-                // Positive floats sort like their bits: the largest value, and the first pixel of equal values, gets
-                // the smallest key.
+                // Positive floats have the same order as their bits, so the largest value has the smallest key. Of
+                // equal values, the first pixel has the smallest key.
                 let index = (y * width + x) as u64;
                 candidates.push(u64::from(!value.to_bits()) << 32 | index);
             }
@@ -35,7 +37,7 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
     let mut taken = vec![false; width * height];
     let reach = options.min_distance.saturating_sub(1) as usize;
     let (mut rest, mut some) = (&mut candidates[..], options.count.saturating_mul(FIRST).max(1));
-    // Usually few candidates are examined, so only those are sorted.
+    // Usually only a few of the best candidates are needed, so sort the candidates in portions of increasing size.
     while !rest.is_empty() && features.len() < options.count {
         let next = some.min(rest.len());
         if next < rest.len() {

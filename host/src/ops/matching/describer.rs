@@ -1,4 +1,4 @@
-//! Computes the points of a picture and their descriptors on the device.
+//! Computes the keypoints of a picture and their descriptors on the device.
 
 use std::f64::consts::TAU;
 
@@ -16,39 +16,39 @@ use super::{MatchError, MatchOptions};
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::ops::features::{Detector, FeatureOptions};
 
-/// The number of pyramid levels; each is smaller than the one before by the square root of two.
+/// The maximum number of pyramid levels. The sides of each level are those of the previous level divided by √2.
 const LEVELS: u32 = 7;
 
-/// Shorter side of the smallest level, in pixels.
+/// The minimum length of a level's shorter side, in pixels.
 const SMALLEST: u32 = 48;
 
-/// Width of the border without points on each level, in pixels.
+/// The width of the border without points on each level, in pixels.
 const BORDER: u32 = 8;
 
-/// Minimum eigenvalue of a point, in squared levels per pixel over the detector's window. It exceeds the rounding
-/// noise of a blank picture.
+/// The minimum eigenvalue of a point: a sum over the detector's window, in squared levels per pixel. It exceeds the
+/// rounding noise of a blank picture.
 const LEAST_VALUE: f32 = 0.1;
 
-/// A second orientation counts if its gradient sum is at least this fraction of the largest one.
+/// The minimum gradient sum of a second orientation, as a fraction of the largest gradient sum.
 const SECOND_ORIENTATION: f32 = 0.8;
 
-/// Maximum number of orientations per point.
+/// The maximum number of orientations per point.
 const ORIENTATIONS: usize = 2;
 
-/// A point of a picture with one orientation.
+/// A point of a picture with one orientation. A point with two orientations is two keypoints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Keypoint {
-    /// Position in the full picture; pixel centres are at integers.
+    /// The position in the full picture. Pixel centres are at integers.
     pub at: DVec2,
-    /// Pixels of the full picture per pixel of the point's level.
+    /// The number of pixels of the full picture per pixel of the point's pyramid level.
     pub scale: f64,
-    /// Orientation in radians, from the x axis towards the y axis.
+    /// The orientation in radians, from the x axis towards the y axis.
     pub angle: f64,
-    /// The smaller eigenvalue of the gradient products around the point, on its level.
+    /// The point's smaller eigenvalue on its pyramid level; see [`features`](crate::ops::features).
     pub value: f32,
 }
 
-/// The points of a picture, and their descriptors on the device.
+/// The keypoints of a picture, and their descriptors on the device.
 #[derive(Debug)]
 pub struct Described {
     pub(super) points: Vec<Keypoint>,
@@ -56,27 +56,27 @@ pub struct Described {
 }
 
 impl Described {
-    /// Returns the points, in the order of their descriptors.
+    /// Returns the keypoints, in the order of their descriptors.
     #[must_use]
     pub fn points(&self) -> &[Keypoint] {
         &self.points
     }
 }
 
-/// Finds and describes points in pictures of one size on one stream, and keeps the memory for it: about 50 bytes per
-/// pixel.
+/// Finds and describes keypoints in pictures of one size, and reuses its device memory: about 50 bytes per pixel. All
+/// calls must use the same stream.
 #[derive(Debug)]
 pub struct Describer {
     options: MatchOptions,
     size: UVec2,
     luma: Image<f32>,
     levels: Vec<Level>,
-    /// For all levels, one after the other, like the buffers below.
+    /// The peaks of all levels, one level after the other. `points`, `sums`, `poses` and `fields` have the same order.
     peaks: Buffer<Peak>,
     points: Buffer<Vec2>,
-    /// Unit vectors of the orientation bins.
+    /// The unit vectors of the orientation bins.
     directions: Buffer<Vec2>,
-    /// Gradient sums per bin.
+    /// The gradient sums of each point, one per orientation bin.
     sums: Buffer<f32>,
     poses: Buffer<Pose>,
     fields: Buffer<Field>,
@@ -85,7 +85,7 @@ pub struct Describer {
 /// One level of the pyramid.
 #[derive(Debug)]
 struct Level {
-    /// `None` for the level that uses the picture's own luma.
+    /// The downscaled luma; `None` for a level of the picture's size, which uses the picture's luma.
     luma: Option<Image<f32>>,
     detector: Detector,
     size: UVec2,
@@ -101,7 +101,7 @@ impl Level {
         })
     }
 
-    /// Returns the number of peaks to search for.
+    /// Returns the number of cells of the level. The kernel finds at most one peak per cell.
     fn cells(&self) -> u32 {
         self.size.x.div_ceil(CELL) * self.size.y.div_ceil(CELL)
     }
@@ -141,10 +141,10 @@ impl Describer {
         })
     }
 
-    /// Finds and describes the points of a picture, and waits for them.
+    /// Finds and describes the keypoints of a picture, and waits for them.
     ///
     /// # Errors
-    /// Returns [`MatchError`] if the picture has another size, or the device fails.
+    /// Returns [`MatchError`] if the picture does not have the describer's size, or the device fails.
     #[track_caller]
     pub fn describe(
         &mut self,
@@ -173,7 +173,7 @@ impl Describer {
         Ok(Described { points, descriptors })
     }
 
-    /// Submits the work up to the points of each level.
+    /// Submits the computation of the pyramid, and of the gradients, eigenvalues and peaks of each level.
     #[track_caller]
     fn submit_levels(
         &mut self,
@@ -199,7 +199,7 @@ impl Describer {
         Ok(())
     }
 
-    /// Waits for the peaks and selects each level's points.
+    /// Waits for the peaks and selects the points of each level from them.
     #[track_caller]
     fn chosen(&self, stream: &Stream) -> Result<Vec<Vec<Peak>>, DeviceError> {
         let all = self.peaks.download(stream)?;
@@ -216,7 +216,7 @@ impl Describer {
         Ok(chosen.collect())
     }
 
-    /// Returns the poses of each level's points, with the points.
+    /// Computes the poses of each level's points: one per orientation of a point. Returns each pose with its point.
     #[track_caller]
     fn oriented(
         &mut self,
@@ -255,7 +255,7 @@ impl Describer {
         Ok(peaks.iter().map(poses).collect())
     }
 
-    /// Submits the descriptors of each level's poses.
+    /// Submits the computation of the descriptors of all poses.
     #[track_caller]
     fn packed(
         &mut self,
@@ -289,12 +289,12 @@ impl Describer {
     }
 }
 
-/// Returns a row of blocks with a thread per element.
+/// Returns a launch configuration with a thread per element.
 fn line(count: u32) -> LaunchConfig {
     LaunchConfig::cover(count, 1, [BLOCK_THREADS, 1])
 }
 
-/// Returns the level sizes of a picture of `size`; the first level has at most `pixels` pixels.
+/// Returns the sizes of the pyramid levels for a picture of `size`. The first level has at most `pixels` pixels.
 fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
     let area = size.as_dvec2().element_product();
     let first = (area / pixels.max(1) as f64).log2().max(0.0).ceil();
@@ -304,11 +304,11 @@ fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
     });
     let large = |size: &UVec2| size.min_element() >= SMALLEST;
     let all: Vec<_> = sizes.take_while(large).collect();
-    // A picture smaller than that has one level.
+    // A picture that is too small for any level has one level of its full size.
     if all.is_empty() { vec![size] } else { all }
 }
 
-/// Returns the number of points per level, proportional to its sides.
+/// Returns the number of points to select on each level, proportional to the level's sides.
 fn share(levels: &[Level], points: usize) -> Vec<usize> {
     let sides: Vec<f64> =
         levels.iter().map(|level| level.size.as_dvec2().element_product().sqrt()).collect();
@@ -316,7 +316,8 @@ fn share(levels: &[Level], points: usize) -> Vec<usize> {
     sides.iter().map(|side| (points as f64 * side / all).round() as usize).collect()
 }
 
-/// Returns the orientations of a point in radians from its gradient sums per bin: the largest, and those close to it.
+/// Returns the orientations of a point in radians: the local maxima of its gradient sums that are close to the largest
+/// sum, at most [`ORIENTATIONS`].
 fn orientations(sums: &[f32]) -> Vec<f64> {
     let largest = sums.iter().copied().fold(0.0, f32::max);
     if largest <= 0.0 {

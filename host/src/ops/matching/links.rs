@@ -1,12 +1,12 @@
-//! Correspondences between every two of several pictures.
+//! Matches all pairs of several pictures.
 
 use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::device::Stream;
 use crate::geometry::calibrate::PhotoPair;
 use crate::io::picture::Picture;
 
-/// Matches every two pictures, and waits for it. [`calibrate`](crate::geometry::calibrate) then decides which pictures
-/// overlap.
+/// Matches all pairs of pictures and waits for the results. [`calibrate`](crate::geometry::calibrate) can then
+/// determine which pictures overlap.
 ///
 /// # Errors
 /// Returns [`MatchError`] if the options are invalid or the device fails.
@@ -18,7 +18,7 @@ pub fn links(
 ) -> Result<Vec<PhotoPair>, MatchError> {
     options.check()?;
     let size = |i: usize| pictures[i].size();
-    // One describer per size in turn, because each keeps memory of its own.
+    // Process the pictures size by size, so that the device memory of only one describer is in use at a time.
     let mut order: Vec<usize> = (0..pictures.len()).collect();
     order.sort_by_key(|&i| size(i).to_array());
     let mut described = Vec::with_capacity(order.len());

@@ -1,11 +1,11 @@
-//! Matching: finds points of two pictures that show the same thing, for any rotation, scale and exposure.
+//! Matching: finds points in two pictures that show the same point of the scene, for any rotation, scale and exposure.
 //!
-//! 1. `describer`: kernels compute a pyramid, the salient points of each level, their orientations and descriptors.
-//! 2. `spread` selects the points that cover the picture best.
-//! 3. `pairs` finds each point's nearest descriptors in the other picture, and keeps unambiguous matches.
+//! 1. `describer` computes a pyramid, the salient points of each level, and their orientations and descriptors.
+//! 2. `spread` selects points that are spread over the whole picture.
+//! 3. `pairs` finds each point's nearest descriptors in the other picture, and returns the unambiguous matches.
 //!
-//! Descriptors are normalised gradients, so gain and offset do not matter. The matches contain many wrong ones;
-//! [`calibrate`](crate::geometry::calibrate) finds the consistent ones. This module knows neither lenses nor geometry.
+//! Descriptors contain normalised gradients, so gain and offset of the levels have no effect. Many matches are wrong;
+//! [`calibrate`](crate::geometry::calibrate) selects a consistent subset. This module does not use lenses or geometry.
 
 mod describer;
 mod links;
@@ -22,17 +22,18 @@ pub use describer::{Described, Describer, Keypoint};
 pub use links::links;
 pub use pairs::pairs;
 
-/// Upper limit of the points per picture.
+/// The maximum value of [`MatchOptions::points`].
 const MAX_POINTS: usize = 1_000_000;
 
-/// Options of finding and matching points.
+/// Options for finding and matching points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchOptions {
-    /// Maximum number of points per picture: 1 to a million.
+    /// The maximum number of points per picture: 1 to 1,000,000.
     pub points: usize,
-    /// Maximum number of pixels of the finest level, at least 1; larger pictures are downscaled first.
+    /// The maximum number of pixels of the first pyramid level, at least 1. Larger pictures are downscaled first.
     pub pixels: u64,
-    /// Maximum ratio of a match's distance to that of the next best place: over 0, up to 1.
+    /// The maximum ratio between the descriptor distances of a match and of the second-best match at another position:
+    /// greater than 0, at most 1.
     pub ratio: f32,
 }
 
@@ -43,10 +44,11 @@ impl Default for MatchOptions {
 }
 
 impl MatchOptions {
-    /// Checks points, pixels and ratio.
+    /// Checks that all options are in range.
     ///
     /// # Errors
-    /// Returns [`MatchError::Points`], [`MatchError::Pixels`] or [`MatchError::Ratio`].
+    /// Returns [`MatchError::Points`], [`MatchError::Pixels`] or [`MatchError::Ratio`] for the first option out of
+    /// range.
     pub fn check(&self) -> Result<(), MatchError> {
         let Self { points, pixels, ratio } = *self;
         if !(1..=MAX_POINTS).contains(&points) {
@@ -55,7 +57,7 @@ impl MatchOptions {
         if pixels == 0 {
             return Err(MatchError::Pixels);
         }
-        // This form rejects a NaN.
+        // These comparisons are false for a NaN.
         let fine = ratio > 0.0 && ratio <= 1.0;
         if fine { Ok(()) } else { Err(MatchError::Ratio { ratio }) }
     }
@@ -66,23 +68,23 @@ impl MatchOptions {
 #[non_exhaustive]
 pub enum MatchError {
     /// The number of points is 0 or too large.
-    #[error("matching: {points} points of a picture; 1 to {MAX_POINTS} are allowed")]
+    #[error("matching: the number of points per picture is {points}; it must be 1 to {MAX_POINTS}")]
     Points {
-        /// The number given.
+        /// The number of points.
         points: usize,
     },
-    /// The finest level has no pixels.
-    #[error("matching: 0 pixels of the finest level; give at least 1")]
+    /// [`MatchOptions::pixels`] is 0.
+    #[error("matching: the maximum number of pixels is 0; it must be at least 1")]
     Pixels,
     /// The ratio is outside the valid range.
-    #[error("matching: a ratio of distances of {ratio}; it is over 0 and at most 1")]
+    #[error("matching: the ratio of distances is {ratio}; it must be greater than 0 and at most 1")]
     Ratio {
-        /// The ratio given.
+        /// The ratio.
         ratio: f32,
     },
-    /// The picture has another size than the describer.
+    /// The picture does not have the describer's size.
     #[error(
-        "matching: the picture is {}×{} pixels but the describer was made for {}×{}", found.x, found.y, expected.x, expected.y
+        "matching: the picture is {}×{} pixels, but the describer was created for {}×{}", found.x, found.y, expected.x, expected.y
     )]
     Size {
         /// The picture's size.

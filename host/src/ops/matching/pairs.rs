@@ -1,4 +1,4 @@
-//! Mutual nearest points of two pictures that differ clearly from the next best.
+//! Matches the points of two pictures: each must be the other's nearest neighbour, and clearly nearer than the next.
 
 use kernels_gpu::matching::FindNearest;
 use shared_types::matching::{Descriptor, Nearest};
@@ -7,19 +7,25 @@ use super::{Described, Keypoint, MatchError, MatchOptions};
 use crate::device::{Buffer, DeviceError, LaunchConfig, Stream};
 use crate::geometry::calibrate::Correspondence;
 
-/// Points closer than this many pixels of their level count as one place.
+/// The maximum distance of two points at the same position, in pixels of the coarser level.
 const SAME_PLACE: f64 = 6.0;
 
-/// Threads per block of the comparison: few, so that some thousand points occupy every multiprocessor.
+/// Threads per block of the comparison. The blocks are small, so that a few thousand points occupy all
+/// multiprocessors.
 const WARP: u32 = 32;
 
-/// Compares the points of two pictures and waits for the matches, best first.
+/// Compares the points of two pictures by their descriptors, and waits for the matches. The best match is first.
 ///
-/// A point's nearest neighbour counts if it is nearer than every point of another place by the ratio of the options,
-/// and if the point is at the place that is nearest to it in turn. The score is 1 minus that ratio.
+/// A point matches its nearest neighbour in the other picture under two conditions:
+///
+/// - The neighbour's distance, divided by that of the nearest point at another position, is at most
+///   [`MatchOptions::ratio`].
+/// - The nearest neighbour of the neighbour has the same position as the point.
+///
+/// The score of a match is 1 minus the ratio of the distances.
 ///
 /// # Errors
-/// Returns [`MatchError`] if the device fails.
+/// Returns [`MatchError`] if an option is out of range or the device fails.
 #[track_caller]
 pub fn pairs(
     stream: &Stream,
@@ -62,16 +68,17 @@ fn same_place(a: &Keypoint, b: &Keypoint) -> bool {
     a.at.distance(b.at) <= SAME_PLACE * a.scale.max(b.scale)
 }
 
-/// Returns an upper bound of the distance to the nearest point relative to that of the next place: if all stored
-/// neighbours are at one place, the next place is at least as far as the last of them. Returns 0 if there are no
-/// others.
+/// Returns the distance of the nearest point divided by that of the nearest point at another position.
+///
+/// If all stored neighbours are at one position, returns an upper bound: a point at another position is at least as
+/// far away as the last stored neighbour. Returns 0 if the picture has no points at other positions.
 fn ratio(nearest: &Nearest, points: &[Keypoint]) -> f32 {
-    // Descriptors are normalised, so their product gives their distance.
+    // Descriptors are normalised, so their dot product determines their distance.
     let distance =
         |product: u32| (2.0 * (Descriptor::LENGTH.powi(2) - product as f32)).max(0.0).sqrt();
     let first = &points[nearest.index[0] as usize];
     let kept = nearest.index.iter().zip(nearest.product).skip(1);
-    // Unfilled entries have no product: there are fewer other points.
+    // The product of an unused entry is 0. Such entries exist if the picture has fewer points than are stored.
     let second = kept
         .clone()
         .find(|(index, product)| *product == 0 || !same_place(first, &points[**index as usize]))
@@ -91,24 +98,25 @@ mod tests {
 
     use super::*;
 
+    /// Neighbours at the position of the nearest one do not count as the second-best match.
     #[test]
-    fn many_of_one_place_are_no_proof() {
+    fn the_second_best_match_is_at_another_position() {
         let at = |x: f64| Keypoint { at: DVec2::new(x, 0.0), scale: 1.0, angle: 0.0, value: 1.0 };
         let points: Vec<_> = [0.0, 1.0, 2.0, 3.0, 4.0, 90.0].map(at).to_vec();
         let whole = Descriptor::LENGTH.powi(2) as u32;
-        // Distances √(2·off).
+        // The descriptor distances are √(2 · off).
         let nearest = |off: [u32; KEPT]| Nearest {
             index: std::array::from_fn(|i| i as u32),
             product: off.map(|off| whole - off),
         };
         let mut all = nearest(std::array::from_fn(|i| 100 * (i as u32 + 1)));
         let last = 100.0 * KEPT as f32;
-        // At least as far as the last one.
+        // All neighbours are at one position. The bound is the distance of the last one.
         assert!((ratio(&all, &points) - (100.0 / last).sqrt()).abs() < 1e-6);
-        // The second one is at another place.
+        // The second neighbour is at another position.
         all.index[1] = 5;
         assert!((ratio(&all, &points) - 0.5_f32.sqrt()).abs() < 1e-6);
-        // There are at most two, at one place.
+        // There are only two neighbours, at one position.
         all.index[1] = 1;
         all.product[2..].fill(0);
         assert_eq!(ratio(&all, &points), 0.0);

@@ -1,16 +1,18 @@
-//! Adaptive non-maximum suppression (Brown, Szeliski and Winder 2005): a point stays while it is the strongest within
-//! a radius, and the radius grows until the requested number is left.
+//! Adaptive non-maximum suppression (Brown, Szeliski and Winder 2005). The radius of a point is its distance to the
+//! nearest clearly stronger point. The points with the largest radii are selected, so that they are spread over the
+//! picture.
 
 use glam::Vec2;
 use shared_types::matching::Peak;
 
-/// A point suppresses another one that is weaker than this fraction of it.
+/// The fraction of a point's value below which other points are clearly weaker.
 const ROBUST: f32 = 0.9;
 
-/// Selects `count` points, those with the largest radius first; the stronger one of equals.
+/// Selects at most `count` points with the largest radii, in descending order. Of points with equal radii, the
+/// stronger one is first.
 ///
-/// Points that are not finite are dropped. Time grows linearly with the number of points, because most have a stronger
-/// neighbour nearby.
+/// Points that are not finite are ignored. The search for the radii takes linear time in practice, because most points
+/// have a stronger neighbour nearby.
 pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
     points.retain(|point| point.at.is_finite() && point.value.is_finite());
     let order = |p: &Peak| (p.at.y, p.at.x);
@@ -20,7 +22,7 @@ pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
             .then(order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal))
     });
     let mut grid = Grid::new(&points);
-    // Stronger points come first, so only those are examined.
+    // Points are sorted by value, so all stronger points are before the current one.
     let mut stronger = 0;
     let mut radii: Vec<(f32, usize)> = Vec::with_capacity(points.len());
     for (i, point) in points.iter().enumerate() {
@@ -35,7 +37,7 @@ pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
     radii.into_iter().map(|(_, i)| points[i]).collect()
 }
 
-/// Points by square cell.
+/// A grid of square cells, each with a list of points.
 struct Grid {
     origin: Vec2,
     side: f32,
@@ -45,7 +47,7 @@ struct Grid {
 }
 
 impl Grid {
-    /// Creates an empty grid over the area of `points`, with about as many cells.
+    /// Creates an empty grid over the bounding box of `points`, with about as many cells as there are points.
     fn new(points: &[Peak]) -> Self {
         let low = points.iter().fold(Vec2::INFINITY, |low, p| low.min(p.at));
         let high = points.iter().fold(Vec2::NEG_INFINITY, |high, p| high.max(p.at));
@@ -66,20 +68,20 @@ impl Grid {
         self.cells[y * self.columns + x].push(at);
     }
 
-    /// Returns the squared distance to the nearest point, infinite if there is none. Searches rings of cells around
-    /// `at` until the next ring is farther than the result.
+    /// Returns the squared distance to the nearest point in the grid, or infinity if the grid is empty. Searches rings
+    /// of cells around `at` until the next ring is farther away than the nearest point found.
     fn nearest(&self, at: Vec2) -> f32 {
         let (x, y) = self.cell(at);
         let mut nearest = f32::INFINITY;
         for ring in 0..self.columns.max(self.rows) {
-            // One ring less absorbs rounding: cells of this ring are at least this far away.
+            // The cells of this ring are at least this far away, even with rounding errors in the cell indices.
             let away = ring.saturating_sub(1) as f32 * self.side;
             if away * away > nearest {
                 break;
             }
             let columns = x.saturating_sub(ring)..=(x + ring).min(self.columns - 1);
             for row in y.saturating_sub(ring)..=(y + ring).min(self.rows - 1) {
-                // Between its first and last row, a ring has two cells per row.
+                // The first and the last row of a ring are complete. Rows in between have one cell at each end.
                 let step = if row.abs_diff(y) == ring { 1 } else { (2 * ring).max(1) };
                 let first = if step == 1 || x >= ring { *columns.start() } else { x + ring };
                 for column in (first..=*columns.end()).step_by(step) {
@@ -99,24 +101,27 @@ mod tests {
 
     use super::*;
 
+    /// A weak point far from all others is selected before a strong point near a stronger one.
     #[test]
-    fn a_weak_point_alone_comes_before_a_strong_one_beside_a_stronger_one() {
+    fn isolated_points_are_selected_first() {
         let peak = |x: f32, value| Peak { at: vec2(x, 0.0), value };
         let points = vec![peak(0.0, 100.0), peak(2.0, 80.0), peak(50.0, 1.0), peak(3.0, 79.0)];
         let places =
             |count| spread(points.clone(), count).iter().map(|p| p.at.x).collect::<Vec<_>>();
         assert_eq!(places(2), [0.0, 50.0]);
-        // 79 exceeds nine tenths of 80, so only the strongest point suppresses it, from farther away.
+        // The point with value 79 is not clearly weaker than the one with 80. Its nearest clearly stronger point is
+        // the one with 100, at distance 3.
         assert_eq!(places(4), [0.0, 50.0, 3.0, 2.0]);
         assert!(spread(Vec::new(), 5).is_empty());
     }
+    /// The radii computed with the grid equal those of an exhaustive search.
     #[test]
-    fn the_grid_finds_what_a_search_through_all_finds() {
+    fn the_grid_finds_the_same_radii_as_an_exhaustive_search() {
         let mut random = fastrand::Rng::with_seed(3);
         for (many, width, height) in [(1, 9.0, 9.0), (40, 900.0, 2.0), (700, 300.0, 500.0)] {
             let mut level = || random.f32();
             let points: Vec<Peak> = (0..many)
-                // Few distinct values, and an area with hardly any points.
+                // Use few distinct values, and leave a part of the area almost empty.
                 .map(|_| {
                     let at = vec2(level() * level() * width, level() * height);
                     Peak { at, value: (level() * 30.0).floor() }

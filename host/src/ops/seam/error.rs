@@ -10,33 +10,35 @@ use crate::ops::stitch::StitchError;
 #[non_exhaustive]
 pub enum SeamError {
     /// The feather is out of range.
-    #[error("seam: a feather of {pixels} pixels; it is a number from 1 to 1000")]
+    #[error("seam: the feather is {pixels} pixels; it must be 1 to 1000")]
     Feather {
         /// The feather in pixels.
         pixels: f32,
     },
     /// The cameras do not overlap.
-    #[error("seam: the cameras see nothing together; there is nothing to blend")]
-    NoOverlap,
-    /// One picture lies inside the other one, or both cover the same area.
     #[error(
-        "seam: the {camera} camera sees nothing that the other does not, so no line parts them; blend by the warp's weights"
+        "seam: the cameras do not overlap, so there is nothing to blend; use feathered blending"
+    )]
+    NoOverlap,
+    /// One camera covers the whole area of the other one, or both cover the same area.
+    #[error(
+        "seam: the {camera} camera sees nothing that the other does not, so no line separates them; use feathered blending"
     )]
     Inside {
-        /// The camera of the inner picture.
+        /// The camera that covers the smaller area.
         camera: &'static str,
     },
-    /// The best line leaves this many cells at the edges of pictures.
+    /// No line separates the areas that only one camera sees.
     #[error(
-        "seam: no single line parts what each camera sees alone: the best one leaves {breaches} steps at pictures' edges over {rows} rows; blend by the warp's weights"
+        "seam: no single line separates the areas that only one camera sees: with the best line, an edge of a picture is visible in {breaches} cells of {rows} rows; use feathered blending"
     )]
     Tangled {
-        /// Cells at which a picture's edge would show.
+        /// The number of cells in which an edge of a picture would be visible.
         breaches: u32,
-        /// Rows of cells in the overlap.
+        /// The number of rows of cells in the overlap.
         rows: u32,
     },
-    /// The pictures do not fit the warp.
+    /// The frames do not match the warp, or an option is out of range.
     #[error(transparent)]
     Stitch(StitchError),
     /// The device failed.
@@ -54,7 +56,7 @@ impl From<StitchError> for SeamError {
 }
 
 impl SeamError {
-    /// Returns whether the warp itself has no seam. Use its own weights then.
+    /// Returns whether the warp does not allow a seam. Use the warp's feathered weights in this case.
     #[must_use]
     pub fn is_of_warp(&self) -> bool {
         matches!(self, Self::NoOverlap | Self::Inside { .. } | Self::Tangled { .. })

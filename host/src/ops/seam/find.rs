@@ -1,4 +1,4 @@
-//! Finds the seam of a pair of frames and writes its weights.
+//! Finds the seam for a pair of frames, and writes the blending weights of the seam.
 
 use crate::ops::seam::search::Search;
 
@@ -22,23 +22,25 @@ use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
 
 use crate::warp::DeviceWarp;
 
-/// The seam of a warp: the overlap, the current path and the previous one, and memory to search for another.
+/// The seam of a warp: the grid over the overlap, the current and the previous path, and the memory to search for a
+/// better path.
 ///
-/// One thread at a time may use it, but the search and the writing of weights may run on different streams.
+/// The search and the writing of weights may run on different streams.
 #[derive(Debug)]
 pub struct Seam {
     search: Search,
-    /// The current path and the previous one, if they exist.
+    /// The current path and the previous path.
     paths: [Buffer<u32>; 2],
+    /// The number of valid elements of `paths`.
     known: usize,
     feather: f32,
 }
 
 impl Seam {
-    /// Examines where a seam can run in a warp's overlap, and waits for it.
+    /// Selects the direction of the seam and the grid for a warp's overlap, and waits for the device.
     ///
     /// # Errors
-    /// Returns [`SeamError`] if there is no seam or the device fails.
+    /// Returns [`SeamError`] if the warp does not allow a seam, the feather is out of range, or the device fails.
     #[track_caller]
     pub fn new(
         stream: &Stream,
@@ -59,14 +61,15 @@ impl Seam {
         self.search.gridded.grid
     }
 
-    /// Submits the search for the best path of a pair of frames, corrected by `colours`, without waiting. `warp` must
-    /// be the seam's own.
+    /// Submits the search for the best path for a pair of frames, corrected by `colours`, without waiting. `warp` must
+    /// be the warp that the seam was created for.
     ///
     /// # Safety
-    /// Searches on other streams are done, and no other stream gets one before this one is done.
+    /// Searches on other streams must be done before, and no search may be submitted to another stream before this one
+    /// is done.
     ///
     /// # Errors
-    /// Returns [`StitchError`] if the frames do not fit or the device fails.
+    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
     #[track_caller]
     pub unsafe fn submit(
         &mut self,
@@ -115,10 +118,10 @@ impl Seam {
         Ok(self.search.find(stream, &self.paths[0], self.known > 0)?)
     }
 
-    /// Searches as [`submit`](Self::submit) does, and waits for the result.
+    /// Searches as [`submit`](Self::submit) does, waits, and returns the costs of the best and the current path.
     ///
     /// # Errors
-    /// Returns [`StitchError`] if the frames do not fit or the device fails.
+    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
     #[track_caller]
     pub fn look<'a>(
         &mut self,
@@ -128,28 +131,30 @@ impl Seam {
         right: impl Into<FrameView<'a>>,
         colours: Colours,
     ) -> Result<SeamCosts, StitchError> {
-        // SAFETY: callers of `submit` guarantee that other searches are done; this one is waited for.
+        // SAFETY: callers of `submit` have guaranteed that other searches are done before another stream is used. This
+        // function waits for its search.
         unsafe { self.submit(stream, warp, left.into(), right.into(), colours)? };
         Ok(self.search.costs(stream)?)
     }
 
-    /// Submits the copy of the search's costs without waiting.
+    /// Submits the copy of the last search's costs to the host without waiting.
     ///
     /// # Safety
-    /// `costs` stay valid until the copy is done, and nothing else accesses them.
+    /// `costs` must stay valid until the copy is done, and nothing else may access it before.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees the same.
+        // SAFETY: the caller guarantees that `costs` stays valid and unused until the copy is done.
         unsafe { self.search.costs.submit_download(stream, costs) }
     }
 
-    /// Makes the path of the last search the current one.
+    /// Makes the path of the last search the current path.
     ///
-    /// The search must be done, or later work must be on its stream. The same holds for work that uses the previous
-    /// path, because the next search overwrites its memory.
+    /// Work that reads the new path must be submitted to the stream of the search, or after the search is done. The
+    /// next search overwrites the memory of the former previous path. So work that reads that path must be done before
+    /// the next search, or be on the same stream.
     pub fn accept(&mut self) {
         let [current, former] = &mut self.paths;
         std::mem::swap(former, current);
@@ -157,8 +162,8 @@ impl Seam {
         self.known = (self.known + 1).min(2);
     }
 
-    /// Returns the current path, row by row of the [`grid`](Self::grid): cells before the seam; `None` before the
-    /// first path.
+    /// Downloads the current path: for each row of the [`grid`](Self::grid), the number of cells before the seam.
+    /// Returns `None` before the first path.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the download fails.
@@ -167,10 +172,11 @@ impl Seam {
         if self.known == 0 { Ok(None) } else { self.paths[0].download(stream).map(Some) }
     }
 
-    /// Submits the weights of a fade from the previous path, or from the warp's weights if there is none, to the
-    /// current path; `part` is the progress from 0 to 1. Writes only the overlap's box.
+    /// Submits the kernel that writes the weights of a fade to the current path. The fade begins at the previous path,
+    /// or at the warp's weights if there is no previous path. `part` is the progress of the fade from 0 to 1.
     ///
-    /// `out` must be a copy of `warp`, made by [`copy`](Self::copy). Before the first path nothing changes.
+    /// `out` must be a copy of `warp`, made by [`copy`](Self::copy). Only weights inside the overlap's box are
+    /// written. If the seam has no path yet, does nothing.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if a launch fails.
@@ -210,7 +216,7 @@ impl Seam {
         out.written(stream)
     }
 
-    /// Copies the warp so that [`weigh`](Self::weigh) can write its weights, without waiting.
+    /// Submits a copy of the warp whose weights [`weigh`](Self::weigh) can change, without waiting.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the allocation or the copy fails.
@@ -219,8 +225,8 @@ impl Seam {
         warp.reweighted(stream)
     }
 
-    /// Returns the bytes that a comparison of two frames must read: coordinates, weights and a pixel of either picture
-    /// for each pixel of the box.
+    /// Returns the minimum number of bytes that the comparison of two frames reads: the coordinates, the weights and
+    /// one pixel of each frame, for each pixel of the grid.
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {
         let size = self.grid().max - self.grid().min;
@@ -232,10 +238,11 @@ impl Seam {
     }
 }
 
-/// Returns the warp with a seam through its overlap where these two frames, corrected by `colours`, agree most.
+/// Returns a copy of the warp with the weights of the best seam for these two frames, corrected by `colours`.
 ///
 /// # Errors
-/// Returns [`SeamError`]; see [`SeamError::is_of_warp`].
+/// Returns [`SeamError`] if there is no seam (see [`SeamError::is_of_warp`]), the arguments are invalid, or the device
+/// fails.
 #[track_caller]
 pub fn seamed<'a>(
     stream: &Stream,
@@ -246,7 +253,7 @@ pub fn seamed<'a>(
     options: SeamOptions,
 ) -> Result<DeviceWarp, SeamError> {
     let mut seam = Seam::new(stream, warp, options)?;
-    // SAFETY: the seam is new, and all work is on this stream.
+    // SAFETY: the seam is new, so there are no earlier searches, and all work is on this stream.
     unsafe { seam.submit(stream, warp, left.into(), right.into(), colours)? };
     seam.accept();
     let mut out = Seam::copy(stream, warp)?;
@@ -254,10 +261,11 @@ pub fn seamed<'a>(
     Ok(out)
 }
 
-/// Returns the warp as [`seamed`] does, for pictures in host memory with the colours of `stitch`.
+/// Returns the warp as [`seamed`] does, for two pictures in host memory, corrected by the colours of `stitch`.
 ///
 /// # Errors
-/// Returns [`SeamError`]; see [`SeamError::is_of_warp`].
+/// Returns [`SeamError`] if there is no seam (see [`SeamError::is_of_warp`]), the arguments are invalid, or the device
+/// fails.
 #[track_caller]
 pub fn seamed_pictures(
     stream: &Stream,

@@ -1,4 +1,4 @@
-//! The grid of cells for the seam search: its resolution and the direction of the seam.
+//! Selects the grid of cells for the seam search: its resolution, and the direction of the seam.
 
 use crate::ops::seam::gridded::Gridded;
 use crate::ops::seam::gridded::cover;
@@ -22,17 +22,18 @@ use crate::ops::colour::find_box;
 
 use crate::warp::DeviceWarp;
 
-/// Maximum number of cells across while the seam's direction is determined.
+/// The maximum number of cells across the seam in the coarse grids that determine the seam's direction.
 const COARSE: u32 = 64;
 
-/// Directions whose costs differ by less than one part in this number are equivalent.
+/// Directions are equivalent if their costs exceed the lowest cost by at most one part in this number.
 const ALIKE: u64 = 4;
 
-/// A direction, and the result of the coarse search.
+/// A direction of the seam, and the result of the coarse search in that direction.
 struct Way {
+    /// The values of [`SeamGrid::transposed`] and [`SeamGrid::swapped`].
     way: [bool; 2],
     cost: u64,
-    /// Length along the path, in pixels.
+    /// The extent of the grid along the seam, in pixels.
     length: u32,
     rows: u32,
     breaches: u32,
@@ -49,7 +50,7 @@ fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: 
         reserved: 0,
     };
     loop {
-        // The pixels beside the box belong to one camera.
+        // The cells around the box are seen by one camera only.
         grid.min = place.min.saturating_sub(UVec2::splat(grid.cell));
         grid.max = (place.max + grid.cell).min(size);
         if grid.cells().x <= most {
@@ -73,9 +74,11 @@ impl Gridded {
         Ok(Self { grid, cells, sides })
     }
 
-    /// Returns the finest grid along the direction with the cheapest path for uniform pictures, that is a short path
-    /// without breaches. Of equivalent directions, takes the longest, whose paths bend the least. Waits for the
-    /// device.
+    /// Selects the direction of the seam and returns the finest grid for it. Waits for the device.
+    ///
+    /// Searches a path for uniform pictures in each direction. The cheapest path is short and has few breaches (cells
+    /// in which an edge of a picture would be visible). Of directions with equivalent costs, selects the one with the
+    /// longest grid, because its paths bend the least.
     pub(super) fn best(
         stream: &Stream,
         warp: &DeviceWarp,
@@ -93,11 +96,12 @@ impl Gridded {
             }
             let (rows, cell) = (coarse.grid.cells().y, coarse.grid.cell);
             let mut search = Search::new(stream, coarse, options)?;
-            // Without a comparison, the cameras agree everywhere.
+            // No frames were compared, so all differences are 0.
             let nowhere = Buffer::new(stream.device(), rows)?;
             search.find(stream, &nowhere, false)?;
             let SeamCosts { best, breaches, .. } = search.costs(stream)?;
-            // A coarser cell replaces as many finer ones along the path.
+            // Costs are per row of cells. Multiply by the size of a cell, so that costs of different grids are
+            // comparable.
             let cost = u64::from(best) * u64::from(cell);
             ways.push(Way { way, cost, length: rows * cell, rows, breaches: breaches / BREACH });
         }
@@ -106,14 +110,14 @@ impl Gridded {
         let Some(Way { way, rows, breaches, .. }) = alike.max_by_key(|way| way.length) else {
             return Err(SeamError::NoOverlap);
         };
-        // A few breaches are in the corners, where the pictures' edges cross.
+        // A few breaches are normal in the corners of the overlap, where the edges of the pictures cross.
         if breaches > (rows / 2).max(8) {
             return Err(SeamError::Tangled { breaches, rows });
         }
         Ok(Self::new(stream, warp, grid(place, warp.size(), way, PLACES - 1))?)
     }
 
-    /// Checks that each camera sees something alone. The grid is not swapped.
+    /// Checks that each camera sees a cell that the other camera does not see. The grid must not be swapped.
     fn check_both_alone(&self, stream: &Stream) -> Result<(), SeamError> {
         let seen = self.cells.download(stream)?.into_iter().fold(0, |all, cell| all | cell);
         for (camera, bit) in [("left", Sees::NEAR), ("right", Sees::FAR)] {

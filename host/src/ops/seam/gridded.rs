@@ -4,7 +4,7 @@ use crate::device::{Image, LaunchConfig};
 use glam::UVec2;
 use shared_types::seam::{BLOCK, SeamGrid};
 
-/// A grid, the cameras of its cells, and the cost of breaches.
+/// A grid, the cameras that see each cell, and the costs of breaches (cells in which an edge of a picture is visible).
 #[derive(Debug)]
 pub(super) struct Gridded {
     pub(super) grid: SeamGrid,
@@ -12,7 +12,7 @@ pub(super) struct Gridded {
     pub(super) sides: Image<u32>,
 }
 
-/// Returns the shape of a launch with a thread per cell.
+/// Returns a launch configuration with a thread per cell.
 pub(super) fn cover(cells: UVec2) -> LaunchConfig {
     LaunchConfig::cover(cells.x, cells.y, BLOCK)
 }

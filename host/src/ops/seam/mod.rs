@@ -1,24 +1,24 @@
-//! Seams: a line through the overlap along which the cameras agree, instead of a wide blend, so that near or moving
-//! objects appear once.
+//! Seams: narrow blends along a line through the overlap on which the cameras' pictures agree. Unlike with a wide
+//! blend, near or moving objects appear only once.
 //!
 //! A [`Seam`] belongs to a warp. It compares a pair of frames, finds the cheapest line through the overlap
-//! ([`kernels_gpu::seam`] defines the costs), and converts it to the weights of another warp that any stitch accepts.
-//! [`seamed`] does that for a pair of stills. For video, a [`SeamTracker`] decides when a better line is worth a move,
-//! and fades to it.
+//! ([`kernels_gpu::seam`] defines the costs), and writes the weights of the line to a copy of the warp. [`seamed`]
+//! does all of this for one pair of frames. For video, a [`SeamTracker`] decides when a better line justifies a
+//! change, and controls the fade to it.
 //!
-//! Correct colours first: a difference in exposure is a difference everywhere, and the line would run through dark
-//! areas.
+//! Match the colours first. A different exposure makes the pictures differ everywhere, and the line would follow dark
+//! areas, where the difference is smallest.
 //!
-//! If there is no good line, [`SeamError::is_of_warp`] returns true, and the warp's own feathered weights are the
-//! fallback. That is the case without an overlap, if one picture lies inside the other, or if one line cannot separate
-//! the areas of the cameras, as in an overlap of two parts.
+//! If a warp does not allow a seam, [`SeamError::is_of_warp`] returns true; use the warp's feathered weights instead.
+//! This happens if the cameras do not overlap, if one camera covers the whole area of the other one, or if no single
+//! line separates the areas that only one camera sees, for instance because the overlap has two parts.
 //!
-//! Limits: if the two images of one object are so far apart that the line fits between them, each camera shows its own
-//! side. An object nearer than the alignment distance may vanish; one that moved between the exposures may appear
-//! twice.
+//! A seam cannot hide a large parallax: if the line passes between the two images of one object, each side of the line
+//! shows what its camera sees there. An object nearer than the alignment distance may then disappear, and an object
+//! that moved between the exposures may appear twice.
 //!
-//! Not supported: multi-band blending. It hides exposure differences that are already matched, costs a pyramid of both
-//! cameras per frame, and would need stitch kernels of its own.
+//! Multi-band blending is not supported. It mainly hides exposure differences, which colour matching already removes.
+//! It would need a pyramid of both frames for each panorama, and separate stitch kernels.
 
 mod error;
 mod find;
@@ -31,15 +31,16 @@ pub use error::SeamError;
 pub use find::{Seam, seamed, seamed_pictures};
 pub use tracker::{CONFIRM, FADE, KEEP, LEAST_GAIN, SeamTracker};
 
-/// Options of a seam's weights.
+/// Options of a seam.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeamOptions {
-    /// Width of the fade between the cameras, in panorama pixels, 1 to 1000.
+    /// The width of the blend between the cameras, in panorama pixels: 1 to 1000.
     pub feather: f32,
 }
 
 impl Default for SeamOptions {
-    /// Returns 16 pixels: an exposure step fades, and a thin outline is not visibly doubled.
+    /// Returns a feather of 16 pixels. It hides small differences in exposure, but does not visibly double thin
+    /// outlines.
     fn default() -> Self {
         Self { feather: 16.0 }
     }
@@ -56,18 +57,18 @@ impl SeamOptions {
     }
 }
 
-/// Blending in the overlap of two cameras.
+/// The kind of blending in the overlap of two cameras.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Blend {
-    /// The warp's weights.
+    /// Wide blending with the warp's feathered weights.
     #[default]
     Feather,
-    /// A seam, if the warp has one.
+    /// A seam. If the warp does not allow a seam, feathered blending is used instead.
     Seam(SeamOptions),
 }
 
 impl Blend {
-    /// Returns whether seams are searched.
+    /// Returns whether this is [`Seam`](Self::Seam).
     pub(crate) fn is_seam(self) -> bool {
         matches!(self, Self::Seam(_))
     }

@@ -7,11 +7,11 @@ use glam::{UVec2, Vec4};
 use kernels_gpu::seam::{SeamCost, SeamPath};
 use shared_types::seam::{PLACES, SeamCosts};
 
-/// A search for the cheapest path on a grid, with its device memory. One search at a time.
+/// A search for the cheapest path on a grid, with its device memory. Only one search at a time may use it.
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) gridded: Gridded,
-    /// Distance, in cells, that a path keeps from differences, approximately.
+    /// The approximate distance in cells that a path keeps from differences: half the feather.
     pub(super) reach: u32,
     pub(super) difference: Image<Vec4>,
     pub(super) cost: Image<u32>,
@@ -39,8 +39,8 @@ impl Search {
         })
     }
 
-    /// Submits the search on the last comparison. If `biased`, the path stays near `current` where that costs little,
-    /// and the search reports the cost of that.
+    /// Submits the search for the cheapest path, given the `difference` of the last compared frames. If `biased`, the
+    /// search prefers cells near the path `current`, and also computes the cost of `current`.
     pub(super) fn find(
         &mut self,
         stream: &Stream,
@@ -61,8 +61,8 @@ impl Search {
             costs: self.costs.view_mut(),
         };
         let config = LaunchConfig { grid: [1; 3], block: [PLACES, 1, 1], dynamic_shared: 0 };
-        // SAFETY: one block with the required number of threads; `seam_cost` bounds the costs, and a panorama has at
-        // most 32,768 rows and columns.
+        // SAFETY: the launch has one block with the required number of threads. The sum of costs along a path fits
+        // into 32 bits, because `SeamCost` limits each cost, and a panorama has at most 32,768 rows and columns.
         unsafe { stream.launch_unchecked(&config, &kernel) }
     }
 

@@ -1,37 +1,39 @@
-//! Decides when a seam moves: rarely and slowly.
+//! Decides when a seam changes to a better path. Changes are rare and gradual, so that they are not visible.
 //!
-//! There is no clock and no thread: one call is one frame.
+//! There is no clock and no thread: each call of [`SeamTracker::advance`] is one frame.
 
 use shared_types::seam::{BASE, SeamCosts};
 
-/// A better path costs at most this fraction of the current one.
+/// The maximum cost of a better path, as a fraction of the current path's cost.
 pub const KEEP: f32 = 0.8;
 
-/// Minimum gain of a better path per row of cells: half the cost of a row on which both cameras agree.
+/// The minimum difference between the costs of the current path and a better path, per row of cells. It is half the
+/// cost of a row on which both cameras agree.
 pub const LEAST_GAIN: u32 = BASE;
 
-/// The number of consecutive searches that must find a better path. A flash, or a camera that is late by a frame,
-/// moves nothing.
+/// The number of consecutive searches that must find a better path before the seam changes. So a flash, or a camera
+/// that is late by one frame, does not change the seam.
 pub const CONFIRM: u32 = 2;
 
-/// Frames of a fade from one path to the next.
+/// The number of frames of a fade from one path to the next.
 pub const FADE: u32 = 12;
 
-/// A seam over time: compares the costs of each search, and counts the frames of a fade.
+/// The state of a seam over time: the number of better paths found, and the progress of a fade.
 #[derive(Clone, Debug, Default)]
 pub struct SeamTracker {
     /// Whether there is a path.
     begun: bool,
-    /// Consecutive searches that found a better path.
+    /// The number of consecutive searches that found a better path.
     better: u32,
-    /// Frames of the fade so far, up to [`FADE`]; `None` at rest.
+    /// The number of frames of the fade so far, less than [`FADE`]; `None` if there is no fade.
     fade: Option<u32>,
 }
 
 impl SeamTracker {
-    /// Adds the result of a search on a grid of `rows` rows, and returns whether the seam moves to it.
+    /// Adds the result of a search on a grid of `rows` rows. Returns whether to accept the path that the search found;
+    /// a fade to it then begins.
     ///
-    /// The first path is accepted at once. During a fade no path is.
+    /// The first path is always accepted. During a fade, no path is accepted.
     pub fn observe(&mut self, costs: SeamCosts, rows: u32) -> bool {
         if self.fade.is_some() {
             return false;
@@ -53,14 +55,14 @@ impl SeamTracker {
         !self.begun
     }
 
-    /// Returns whether a search is useful now: not during a fade.
+    /// Returns whether a search is useful now, which is the case except during a fade.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.fade.is_none()
     }
 
-    /// Returns the progress of the fade in the next frame, over 0 and up to 1; `None` at rest, where the weights stay.
-    /// Call it once per frame.
+    /// Returns the progress of the fade in the next frame, greater than 0 and at most 1. Returns `None` if there is no
+    /// fade, so that the weights do not change. Call this once per frame.
     pub fn advance(&mut self) -> Option<f32> {
         let frame = self.fade? + 1;
         self.fade = (frame < FADE).then_some(frame);
@@ -78,16 +80,17 @@ mod tests {
         SeamCosts { best, breaches: 0, current }
     }
 
-    /// Returns a tracker with a path, at rest.
+    /// Returns a tracker that has a path and is not in a fade.
     fn at_rest() -> SeamTracker {
         let mut tracker = SeamTracker::default();
-        assert!(tracker.observe(costs(7000, 0), ROWS), "the first path is taken");
+        assert!(tracker.observe(costs(7000, 0), ROWS), "the first path is accepted");
         while tracker.advance().is_some() {}
         tracker
     }
 
+    /// The progress of a fade increases for [`FADE`] frames and ends with exactly 1.
     #[test]
-    fn a_fade_has_its_length_and_ends_whole() {
+    fn a_fade_ends_after_its_frames() {
         let mut tracker = SeamTracker::default();
         assert_eq!(tracker.advance(), None);
         assert!(tracker.observe(costs(7000, 0), ROWS));
@@ -98,14 +101,21 @@ mod tests {
         assert!(tracker.is_at_rest());
     }
 
+    /// A path is accepted only if it is clearly better in two consecutive searches.
     #[test]
-    fn only_a_clear_gain_that_stays_moves_it() {
+    fn the_seam_moves_only_for_a_clear_and_lasting_gain() {
         let mut tracker = at_rest();
         for _ in 0..100 {
-            assert!(!tracker.observe(costs(8100, 10_000), ROWS), "a fifth is not gained");
-            assert!(!tracker.observe(costs(1000, 4000), ROWS), "a part of little");
+            assert!(
+                !tracker.observe(costs(8100, 10_000), ROWS),
+                "the cost is over 80 % of the current one"
+            );
+            assert!(
+                !tracker.observe(costs(1000, 4000), ROWS),
+                "the difference is less than `LEAST_GAIN` per row"
+            );
         }
-        // A single better search is not enough, nor is every other one.
+        // A single better search is not enough. Nor are better searches that alternate with others.
         for _ in 0..10 {
             assert!(!tracker.observe(costs(5000, 10_000), ROWS));
             assert!(!tracker.observe(costs(9000, 10_000), ROWS));

@@ -1,4 +1,4 @@
-//! The correction of both cameras as a table in device memory.
+//! The colour corrections of both cameras as a table in device memory.
 
 use cuda_std::DeviceSlice;
 use kernels_gpu::stitch::GammaTable as BuildTable;
@@ -7,12 +7,12 @@ use shared_types::stitch::Colour;
 
 use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};
 
-/// 256 entries per camera and channel with the gain included, 12 KiB. A kernel rebuilds them if gains or gammas
-/// change.
+/// A table of corrected levels: 256 entries per camera and channel, which include gain and gamma, in total 12 KiB. A
+/// kernel rebuilds the table if gains or gammas change.
 #[derive(Debug)]
 pub struct GammaTable {
     entries: Buffer<TableEntry>,
-    /// The colours of the last build: left, right.
+    /// The colours that the table was built for, left and right; `None` before the first build.
     built_for: Option<[Colour; 2]>,
 }
 
@@ -26,8 +26,8 @@ impl GammaTable {
         Ok(Self { entries: Buffer::new(device, TABLE_LEN)?, built_for: None })
     }
 
-    /// Submits the build of the table unless it was built for these colours. Launches that read it must use the same
-    /// stream.
+    /// Submits the kernel that builds the table for these colours, unless the table was already built for them.
+    /// Launches that read the table must use the same stream.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the launch fails.
@@ -52,7 +52,7 @@ impl GammaTable {
         Ok(())
     }
 
-    /// Returns the table for a kernel.
+    /// Returns the table as a kernel argument.
     #[must_use]
     pub fn view(&self) -> DeviceSlice<'_, TableEntry> {
         self.entries.view()

@@ -1,4 +1,4 @@
-//! Launches of the `mesh` variant for two or more cameras.
+//! Launches the stitch kernels of the `mesh` lookup, for two or more cameras.
 
 use glam::UVec2;
 use kernels_gpu::stitch::mesh as kernels;
@@ -13,10 +13,10 @@ use crate::frame::{
 use crate::lock::lock;
 use crate::warp::{DeviceMesh, Mesh};
 
-/// Names of the cameras in errors.
+/// The names of the cameras in errors.
 const ORDINALS: [&str; MAX_CAMERAS] = ["first", "second", "third", "fourth"];
 
-/// Options of a stitch of several cameras.
+/// Options for stitching several cameras.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CamerasOptions {
     /// Rotates the panorama by 180°.
@@ -25,12 +25,12 @@ pub struct CamerasOptions {
     pub edge_boost: bool,
 }
 
-/// Submits the stitch of one frame per camera of a mesh into `out`: one launch for any formats. Each camera has a
-/// colour; powers are fast.
+/// Submits the stitch of one frame per camera of a mesh into `out`, as one launch. `colours` has the colour of each
+/// camera. Gamma is computed as with [`Power::Fast`](super::Power::Fast).
 ///
 /// # Errors
-/// Returns [`StitchError`] if frames, colours or output do not fit, if the device cannot read a frame as textures, or
-/// if it fails.
+/// Returns [`StitchError`] if frames, colours or output do not match the mesh, if the device cannot read a frame as
+/// textures, or if the device fails.
 #[track_caller]
 pub fn stitch_cameras<'a>(
     stream: &Stream,
@@ -74,7 +74,7 @@ pub fn stitch_cameras<'a>(
     if !supports_flip(options.flip, output) {
         return Err(StitchError::Flip(output.size));
     }
-    // Held until the launch is submitted, so that no texture is evicted before.
+    // Hold the lock until the launch is submitted, so that no texture is evicted before.
     let mut textures = lock(mesh.textures());
     let textured = frames
         .iter()
@@ -87,14 +87,14 @@ pub fn stitch_cameras<'a>(
     launch(stream, &textured, mesh, params, out)
 }
 
-/// Returns whether the mesh kernels can write the output with this `flip`. A flipped NV12 panorama needs even sides,
-/// because two columns and two rows share a chroma sample.
+/// Returns whether the mesh kernels can write an output of this format, rotated by 180° if `flip` is set. A flipped
+/// NV12 panorama needs even sides, because two columns and two rows share a chroma sample.
 pub(super) fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameFormat) -> bool {
     let shares_chroma = matches!(pixels, PixelFormat::Nv12(_));
     !(flip && shares_chroma && (size.x % 2 != 0 || size.y % 2 != 0))
 }
 
-/// Returns the kernels' parameters: colours and formats.
+/// Returns the kernels' parameters: colours, orientation, edge boost and colour conversions.
 pub(super) fn params(
     colours: &[Colour],
     flip: bool,
@@ -112,7 +112,7 @@ pub(super) fn params(
     }
 }
 
-/// Launches the kernel for frames in textures: as many as the mesh has cameras, all of one format.
+/// Launches the kernel for frames in textures. There must be one frame per camera of the mesh, all of one format.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
@@ -125,10 +125,10 @@ pub(super) fn launch(
     let (layers, patches, places, shares) = mesh.buffers();
     let threads = Mesh::tiles_of(mesh.size()) * UVec2::from(BLOCK);
     let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
-    // Missing cameras repeat the last one.
+    // Kernels take four frames. If the mesh has fewer cameras, repeat the last frame.
     let frame = |camera: usize| frames[camera.min(frames.len() - 1)];
     let (first, second, third, fourth) = (frame(0), frame(1), frame(2), frame(3));
-    /// Launches a kernel; all kernels take these arguments.
+    /// Launches one of the kernels, which all take these arguments.
     macro_rules! launch {
         ($kernel:ident, $first:ident, $second:ident, $third:ident, $fourth:ident, $out:ident) => {{
             let kernel = kernels::$kernel {
@@ -143,7 +143,8 @@ pub(super) fn launch(
                 params,
                 out: $out,
             };
-            // SAFETY: the parts belong to one mesh, whose size the panorama has, and `supports_flip` holds.
+            // SAFETY: the buffers belong to one mesh. The caller has checked that the output has the size of the mesh,
+            // and that `supports_flip` returns true for it.
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }
@@ -151,6 +152,6 @@ pub(super) fn launch(
         StitchMeshRgba8, StitchMeshNv12, StitchMeshNv12Rgba8, StitchMeshRgba8Nv12)
     {
         Some(launched) => launched.map_err(StitchError::from),
-        None => unreachable!("all frames are of one format, as checked"),
+        None => unreachable!("the caller has checked that all frames have one format"),
     }
 }

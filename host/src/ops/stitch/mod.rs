@@ -1,7 +1,8 @@
-//! Stitches two pictures by a warp.
+//! Stitches frames and pictures with a warp.
 //!
-//! [`stitch`] submits one stitch of frames in device memory without waiting. [`stitch_pictures`] does everything for a
-//! pair of pictures in host memory. Live video is in [`live`](crate::live).
+//! [`stitch`] submits the stitch of two frames in device memory without waiting. [`stitch_pictures`] stitches two
+//! pictures in host memory in one call. [`stitch_cameras`] stitches the frames of up to four cameras.
+//! [`live`](crate::live) stitches live video.
 
 mod gamma_table;
 mod mesh;
@@ -21,37 +22,39 @@ use crate::warp::{DeviceWarp, RenderError};
 pub use gamma_table::GammaTable;
 pub use mesh::{CamerasOptions, stitch_cameras};
 
-/// The computation of gamma.
+/// The method to compute gamma.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Power {
-    /// The power function, within 2 ULP.
+    /// The power function, with an error of at most 2 ULP.
     Exact,
-    /// The GPU's special function unit. The picture differs by at most one level.
+    /// The GPU's special function unit. Output levels differ from those of [`Exact`](Self::Exact) by at most one.
     #[default]
     Fast,
-    /// A table in shared memory. A kernel rebuilds it when gains or gammas change. The table adds an error of at most 0.6
-    /// level for gains up to 2 and gammas from 0.8 to 1.2. A gamma far below 1 increases it near black: 0.45 by 6
-    /// levels. Y'CbCr levels above white are clipped before the gain.
+    /// A table in shared memory, which a kernel rebuilds when gains or gammas change. The table adds an error of at
+    /// most 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. A gamma far below 1 increases the error near
+    /// black; it is 6 levels for a gamma of 0.45. Y'CbCr levels above white are clipped before the gain.
     Table,
 }
 
 /// The way a stitch finds source coordinates.
 ///
-/// A lookup falls back to [`Planes`](Self::Planes) in three cases: [`Power::Exact`] or [`Power::Table`] with a gamma
-/// other than 1; frames that the device cannot read as textures, because their rows are not aligned; and NV12 flipped
-/// by [`Mesh`](Self::Mesh) to an odd number of columns or rows.
+/// Unsupported combinations fall back to [`Planes`](Self::Planes):
+///
+/// - [`Power::Exact`] or [`Power::Table`] with a gamma other than 1
+/// - frames that the device cannot read as textures, because their rows are not aligned
+/// - for [`Mesh`](Self::Mesh), a flipped NV12 panorama with an odd number of columns or rows
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
-    /// A compact mesh, within 1/32 pixel of the planes, and samples by the texture unit with 8-bit weights. From NV12
-    /// to NV12, four pixels that share chroma share its sample if one patch of the mesh covers a whole tile. By far
-    /// the fastest.
+    /// Evaluates a compact mesh, which is within 1/32 pixel of the warp's planes. The texture unit samples the frames
+    /// with 8-bit weights. From NV12 to NV12, the four pixels of a chroma sample share one chroma lookup if one patch
+    /// of the mesh covers the whole tile. This lookup is by far the fastest.
     #[default]
     Mesh,
-    /// The warp's planes, and samples in floating point: the reference.
+    /// Reads the warp's planes and samples the frames in floating point. This lookup is the reference.
     Planes,
-    /// The planes through the texture unit, with the same result as [`Planes`](Self::Planes).
+    /// Reads the warp's planes through the texture unit. The result is the same as with [`Planes`](Self::Planes).
     TexturedPlanes,
-    /// The planes, and samples by the texture unit.
+    /// Reads the warp's planes. The texture unit samples the frames.
     HardwareBilinear,
 }
 
@@ -60,7 +63,7 @@ impl Lookup {
     pub const ALL: [Self; 4] =
         [Self::Mesh, Self::Planes, Self::TexturedPlanes, Self::HardwareBilinear];
 
-    /// Returns the name on the command line.
+    /// Returns the lookup's name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,11 +78,11 @@ impl Lookup {
 /// Colour, orientation and lookup of a stitch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StitchOptions {
-    /// Colour of the left camera.
+    /// The colour correction of the left camera.
     pub left: Colour,
-    /// Colour of the right camera.
+    /// The colour correction of the right camera.
     pub right: Colour,
-    /// The computation of gamma. It has no effect if both gammas are 1.
+    /// The method to compute gamma. It has no effect if both gammas are 1.
     pub power: Power,
     /// Rotates the panorama by 180°.
     pub flip: bool,
@@ -106,20 +109,20 @@ impl Default for StitchOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StitchError {
-    /// A picture has another size than the warp expects.
+    /// A picture does not have the source size of the warp.
     #[error(
-        "stitching: the {side} picture is {}×{} pixels but the warp was made for {}×{}; make a warp for this size", found.x, found.y, expected.x, expected.y
+        "stitching: the {side} picture is {}×{} pixels, but the warp was made for {}×{}; make a warp for this size", found.x, found.y, expected.x, expected.y
     )]
     SourceSize {
         /// The picture.
         side: &'static str,
-        /// Its size.
+        /// The picture's size.
         found: UVec2,
         /// The size that the warp expects.
         expected: UVec2,
     },
-    /// The output has another size than the warp.
-    #[error("stitching: the output is {}×{} pixels but the warp makes {}×{}", found.x, found.y, expected.x, expected.y)]
+    /// The output does not have the size of the warp.
+    #[error("stitching: the output is {}×{} pixels; it must have the warp's size, {}×{}", found.x, found.y, expected.x, expected.y)]
     OutputSize {
         /// The output's size.
         found: UVec2,
@@ -127,38 +130,44 @@ pub enum StitchError {
         expected: UVec2,
     },
     /// The pictures have different formats.
-    #[error("stitching: the pictures are of two formats, {left} and {right}; convert one of them")]
+    #[error(
+        "stitching: the pictures have different formats, {left} and {right}; convert one of them"
+    )]
     Formats {
         /// The format of the left picture, or of the first of several.
         left: FrameFormat,
         /// The format of the right picture, or of the first one that differs.
         right: FrameFormat,
     },
-    /// A chroma plane is not half of its luma plane in size, rounded up.
-    #[error("stitching: the {which} frame's chroma is not half of its luma in size, rounded up")]
+    /// A chroma plane does not have half the width and height of the luma plane, rounded up.
+    #[error(
+        "stitching: the {which} frame's chroma plane must have half the width and height of its luma plane, rounded up"
+    )]
     Chroma {
         /// The frame.
         which: &'static str,
     },
-    /// A gain is negative or not a number.
-    #[error("stitching: the {side} gain is {gain}; a gain is a number from 0 to 1000")]
+    /// A gain is not 0 to 1000.
+    #[error("stitching: the {side} camera's gains are {gain}; each must be 0 to 1000")]
     Gain {
         /// The camera.
         side: &'static str,
-        /// Red, green, blue.
+        /// The gains of red, green and blue.
         gain: Vec3,
     },
-    /// A gamma is not positive, or not a number.
-    #[error("stitching: the {side} gamma is {gamma}; a gamma is a number over 0, up to 100")]
+    /// A gamma is not greater than 0 and at most 100.
+    #[error(
+        "stitching: the {side} camera's gamma is {gamma}; it must be greater than 0 and at most 100"
+    )]
     Gamma {
         /// The camera.
         side: &'static str,
-        /// The exponent.
+        /// The gamma.
         gamma: f32,
     },
-    /// The number of frames or colours differs from the number of the mesh's cameras.
+    /// The number of frames or colours is not the number of the mesh's cameras.
     #[error(
-        "stitching: {found} frames and colours, but the mesh was made of {expected} cameras; give one of each for every camera"
+        "stitching: {found} frames or colours, but the mesh has {expected} cameras; give a frame and a colour for each camera"
     )]
     Cameras {
         /// The number of frames, or of colours.
@@ -166,16 +175,16 @@ pub enum StitchError {
         /// The number of the mesh's cameras.
         expected: usize,
     },
-    /// The device cannot read a frame's rows as a texture, and there is no other way.
+    /// The device cannot read a frame as textures, which this stitch needs.
     #[error(
-        "stitching: frame {0}'s rows do not begin where textures of this device do; copy it into a frame of its own"
+        "stitching: the rows of frame {0} (counted from 0) are not aligned for textures on this device; copy it to a `DeviceFrame`"
     )]
     Unaligned(usize),
-    /// This NV12 panorama cannot be flipped.
-    #[error("stitching: NV12 of {}×{} pixels cannot be flipped; use even sides, or RGBA", .0.x, .0.y)]
+    /// An NV12 panorama with odd sides cannot be flipped.
+    #[error("stitching: an NV12 panorama of {}×{} pixels cannot be flipped; use even sides or RGBA", .0.x, .0.y)]
     Flip(UVec2),
     /// The warp's mesh could not be computed.
-    #[error("stitching: making the warp's mesh: {0}")]
+    #[error("stitching: cannot compute the warp's mesh: {0}")]
     Mesh(#[source] RenderError),
     /// The device failed.
     #[error(transparent)]
@@ -183,16 +192,16 @@ pub enum StitchError {
 }
 
 impl StitchOptions {
-    /// Checks gains and gammas.
+    /// Checks that all gains are 0 to 1000, and that all gammas are greater than 0 and at most 100.
     ///
     /// # Errors
-    /// Returns [`StitchError::Gain`] or [`StitchError::Gamma`].
+    /// Returns [`StitchError::Gain`] or [`StitchError::Gamma`] otherwise.
     pub fn check(&self) -> Result<(), StitchError> {
         check_colour("left", self.left)?;
         check_colour("right", self.right)
     }
 
-    /// Returns whether all gammas are 1.
+    /// Returns whether both gammas are 1.
     fn is_linear(&self) -> bool {
         self.left.gamma == 1.0 && self.right.gamma == 1.0
     }
@@ -220,11 +229,11 @@ fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<()
     Ok(())
 }
 
-/// Submits the stitch of `left` and `right` into `out`: one launch for any formats.
+/// Submits the stitch of `left` and `right` into `out` without waiting. All supported formats take one launch.
 ///
 /// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///
-/// [`Power::Table`] builds a table for this one stitch; [`stitch_with_table`] keeps it.
+/// With [`Power::Table`], each call builds a new table. [`stitch_with_table`] reuses a table.
 ///
 /// # Errors
 /// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
@@ -245,7 +254,8 @@ pub fn stitch<'a>(
     submit(stream, frames, warp, options, table.as_mut())
 }
 
-/// Stitches as [`stitch`] with [`Power::Table`] does, from a table that is rebuilt only if gains or gammas changed.
+/// Submits a stitch as [`stitch`] with [`Power::Table`] does, but rebuilds `table` only if gains or gammas have
+/// changed. Ignores `options.power`.
 ///
 /// # Errors
 /// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
@@ -262,7 +272,7 @@ pub fn stitch_with_table<'a>(
     submit(stream, (left.into(), right.into(), out.into()), warp, options, Some(table))
 }
 
-/// Checks the sizes of two pictures, left and right, against those that a warp expects.
+/// Checks that the sizes of two pictures, left and right, are the source sizes of a warp.
 pub(crate) fn check_sources(found: [UVec2; 2], expected: [UVec2; 2]) -> Result<(), StitchError> {
     for ((side, found), expected) in ["left", "right"].into_iter().zip(found).zip(expected) {
         if found != expected {
@@ -294,14 +304,14 @@ fn submit(
     if let Some(&(which, _)) = whole.iter().find(|(_, whole)| !whole) {
         return Err(StitchError::Chroma { which });
     }
-    // Held until the launch is submitted, so that no texture is evicted before.
+    // Hold the lock until the launch is submitted, so that no texture is evicted before.
     let mut textures = lock(warp.textures());
     let mut textured = || {
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
         Ok::<_, DeviceError>(textured(&left)?.zip(textured(&right)?))
     };
     match options.lookup {
-        // Only the plane kernels support other powers than the fast ones, and tables.
+        // Only the kernels of `planes::launch` support tables and powers other than `Power::Fast`.
         _ if table.is_some() || (options.power != Power::Fast && !options.is_linear()) => {}
         Lookup::Planes => {}
         Lookup::Mesh if !mesh::supports_flip(options.flip, output) => {}
@@ -328,8 +338,8 @@ fn submit(
     planes::launch(stream, (left, right), warp, options, table, out)
 }
 
-/// Stitches two pictures on the stream's device and waits for the panorama. For a warp that is used once,
-/// [`Lookup::Planes`] avoids the computation of a mesh.
+/// Stitches two pictures on the stream's device and waits for the panorama. For a warp that is used only once, use
+/// [`Lookup::Planes`], which needs no mesh.
 ///
 /// # Errors
 /// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.

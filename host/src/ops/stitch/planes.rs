@@ -1,4 +1,4 @@
-//! Launches of the variants that read a warp's planes.
+//! Launches the stitch kernels of the lookups that read a warp's planes.
 
 use cuda_std::DeviceTexture;
 use glam::Vec4;
@@ -12,7 +12,7 @@ use crate::device::{Device, DeviceError, LaunchConfig, Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
 use crate::warp::{DeviceWarp, Plane};
 
-/// The computation of gamma in a launch.
+/// The method to compute gamma in a launch.
 enum Gamma<'a> {
     Linear,
     Exact,
@@ -20,8 +20,8 @@ enum Gamma<'a> {
     Table(&'a GammaTable),
 }
 
-/// Launches the kernel for the formats of two frames, which callers have checked to be equal, and the output. All
-/// kernels take these arguments, and some a table.
+/// Launches the kernel for the formats of two frames and the output. Callers have checked that both frames have one
+/// format. All kernels take these arguments; some also take a table.
 macro_rules! launch_planes {
     (
         $stream:ident, $Frames:ident[$l:ident, $r:ident], [$left:ident, $right:ident], $params:ident, $out:ident:
@@ -43,19 +43,19 @@ macro_rules! launch_planes {
         }
         match launch_by_formats!($Frames[$l, $r], $out, launch: $rgba8, $nv12, $nv12_rgba8, $rgba8_nv12) {
             Some(launched) => launched.map_err(StitchError::from),
-            None => unreachable!("both frames are of one format, as checked"),
+            None => unreachable!("the caller has checked that both frames have one format"),
         }
     }};
 }
 
-/// Returns a launch with a thread per pixel, or per four pixels that share a chroma sample.
+/// Returns a launch configuration with a thread per pixel for RGBA, and per chroma sample (four pixels) for NV12.
 fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
     let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
     let [columns, rows] = out.format().size.to_array().map(|side| side.div_ceil(cell));
     LaunchConfig::cover(columns, rows, BLOCK)
 }
 
-/// Launches the variant that loads pixels, with any power.
+/// Launches the kernel of [`Lookup::Planes`](super::Lookup::Planes), with any method to compute gamma.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
@@ -95,7 +95,8 @@ pub(super) fn launch(
     }
 }
 
-/// Launches the variant with frames in textures and fast powers.
+/// Launches the kernel of [`Lookup::HardwareBilinear`](super::Lookup::HardwareBilinear), which reads frames through
+/// textures and computes fast powers.
 #[track_caller]
 pub(super) fn launch_hardware(
     stream: &Stream,
@@ -111,7 +112,8 @@ pub(super) fn launch_hardware(
         StitchHardwareRgba8 StitchHardwareNv12 StitchHardwareNv12Rgba8 StitchHardwareRgba8Nv12)
 }
 
-/// Launches the variant with planes in textures and fast powers.
+/// Launches the kernel of [`Lookup::TexturedPlanes`](super::Lookup::TexturedPlanes), which reads the warp's planes
+/// through textures and computes fast powers.
 #[track_caller]
 pub(super) fn launch_textured(
     stream: &Stream,
@@ -126,8 +128,8 @@ pub(super) fn launch_textured(
         StitchTexturedPlanesRgba8Nv12)
 }
 
-/// Returns a warp's planes as textures, left and right; `None` if the device cannot read them so. They stay valid
-/// until `textures` evicts them.
+/// Returns textures over a warp's planes, left and right, or `None` if the device cannot read the planes as textures.
+/// The textures stay valid until `textures` evicts them for other planes.
 #[track_caller]
 pub(super) fn textured<'a>(
     stream: &Stream,
@@ -138,8 +140,8 @@ pub(super) fn textured<'a>(
     let device: &Device = stream.device();
     let mut plane = |plane| {
         let handle = textures.over(device, &warp.plane(plane).view())?;
-        // SAFETY: the plane outlives `'a`, and the texture returns numbers; the caller keeps the texture objects
-        // alive.
+        // SAFETY: the warp's planes are valid for `'a`, and textures over f32 planes return floats. The caller keeps
+        // `textures` from evicting them while kernels use them.
         Ok::<_, DeviceError>(
             handle.map(|handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) }),
         )

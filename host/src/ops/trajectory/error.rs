@@ -1,4 +1,4 @@
-//! Errors of trajectories.
+//! Error types of trajectories.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub enum TrajectoryError {
     #[error(transparent)]
     Text(#[from] TextError),
     /// The file has no rows.
-    #[error("{}: no rows; there must be one at least", file.display())]
+    #[error("{}: the file has no rows; at least one is needed", file.display())]
     Empty {
         /// The file.
         file: PathBuf,
@@ -28,7 +28,7 @@ pub enum TrajectoryError {
     Line {
         /// The file.
         file: PathBuf,
-        /// Line, from 1.
+        /// The number of the line, from 1.
         line: usize,
         /// The cause.
         fault: RowError,
@@ -37,39 +37,39 @@ pub enum TrajectoryError {
     #[error("trajectory: {0}")]
     Columns(RowError),
     /// A row given to [`Trajectory::new`](super::Trajectory::new) is invalid.
-    #[error("trajectory: row {row}, counted from 0: {fault}")]
+    #[error("trajectory: row {row} (counted from 0): {fault}")]
     Row {
-        /// The row, from 0.
+        /// The index of the row, from 0.
         row: usize,
         /// The cause.
         fault: RowError,
     },
     /// There are no times.
-    #[error("trajectory: no times; there must be one at least")]
+    #[error("trajectory: there are no times; at least one is needed")]
     NoTimes,
-    /// The number of values does not match times and columns.
-    #[error("trajectory: {found} values, where its times and columns ask for {expected}")]
+    /// The number of values is not the number of times multiplied by the number of columns.
+    #[error("trajectory: {found} values, but times and columns need {expected}")]
     Size {
         /// The number of values.
         found: usize,
         /// The required number.
         expected: usize,
     },
-    /// There are more frames than any video has.
+    /// The trajectory is too long for a list of frame times.
     #[error(
-        "trajectory: {seconds} seconds are {frames:.0} frames at {rate} a second, at most {MAX_FRAMES} are made; are its times in seconds?"
+        "trajectory: {seconds} s at {rate} frames per second are {frames:.0} frames, but at most {MAX_FRAMES} are supported; are the times in seconds?"
     )]
     TooLong {
-        /// Time from the first to the last row.
+        /// The time from the first to the last row, in seconds.
         seconds: f64,
-        /// The number of frames in that time.
+        /// The number of frames in this time.
         frames: f64,
-        /// Frames per second.
+        /// The frame rate.
         rate: Rate,
     },
     /// The difference of two values overflows.
     #[error(
-        "trajectory: the values of {column} around {time} s lie too far apart; their difference must be a finite number"
+        "trajectory: the values of column {column} around {time} s are too far apart; their difference must be a finite number"
     )]
     Overflow {
         /// The column.
@@ -90,26 +90,26 @@ pub enum TrajectoryError {
     },
 }
 
-/// The fault of a row or header of a trajectory. Columns count from 1, which is the time.
+/// A fault in a row or in the header of a trajectory. Columns are counted from 1; column 1 is the time.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum RowError {
     /// The row has a time and no values.
-    #[error("times without values; a row is a time and at least one value")]
+    #[error("no values; a row needs a time and at least one value")]
     NoValues,
-    /// The name is missing, ambiguous, or cannot be read back.
+    /// A name is empty, used twice, or could not be read back from a file.
     #[error(
-        "column {column} is named {name:?}; a name is there, only once, not like a number, and without commas, quotes and #"
+        "column {column} is named {name:?}; a name must be unique and not empty, must not start like a number, and must not contain commas, quotes or #"
     )]
     Name {
         /// The column.
         column: usize,
-        /// Its name, shortened.
+        /// The column's name, shortened.
         name: String,
     },
-    /// The row has more or fewer fields than the first one.
+    /// The row has more or fewer fields than the first row.
     #[error(
-        "fields: {found}, but {expected} in the first row; all rows have as many, with commas between them or with spaces"
+        "{found} fields, but the first row has {expected}; all rows must have the same number of fields, separated by commas or by spaces"
     )]
     Fields {
         /// The number of fields in the row.
@@ -126,17 +126,17 @@ pub enum RowError {
         word: String,
     },
     /// A number is not finite.
-    #[error("column {column} is no finite number; give one, or leave the row out")]
+    #[error("column {column} is not a finite number; correct it, or leave the row out")]
     NotFinite {
         /// The column.
         column: usize,
     },
-    /// A time is before the one before it.
-    #[error("time {time} is before the one before it, {before}; sort the rows by time")]
+    /// A time is less than the previous one.
+    #[error("time {time} is less than the previous time, {before}; sort the rows by time")]
     Descending {
         /// The time.
         time: f64,
-        /// The time of the row before.
+        /// The time of the previous row.
         before: f64,
     },
 }

@@ -1,20 +1,21 @@
-//! Trajectories: named values over time, such as a camera path; read, resampled, written.
+//! Reads, resamples and writes trajectories: named values over time, such as a camera path.
 //!
-//! A trajectory has a row for each time, in seconds, and a value per column. Values are linear between two times and
-//! constant outside them; between times closer than a microsecond they jump ([`crate::ops::resample`]). Numbers are
-//! f64, because times are often seconds since 1970, which f32 resolves to two minutes. Columns are independent: a
-//! quaternion in four columns, as in TUM files, is shorter than 1 between times, and its reader must normalise it.
+//! A trajectory has a row for each time, in seconds, and a value per column. Between two times, values are
+//! interpolated linearly; before the first and after the last time, they are constant. Between two times less than a
+//! microsecond apart, values jump ([`crate::ops::resample`]). Numbers are f64, because times are often seconds since
+//! 1970, and f32 represents such times only to two minutes. Columns are interpolated independently. So a quaternion in
+//! four columns, as in TUM files, is shorter than 1 between times, and its user must normalise it.
 //!
 //! Files are text of at most [`FILE_LIMIT`] bytes, in one of two forms:
 //!
-//! - CSV: `t,x,y,…`, a time and values per line, with or without a header. Without one, columns are named c1, c2, ….
-//!   Words may be in double quotes that contain no comma.
-//! - Fields separated by spaces or tabs, such as TUM files (`timestamp tx ty tz qx qy qz qw`): as CSV, except that
-//!   seven columns without a header get TUM's names.
+//! - CSV: each line has a time and values (`t,x,y,…`). The header is optional; without a header, the columns are named
+//!   c1, c2, …. Fields may be in double quotes if they contain no comma.
+//! - Fields separated by spaces or tabs, as in TUM files (`timestamp tx ty tz qx qy qz qw`). The rules are the same as
+//!   for CSV, except that seven value columns without a header get the names of TUM files.
 //!
-//! The first non-empty line decides the form. It is the header if none of its fields resembles a number. `#` begins a
-//! comment; empty lines, a byte order mark and CRLF are accepted. Output is always CSV with a header, with each number
-//! as the shortest text that reads back the same.
+//! The first non-empty line determines the form: it is CSV if the line contains a comma. This line is the header if
+//! none of its fields looks like a number. `#` begins a comment. Empty lines, a byte order mark and CRLF are accepted.
+//! Output is always CSV with a header. Each number is written as the shortest text that parses to the same number.
 
 mod error;
 mod read;
@@ -31,13 +32,13 @@ use crate::frame::Rate;
 use crate::io::replace;
 use crate::ops::resample::{ResampleError, Resampler, Resampling};
 
-/// Maximum number of frames of [`Trajectory::frame_times`]: 77 hours at 60 per second.
+/// The maximum number of frames of [`Trajectory::frame_times`]: 77 hours at 60 frames per second.
 pub const MAX_FRAMES: u32 = 1 << 24;
 
-/// Maximum rounding error of a frame time, relative to a frame.
+/// The maximum rounding error to correct in [`Trajectory::frame_times`], as a fraction of a frame.
 const MAX_SLACK: f64 = 0.01;
 
-/// The name of the time column if the file gives none.
+/// The default name of the time column.
 const TIME: &str = "t";
 
 /// Named values over time: at least one row and one column of finite numbers.
@@ -51,8 +52,8 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Creates a trajectory from ascending `times` in seconds, possibly equal, and a row of `columns.len()` `values`
-    /// for each.
+    /// Creates a trajectory from `times` in seconds and, for each time, a row of `columns.len()` elements of `values`.
+    /// The times must be in ascending order; equal times are allowed.
     ///
     /// # Errors
     /// Returns [`NoTimes`](TrajectoryError::NoTimes), [`Size`](TrajectoryError::Size),
@@ -94,10 +95,10 @@ impl Trajectory {
         Self::parse(&read::text_of(path.as_ref())?, path)
     }
 
-    /// Parses a trajectory; errors name `file`.
+    /// Parses a trajectory. Errors name the source of the text by `file`.
     ///
     /// # Errors
-    /// Returns [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
+    /// Returns [`TrajectoryError::Empty`] if there are no rows, or [`TrajectoryError::Line`] if a line is invalid.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, TrajectoryError> {
         parse(text, file.as_ref())
     }
@@ -108,7 +109,8 @@ impl Trajectory {
         &self.columns
     }
 
-    /// Returns the times in seconds, ascending unless they are unordered targets of [`resample`](Self::resample).
+    /// Returns the times in seconds. They are in ascending order, except in a result of [`resample`](Self::resample),
+    /// which has the order of the targets.
     #[must_use]
     pub fn times(&self) -> &[f64] {
         &self.times
@@ -120,28 +122,30 @@ impl Trajectory {
         &self.values
     }
 
-    /// Returns the values at time `i`, in the columns' order.
+    /// Returns the values of row `i`, in the order of the columns.
     ///
     /// # Panics
-    /// Panics if there is no time `i`.
+    /// Panics if there is no row `i`.
     #[must_use]
     pub fn row(&self, i: usize) -> &[f64] {
         let width = self.columns.len();
         &self.values[i * width..][..width]
     }
 
-    /// Returns the position of a column in a row.
+    /// Returns the index of the column with this name, if there is one.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// Returns the values at `targets`, in seconds and any order, which the new trajectory keeps. Computes on the
-    /// stream's device and waits for it.
+    /// Returns a new trajectory with the interpolated values at the times `targets`, in seconds. The targets may have
+    /// any order, and the rows of the new trajectory have the same order. Computes on the stream's device and waits
+    /// for the result.
     ///
     /// # Errors
     /// Returns [`NoTimes`](TrajectoryError::NoTimes) without targets, [`Resample`](TrajectoryError::Resample) if a
-    /// target is not finite, the times do not ascend or the device fails, or [`Overflow`](TrajectoryError::Overflow).
+    /// target is not finite, the times are not ascending or the device fails, or
+    /// [`Overflow`](TrajectoryError::Overflow) if the difference of two values is not finite.
     #[track_caller]
     pub fn resample(&self, stream: &Stream, targets: &[f64]) -> Result<Self, TrajectoryError> {
         if targets.is_empty() {
@@ -170,7 +174,7 @@ impl Trajectory {
         let width = size("columns", self.columns.len())?;
         let from = size("source times", self.times.len())?;
         let to = size("target times", targets.len())?;
-        // Without the padding, which would be most of a narrow image.
+        // The rows have no padding, because padding would be most of a narrow image.
         let image =
             |width, height| Image::with_pitch(stream.device(), width, height, 8 * u64::from(width));
         let (mut times, mut values) = (image(from, 1)?, image(width, from)?);
@@ -186,23 +190,23 @@ impl Trajectory {
         Ok(out.download(stream)?)
     }
 
-    /// Returns the number of `targets` outside the range of times, which get the first or last values.
+    /// Returns the number of `targets` outside the range of times. Resampling gives them the first or the last values.
     #[must_use]
     pub fn clamped(&self, targets: &[f64]) -> usize {
         let inside = self.times[0]..=self.times[self.times.len() - 1];
         targets.iter().filter(|target| !inside.contains(target)).count()
     }
 
-    /// Returns the times of frames at a rate: the first time plus n/rate, up to the last time. Each is computed from
-    /// its number, so errors do not accumulate. Rounding alone does not exclude the last time.
+    /// Returns the times of frames at `rate`: the first time plus n / rate, up to the last time. Each time is computed
+    /// from n, so rounding errors do not accumulate. They do not exclude a frame at the last time either.
     ///
     /// # Errors
-    /// Returns [`TrajectoryError::TooLong`] for more than [`MAX_FRAMES`].
+    /// Returns [`TrajectoryError::TooLong`] for more than [`MAX_FRAMES`] frames.
     pub fn frame_times(&self, rate: Rate) -> Result<Vec<f64>, TrajectoryError> {
         let (first, last) = (self.times[0], self.times[self.times.len() - 1]);
         let (numerator, denominator) = rate.fraction();
         let seconds = last - first;
-        // The rounding errors of the times, their difference and the product.
+        // A bound for the rounding errors of the two times, their difference and the product, in frames.
         let slack = 4.0 * f64::EPSILON * first.abs().max(last.abs()) * rate.per_second();
         let frames = (seconds * rate.per_second() + slack.min(MAX_SLACK)).floor() + 1.0;
         if frames > f64::from(MAX_FRAMES) {
@@ -213,7 +217,7 @@ impl Trajectory {
         Ok((0..frames as u32).map(|n| time(n).min(last)).collect())
     }
 
-    /// Writes CSV with a header.
+    /// Writes the trajectory as CSV with a header.
     ///
     /// # Errors
     /// Returns the writer's error.
@@ -233,10 +237,10 @@ impl Trajectory {
         Ok(())
     }
 
-    /// Writes a CSV file, which replaces an existing one when it is complete.
+    /// Writes the trajectory to a CSV file. Replaces an existing file atomically.
     ///
     /// # Errors
-    /// Returns [`TrajectoryError::Unwritable`].
+    /// Returns [`TrajectoryError::Unwritable`] if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), TrajectoryError> {
         let path = path.as_ref();
         replace(path, |out| self.write(out))
@@ -244,7 +248,7 @@ impl Trajectory {
     }
 }
 
-/// Checks a row that follows time `before`.
+/// Returns the fault of a row, if any: a number that is not finite, or a time that is less than `before`.
 fn row_fault(before: f64, time: f64, values: &[f64]) -> Option<RowError> {
     if let Some(i) = [time].iter().chain(values).position(|number| !number.is_finite()) {
         return Some(RowError::NotFinite { column: i + 1 });

@@ -6,27 +6,30 @@ use std::path::Path;
 use super::{RowError, TIME, Trajectory, TrajectoryError, row_fault};
 use crate::io::text::{TextError, read_text_up_to};
 
-/// Maximum size of a trajectory file, in bytes: two hours of a camera path with 100 poses per second.
+/// The maximum size of a trajectory file in bytes. It is sufficient for a camera path of two hours with 100 poses per
+/// second.
 pub const FILE_LIMIT: u64 = 64 << 20;
 
-/// Column names of a TUM file: no header, separated by spaces, one time and seven values per line.
+/// The names of the value columns of a TUM file. Such a file has no header, and each line has a time and seven values,
+/// separated by spaces.
 const TUM: [&str; 7] = ["tx", "ty", "tz", "qx", "qy", "qz", "qw"];
 
-/// Maximum length of a word in an error message, in characters.
+/// The maximum length of a word in an error message, in characters.
 const SHOWN: usize = 40;
 
-/// Reads the first column of a file as times in seconds, in any order. Other columns are ignored.
+/// Reads the first column of a file as times in seconds, which may have any order. Ignores the other columns.
 ///
 /// # Errors
-/// [`TrajectoryError::Text`], [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
+/// Returns [`TrajectoryError::Text`] if the file cannot be read, [`TrajectoryError::Empty`] if it has no rows, or
+/// [`TrajectoryError::Line`] if a time is invalid.
 pub fn open_times(path: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
     parse_times(&text_of(path.as_ref())?, path)
 }
 
-/// Parses `text` as [`open_times`] does; errors name `file`.
+/// Parses `text` as [`open_times`] parses a file. Errors name the source of the text by `file`.
 ///
 /// # Errors
-/// [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
+/// Returns [`TrajectoryError::Empty`] if there are no rows, or [`TrajectoryError::Line`] if a time is invalid.
 pub fn parse_times(text: &str, file: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
     let table = Table::of(text, file.as_ref());
     let mut times = Vec::new();
@@ -59,7 +62,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
     let mut time_name = TIME;
     let columns: Vec<String> = if table.has_header {
         let mut names = table.fields(content);
-        // Some programs leave out the name of the time column.
+        // Some programs leave the name of the time column empty.
         time_name = names.next().filter(|name| !name.is_empty()).unwrap_or(TIME);
         names.map(str::to_owned).collect()
     } else if !table.commas && width == 1 + TUM.len() {
@@ -94,7 +97,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
     Ok(Trajectory { time: time_name.to_owned(), columns, times, values })
 }
 
-/// Returns the first fault in the names of the time column and the other columns.
+/// Returns the first fault in the names of the time column and the value columns, if any.
 pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<RowError> {
     let mut known = HashSet::new();
     let mut is_bad = |name| {
@@ -121,18 +124,18 @@ fn shown(word: &str) -> String {
     word.chars().take(SHOWN).collect()
 }
 
-/// Text as lines of fields.
+/// A text that consists of lines of fields.
 struct Table<'a> {
     text: &'a str,
     file: &'a Path,
-    /// Commas separate the fields, not spaces.
+    /// Whether commas separate the fields, not spaces.
     commas: bool,
     has_header: bool,
 }
 
 impl<'a> Table<'a> {
     fn of(text: &'a str, file: &'a Path) -> Self {
-        // Editors on some systems start a text with a byte order mark.
+        // Some editors write a byte order mark at the start of a text.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut table = Self { text, file, commas: false, has_header: false };
         if let Some((_, content)) = table.lines().next() {
@@ -142,7 +145,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Returns the lines that are not empty, with their numbers from 1, without comments.
+    /// Returns the non-empty lines without comments, with their line numbers from 1.
     fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         let content = |line: &'a str| line.split('#').next().unwrap_or_default().trim();
         let lines = self.text.lines().enumerate().map(move |(i, line)| (i + 1, content(line)));

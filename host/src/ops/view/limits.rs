@@ -1,9 +1,9 @@
-//! Limits of a virtual camera: they keep a view within the area that the cameras cover.
+//! Limits of a virtual camera, which keep a view within the area that the cameras cover.
 //!
-//! The covered area has an irregular outline. The limits are its largest upright rectangle on a cylinder: the
-//! rectangle's ends limit pan and its rows limit tilt, independently, so a limited view moves as steadily as the
-//! requested one. The area outside the rectangle is never shown. If the rectangle closes around the cylinder, pan is
-//! unlimited.
+//! The covered area has an irregular outline. The limits are the largest upright rectangle inside the area on a
+//! cylinder. The rectangle limits pan and tilt independently, so that a limited view moves as steadily as the
+//! requested view. The area outside the rectangle is never visible. If the rectangle spans the whole circumference of
+//! the cylinder, pan is unlimited.
 
 use std::f64::consts::PI;
 
@@ -13,32 +13,33 @@ use shared_types::warp::{Camera, Canvas, Projection};
 use super::{MAX_FOV, MIN_FOV, ViewPose};
 use crate::geometry::{Geometry, largest_rectangle};
 
-/// Pixels per radian of the cylinder on which the rectangle is searched.
+/// The resolution of the cylinder on which the rectangle is searched, in pixels per radian.
 const SCALE: f64 = 500.0;
 
-/// Upper and lower end of the cylinder, as the tangent of the angle: 76°.
+/// The upper and lower end of the cylinder, as the tangent of the elevation: ±76°.
 const HIGHEST: f64 = 4.0;
 
-/// Sample points along each side of a view's outline.
+/// The number of intervals between sample points along each side of a view.
 const PLACES: u32 = 32;
 
-/// Steps of a bisection, to a billionth of the range.
+/// The number of steps of a bisection. 30 steps determine the result to a billionth of the range.
 const STEPS: u32 = 30;
 
-/// Maximum tilt of a limited view, in degrees; beyond it, a view may show the pole.
+/// The maximum tilt that is searched for a limited view, in degrees. Steeper views usually contain the pole.
 const STEEPEST: f64 = 80.0;
 
 /// The rectangle that limits views.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewLimits {
-    /// Angles of its left and right end, in radians to the right.
+    /// The angles of the rectangle's left and right side, in radians, positive to the right.
     across: [f64; 2],
-    /// Tangents of its upper and lower end, positive down.
+    /// The tangents of the elevation of the rectangle's upper and lower side, positive down.
     down: [f64; 2],
 }
 
 impl ViewLimits {
-    /// Computes the limits of a geometry's cameras; `flip` rotates the panorama by 180°.
+    /// Computes the limits for two cameras, or returns `None` if the cameras cover no rectangle. `flip` rotates the
+    /// panorama by 180°.
     pub(super) fn of(cameras: &[Camera; 2], flip: bool) -> Option<Self> {
         let size = UVec2::new((2.0 * PI * SCALE).ceil() as u32, (2.0 * HIGHEST * SCALE) as u32);
         let canvas = Canvas {
@@ -56,8 +57,8 @@ impl ViewLimits {
         Some(Self { across: [from.x, to.x], down: [from.y, to.y] })
     }
 
-    /// Returns the view of `size` pixels nearest to `view` within the limits: tilts and pans as little as possible,
-    /// and narrows only if nothing else helps.
+    /// Returns the pose nearest to `view` for which a view of `size` pixels is within the limits. Changes tilt and pan
+    /// as little as possible, and reduces the field of view only if no tilt and pan are within the limits.
     #[must_use]
     pub fn keep(&self, view: &ViewPose, size: UVec2) -> ViewPose {
         let widest = view.fov.clamp(MIN_FOV, MAX_FOV);
@@ -68,7 +69,8 @@ impl ViewLimits {
                 let middle = f64::midpoint(fits, too_wide);
                 if narrower(middle).is_some() { fits = middle } else { too_wide = middle }
             }
-            // If nothing fits, the rectangle is empty: return the narrowest view of its centre.
+            // If even the narrowest view does not fit, the rectangle is almost empty. Return the narrowest view of its
+            // centre.
             narrower(fits).unwrap_or_else(|| {
                 let [pan, tilt] = self.middle();
                 ViewPose { pan, tilt, fov: MIN_FOV, ..*view }
@@ -82,14 +84,14 @@ impl ViewLimits {
         [a.to_degrees(), -libm::atan(b).to_degrees()]
     }
 
-    /// Tilts and then pans the view into the limits; `None` if it is too wide.
+    /// Tilts and then pans the view into the limits. Returns `None` if the view is too wide.
     fn turned(&self, view: &ViewPose, size: UVec2) -> Option<ViewPose> {
         let ahead = ViewPose { pan: 0.0, ..*view };
         let fits = |tilt: f64, end: fn([f64; 2], [f64; 2]) -> bool| {
             down(&ViewPose { tilt, ..ahead }, size).is_some_and(|down| end(down, self.down))
         };
-        // Tilting up moves both ends up: find the lowest tilt with the lower end inside, and the highest with the
-        // upper end inside.
+        // Tilting up moves the upper and the lower end of the view up. Find the lowest tilt with the lower end inside
+        // the rectangle, and the highest tilt with the upper end inside.
         let edge = |end, mut good: f64, mut bad: f64| {
             if fits(bad, end) {
                 return bad;
@@ -113,7 +115,7 @@ impl ViewLimits {
         }
         let across = across(&ViewPose { tilt, ..ahead }, size);
         let [from, to] = [0, 1].map(|end| (self.across[end] - across[end]).to_degrees());
-        // Keep the number of turns of the requested pan.
+        // Remove full turns from the requested pan before clamping it.
         let turns = ((view.pan - f64::midpoint(from, to)) / 360.0).round();
         (from <= to).then(|| ViewPose {
             pan: (view.pan - 360.0 * turns).clamp(from, to),
@@ -123,7 +125,7 @@ impl ViewLimits {
     }
 }
 
-/// Yields rays along the edges of a view.
+/// Yields rays along the edges of a view, in the panorama's frame.
 fn edges(view: &ViewPose, size: UVec2) -> impl Iterator<Item = DVec3> {
     let (turn, half) = (view.turn(), half(view, size));
     (0..=PLACES).flat_map(move |i| {
@@ -133,14 +135,15 @@ fn edges(view: &ViewPose, size: UVec2) -> impl Iterator<Item = DVec3> {
     })
 }
 
-/// Returns half of a view's sides at focal length 1.
+/// Returns half the width and height of a view at a focal length of 1.
 fn half(view: &ViewPose, size: UVec2) -> DVec2 {
     size.as_dvec2() / 2.0 / view.focal(size.x)
 }
 
-/// Returns the upper and lower end of a view on the cylinder; `None` if the view shows a pole.
+/// Returns the tangents of the upper and lower end of a view on the cylinder, or `None` if the view contains a pole.
 fn down(view: &ViewPose, size: UVec2) -> Option<[f64; 2]> {
-    // The pole below, in the view's frame; the other pole is behind when this one is ahead.
+    // The direction of the lower pole in the view's frame. The upper pole has the opposite direction and therefore the
+    // same position `pole` in the view's plane.
     let DVec3 { x, y, z } = view.turn().transpose() * DVec3::Y;
     let pole = DVec2::new(x, y) / z;
     if z != 0.0 && pole.abs().cmple(half(view, size)).all() {
@@ -150,7 +153,7 @@ fn down(view: &ViewPose, size: UVec2) -> Option<[f64; 2]> {
     Some(tangents.fold([f64::MAX, f64::MIN], |[a, b], y| [a.min(y), b.max(y)]))
 }
 
-/// Returns the left and right end on the cylinder of a view without a pole.
+/// Returns the angles in radians of the left and right end, on the cylinder, of a view that does not contain a pole.
 fn across(view: &ViewPose, size: UVec2) -> [f64; 2] {
     let angles = edges(view, size).map(|ray| libm::atan2(ray.x, ray.z));
     angles.fold([f64::MAX, f64::MIN], |[a, b], angle| [a.min(angle), b.max(angle)])

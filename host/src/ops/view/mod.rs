@@ -1,16 +1,16 @@
-//! The virtual camera: perspective views straight from two cameras' frames, or from a panorama.
+//! The virtual camera: perspective views, rendered directly from two cameras' frames or from a panorama.
 //!
-//! A [`ViewPose`] is the direction of the virtual camera. A [`Viewer`] knows the real cameras and submits the launch
-//! that renders a view from their frames. [`ViewLimits`] keep a view within the area that the cameras cover; a
-//! [`Track`] is a file of poses over time. For live video, pass a [`VirtualCamera`] to
-//! [`Stitcher::with_view`](crate::live::Stitcher::with_view).
+//! A [`ViewPose`] is the direction and the field of view of the virtual camera. A [`Viewer`] contains the real cameras
+//! and renders views from their frames. [`ViewLimits`] keep a view within the area that the cameras cover. A [`Track`]
+//! has the poses for the frames of a video, computed from keyframes in a file. For live video, pass a
+//! [`VirtualCamera`] to [`Stitcher::with_view`](crate::live::Stitcher::with_view).
 //!
 //! # Conventions
 //! Angles are in degrees, relative to the direction of the [rig](crate::geometry::rig)'s panorama (its `yaw` and
-//! `pitch`): `pan` > 0 to the right, `tilt` > 0 up, `roll` > 0 clockwise in the view, applied first. `fov` is the
-//! angle across the view's width; pixels are square.
+//! `pitch`). Positive values of `pan` are to the right, of `tilt` up, and of `roll` clockwise in the view. Roll is
+//! applied first, then tilt, then pan. `fov` is the angle across the view's width. Pixels are square.
 //!
-//! Not supported: lens models for the virtual camera, and more than two real cameras.
+//! Lens models for the virtual camera and more than two real cameras are not supported.
 
 mod limits;
 mod shot;
@@ -42,25 +42,25 @@ pub use limits::ViewLimits;
 use shot::{Shot, normals};
 pub use track::{MAX_SMOOTHING, Track, TrackError};
 
-/// Minimum field of view, in degrees.
+/// The minimum field of view, in degrees.
 pub const MIN_FOV: f64 = 0.1;
 
-/// Maximum field of view, in degrees: a perspective picture of 180° has no finite size.
+/// The maximum field of view, in degrees. It is less than 180°, where a perspective picture would be infinitely wide.
 pub const MAX_FOV: f64 = 170.0;
 
-/// The default size of a view.
+/// The default size of a view, in pixels.
 pub const DEFAULT_SIZE: UVec2 = UVec2::new(1920, 1080);
 
-/// The direction of a virtual camera, in degrees.
+/// The direction and the field of view of a virtual camera, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewPose {
-    /// Angle to the right of the panorama's centre.
+    /// The angle to the right of the panorama's direction.
     pub pan: f64,
-    /// Angle above the panorama's centre.
+    /// The angle above the panorama's direction.
     pub tilt: f64,
-    /// Rotation, clockwise in the view.
+    /// The rotation, clockwise in the view.
     pub roll: f64,
-    /// Angle from the left edge to the right edge.
+    /// The field of view: the angle from the left edge to the right edge.
     pub fov: f64,
 }
 
@@ -71,7 +71,7 @@ impl Default for ViewPose {
 }
 
 impl ViewPose {
-    /// Checks the angles: finite, and the field of view from [`MIN_FOV`] to [`MAX_FOV`].
+    /// Checks that all angles are finite, and that the field of view is [`MIN_FOV`] to [`MAX_FOV`].
     ///
     /// # Errors
     /// Returns [`ViewError::View`] otherwise.
@@ -82,12 +82,12 @@ impl ViewPose {
         if usable { Ok(()) } else { Err(ViewError::View(*self)) }
     }
 
-    /// Returns the rotation from the view's frame to the panorama's.
+    /// Returns the rotation from the view's coordinate system to the panorama's.
     fn turn(&self) -> DMat3 {
         rotation(self.pan, self.tilt, self.roll)
     }
 
-    /// Returns the focal length in pixels of a view of this width.
+    /// Returns the focal length, in pixels, of a view with a width of `width` pixels.
     fn focal(&self, width: u32) -> f64 {
         f64::from(width) / 2.0 / libm::tan(self.fov.to_radians() / 2.0)
     }
@@ -100,7 +100,7 @@ impl fmt::Display for ViewPose {
     }
 }
 
-/// Returns the pose of a virtual camera for the time of a pair of frames.
+/// A function that returns the pose of a virtual camera for the timestamp of a pair of frames.
 pub type ViewPath = Arc<dyn Fn(Duration) -> ViewPose + Send + Sync>;
 
 /// A virtual camera for live video.
@@ -108,9 +108,9 @@ pub type ViewPath = Arc<dyn Fn(Duration) -> ViewPose + Send + Sync>;
 pub struct VirtualCamera {
     /// The real cameras.
     pub viewer: Viewer,
-    /// The pose over time. The stitcher's worker thread calls it once per pair, so it must be fast. If it panics, the
-    /// stitcher ends ([`LiveError::Panicked`](crate::live::LiveError::Panicked)). If it returns an invalid pose, the
-    /// previous one is used again, at first [`ViewPose::default`].
+    /// The pose over time. The stitcher's worker thread calls this function once per pair, so it must be fast. If it
+    /// panics, the stitcher fails with [`LiveError::Panicked`](crate::live::LiveError::Panicked). If it returns an
+    /// invalid pose, the stitcher uses the last valid pose, or [`ViewPose::default`] if there is none.
     pub path: ViewPath,
 }
 
@@ -120,35 +120,35 @@ impl fmt::Debug for VirtualCamera {
     }
 }
 
-/// The pose is invalid, frames do not fit, or the device failed.
+/// The pose is invalid, the frames or the warp do not match the cameras, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// The angles are invalid.
+    /// The pose is invalid.
     #[error(
-        "view: {0}; angles are finite numbers, and the field of view is from {MIN_FOV} to {MAX_FOV}"
+        "view: invalid pose ({0}); angles must be finite, and the field of view must be {MIN_FOV} to {MAX_FOV} degrees"
     )]
     View(ViewPose),
     /// The geometry does not have two cameras.
-    #[error("view: the geometry has {0} cameras, but a view looks through two")]
+    #[error("view: the geometry has {0} cameras; it must have two")]
     Cameras(usize),
-    /// The warp whose weights are requested has another size than the canvas.
-    #[error("view: the warp with the weights is {}×{} pixels but the canvas {}×{}", found.x, found.y, expected.x, expected.y)]
+    /// The warp that provides the weights does not have the size of the canvas.
+    #[error("view: the warp with the weights is {}×{} pixels, but the canvas is {}×{}", found.x, found.y, expected.x, expected.y)]
     Weights {
         /// The warp's size.
         found: UVec2,
         /// The canvas's size.
         expected: UVec2,
     },
-    /// The panorama has another size than the canvas.
-    #[error("view: the panorama is {}×{} pixels but the canvas {}×{}", found.x, found.y, expected.x, expected.y)]
+    /// The panorama does not have the size of the canvas.
+    #[error("view: the panorama is {}×{} pixels, but the canvas is {}×{}", found.x, found.y, expected.x, expected.y)]
     Panorama {
         /// The panorama's size.
         found: UVec2,
         /// The canvas's size.
         expected: UVec2,
     },
-    /// The frames or colours are invalid for a stitch too, or the device failed.
+    /// The frames or colours are invalid, or the device failed.
     #[error("view: {0}")]
     Stitch(#[from] StitchError),
 }
@@ -159,7 +159,7 @@ impl From<DeviceError> for ViewError {
     }
 }
 
-/// The arguments that all kernels for two cameras share.
+/// The arguments that all kernels that read two cameras' frames share.
 struct CamerasKernel<'a> {
     left_weight: DeviceView<'a, f32>,
     right_weight: DeviceView<'a, f32>,
@@ -168,12 +168,12 @@ struct CamerasKernel<'a> {
     frame: ViewFrame,
 }
 
-/// Two real cameras for views.
+/// Renders views from the frames of two real cameras.
 #[derive(Debug)]
 pub struct Viewer {
     canvas: Canvas,
     cameras: [Camera; 2],
-    /// The planes that bound each camera's view; see [`ViewCamera::new`].
+    /// The normals of the planes that bound each camera's field of view; see [`ViewCamera::new`].
     normals: [[DVec3; 4]; 2],
     flip: bool,
     /// Texture objects over recent frames.
@@ -181,8 +181,8 @@ pub struct Viewer {
 }
 
 impl Clone for Viewer {
-    /// Clones with texture objects of its own. Stitchers that share them would evict each other's textures, and each
-    /// eviction waits for the GPU.
+    /// Clones the cameras. The clone has separate texture objects. Stitchers that shared texture objects would evict
+    /// each other's, and each eviction waits for the GPU.
     fn clone(&self) -> Self {
         let Self { canvas, cameras, normals, flip, textures: _ } = self;
         let textures = Mutex::default();
@@ -216,27 +216,28 @@ impl Viewer {
         self.canvas.size
     }
 
-    /// Checks that a warp's weights fit the canvas.
+    /// Checks that a warp has the source sizes of the cameras and the size of the canvas.
     pub(crate) fn check_warp(&self, warp: &DeviceWarp) -> Result<(), ViewError> {
         check_sources(warp.sources(), self.sources())?;
         let (found, expected) = (warp.size(), self.canvas.size);
         if found == expected { Ok(()) } else { Err(ViewError::Weights { found, expected }) }
     }
 
-    /// Returns the limits of views; `None` if the cameras cover no rectangle.
+    /// Returns the limits that keep views within the covered area, or `None` if the cameras cover no rectangle.
     #[must_use]
     pub fn limits(&self) -> Option<ViewLimits> {
         ViewLimits::of(&self.cameras, self.flip)
     }
 
-    /// Submits a view of the frames `left` and `right` into `out` without waiting: one launch for any formats.
+    /// Submits the rendering of a view of the frames `left` and `right` into `out`, as one launch, without waiting.
     ///
-    /// The overlap is blended as in a feathered warp, or by the weights of `warp`, which must come from the same
-    /// geometry. Of the options, only the colours apply; gamma is computed fast. Pixels that no camera sees become
-    /// black.
+    /// The overlap is blended with the weights of `warp`, which must be made from the same geometry. Without a warp,
+    /// it is blended as in a feathered warp. Of the options, only the colours apply, and gamma is computed as with
+    /// [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels that no camera sees become black.
     ///
     /// # Errors
-    /// Returns [`ViewError`] if the pose, the frames or the warp do not fit, or the device fails.
+    /// Returns [`ViewError`] if the pose is invalid, the frames or the warp do not match the cameras, or the device
+    /// fails.
     #[track_caller]
     pub fn submit<'a>(
         &self,
@@ -270,7 +271,7 @@ impl Viewer {
         self.launch(stream, &shot.config(), [left, right], shared, out)
     }
 
-    /// Checks formats and sizes of the frames.
+    /// Checks that the frames have one pixel format and the cameras' sizes.
     fn check_frames(&self, left: &FrameView<'_>, right: &FrameView<'_>) -> Result<(), ViewError> {
         let (left, right) = (left.format(), right.format());
         if left.pixels != right.pixels {
@@ -279,7 +280,8 @@ impl Viewer {
         Ok(check_sources([left.size, right.size], self.sources())?)
     }
 
-    /// Returns the weights of a warp once they are ready on `stream`, or empty ones.
+    /// Returns the weight planes of a warp, or empty planes without a warp. Makes `stream` wait until the weights are
+    /// written.
     #[track_caller]
     fn weights<'w>(
         &self,
@@ -287,7 +289,7 @@ impl Viewer {
         warp: Option<&'w DeviceWarp>,
     ) -> Result<[DeviceView<'w, f32>; 2], ViewError> {
         let Some(warp) = warp else {
-            // SAFETY: the view is empty.
+            // SAFETY: the view is empty, so the kernel does not access its memory.
             let empty = || unsafe {
                 DeviceView::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
             };
@@ -298,7 +300,8 @@ impl Viewer {
         Ok([Plane::WeightLeft, Plane::WeightRight].map(|plane| warp.plane(plane).view()))
     }
 
-    /// Launches the kernel of these formats; reads frames through textures if possible.
+    /// Launches the kernel for the formats of the frames and the output. The kernel reads the frames through textures
+    /// if the device supports that.
     #[track_caller]
     fn launch(
         &self,
@@ -309,11 +312,11 @@ impl Viewer {
         out: FrameViewMut<'_>,
     ) -> Result<(), ViewError> {
         let CamerasKernel { left_weight, right_weight, canvas, cameras, frame } = shared;
-        // Held until the launch is submitted, so that no texture is evicted before.
+        // Hold the lock until the launch is submitted, so that no texture is evicted before.
         let mut textures = lock(&self.textures);
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
         let textured = textured(&left)?.zip(textured(&right)?);
-        /// Launches a kernel; all kernels take these arguments.
+        /// Launches one of the kernels, which all take these arguments.
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident, $out:ident) => {
                 stream.launch(
@@ -347,10 +350,12 @@ impl Viewer {
     }
 }
 
-/// Submits a view of a panorama on `canvas` into `out` without waiting. Pixels beside the panorama become black.
+/// Submits the rendering of a view of a panorama into `out` without waiting. `canvas` is the panorama's canvas. Pixels
+/// outside the panorama become black.
 ///
 /// # Errors
-/// Returns [`ViewError`] if the pose or the panorama does not fit, or the device fails.
+/// Returns [`ViewError`] if the pose is invalid, the panorama does not have the size of the canvas, or the device
+/// fails.
 #[track_caller]
 pub fn view_panorama<'a>(
     stream: &Stream,
@@ -379,10 +384,10 @@ pub fn view_panorama<'a>(
     .map_or(Ok(()), |launched| Ok(launched?))
 }
 
-/// Renders a feathered view of two pictures in host memory, of `size` pixels, and waits for it.
+/// Renders a view of `size` pixels of two pictures in host memory, with feathered blending, and waits for the result.
 ///
 /// # Errors
-/// Returns [`ViewError`] if the pose or the pictures do not fit, or the device fails.
+/// Returns [`ViewError`] if the pose is invalid, the pictures do not match the cameras, or the device fails.
 #[track_caller]
 pub fn view_pictures(
     stream: &Stream,
@@ -402,7 +407,8 @@ pub fn view_pictures(
     Ok(picture)
 }
 
-/// Rejects a frame whose chroma plane does not fit its luma plane.
+/// Checks that the chroma plane of each frame matches its luma plane. `frames` has the name of each frame, and whether
+/// it matches.
 fn whole<const N: usize>(frames: [(&'static str, bool); N]) -> Result<(), ViewError> {
     match frames.into_iter().find(|(_, whole)| !whole) {
         Some((which, _)) => Err(StitchError::Chroma { which }.into()),

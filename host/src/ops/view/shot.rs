@@ -1,4 +1,4 @@
-//! The geometry of one view: size, formats, and bounds of the cameras.
+//! The properties of one view (rotation, size and formats), and the bounds of a camera's field of view.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::view::{BLOCK, ViewCanvas, ViewFrame, tile};
@@ -9,17 +9,19 @@ use crate::device::LaunchConfig;
 use crate::frame::{FrameFormat, FrameViewMut, PixelFormat};
 use crate::geometry::border;
 
-/// Returns planes through the camera, in its frame. The camera sees no ray that has a negative product with one of
-/// them. The planes enclose the picture with some margin; a lens of half a sphere or more has none.
+/// Returns the normals of four planes through the camera's centre, in the camera's coordinate system. The planes
+/// enclose the camera's field of view with a margin: the camera sees no ray that has a negative dot product with a
+/// normal. For a lens that covers a hemisphere or more, all normals are 0, so no ray is excluded.
 pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
-    /// Margin for the area between the sampled rays, as a fraction of the picture.
+    /// The margin, as a fraction of the picture, for the parts of the border between the sampled rays.
     const ROOM: f64 = 0.02;
     let mut bounds: Option<(DVec2, DVec2)> = None;
-    // The picture extends half a pixel beyond its border, which exceeds the margin at the rim of a wide lens.
+    // `border` samples pixel centres, but the picture extends half a pixel further. At the rim of a wide lens, half a
+    // pixel exceeds the margin, so sample a picture that is one pixel larger.
     let wider = Camera { size: camera.size + 1, ..*camera };
     for ray in border(&wider) {
         match ray {
-            // Normalised.
+            // Rays are unit vectors, so this excludes rays that are not in front of the camera.
             Some(DVec3 { x, y, z }) if z > 1e-6 => {
                 let p = DVec2::new(x / z, y / z);
                 let (low, high) = bounds.unwrap_or((p, p));
@@ -39,12 +41,13 @@ pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
     ]
 }
 
-/// The part that all launches of a view share: size and formats.
+/// The properties that all launches of a view share.
 pub(super) struct Shot {
     pub(super) turn: DMat3,
     pub(super) focal: f64,
     pub(super) size: UVec2,
-    /// Side of a cell in pixels: those that share a chroma sample.
+    /// The side in pixels of the cell that a thread computes: 2 for NV12, whose four pixels share a chroma sample, and
+    /// 1 for RGBA.
     pub(super) cell: u32,
     pub(super) input: PixelFormat,
     pub(super) output: PixelFormat,
@@ -82,7 +85,8 @@ impl Shot {
     }
 }
 
-/// Returns the rotation from the frame of a panorama, possibly flipped, to that of the geometry.
+/// Returns the rotation from the coordinate system of a panorama to that of the geometry. They differ only if the
+/// panorama is flipped.
 pub(super) fn upright(flip: bool) -> DMat3 {
     DMat3::from_diagonal(if flip { DVec3::new(-1.0, -1.0, 1.0) } else { DVec3::ONE })
 }

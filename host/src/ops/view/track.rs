@@ -1,4 +1,4 @@
-//! A track: the pose of a virtual camera over time, from keyframes in a file to a pose per frame.
+//! A track: the pose of a virtual camera for each frame of a video, computed from keyframes in a file.
 //!
 //! The file is a [trajectory](crate::ops::trajectory) with the columns `pan`, `tilt`, `fov` and optionally `roll`
 //! (default 0), in degrees:
@@ -7,9 +7,9 @@
 //! 0,-20,0,60
 //! 2.5,15,-3,40
 //! ```
-//! Times are seconds from the first frame. Poses change linearly between keyframes and are constant outside them. Then
-//! the track is smoothed, because linear segments have corners: each pose becomes the Gaussian-weighted mean of its
-//! neighbours in time.
+//! Times are seconds from the first frame. Poses are interpolated linearly between keyframes, and are constant before
+//! the first and after the last keyframe. Then the track is smoothed, because linear segments have corners: each pose
+//! is replaced by a Gaussian-weighted mean of the poses around its time.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::device::Stream;
 use crate::frame::Rate;
 use crate::ops::trajectory::{Trajectory, TrajectoryError};
 
-/// Maximum smoothing, as a standard deviation in seconds.
+/// The maximum smoothing: the standard deviation of the Gaussian in seconds.
 pub const MAX_SMOOTHING: f64 = 60.0;
 
-/// Support of the Gaussian on either side, in standard deviations.
+/// The radius of the Gaussian's support, in standard deviations.
 const REACH: f64 = 3.0;
 
-/// Maximum number of poses: a day at 60 frames per second.
+/// The maximum number of poses: a day at 60 frames per second.
 const MAX_VIEWS: f64 = 86_400.0 * 60.0;
 
 /// The poses for the frames of a video.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
     rate: Rate,
-    /// One per frame; later frames use the last one.
+    /// The pose of each frame. Later frames use the last pose.
     views: Vec<ViewPose>,
 }
 
@@ -46,15 +46,15 @@ pub enum TrackError {
     #[error(transparent)]
     Trajectory(#[from] TrajectoryError),
     /// A column is missing.
-    #[error("{}: a track of views has the columns t, pan, tilt and fov, and perhaps roll, but {missing} is missing", file.display())]
+    #[error("{}: column {missing} is missing; a track needs the columns t, pan, tilt and fov, and may have roll", file.display())]
     Missing {
         /// The file.
         file: PathBuf,
         /// The column.
         missing: &'static str,
     },
-    /// A column is not one of a track's.
-    #[error("{}: the first line of a track names its columns, t, pan, tilt, fov and perhaps roll, and {column:?} is none of them", file.display())]
+    /// A column is not a column of a track.
+    #[error("{}: unknown column {column:?}; the first line must name the columns t, pan, tilt, fov and optionally roll", file.display())]
     Unknown {
         /// The file.
         file: PathBuf,
@@ -66,30 +66,30 @@ pub enum TrackError {
     View {
         /// The file.
         file: PathBuf,
-        /// The row's time.
+        /// The time of the row in seconds.
         time: f64,
         /// The cause.
         source: ViewError,
     },
     /// The smoothing is not a valid time.
-    #[error("smoothing a track by {0} s; it is from 0 to {MAX_SMOOTHING} s")]
+    #[error("the smoothing of the track is {0} s; it must be 0 to {MAX_SMOOTHING} s")]
     Smoothing(f64),
     /// There are too many frames up to the last keyframe.
-    #[error("{}: the last keyframe is at {seconds} s; a track has at most {MAX_VIEWS} frames", file.display())]
+    #[error("{}: the last keyframe is at {seconds} s, but a track may have at most {MAX_VIEWS} frames", file.display())]
     TooLong {
         /// The file.
         file: PathBuf,
-        /// The time of the last keyframe.
+        /// The time of the last keyframe in seconds.
         seconds: f64,
     },
 }
 
 impl Track {
-    /// Reads keyframes and computes poses for frames at `rate`, smoothed by a Gaussian with a standard deviation of
-    /// `smoothing` seconds. Resamples on the stream's device and waits for it.
+    /// Reads keyframes from a file and computes the poses of frames at `rate`, smoothed by a Gaussian with a standard
+    /// deviation of `smoothing` seconds. Resamples on the stream's device and waits for the result.
     ///
     /// # Errors
-    /// Returns [`TrackError`] if the file is not a track, or the device fails.
+    /// Returns [`TrackError`] if the file is not a valid track, `smoothing` is out of range, or the device fails.
     pub fn open(
         stream: &Stream,
         path: impl AsRef<Path>,
@@ -100,10 +100,11 @@ impl Track {
         Self::new(stream, &Trajectory::open(file)?, file, rate, smoothing)
     }
 
-    /// Computes poses as [`open`](Self::open) does, from keyframes in memory; errors name `file`.
+    /// Computes poses as [`open`](Self::open) does, from keyframes in memory. Errors name the keyframes by `file`.
     ///
     /// # Errors
-    /// Returns [`TrackError`] if the keyframes are not a track, or the device fails.
+    /// Returns [`TrackError`] if the keyframes are not a valid track, `smoothing` is out of range, or the device
+    /// fails.
     pub fn new(
         stream: &Stream,
         keyframes: &Trajectory,
@@ -139,7 +140,7 @@ impl Track {
         Ok(Self { rate, views: views.collect() })
     }
 
-    /// Returns the pose of the frame at a time.
+    /// Returns the pose of the frame that is nearest to `time`, or of the last frame if `time` is later.
     #[must_use]
     pub fn at(&self, time: Duration) -> ViewPose {
         let last = self.views.len() - 1;
@@ -148,7 +149,7 @@ impl Track {
     }
 }
 
-/// Positions of a track's columns in a row.
+/// The indices of a track's columns in a row.
 struct Columns {
     pan: usize,
     tilt: usize,
@@ -182,7 +183,8 @@ impl Columns {
     }
 }
 
-/// Returns half of a Gaussian from its centre on, normalised over both halves; `sigma` is in frames.
+/// Returns the weights of a Gaussian from its centre outwards, normalised so that the weights of both halves together
+/// have the sum 1. `sigma` is in frames.
 fn gaussian(sigma: f64) -> Vec<f64> {
     let radius = (REACH * sigma).ceil() as u32;
     let weight = |i: u32| match i {
@@ -194,7 +196,7 @@ fn gaussian(sigma: f64) -> Vec<f64> {
     half.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Returns the mean of the poses around `middle`.
+/// Returns the weighted mean of the poses around `middle`. `half` has the weights from the centre outwards.
 fn smoothed(view: &impl Fn(usize) -> ViewPose, middle: usize, half: &[f64]) -> ViewPose {
     let mut mean = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 0.0 };
     let mut add = |weight: f64, view: ViewPose| {
@@ -208,7 +210,7 @@ fn smoothed(view: &impl Fn(usize) -> ViewPose, middle: usize, half: &[f64]) -> V
         add(weight, view(middle - i));
         add(weight, view(middle + i));
     }
-    // The sum of the weights is rounded, and the outermost poses are valid.
+    // All poses are valid, but the sum of the weights is not exactly 1, so the mean may be slightly out of range.
     mean.fov = mean.fov.clamp(MIN_FOV, MAX_FOV);
     mean
 }

@@ -105,6 +105,6 @@ fn without_an_overlap_there_is_no_seam() {
             device_warp(&device, 0.0),
             LiveOptions { blend: wrong, ..waiting() },
         );
-        assert!(refused.unwrap_err().to_string().contains("a feather of 0 pixels"));
+        assert!(refused.unwrap_err().to_string().contains("the feather is 0 pixels"));
     }
 }

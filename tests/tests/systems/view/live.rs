@@ -212,7 +212,7 @@ fn viewers_are_swapped_between_frames() {
         // A mismatched viewer is refused, and the current one stays.
         let (_, warp) = viewer(&device, &rig(20.0, 90));
         let said = stitcher.swap_viewer(warp, first.clone()).unwrap_err().to_string();
-        assert!(said.contains("is 90×47 pixels but the canvas 101×47"), "{said}");
+        assert!(said.contains("is 90×47 pixels, but the canvas is 101×47"), "{said}");
         let warp = device_warp(&device, 0.0);
         let said = stitcher.swap_warp(warp).unwrap_err();
         assert!(matches!(said, LiveError::Options(_)), "{said}");
@@ -253,7 +253,10 @@ fn a_warp_of_another_geometry_is_refused() {
         let (_, warp) = viewer(&device, &rig(15.0, 102));
         let error = start(first.clone(), warp);
         assert!(matches!(error, LiveError::Unusable(_)), "{error}");
-        assert!(error.to_string().contains("is 102×47 pixels but the canvas 101×47"), "{error}");
+        assert!(
+            error.to_string().contains("is 102×47 pixels, but the canvas is 101×47"),
+            "{error}"
+        );
         let mut other = rig(15.0, 101);
         other.cameras[1].size[1] += 1;
         let (_, warp) = viewer(&device, &other);

@@ -160,9 +160,9 @@ fn colours_that_no_stitch_takes() {
             submit(&device, rgba, None, &ViewPose::default(), &options).unwrap_err().to_string()
         };
         let said = refusal(colour(-1.0, 1.0), Colour::IDENTITY);
-        assert!(said.contains("the left gain is"), "{said}");
+        assert!(said.contains("the left camera's gains are"), "{said}");
         let said = refusal(Colour::IDENTITY, colour(1.0, f32::NAN));
-        assert!(said.contains("the right gamma is NaN"), "{said}");
+        assert!(said.contains("the right camera's gamma is NaN"), "{said}");
     }
 }
 
@@ -179,7 +179,10 @@ fn weights_of_another_warp() {
         submit(&cylinder().geometry().unwrap()).unwrap();
         let error = submit(&planar(&view, UVec2::new(400, 180)).geometry().unwrap()).unwrap_err();
         assert!(matches!(error, ViewError::Weights { .. }), "{error}");
-        assert!(error.to_string().contains("is 400×180 pixels but the canvas 401×180"), "{error}");
+        assert!(
+            error.to_string().contains("is 400×180 pixels, but the canvas is 401×180"),
+            "{error}"
+        );
         let mut other = cylinder();
         other.cameras[1].size = [172, 117];
         let error = submit(&other.geometry().unwrap()).unwrap_err();
@@ -204,7 +207,7 @@ fn a_panorama_that_does_not_fit_its_canvas() {
         let error = refusal(64, 41, &ViewPose::default());
         assert!(matches!(error, ViewError::Panorama { .. }), "{error}");
         assert!(
-            error.to_string().contains("the panorama is 64×41 pixels but the canvas 64×40"),
+            error.to_string().contains("the panorama is 64×41 pixels, but the canvas is 64×40"),
             "{error}"
         );
         for (view, text) in bad_views() {
@@ -222,7 +225,7 @@ fn a_view_looks_through_two_cameras() {
         let cameras = geometry.cameras.iter().copied().cycle().take(many).collect();
         let error = Viewer::new(&Geometry { cameras, ..geometry.clone() }, false).unwrap_err();
         assert!(matches!(error, ViewError::Cameras(found) if found == many), "{error}");
-        assert!(error.to_string().contains("a view looks through two"), "{error}");
+        assert!(error.to_string().contains("it must have two"), "{error}");
     }
     let viewer = Viewer::new(&geometry, false).unwrap();
     assert_eq!(viewer.sources(), sources(&cylinder()));

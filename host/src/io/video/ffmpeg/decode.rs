@@ -5,8 +5,8 @@
 //! camera's video needs it: the kernels support both. Interlaced video is not deinterlaced, and non-square pixels are
 //! not resampled.
 //!
-//! If the size or pixel format changes within the file, ffmpeg converts all frames to the first frame's size and format.
-//! A jump of the timestamps is an error, because ffmpeg would fill the gap with repeated frames.
+//! If the size or pixel format changes within the file, ffmpeg converts all frames to the first frame's size and
+//! format. A jump of the timestamps is an error, because ffmpeg would fill the gap with repeated frames.
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
@@ -97,8 +97,9 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         }
         (None, PixelFormat::Rgba8) => (String::new(), String::new(), "rgba"),
     };
-    // Timestamps start at 0, so that the first frames of both cameras are paired. For a jump, the expression prints the
-    // two numbers of `Jump`, each on a separate line. At this log level (16, errors), ffmpeg prints no other numbers.
+    // Timestamps start at 0, so that the first frames of both cameras are paired. For a jump, the expression prints
+    // the two numbers of `Jump`, each on a separate line. At this log level (16, errors), ffmpeg prints no other
+    // numbers.
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
     format!(

@@ -5,8 +5,8 @@
 //! container does not support its codec. Then the result is renamed to the output, so that an old file is replaced
 //! atomically. A single run with `-shortest` would cut the video if the sound is shorter.
 //!
-//! ffmpeg up to version 6 returns 0 even if it cannot write the end of the file, for instance on a full disk. Therefore
-//! its messages and the file's length are checked, too.
+//! ffmpeg up to version 6 returns 0 even if it cannot write the end of the file, for instance on a full disk.
+//! Therefore its messages and the file's length are checked, too.
 //!
 //! H.264 with 4:2:0 chroma needs even sides, so the last column or row of an odd panorama is dropped.
 

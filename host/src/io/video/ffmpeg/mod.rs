@@ -1,9 +1,9 @@
 //! Runs ffmpeg as a child process to read and write videos. This supports all formats of ffmpeg without linking it.
 //!
-//! The programs are `ffmpeg` and `ffprobe` in `PATH`, or the programs that the environment variables `PANOWEAVE_FFMPEG`
-//! and `PANOWEAVE_FFPROBE` name. Version 5.1 or later is required. Frames are passed through pipes as raw NV12 or RGBA.
-//! Each child has its own process group, so that Ctrl-C does not reach it. The end of a child's stderr is kept for error
-//! messages.
+//! The programs are `ffmpeg` and `ffprobe` in `PATH`, or the programs that the environment variables
+//! `PANOWEAVE_FFMPEG` and `PANOWEAVE_FFPROBE` name. Version 5.1 or later is required. Frames are passed through pipes
+//! as raw NV12 or RGBA. Each child has its own process group, so that Ctrl-C does not reach it. The end of a child's
+//! stderr is kept for error messages.
 
 mod decode;
 mod encode;

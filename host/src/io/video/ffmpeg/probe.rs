@@ -48,8 +48,8 @@ pub struct Sound {
 }
 
 impl Probe {
-    /// Returns the encoding of the decoded frames. It is the stored encoding if that is BT.601 or BT.709; ffmpeg converts
-    /// all others to BT.709 in limited range.
+    /// Returns the encoding of the decoded frames. It is the stored encoding if that is BT.601 or BT.709; ffmpeg
+    /// converts all others to BT.709 in limited range.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
         self.encoding.unwrap_or_default()
     }

@@ -101,7 +101,8 @@ impl Child {
     /// Waits until the child has ended. Kills it if it still runs after `limit`.
     ///
     /// # Errors
-    /// Returns [`VideoError::Ffmpeg`] if the child failed, and [`VideoError::TimedOut`] if it was killed after `limit`.
+    /// Returns [`VideoError::Ffmpeg`] if the child failed, and [`VideoError::TimedOut`] if it was killed after
+    /// `limit`.
     pub(super) fn wait(&self, limit: Option<Duration>) -> Result<(), VideoError> {
         match self.ended(limit) {
             Ok((status, None)) if status.success() => Ok(()),

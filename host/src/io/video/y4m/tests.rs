@@ -31,7 +31,7 @@ fn rejects_invalid_headers() {
     for (line, part) in [
         ("", "does not begin"),
         ("YUV4MPEG W2 H2", "does not begin"),
-        ("YUV4MPEG22 W2 H2", "begins with YUV4MPEG22 "),
+        ("YUV4MPEG22 W2 H2", "begins with YUV4MPEG22"),
         ("YUV4MPEG2", "lacks the width or the height"),
         ("YUV4MPEG2 W2 F30:1", "lacks the width or the height"),
         ("YUV4MPEG2 W-2 H2", "width or height \"-2\""),
