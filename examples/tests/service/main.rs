@@ -78,7 +78,11 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
         (422, "left: truncated", &[("left", &left[..left.len() / 2]), ("right", &right)]),
         (413, "right: the picture is 65535×65535", &[("left", &left), ("right", &huge)]),
         (415, "right: not a picture", &[("left", &left), ("right", b"hello")]),
-        (415, "right: a GIF picture", &[("left", &left), ("right", b"GIF89a\x01\0\x01\0\0\0\0;")]),
+        (
+            415,
+            "right: the format GIF is not supported",
+            &[("left", &left), ("right", b"GIF89a\x01\0\x01\0\0\0\0;")],
+        ),
         (415, "left: not a picture", &[("left", b""), ("right", &right)]),
         (400, "`right` is missing", &[("left", &left)]),
         (400, "`left` is missing", &[]),
