@@ -193,7 +193,7 @@ fn what_is_no_track_is_refused() {
     for smoothing in [-0.1, 60.1, f64::NAN, f64::INFINITY] {
         let error = Track::open(&stream, &file, Rate::new(60, 1).unwrap(), smoothing).unwrap_err();
         assert!(matches!(error, TrackError::Smoothing(_)), "{error}");
-        assert!(error.to_string().contains("from 0 to 60 s"), "{error}");
+        assert!(error.to_string().contains("0 to 60 s"), "{error}");
     }
     // With the longest smoothing, a single keyframe is unchanged.
     let longest = Track::open(&stream, &file, Rate::new(60, 1).unwrap(), 60.0).unwrap();
