@@ -1,11 +1,12 @@
-//! Resampling of 256 and 8192 batches from 500 to 250 times each, with 32 values per time, in bf16, f32 and f16. The
-//! bench compares our kernels with a copy, and with the original design, in Rust and in CUDA C++
-//! (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`). It then measures
-//! bf16 in 32 to 2048 batches.
+//! Benchmarks resampling of 256 and 8192 batches. Each batch has 500 source and 250 target times, with 32 values per
+//! time, in bf16, f32 and f16. The bench compares our kernels with a copy, and with the original design, in Rust and in
+//! CUDA C++ (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`). It then
+//! measures bf16 in 32 to 2048 batches.
 //!
 //! Evenly placed targets need every source row, so all bytes must move once. Targets at arbitrary positions, in random
 //! or ascending order, need about 63 % of the rows. The copy reads half of the needed bytes and writes the other half.
-//! The data of 8192 batches is larger than any cache, so all launches use the same set.
+//! The data of 8192 batches is larger than any cache, so all launches reuse one set of
+//! buffers.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;

@@ -63,8 +63,8 @@ struct Resample {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Targets {
-    /// Output times per second, such as 30 or 30000/1001, from the first time to the last. 29.97, 59.94 and similar
-    /// numbers mean exact fractions such as 30000/1001.
+    /// Output times per second, such as 30 or 30000/1001. They run from the first to the last time of the input
+    /// trajectory. 29.97, 59.94 and similar numbers mean exact fractions such as 30000/1001.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
     /// File whose first column has the output times, in any order; - is standard input.

@@ -72,7 +72,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
     /// Panoramas per second, such as 30 or 30000/1001. Default: the left video's rate. Frames are repeated or dropped;
-    /// the playback speed stays the same. Raw videos and numbered pictures, which store no rate, have this rate too.
+    /// the playback speed stays the same. This is also the input rate of raw videos and numbered pictures, which store
+    /// none.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
     /// Format of the output. Default: from its name.

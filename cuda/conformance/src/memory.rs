@@ -87,8 +87,8 @@ pub fn seconds(input: Slice<u16>, out: SliceMut<u16>) {
     }
 }
 
-/// Copies an image of bytes, four at a time, if its rows are aligned. Skips incomplete groups at
-/// the end of a row. Prefetches elements that may not exist.
+/// Copies an image of bytes, four at a time, if the rows of both images are aligned. Skips
+/// incomplete groups at the end of a row. Prefetches elements that may not exist.
 #[kernel(launch_bounds(256))]
 pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     let at = thread::index_2d();

@@ -79,7 +79,8 @@ fn scratch() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Writes a kernel crate. Returns a builder that writes to `out` beside its source, and `out`.
+/// Writes a kernel crate. Returns a builder for it, and the crate's folder `out`, where the builder
+/// writes the PTX.
 fn kernel_crate(name: &str, source: &str) -> (CudaBuilder, PathBuf) {
     let folder = scratch().join("kernels").join(name);
     fs::create_dir_all(folder.join("src")).unwrap();

@@ -40,7 +40,7 @@ unsafe extern "C" {
     );
 }
 
-/// A buffer for a text that ends with a 0.
+/// A buffer for NUL-terminated text.
 #[cfg(target_arch = "nvptx64")]
 struct Text {
     bytes: [u8; PIECE + 1],

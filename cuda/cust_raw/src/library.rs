@@ -87,7 +87,7 @@ impl Library {
         }
     }
 
-    /// Returns the address of `name` in this library or in one that it is linked with.
+    /// Returns the address of `name` in this library or one of its dependencies.
     pub(crate) fn symbol(&self, name: &str) -> Option<*mut ()> {
         // SAFETY: the symbol is only looked up and kept as an address; code that calls it knows its
         // type.

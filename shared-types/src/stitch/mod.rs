@@ -42,8 +42,8 @@ pub struct StitchParams {
     pub right: Colour,
     /// Rotates the panorama by 180° if not 0.
     pub flip: u32,
-    /// Brightens both ends of the panorama if not 0: where `d = |x − W/2| / (W/2)` exceeds 0.8, by `1 + (d −
-    /// 0.8)·1.75`, at most 1.35.
+    /// If not 0, brightens both ends of the panorama: multiplies pixels with `d > 0.8` by `1 + (d − 0.8)·1.75`, at most
+    /// 1.35, where `d = |x − W/2| / (W/2)` and `W` is the panorama's width.
     pub edge_boost: u32,
     /// The conversion from NV12 pictures.
     pub decode: YuvToRgb,

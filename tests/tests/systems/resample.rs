@@ -117,7 +117,8 @@ fn values_are_interpolated() {
     for device in panoweave_devices() {
         for seed in 0..30 {
             let case = Case::random(seed, 300);
-            // The bounds are half a unit in the last place of values up to 3, plus the rounding of the fraction.
+            // The bounds are half a unit in the last place of values up to 3, plus the rounding of the
+            // interpolation fraction.
             case.check::<f64>(&device, 1e-14);
             case.check::<f32>(&device, 2e-5);
             case.check::<bf16>(&device, 0.008);

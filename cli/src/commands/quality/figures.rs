@@ -43,7 +43,8 @@ struct Spread {
     worst: AtFrame,
 }
 
-/// Returns the mean and the maximum of values and their frame numbers, or `None` without values.
+/// Returns the mean of the values of (frame number, value) pairs, and the largest value with its frame number. Returns
+/// `None` if there are no pairs.
 fn spread(values: impl Iterator<Item = (u64, f64)>) -> Option<Spread> {
     let (mut sum, mut many, mut worst) = (0.0, 0.0, None::<AtFrame>);
     for (frame, value) in values {

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Returns the mesh that the file stores. If it stores none, computes the mesh that it would have.
+/// Returns the stored mesh, or computes one if the file has none. Returns `None` if the computation fails.
 fn mesh(warp: &Warp) -> Option<Cow<'_, Mesh>> {
     let make = || Mesh::new(warp, MESH_ERROR).ok().map(Cow::Owned);
     warp.mesh().map(Cow::Borrowed).or_else(make)

@@ -58,10 +58,10 @@ struct Make {
     /// Size of the right camera's pictures.
     #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "right"])]
     right_size: Option<UVec2>,
-    /// A left picture to read its size from.
+    /// Picture of the left camera. Only its size is read.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     left: Option<PathBuf>,
-    /// A right picture to read its size from.
+    /// Picture of the right camera. Only its size is read.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     right: Option<PathBuf>,
     /// Stores the mesh in the file, so that stitches need not compute it. ERROR is the maximum deviation in source

@@ -115,14 +115,14 @@ impl<T> DevicePointer<T> {
 }
 
 impl<T> From<*const T> for DevicePointer<T> {
-    /// Converts a pointer to host memory, or a device pointer from a driver.
+    /// Wraps a raw pointer: a host address, or a device address from the driver.
     fn from(pointer: *const T) -> Self {
         Self::from_raw(pointer.expose_provenance() as u64)
     }
 }
 
 impl<T> From<*mut T> for DevicePointer<T> {
-    /// Converts a pointer to host memory, or a device pointer from a driver.
+    /// Wraps a raw pointer: a host address, or a device address from the driver.
     fn from(pointer: *mut T) -> Self {
         Self::from_raw(pointer.expose_provenance() as u64)
     }

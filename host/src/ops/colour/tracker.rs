@@ -20,7 +20,7 @@ const AVERAGED: u32 = 8;
 /// noise.
 const NEWS: f64 = 2.5;
 
-/// The minimum of `gamma · ln gain` in interpolations, because a gain of 0 has no finite logarithm. At this value, all
+/// The minimum of `gamma · ln gain` when interpolating, because a gain of 0 has no finite logarithm. At this value, all
 /// outputs are below 0.005 levels.
 const BLACK: f64 = -11.0;
 

@@ -42,8 +42,8 @@ fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<PhotoPair> {
     pairs
 }
 
-/// Returns the largest error of an overlapping pair: the mean distance in pixels between its found and its true
-/// positions.
+/// Returns the largest error over all pairs of overlapping cameras. The error of a pair is the mean distance in pixels
+/// between the mapped and the true positions of grid points.
 fn worst(found: &Bundle, cameras: &[Pinhole]) -> f64 {
     let off = |left: usize, right: usize| {
         let truth = between(cameras[left], cameras[right]);

@@ -77,7 +77,8 @@ fn with_disc(centre: [f64; 2], radius: f64) -> impl Fn(f64, f64) -> [f64; 3] {
     }
 }
 
-/// Returns whether each camera contributes to each pixel of a warp, following the definition.
+/// Returns, for each pixel of a warp, whether each camera contributes: its source coordinates are inside its picture,
+/// and its weight is high enough.
 fn seen(warp: &Warp) -> Vec<[bool; 2]> {
     let counts = |camera: usize, at: usize| {
         let [u, v] = [0, 1].map(|i| warp.planes()[2 * camera + i][at]);
