@@ -132,11 +132,6 @@ unsafe fn filter_along(run: Shared<Column>) -> [Moments; RUN as usize] {
     sums
 }
 
-#[inline(always)]
-fn sum(values: [f32; RUN as usize]) -> f32 {
-    (values[0] + values[1]) + (values[2] + values[3])
-}
-
 /// Sums the values whose columns are below `inside`. The first value is in column `x`.
 #[inline(always)]
 fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
@@ -159,70 +154,26 @@ fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usi
     });
 }
 
-/// The four adjacent windows that a thread filters in one row of each batch.
-struct Run {
-    /// The row in the batch.
-    row: u32,
-    /// The first column in the block.
-    first: u32,
-    /// Whether the results count. The last threads of a row repeat the windows of another thread, which do not count
-    /// twice.
-    counts: bool,
-}
-
-impl Run {
-    #[inline(always)]
-    fn of_thread(t: u32) -> Self {
-        let (row, own_first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
-        let first = own_first.min(BLOCK_COLUMNS - RUN);
-        Self { row, first, counts: first == own_first }
-    }
-}
-
-/// Returns whether pictures, parameters, buffers and block shape are valid.
-#[inline(always)]
-fn is_valid<P: Pixel>(
-    [a, b]: [View<P>; 2],
-    params: &SsimParams,
-    running: SliceMut<u64>,
-    sums: SliceMut<u64>,
-) -> bool {
-    let (width, height) = (a.width(), a.height());
-    let same = width == b.width() && height == b.height();
-    if !same || width < WINDOW || height < WINDOW || params.rows == 0 {
-        return false;
-    }
-    running.len() >= RUNNING && sums.len() >= SUMS && thread::block_dim_x() == BLOCK_THREADS
-}
-
-/// Counts the squares of the batch that starts at `line`, and filters it vertically. Returns the moments of the windows
-/// that end in its rows.
-#[inline(always)]
-fn filter_batch<P: Pixel>(
-    window: &mut Window,
-    totals: &mut Totals,
-    batch: Batch,
-    (line, own_lines): (u32, u32),
-    params: &SsimParams,
-) -> [Moments; LINES as usize] {
-    let twice = (2.0 * params.middle) as i32;
-    let lumas = lumas::<P>(batch);
-    totals.add_squares::<P>(batch, lumas, line, own_lines);
-    filter_down(window, lumas, twice, params)
-}
-
 #[inline(always)]
 fn fused<P: Pixel>(
-    [a, b]: [View<P>; 2],
+    a: View<P>,
+    b: View<P>,
     params: &SsimParams,
     map: ViewMut<f32>,
     running: SliceMut<u64>,
     sums: SliceMut<u64>,
 ) {
-    if !is_valid([a, b], params, running, sums) {
+    let (width, height) = (a.width(), a.height());
+    let same = width == b.width() && height == b.height();
+    if !same || width < WINDOW || height < WINDOW || params.rows == 0 {
         return;
     }
-    let (width, height) = (a.width(), a.height());
+    if running.len() < RUNNING || sums.len() < SUMS {
+        return;
+    }
+    if thread::block_dim_x() != BLOCK_THREADS {
+        return;
+    }
     let (columns, rows) = (width - MARGIN, height - MARGIN);
     let (x0, y0) =
         (thread::block_idx_x() * BLOCK_COLUMNS, thread::block_idx_y().saturating_mul(params.rows));
@@ -236,21 +187,28 @@ fn fused<P: Pixel>(
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
+    let twice = (2.0 * params.middle) as i32;
     let last_column = (x0 + own_column).min(width - 1);
     // SAFETY: the column and the row are inside both pictures.
     let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
     let strip = Strip { a, b, last: lines + MARGIN - 1 };
-    let Run { row, first, counts: run_counts } = Run::of_thread(t);
+    // For each batch, a thread filters four neighbours in one row. The last threads of a row repeat others without
+    // counting.
+    let (row, own_first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
+    let first = own_first.min(BLOCK_COLUMNS - RUN);
     let x = x0 + first;
     let inside = columns.min(x0 + BLOCK_COLUMNS);
 
     let buffer = shared_array![Column; (2 * LINES * PITCH) as usize];
-    let (mut window, mut totals) = (Window::default(), Totals::default());
+    let mut window = Window::default();
+    let mut totals = Totals::default();
     let mut next = strip.fetch(0);
     let mut line = 0;
-    // These rows complete no window.
+    // No window ends in these lines.
     while line < MARGIN / LINES * LINES {
-        filter_batch::<P>(&mut window, &mut totals, next, (line, own_lines), params);
+        let lumas = lumas::<P>(next);
+        totals.add_squares::<P>(next, lumas, line, own_lines);
+        filter_down(&mut window, lumas, twice, params);
         next = strip.fetch(line + LINES);
         line += LINES;
     }
@@ -263,21 +221,27 @@ fn fused<P: Pixel>(
         let half = line / LINES % 2 * (LINES * PITCH);
         // SAFETY: the buffer has two halves, so the positions in the second half are inside, too.
         let (mine, run) = unsafe { (mine.tail(half), run.tail(half)) };
-        let whole = filter_batch::<P>(&mut window, &mut totals, next, (line, own_lines), params);
+        let lumas = lumas::<P>(next);
+        totals.add_squares::<P>(next, lumas, line, own_lines);
+        let whole = filter_down(&mut window, lumas, twice, params);
         unroll!(LINES as usize, |i| {
             // SAFETY: the element is inside the buffer and has one writer. Its readers of two batches ago have passed
             // the barrier of the last batch.
             unsafe { mine.store(i as u32 * PITCH, Column(whole[i])) };
         });
-        // These loads are in flight while the batch is filtered horizontally.
+        // In flight while this batch is filtered horizontally.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
         // Runs even for results that do not count: a branch here would prevent the overlap with vertical filtering.
         // SAFETY: the last window of the run ends with the block's columns, which were written before the barrier.
         let values = unsafe { filter_along(run) }.map(|sums| ssim(sums, params));
-        let sum = if whole_run { sum(values) } else { sum_inside(values, x, inside) };
+        let sum = if whole_run {
+            (values[0] + values[1]) + (values[2] + values[3])
+        } else {
+            sum_inside(values, x, inside)
+        };
         let complete = line + row;
-        let counts = run_counts && complete >= MARGIN && complete < lines + MARGIN;
+        let counts = first == own_first && complete >= MARGIN && complete < lines + MARGIN;
         totals.ssim += summand::<RUN>(sum, counts);
         if mapped && counts {
             store_run(map, uvec2(x, y0 + complete - MARGIN), inside, values);
@@ -311,7 +275,7 @@ macro_rules! ssim_fused {
             running: SliceMut<u64>,
             sums: SliceMut<u64>,
         ) {
-            fused([a, b], &params, map, running, sums);
+            fused(a, b, &params, map, running, sums);
         }
     };
 }
