@@ -99,16 +99,11 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    let mut found = Vec::new();
     let tests = ["test", "--no-run", "--package", "panoweave-tests", "--package", "stable-cust"];
     for (name, file) in build(&tests)? {
         if TESTS.contains(&name.as_str()) {
-            put(&file, &folder.join("tests").join(&name))?;
-            found.push(name);
+            put(&file, &folder.join("tests").join(name))?;
         }
-    }
-    if let Some(missing) = TESTS.iter().find(|&&test| !found.iter().any(|name| name == test)) {
-        return Err(format!("the test executable `{missing}` was not built").into());
     }
     for (name, file) in build(&["test", "--no-run", "--package", "panoweave-benches", "--benches"])?
     {
@@ -119,9 +114,11 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
             put(&file, &folder.join(name))?;
         }
     }
-    for program in ["panoweave", "demo", "soak", "panoweave-bench-report"] {
-        if !folder.join(program).exists() {
-            return Err(format!("the program `{program}` was not built").into());
+    let programs = ["panoweave", "demo", "soak", "panoweave-bench-report"].map(PathBuf::from);
+    let tests = TESTS.iter().map(|test| Path::new("tests").join(test));
+    for executable in tests.chain(programs) {
+        if !folder.join(&executable).exists() {
+            return Err(format!("the executable `{}` was not built", executable.display()).into());
         }
     }
     // A demo built for the host creates the input pictures, which are the same for every architecture.

@@ -117,8 +117,8 @@ fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Re
         let planes: usize = warp.planes().iter().map(|plane| size_of_val(&plane[..])).sum();
         writeln!(
             text,
-            "mesh      {}{:.2} MB (planes: {:.2} MB), within {} source pixels; of the cameras' tiles, {whole} with 1 patch, {halves} with \
-             4, {quarters} with 16, {places} with one position per pixel",
+            "mesh      {}{:.2} MB (planes: {:.2} MB), within {} source pixels; of the cameras' tiles, \
+             {whole} with 1 patch, {halves} with 4, {quarters} with 16, {places} with one position per pixel",
             if warp.mesh().is_some() { "" } else { "not stored; would take " },
             mesh.bytes() as f64 / 1e6,
             planes as f64 / 1e6,
