@@ -7,10 +7,8 @@ use std::{mem, process, thread};
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use corosensei::trap::CoroutineTrapHandler;
 
-use super::waiting::{Waiting, same_place};
 use super::{Block, CURRENT};
-use crate::WARP_SIZE;
-use crate::fault::{Elsewhere, Fault, FaultKind, ThreadId};
+use crate::fault::{Fault, FaultKind, ThreadId};
 use crate::stacks::stack_bytes;
 
 /// The number of times that one thread of a failed block may catch the panic that ends the block
@@ -29,31 +27,6 @@ impl Block<'_> {
         let fault = self.fault.take();
         let overflow = || self.fault_of(FaultKind::StackOverflow { bytes: stack_bytes() });
         self.fault.set(Some(fault.unwrap_or_else(overflow)));
-    }
-
-    /// Records the reason why the waiting threads can never continue.
-    pub(super) fn diverged(&self, waiting: &Waiting) {
-        for (thread, wait) in waiting.iter() {
-            let (Some(op), mask) = (wait.warp_op(), wait.mask) else { continue };
-            let missing = mask & !waiting.meeting(thread / WARP_SIZE, wait);
-            self.select(thread);
-            let (op, place) = (op.name(), wait.place);
-            return self.record(FaultKind::WarpDivergence { op, place, mask, missing });
-        }
-        let Some((thread, first)) = waiting.iter().next() else { return };
-        let barrier = first.place;
-        let elsewhere = waiting.iter().find(|(_, wait)| !same_place(wait.place, barrier));
-        let others = elsewhere.map_or(Elsewhere::Returned(self.threads - waiting.count), |other| {
-            Elsewhere::Waiting(other.1.place)
-        });
-        let together = waiting.iter().filter(|(_, wait)| same_place(wait.place, barrier)).count();
-        self.select(thread);
-        self.record(FaultKind::BarrierDivergence {
-            waiting: together as u32,
-            threads: self.threads,
-            barrier,
-            others,
-        });
     }
 
     /// Handles a wait during unwinding or after a fault. Records a fault if the thread is

@@ -17,6 +17,7 @@
 //! A thread without barriers costs one closure call. A barrier costs one fiber switch per thread.
 
 mod calls;
+mod divergence;
 mod failure;
 mod waiting;
 
