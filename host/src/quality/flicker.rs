@@ -23,6 +23,9 @@ use crate::video::AtFrame;
 /// Maximum number of columns and rows of blocks.
 const BLOCKS: UVec2 = UVec2::new(8, 6);
 
+/// The flicker, in levels, that gives score 0.
+const FLICKER_RANGE: f64 = 10.0;
+
 /// A meter for the flicker of a video. It takes one frame at a time, without allocating per frame.
 #[derive(Clone, Debug)]
 pub struct FlickerMeter {
@@ -59,6 +62,13 @@ pub struct Flicker {
     pub most: AtFrame,
     /// The frame with the largest [step](FlickerFrame::step).
     pub largest_step: AtFrame,
+}
+
+/// Returns the score of the [flicker](Flicker::mean) in levels: `1 − f / 10`, at least 0. A score of 0.9 is brightness
+/// that alternates by 1 level around its mean.
+#[must_use]
+pub fn flicker_score(levels: f64) -> f64 {
+    (1.0 - levels / FLICKER_RANGE).clamp(0.0, 1.0)
 }
 
 impl FlickerMeter {

@@ -20,11 +20,12 @@ use glam::UVec2;
 use thiserror::Error;
 
 use crate::device::DeviceError;
-pub use flicker::{Flicker, FlickerFrame, FlickerMeter};
+pub use flicker::{Flicker, FlickerFrame, FlickerMeter, flicker_score};
 pub use levels::Levels;
-pub use overlap::{CameraDifference, OverlapMeter};
+pub use overlap::{CameraDifference, OverlapMeter, colour_score};
 pub use seam::{
     NOBODY, SPANS, SeamLine, SeamVisibility, SpanDifference, owners_of_warp, owners_of_weights,
+    seam_score,
 };
 
 /// The inputs do not match, or the device failed.
@@ -54,33 +55,6 @@ pub enum QualityError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-}
-
-/// The colour difference, in levels, that gives score 0.
-const COLOUR_RANGE: f64 = 30.0;
-
-/// The flicker, in levels, that gives score 0.
-const FLICKER_RANGE: f64 = 10.0;
-
-/// Returns the score of a seam's [ratio](SeamVisibility::ratio): `1 / max(ratio, 1)`. A score of 0.9 is a line that is
-/// stronger by a ninth than the changes beside it.
-#[must_use]
-pub fn seam_score(ratio: f64) -> f64 {
-    1.0 / ratio.max(1.0)
-}
-
-/// Returns the score of the [difference of the cameras' means](CameraDifference::colour) in levels: `1 − d / 30`, at
-/// least 0. A score of 0.9 is a difference of 3 levels.
-#[must_use]
-pub fn colour_score(levels: f64) -> f64 {
-    (1.0 - levels / COLOUR_RANGE).clamp(0.0, 1.0)
-}
-
-/// Returns the score of the [flicker](Flicker::mean) in levels: `1 − f / 10`, at least 0. A score of 0.9 is brightness
-/// that alternates by 1 level around its mean.
-#[must_use]
-pub fn flicker_score(levels: f64) -> f64 {
-    (1.0 - levels / FLICKER_RANGE).clamp(0.0, 1.0)
 }
 
 /// Checks the size of an input.

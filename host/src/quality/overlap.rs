@@ -18,6 +18,9 @@ use crate::warp::DeviceWarp;
 /// Maximum number of compared pixels. Their mean is accurate to a few hundredths of a level.
 const MOST: usize = 1 << 18;
 
+/// The colour difference, in levels, that gives score 0.
+const COLOUR_RANGE: f64 = 30.0;
+
 /// The overlap of a warp, in which pairs of frames are measured.
 #[derive(Debug)]
 pub struct OverlapMeter {
@@ -47,6 +50,13 @@ impl CameraDifference {
     pub fn disagreement(&self) -> f64 {
         self.pixels.iter().sum::<f64>() / 3.0
     }
+}
+
+/// Returns the score of the [difference of the cameras' means](CameraDifference::colour) in levels: `1 − d / 30`, at
+/// least 0. A score of 0.9 is a difference of 3 levels.
+#[must_use]
+pub fn colour_score(levels: f64) -> f64 {
+    (1.0 - levels / COLOUR_RANGE).clamp(0.0, 1.0)
 }
 
 impl OverlapMeter {

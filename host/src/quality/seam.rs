@@ -98,6 +98,13 @@ impl SeamVisibility {
     }
 }
 
+/// Returns the score of a seam's [ratio](SeamVisibility::ratio): `1 / max(ratio, 1)`. A score of 0.9 is a line that is
+/// stronger by a ninth than the changes beside it.
+#[must_use]
+pub fn seam_score(ratio: f64) -> f64 {
+    1.0 / ratio.max(1.0)
+}
+
 /// Returns the owner of each pixel of a warp, row by row: the camera with the larger weight (0 left, 1 right), or
 /// [`NOBODY`] where no camera contributes. The left camera wins ties, as in
 /// [`Panorama::owners`](crate::panorama::Panorama::owners). The line between the cameras is thus in the middle of a

@@ -1,10 +1,20 @@
-//! Checks the sizes of a PNG's chunks before decoding, by their headers.
+//! Decodes PNG, after a check of its chunk sizes.
 //!
 //! The decoder inflates texts and colour profiles into memory although nothing uses them, and splits a palette into
 //! entries without checking its length. Therefore one pass over the chunk headers limits these sizes first. The
 //! decoder checks the contents.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufRead, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use image::codecs::png::PngDecoder;
+use image::{ColorType, ImageDecoder, Limits};
+use shared_types::Rgba8;
+
+use crate::io::picture::decoded::{
+    Decoded, MEMORY, admit, assemble, convert, corrupt, corrupt_because,
+};
+use crate::io::picture::{Picture, PictureError};
 
 /// The number of bytes before the first chunk.
 const SIGNATURE: u64 = 8;
@@ -19,8 +29,35 @@ const MAX_CHUNKS: u32 = 1 << 18;
 /// picture data and EXIF. Inflation makes a compressed text or profile at most about 1000 times as long.
 const MAX_TEXT: u64 = 128 << 10;
 
+/// Reads a PNG of `bytes` bytes.
+pub(crate) fn decode_png(
+    path: &Path,
+    mut reader: impl BufRead + Seek,
+    bytes: u64,
+) -> Result<Picture, PictureError> {
+    if let Some(reason) = refuse(&mut reader, bytes) {
+        return Err(corrupt_because(path, reason));
+    }
+    let corrupt = |error| corrupt(path, error);
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(MEMORY);
+    let mut decoder = PngDecoder::with_limits(reader, limits).map_err(corrupt)?;
+    let (width, height) = decoder.dimensions();
+    let colour = decoder.color_type();
+    admit(path, width, height, colour, 0)?;
+    let orientation = decoder.orientation().map_err(corrupt)?;
+    if colour == ColorType::Rgba8 {
+        let mut pixels = vec![Rgba8::default(); width as usize * height as usize];
+        decoder.read_image(bytemuck::cast_slice_mut(&mut pixels)).map_err(corrupt)?;
+        return assemble(path, width, height, pixels, orientation);
+    }
+    let mut samples = vec![0; decoder.total_bytes() as usize];
+    decoder.read_image(&mut samples).map_err(corrupt)?;
+    convert(path, Decoded { width, height, colour, samples, orientation })
+}
+
 /// Returns the reason to reject a PNG because of its chunks, or `None` if they are acceptable. Rewinds the reader.
-pub(super) fn refuse(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
+fn refuse(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
     let reason = look(reader, bytes);
     match reader.rewind() {
         Ok(()) => reason,
