@@ -13,7 +13,7 @@ use panoweave::ops::ssim::compare_pictures;
 use panoweave::video::{AtFrame, Comparison, FrameSimilarity, compare_videos};
 use serde_json::{Value, json};
 
-use crate::options::gate::{self, Gate};
+use crate::options::fail_below::FailBelow;
 use crate::options::inputs::{Clips, files};
 use crate::output;
 use crate::output::failure::Failure;
@@ -58,9 +58,8 @@ pub(crate) struct Args {
     /// Videos only: plots SSIM and PSNR over time.
     #[arg(long, value_name = "OUT.svg")]
     plot: Option<PathBuf>,
-    /// Exits with code 5 if SSIM is below this.
-    #[arg(long, value_name = "SSIM")]
-    fail_below: Vec<Gate>,
+    #[command(flatten)]
+    fail_below: FailBelow,
     #[command(flatten)]
     clips: Clips,
     /// Device to run on: auto, cpu or cuda:N.
@@ -74,7 +73,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if outputs.into_iter().flatten().any(|file| file == Path::new(STANDARD)) {
         return Err(Failure::Usage("--map, --csv and --plot need a file name; - is not supported"));
     }
-    gate::check(&args.fail_below, &["ssim"])?;
+    args.fail_below.check(&["ssim"])?;
     if args.clips.are_pictures(&args.files())? {
         pictures(args, as_json)
     } else {
@@ -110,7 +109,7 @@ fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             Ok(Picture::save_gray(file, a.size() - MARGIN, &levels)?)
         })?;
     }
-    let judged = gate::judge(&args.fail_below, &[("ssim", found.ssim)])?;
+    let judged = args.fail_below.judge(&[("ssim", found.ssim)])?;
     let psnr_rgb = found.psnr_rgb.unwrap_or(f64::INFINITY);
     if as_json {
         output::print_json(&json!({
@@ -168,7 +167,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         compare_videos(&device, sources, each).map_err(|error| Failure::compare(&both, error))
     })?;
     stages.run("save", "writing", || args.save(&frames))?;
-    let judged = gate::judge(&args.fail_below, &[("ssim", found.least_ssim.value)])?;
+    let judged = args.fail_below.judge(&[("ssim", found.least_ssim.value)])?;
     if let Some(i) = found.ended_first {
         tracing::warn!(
             "{} ended after {} frames, before {}; the rest was not compared",

@@ -1,9 +1,10 @@
 //! Options that several subcommands share, and their values.
 
 pub(crate) mod blend;
+pub(crate) mod fail_below;
 pub(crate) mod format;
-pub(crate) mod gate;
 pub(crate) mod inputs;
+pub(crate) mod lookup;
 pub(crate) mod old_warp;
 pub(crate) mod recipe;
 pub(crate) mod stitching;

@@ -1,11 +1,12 @@
-//! Options of a stitch: colour, flip and lookup.
+//! Options of a stitch: colour, flip and, from [`lookup`](super::lookup), `--lookup`.
 
 use clap::ValueEnum;
 use glam::Vec3;
 use panoweave::ops::colour::Colour;
 use panoweave::ops::stitch::{Lookup, Power, StitchOptions};
 
-use crate::options::values::{gain, gamma, lookup};
+use crate::options::lookup::LookupOption;
+use crate::options::values::{gain, gamma};
 
 /// The clap IDs of the options that set gains and gammas.
 pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
@@ -35,12 +36,8 @@ pub(crate) struct Stitching {
     /// Brightens both ends of the panorama.
     #[arg(long)]
     edge_boost: bool,
-    /// How source coordinates and pixels are read. `mesh`: coordinates from a compact mesh, within 1/32 pixel.
-    /// `planes`: exact coordinates from the warp's planes. `textured-planes`: the same result, with the planes read
-    /// through the texture unit. `hardware-bilinear`: exact coordinates, pixels interpolated by the texture unit.
-    /// Default: mesh for videos, planes for pictures.
-    #[arg(long, value_name = "HOW", value_parser = lookup())]
-    lookup: Option<Lookup>,
+    #[command(flatten)]
+    lookup: LookupOption,
 }
 
 /// The values of `--power`.
@@ -60,7 +57,7 @@ impl Stitching {
 
     /// Returns whether `--lookup` is given.
     pub(crate) fn says_lookup(&self) -> bool {
-        self.lookup.is_some()
+        self.lookup.is_given()
     }
 
     /// Returns whether the panorama is rotated.
@@ -80,7 +77,7 @@ impl Stitching {
             },
             flip: self.flip,
             edge_boost: self.edge_boost,
-            lookup: self.lookup.unwrap_or(lookup),
+            lookup: self.lookup.or(lookup),
         }
     }
 }

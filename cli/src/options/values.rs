@@ -168,10 +168,3 @@ pub(crate) fn mesh_error(text: &str) -> Result<f32, ValueError> {
     let error: f32 = text.parse().map_err(|_| ValueError::MeshError)?;
     if error > 0.0 && error.is_finite() { Ok(error) } else { Err(ValueError::MeshError) }
 }
-
-/// Parses the name of a lookup.
-pub(crate) fn lookup() -> impl TypedValueParser<Value = Lookup> {
-    let by_name = |name: String| Lookup::ALL.into_iter().find(|lookup| lookup.name() == name);
-    PossibleValuesParser::new(Lookup::ALL.map(Lookup::name))
-        .try_map(move |name| by_name(name).ok_or("no such lookup"))
-}

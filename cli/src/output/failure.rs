@@ -62,8 +62,11 @@ pub(crate) enum Failure {
     },
     #[error("{} is for {expected} pictures, but {found} are given", source_of_warp.display())]
     PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
-    #[error("the panorama is {}×{} pixels, but {} is for a panorama of {}×{} pixels", found.x, found.y, map.display(), expected.x, expected.y)]
-    PanoramaSize { map: PathBuf, found: UVec2, expected: UVec2 },
+    #[error(
+        "{}: the size is {}×{} pixels, but {} describes a panorama of {}×{} pixels; give the file that made this panorama",
+        panorama.display(), found.x, found.y, map.display(), expected.x, expected.y
+    )]
+    PanoramaSize { panorama: PathBuf, map: PathBuf, found: UVec2, expected: UVec2 },
     #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
     NeedsCameras { map: PathBuf, reason: &'static str },
     #[error("{}: stopped by a second signal before it was finished", file.display())]

@@ -337,7 +337,7 @@ fn what_cannot_be_compared() {
         ("small.y4m small.y4m", "input", "the pictures are 20×10 pixels"),
         ("a.y4m none.y4m", "input", "none.y4m: no frames"),
         ("a.y4m missing.y4m", "input", "missing.y4m: cannot be read"),
-        ("a.y4m a.rgba --input-size 40x30 --fps 3", "input", "but the other video is 40×30 NV12"),
+        ("a.y4m a.rgba --input-size 40x30 --fps 3", "input", "; convert one of them"),
         ("a.y4m a%d.png", "input", "give --fps"),
         ("- -", "usage", "only one of the videos"),
         ("left.png right.png --csv f.csv", "usage", "--csv and --plot require videos"),

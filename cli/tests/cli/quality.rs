@@ -313,11 +313,11 @@ fn what_cannot_be_measured() {
         (
             "one.png --warp map.st",
             "input",
-            "the panorama is 1×1 pixels, but map.st is for a panorama of 280×120",
+            "one.png: the size is 1×1 pixels, but map.st describes a panorama of 280×120 pixels",
         ),
-        ("eleven.png --warp map.st", "input", "the panorama is 11×11 pixels"),
+        ("eleven.png --warp map.st", "input", "eleven.png: the size is 11×11 pixels"),
         ("p.png --rig three.toml", "input", "the geometry has 4 cameras; it must have two"),
-        ("a.y4m --warp map.st", "input", "the panorama is 40×30 pixels"),
+        ("a.y4m --warp map.st", "input", "a.y4m: the size is 40×30 pixels"),
         ("l.png a.y4m --warp map.st", "input", "l.png is a picture but a.y4m is a video"),
         (
             "p.png --cameras a.y4m a.y4m --warp map.st",

@@ -70,19 +70,18 @@ impl PlaneExtent {
     }
 }
 
+impl fmt::Display for PixelFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rgba8 => f.write_str("RGBA"),
+            Self::Nv12(YuvEncoding { matrix, range }) => write!(f, "NV12 ({matrix:?}, {range:?})"),
+        }
+    }
+}
+
 impl fmt::Display for FrameFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pixels = match self.pixels {
-            PixelFormat::Rgba8 => "RGBA",
-            PixelFormat::Nv12(_) => "NV12",
-        };
-        write!(f, "{}×{} {pixels}", self.size.x, self.size.y)?;
-        match self.pixels {
-            PixelFormat::Rgba8 => Ok(()),
-            PixelFormat::Nv12(YuvEncoding { matrix, range }) => {
-                write!(f, " ({matrix:?}, {range:?})")
-            }
-        }
+        write!(f, "{}×{} {}", self.size.x, self.size.y, self.pixels)
     }
 }
 

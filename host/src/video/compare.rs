@@ -163,7 +163,8 @@ pub fn compare_videos(
         return Err(CompareError::Sizes(sizes));
     }
     if formats[0] != formats[1] {
-        let (file, [expected, found]) = (sources[1].name().to_owned(), formats);
+        let file = sources[1].name().to_owned();
+        let [expected, found] = formats.map(|format| format.pixels);
         return Err(VideoError::Formats { file, found, expected }.into());
     }
     let stream = device.stream()?;

@@ -24,7 +24,7 @@ use panoweave::warp::DeviceWarp;
 
 use crate::commands::quality::figures::{Figures, SCORES};
 use crate::options::blend::Blending;
-use crate::options::gate::{self, Gate};
+use crate::options::fail_below::FailBelow;
 use crate::options::inputs::Clips;
 use crate::options::stitching::Stitching;
 use crate::options::warp::{Plan, WarpSource};
@@ -86,9 +86,8 @@ pub(crate) struct Args {
     /// Videos only: stops after this many frames.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
-    /// Exits with code 5 if the lowest score, or the named one, is below this: seam, colour, flicker, ssim.
-    #[arg(long, value_name = "[NAME=]SCORE")]
-    fail_below: Vec<Gate>,
+    #[command(flatten)]
+    fail_below: FailBelow,
     /// Leaves colours unchanged. By default they are matched, unless a gain or gamma is given.
     #[arg(long)]
     no_colour: bool,
@@ -105,7 +104,7 @@ pub(crate) struct Args {
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
-    gate::check(&args.fail_below, &SCORES)?;
+    args.fail_below.check(&SCORES)?;
     let (panorama, cameras) = match &args.files[..] {
         [panorama] => (Some(panorama.as_path()), &args.cameras[..]),
         files if args.cameras.is_empty() => (None, files),
@@ -149,7 +148,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "nothing could be measured: the areas of the cameras do not touch in this panorama"
         );
     }
-    let judged = gate::judge(&args.fail_below, &scores)?;
+    let judged = args.fail_below.judge(&scores)?;
     if as_json {
         let mut json = figures.json();
         json["kind"] = if pictures { "pictures" } else { "videos" }.into();
@@ -207,7 +206,8 @@ impl Job<'_> {
                 Ok((made.picture, args.turned(made.owners)))
             })?,
             (Some(panorama), _) => {
-                let owners = args.owners(&stream, &warp, panorama.size(), [0, 0])?;
+                args.check_size(panorama.size(), warp.size(), [0, 0])?;
+                let owners = args.owners(&stream, &warp, panorama.size())?;
                 (panorama, owners)
             }
             (None, _) => return Err(Failure::Usage("a panorama is stitched from two pictures")),
@@ -247,7 +247,9 @@ impl Job<'_> {
         let stream = device.stream()?;
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
         let (format, rate) = (source.format(), source.rate());
-        let owners = args.owners(&stream, &warp, format.size, [1, 1])?;
+        // An encoder crops odd sizes.
+        args.check_size(format.size, warp.size(), [1, 1])?;
+        let owners = args.owners(&stream, &warp, format.size)?;
         let mut frames = 0;
         stages.run("measure", "measuring", || {
             let line = SeamLine::new(&owners, format.size)?;
@@ -298,7 +300,7 @@ impl Job<'_> {
         let stream = device.stream()?;
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
         let (size, meter) = (warp.size(), OverlapMeter::new(&stream, &warp)?);
-        let owners = args.owners(&stream, &warp, size, [0, 0])?;
+        let owners = args.owners(&stream, &warp, size)?;
         let options = VideoOptions {
             stitch: args.look.options(Lookup::Mesh),
             colour: ColourOptions { follow: args.follows(), ..ColourOptions::default() },
@@ -375,22 +377,21 @@ impl Args {
         owners
     }
 
-    /// Returns the owner of each pixel of a panorama of `size`: the camera with the larger weight in the warp. The
-    /// panorama may lack up to `lacking` of the last columns and rows, because an encoder crops odd sizes.
-    fn owners(
-        &self,
-        stream: &Stream,
-        warp: &DeviceWarp,
-        size: UVec2,
-        lacking: [u32; 2],
-    ) -> Result<Vec<u8>, Failure> {
-        let expected = warp.size();
-        if size.cmpgt(expected).any() || (expected - size).cmpgt(lacking.into()).any() {
+    /// Checks the size of a finished panorama. It may lack up to `lacking` of the last columns and rows.
+    fn check_size(&self, found: UVec2, expected: UVec2, lacking: [u32; 2]) -> Result<(), Failure> {
+        if found.cmpgt(expected).any() || (expected - found).cmpgt(lacking.into()).any() {
+            let panorama = self.files[0].clone();
             let map = self.map.path().unwrap_or(Path::new("")).to_owned();
-            return Err(Failure::PanoramaSize { map, found: size, expected });
+            return Err(Failure::PanoramaSize { panorama, map, found, expected });
         }
+        Ok(())
+    }
+
+    /// Returns the owner of each pixel of a panorama of `size`, which is at most that of the warp: the camera with the
+    /// larger weight in the warp.
+    fn owners(&self, stream: &Stream, warp: &DeviceWarp, size: UVec2) -> Result<Vec<u8>, Failure> {
         let owners = self.turned(owners_of_warp(&warp.download(stream)?));
-        let rows = owners.chunks_exact(expected.x as usize).take(size.y as usize);
+        let rows = owners.chunks_exact(warp.size().x as usize).take(size.y as usize);
         Ok(rows.flat_map(|row| &row[..size.x as usize]).copied().collect())
     }
 

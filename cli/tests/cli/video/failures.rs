@@ -49,7 +49,7 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m --frames 0 -o p.y4m", "--frames"),
         (
             "a.y4m a.rgba --input-size 40x30 --fps 30 -o p.y4m",
-            "a.rgba: the video is 40×30 RGBA, but the other video is 40×30 NV12",
+            "a.rgba: the pixel format is RGBA, but the other video's is NV12",
         ),
         ("none.y4m a.y4m -o p.y4m", "none.y4m: cannot be read: No such file"),
         ("none.mp4 a.y4m -o p.y4m", "none.mp4: cannot be read: No such file"),

@@ -8,8 +8,7 @@ use std::{fmt, io};
 use glam::UVec2;
 use thiserror::Error;
 
-use crate::frame::RateError;
-use crate::frame::{FrameError, FrameFormat};
+use crate::frame::{FrameError, PixelFormat, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
 /// A video could not be read or written.
@@ -184,14 +183,14 @@ pub enum VideoError {
     #[error("pairing frames: {0}")]
     Pair(#[from] FrameError),
     /// The video cannot be converted to the other video's format.
-    #[error("{}: the video is {found}, but the other video is {expected}; convert one of them", file.display())]
+    #[error("{}: the pixel format is {found}, but the other video's is {expected}; convert one of them", file.display())]
     Formats {
         /// The video.
         file: PathBuf,
-        /// The video's format.
-        found: FrameFormat,
-        /// The other video's pixel format, at this video's size.
-        expected: FrameFormat,
+        /// The video's pixel format.
+        found: PixelFormat,
+        /// The other video's pixel format.
+        expected: PixelFormat,
     },
     /// The size of raw frames is unknown.
     #[error("{}: the size of raw frames is unknown; give --input-size WxH", file.display())]

@@ -152,9 +152,10 @@ impl VideoSource {
     }
 
     fn wants(self, pixels: Option<PixelFormat>) -> Result<Self, VideoError> {
-        match pixels.map(|pixels| FrameFormat { pixels, ..self.format }) {
-            Some(expected) if expected != self.format => {
-                Err(VideoError::Formats { file: self.name, found: self.format, expected })
+        let found = self.format.pixels;
+        match pixels {
+            Some(expected) if expected != found => {
+                Err(VideoError::Formats { file: self.name, found, expected })
             }
             _ => Ok(self),
         }

@@ -1,6 +1,6 @@
-//! The values of `--fail-below`: minimum scores, checked and reported by the exit code.
+//! The option `--fail-below`: minimum scores, reported by the exit code.
 //!
-//! `compare` and `quality` declare the option itself, each with its own scores.
+//! `compare` and `quality` share it, each with its own scores.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -11,9 +11,17 @@ use serde_json::{Value, json};
 use crate::options::values::ValueError;
 use crate::output::failure::{CHECK_FAILED, Failure};
 
+/// The option `--fail-below`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailBelow {
+    /// Exits with code 5 if a score is below this; without a name, the lowest score.
+    #[arg(long = "fail-below", value_name = "[NAME=]SCORE")]
+    gates: Vec<Gate>,
+}
+
 /// The lower limit of a score. The best score is 1.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Gate {
+struct Gate {
     /// The name of the score; `None` for the lowest of all scores.
     name: Option<String>,
     least: f64,
@@ -40,33 +48,35 @@ pub(crate) struct Judged {
     below: Vec<(&'static str, f64, f64)>,
 }
 
-/// Rejects limits on unknown scores. Commands call it before any computation.
-pub(crate) fn check(gates: &[Gate], known: &[&str]) -> Result<(), Failure> {
-    for name in gates.iter().filter_map(|gate| gate.name.as_deref()) {
-        if !known.contains(&name) {
-            return Err(Failure::Gate { name: name.to_owned(), known: known.join(", ") });
+impl FailBelow {
+    /// Rejects limits on unknown scores. Commands call it before any computation.
+    pub(crate) fn check(&self, known: &[&str]) -> Result<(), Failure> {
+        for name in self.gates.iter().filter_map(|gate| gate.name.as_deref()) {
+            if !known.contains(&name) {
+                return Err(Failure::Gate { name: name.to_owned(), known: known.join(", ") });
+            }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Compares scores with limits. A limit on a score that could not be measured is an error.
-pub(crate) fn judge(gates: &[Gate], scores: &[(&'static str, f64)]) -> Result<Judged, Failure> {
-    let mut below = Vec::new();
-    for Gate { name, least } in gates {
-        let found = match name {
-            Some(name) => scores.iter().find(|(score, _)| score == name),
-            None => scores.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
-        };
-        let Some(&(score, value)) = found else {
-            let name = name.clone().unwrap_or_else(|| "any score".to_owned());
-            return Err(Failure::NotMeasured { name });
-        };
-        if value < *least {
-            below.push((score, value, *least));
+    /// Compares scores with limits. A limit on a score that could not be measured is an error.
+    pub(crate) fn judge(&self, scores: &[(&'static str, f64)]) -> Result<Judged, Failure> {
+        let mut below = Vec::new();
+        for Gate { name, least } in &self.gates {
+            let found = match name {
+                Some(name) => scores.iter().find(|(score, _)| score == name),
+                None => scores.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
+            };
+            let Some(&(score, value)) = found else {
+                let name = name.clone().unwrap_or_else(|| "any score".to_owned());
+                return Err(Failure::NotMeasured { name });
+            };
+            if value < *least {
+                below.push((score, value, *least));
+            }
         }
+        Ok(Judged { below })
     }
-    Ok(Judged { below })
 }
 
 impl Judged {
