@@ -5,11 +5,11 @@ use std::fmt;
 /// Declares [`Arch`] and its methods that look up a value per architecture.
 macro_rules! archs {
     ($($(#[doc = $doc:literal])+ $variant:ident $compute:ident $name:literal $capability:tt $ptx:tt;)+) => {
-        /// A virtual architecture, such as `sm_87`.
+        /// A GPU architecture that PTX is compiled for, such as `sm_87`.
         ///
         /// PTX for a plain architecture runs on it and on all later ones. PTX for a family (`f`)
-        /// runs on GPUs of the same major number. PTX for a variant with `a` runs on exactly that
-        /// architecture.
+        /// runs on GPUs of the same major and the same or a later minor number. PTX for a variant
+        /// with `a` runs on exactly that architecture.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[non_exhaustive]
@@ -117,8 +117,8 @@ archs! {
     Sm121a Compute121a "sm_121a" (12, 1) (8, 8);
 }
 
-/// The default is the oldest architecture that the current `ptxas` assembles. Its PTX runs on every
-/// GPU since T4 and RTX 20.
+/// The default is `sm_75`, the oldest architecture that the `ptxas` of CUDA 13 assembles. Its PTX
+/// runs on every GPU since T4 and RTX 20.
 impl Default for Arch {
     fn default() -> Self {
         Self::Sm75
@@ -128,7 +128,8 @@ impl Default for Arch {
 /// rust-cuda's name for [`Arch`].
 pub type NvvmArch = Arch;
 
-/// Compute capabilities older than the first [`Arch`]. Code may still test for them with `cfg`.
+/// Compute capabilities that are older than the first [`Arch`]. Kernels written for rust-cuda may
+/// test for them with `cfg`.
 const OLDER: [&str; 8] = ["35", "37", "50", "52", "53", "60", "61", "62"];
 
 impl Arch {

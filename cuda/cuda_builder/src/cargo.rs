@@ -1,7 +1,7 @@
 //! Runs an inner cargo that compiles the kernel crate for the GPU, isolated from the settings of
 //! the outer cargo that runs the build script.
 //!
-//! Every flag here is necessary; the comments give the reasons.
+//! Every flag is necessary. The comment beside a flag states the reason.
 
 use crate::ir::unsupported_conversion;
 use crate::metadata::KernelCrate;
@@ -16,10 +16,11 @@ use std::process::Command;
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// The separator of flags in CARGO_ENCODED_RUSTFLAGS.
+/// The character that separates flags in CARGO_ENCODED_RUSTFLAGS.
 const SEPARATOR: &str = "\u{1f}";
 
-/// The cargo variables to keep: they control where crates come from and how to download them.
+/// The name prefixes of the environment variables that the inner cargo inherits. They control where
+/// crates come from and how cargo downloads them.
 const KEPT: [&str; 8] = [
     "CARGO_HOME",
     "CARGO_NET_",
@@ -27,13 +28,14 @@ const KEPT: [&str; 8] = [
     "CARGO_REGISTRY_",
     "CARGO_REGISTRIES_",
     "CARGO_SOURCE_",
-    // Gives the inner cargo the job tokens of the outer one. Without them, the two would run twice
-    // as many jobs.
+    // This variable gives the inner cargo the job tokens of the outer cargo. Without the tokens,
+    // the two cargos together would run twice as many jobs.
     "CARGO_MAKEFLAGS",
     "CARGO_BUILD_JOBS",
 ];
 
-/// Variables that cargo sets for a build script and that would affect the inner rustc or cargo.
+/// Environment variables that cargo sets for a build script. The inner cargo must not inherit them,
+/// because they would change its build.
 const DROPPED: [&str; 12] = [
     "DEBUG",
     "HOST",
@@ -64,7 +66,7 @@ pub(crate) struct Options {
     pub(crate) build_args: Vec<String>,
 }
 
-/// The output of the compiler.
+/// The files that one compilation of the kernel crate produced.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// The PTX that LLVM wrote, with line tables.
@@ -75,13 +77,13 @@ pub(crate) struct Compiled {
     pub(crate) bitcode: PathBuf,
 }
 
-/// Returns the cargo that runs this program, or the one in PATH.
+/// Returns the program in the environment variable CARGO, which cargo sets, or else `cargo`.
 pub(crate) fn program() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Returns a cargo command in `folder`, where its rust-toolchain.toml applies, without the outer
-/// build's settings.
+/// Returns a cargo command that runs in `folder`, so that the folder's rust-toolchain.toml applies.
+/// The command does not inherit the settings of the outer build.
 pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new(program());
     command.current_dir(folder);
@@ -93,8 +95,8 @@ pub(crate) fn command(folder: &Path) -> Command {
             command.env_remove(&name);
         }
     }
-    // Empty variables also override a wrapper in a configuration file. A compiler cache would not
-    // know that the compiler is a script here.
+    // An empty variable disables a compiler wrapper, even one from a configuration file. A wrapper
+    // such as `sccache` expects a rustc binary, but RUSTC names a shell script here.
     for wrapper in ["RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
         command.env(wrapper, "");
     }
@@ -102,7 +104,7 @@ pub(crate) fn command(folder: &Path) -> Command {
     command
 }
 
-/// Returns the error for a failed compilation.
+/// Returns the error for a failed compilation. `stderr` is the error output of cargo.
 fn failure(kernels: &KernelCrate, arch: Arch, target_dir: &Path, stderr: &[u8]) -> BuildError {
     let kernel_crate = kernels.name.clone();
     let stderr = String::from_utf8_lossy(stderr).into_owned();
@@ -155,7 +157,7 @@ pub(crate) fn compile(
         .arg("--target-dir")
         .arg(&target_dir)
         .args(&options.build_args);
-    // A lock file of the workspace is authoritative; a build script must not change it.
+    // If the workspace has a lock file, a build script must not change it.
     if kernels.workspace_root.join("Cargo.lock").is_file() {
         command.arg("--locked");
     }
@@ -210,7 +212,8 @@ fn profile(options: &Options) -> [String; 9] {
     let Options { debug_assertions, .. } = options;
     [
         "opt-level=3",
-        // A single module: calls between crates are inlined and unused code is removed.
+        // LLVM compiles a single module, so it can inline calls between crates and remove unused
+        // code.
         "lto=\"fat\"",
         "codegen-units=1",
         "panic=\"abort\"",
@@ -218,8 +221,8 @@ fn profile(options: &Options) -> [String; 9] {
         &format!("debug-assertions={debug_assertions}"),
         &format!("overflow-checks={debug_assertions}"),
         "strip=false",
-        // Line directives do not change the code. They distinguish two barriers from two copies of
-        // one.
+        // Line directives do not change the code. They distinguish two barriers in the source from
+        // two copies of one barrier.
         "debug=\"line-directives-only\"",
     ]
     .map(|setting| format!("profile.release.{setting}"))
@@ -237,7 +240,7 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
         // Keeps the source lines inside macros, so two barriers from one macro expansion remain
         // distinct.
         "-Ccollapse-macro-debuginfo=no".to_owned(),
-        // The assembly is the result, so nothing needs to be linked. The program `true` does
+        // The build uses only the assembly, so nothing needs to be linked. The program `true` does
         // nothing and exists everywhere.
         "-Clinker=true".to_owned(),
         // A lint rejects `--cfg=target_feature`, because rustc usually sets it. rustc does not know

@@ -1,9 +1,10 @@
 //! Finds the source of `core` that matches the installed compiler exactly.
 //!
-//! No toolchain ships a `core` for the GPU, so cargo builds it from source. `rustup` provides that
-//! source as a component. On a machine without rustup, or where rustup must not install anything,
-//! the user can name a folder, or the same version can be downloaded from Debian. The module tries
-//! these sources in turn. If all fail, one error lists the attempts.
+//! No toolchain ships a `core` for the GPU, so cargo builds it from source. This module looks for
+//! the source in a folder that the user names, in the toolchain, and in a folder that an earlier
+//! build downloaded. If none has it, the module installs rustup's component `rust-src`, and if that
+//! fails, downloads Debian's package of the same version. If every attempt fails, one error lists
+//! all of them.
 
 mod debian;
 
@@ -14,12 +15,13 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The variable that names the `library` folder of the compiler's source.
+/// The environment variable that names the `library` folder of the compiler's source.
 pub(crate) const VARIABLE: &str = "CUDA_BUILDER_CORE_SRC";
 
 /// Returns the `library` folder of the compiler's source.
 ///
-/// The caller must hold a lock, so two builds do not download the source at once.
+/// The caller must hold the lock of the folder `workplace`, so that two builds do not download the
+/// source at the same time. `named` is the folder that the user passed to the builder.
 pub(crate) fn find(
     installed: &Installed,
     workplace: &Path,
@@ -68,7 +70,7 @@ fn is_library(folder: &Path) -> bool {
     folder.join("core/src/lib.rs").is_file() && folder.join("Cargo.lock").is_file()
 }
 
-/// Adds the component with rustup, unless the user forbade automatic installation.
+/// Adds the component `rust-src` with rustup, unless the user forbids automatic installation.
 fn add_component(installed: &Installed) -> Result<(), String> {
     if env::var_os("RUSTUP_AUTO_INSTALL").is_some_and(|value| value == "0") {
         return Err("RUSTUP_AUTO_INSTALL=0 forbids the installation".to_owned());
@@ -76,7 +78,7 @@ fn add_component(installed: &Installed) -> Result<(), String> {
     // rustup finds a toolchain by its name. If rustup did not install this one, it would add the
     // component to another toolchain of the same name.
     let toolchain =
-        installed.sysroot.file_name().ok_or("the path of the toolchain has no last component")?;
+        installed.sysroot.file_name().ok_or("the path of the toolchain names no folder")?;
     let is_rustups =
         installed.sysroot.join("lib/rustlib/multirust-channel-manifest.toml").is_file();
     if !is_rustups {

@@ -1,7 +1,8 @@
-//! All errors: of the build as a whole, of the text of the PTX, and of `ptxas`.
+//! The error types: [`BuildError`] for a build, [`PtxError`] for a rule that the PTX breaks, and
+//! [`PtxasError`] for a problem that `ptxas` reports.
 //!
-//! Every message states what failed, where, and the remedy, because most people read it as the last
-//! lines of a failed build script.
+//! Every message states what failed, where it failed, and the remedy, because the message is the
+//! last output of a failed build script.
 
 use crate::Arch;
 use std::fmt;
@@ -15,13 +16,17 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum BuildError {
     /// A file or folder could not be read, written or locked.
-    #[error("cannot {operation} `{}`: {source}; check that it exists, its permissions and the free disk space", path.display())]
+    #[error(
+        "cannot {operation} `{}`: {source}; check that the path exists and is accessible, and that \
+         the disk is not full",
+        path.display()
+    )]
     Io {
-        /// The operation, as a verb.
+        /// The operation that failed, as a verb, such as `read`.
         operation: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// A program could not be started.
@@ -29,18 +34,19 @@ pub enum BuildError {
     Start {
         /// The program.
         program: String,
-        /// The purpose of the program.
+        /// The purpose of the program, as a verb phrase, such as `compile the kernel crate`.
         operation: &'static str,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// `cargo metadata` failed, or there is no library crate at the path.
     #[error(
-        "cannot use `{}` as a kernel crate: {reason}; give the folder of a package with a library target",
+        "cannot use `{}` as a kernel crate: {reason}; pass the folder of a package that has a \
+         library target",
         path.display()
     )]
     KernelCrate {
-        /// The path given to the builder.
+        /// The path that the caller passed to the builder.
         path: PathBuf,
         /// The reason.
         reason: String,
@@ -80,10 +86,10 @@ pub enum BuildError {
         /// The standard error of cargo.
         stderr: String,
     },
-    /// LLVM has no code for an operation and would call a library function that the GPU does not
-    /// have.
+    /// LLVM cannot generate instructions for an operation. It would call a library function, which
+    /// does not exist on the GPU.
     #[error(
-        "cannot compile `{kernel_crate}` for {arch}: LLVM has no code for an operation{}; a \
+        "cannot compile `{kernel_crate}` for {arch}: LLVM cannot compile an operation{}; a \
          known case is a conversion between a 128-bit integer and a floating-point number: convert \
          two 64-bit halves instead; the compiler reports:\n{stderr}",
         place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default()
@@ -93,7 +99,7 @@ pub enum BuildError {
         kernel_crate: String,
         /// The target architecture.
         arch: Arch,
-        /// File, line and column, if the operation is known.
+        /// The file, line and column of the operation, if they could be found.
         place: Option<String>,
         /// The standard error of cargo.
         stderr: String,
@@ -112,7 +118,7 @@ pub enum BuildError {
         /// The target folder of the inner cargo.
         target_dir: PathBuf,
     },
-    /// The PTX breaks a rule of this crate.
+    /// The PTX breaks a rule that this crate checks.
     #[error("`{kernel_crate}` for {arch}: {source}")]
     Ptx {
         /// The name of the kernel crate.
@@ -122,7 +128,7 @@ pub enum BuildError {
         /// The broken rule.
         source: PtxError,
     },
-    /// `ptxas` rejected the PTX, or a kernel exceeds its limits.
+    /// `ptxas` could not be run or rejected the PTX, or a kernel exceeds a resource limit.
     #[error("`{}` for {arch}: {source}", ptx.display())]
     Ptxas {
         /// The PTX file.
@@ -159,7 +165,8 @@ impl fmt::Debug for BuildError {
     }
 }
 
-/// Parts of compiler errors that are common in programs written for rust-cuda, and their remedies.
+/// Text fragments of compiler errors that are common in programs written for rust-cuda, each with
+/// its remedy.
 const REMEDIES: [(&str, &str); 4] = [
     (
         "can't find crate for `alloc`",
@@ -184,7 +191,7 @@ fn remedies(stderr: &str) -> String {
     known.map(|(_, remedy)| format!("\nhelp: {remedy}")).collect()
 }
 
-/// A broken rule in the text of the PTX.
+/// A rule that the PTX breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxError {
@@ -235,7 +242,7 @@ pub enum PtxError {
         /// The number of barriers in the PTX.
         counted: u32,
     },
-    /// The compiler put copies of one barrier on mutually exclusive paths.
+    /// The compiler put copies of one barrier on mutually exclusive paths, where they hang the GPU.
     #[error(
         "kernel `{kernel}`: the compiler duplicated the barrier at {place} into mutually \
          exclusive branches, and the GPU hangs if threads take different branches; move the \
@@ -287,12 +294,13 @@ pub enum PtxError {
         /// The number of barriers in that function.
         counted: u32,
     },
-    /// The text of the PTX has another form than the compiler's usual output.
+    /// The PTX could not be parsed, because its form differs from the usual output of rustc.
     #[error(
-        "the PTX cannot be parsed at byte {at}: expected {reason}; check whether rustc or LLVM changed"
+        "the PTX cannot be parsed at byte {at}: expected {reason}; check the `asm!` of the \
+         kernels, and report a bug in cuda_builder if a newer rustc wrote this PTX"
     )]
     Malformed {
-        /// The offset in the text, in bytes.
+        /// The offset in the PTX, in bytes, at which parsing failed.
         at: usize,
         /// The expected text.
         reason: &'static str,
@@ -303,7 +311,7 @@ pub enum PtxError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxasError {
-    /// The program named by the user does not run.
+    /// The `ptxas` that the user named could not be started.
     #[error(
         "cannot run the ptxas `{program}`: {reason}; correct CUDA_BUILDER_PTXAS or \
          `CudaBuilder::ptxas`, or set it to an empty string to build without ptxas"
@@ -311,10 +319,10 @@ pub enum PtxasError {
     Run {
         /// The program.
         program: String,
-        /// The error of the system.
+        /// The error that the operating system reported.
         reason: String,
     },
-    /// `ptxas` cannot assemble the file.
+    /// `ptxas` rejected the PTX.
     #[error(
         "ptxas rejects the PTX:\n{stderr}\nthe driver would reject it, too; correct the kernel or its `asm!`"
     )]
@@ -344,7 +352,7 @@ pub enum PtxasError {
         /// The size of spill loads in bytes.
         loads: u32,
     },
-    /// The minimum number of blocks does not fit into a multiprocessor.
+    /// A multiprocessor has too few registers for the kernel's minimum number of blocks.
     #[error(
         "kernel `{kernel}` uses {registers} registers, so {min_blocks} blocks of {max_threads} \
          threads need more than the {limit} registers of a multiprocessor; lower the launch bounds"

@@ -14,7 +14,7 @@ pub(crate) use library::unsupported_conversion;
 
 use std::collections::HashMap;
 
-/// A frame of a call chain: a function, line and column.
+/// A frame of a call chain: the metadata node of a function, a line and a column.
 type Frame<'a> = (&'a str, &'a str, &'a str);
 
 /// Returns the identifier at the start of `text`, without quotes.
@@ -26,7 +26,7 @@ fn name(text: &str) -> &str {
     &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())]
 }
 
-/// The metadata nodes of the module, by name.
+/// The metadata nodes of the module: the text of each node by its name, such as `!12`.
 struct Nodes<'a>(HashMap<&'a str, &'a str>);
 
 impl<'a> Nodes<'a> {
@@ -44,8 +44,8 @@ impl<'a> Nodes<'a> {
         Some(name(&text[at.0 + key.len() + 2..]))
     }
 
-    /// Returns the call chain of the location `node`, innermost frame first. Frames compare by
-    /// content, because LLVM keeps some equal nodes distinct.
+    /// Returns the call chain of the location `node`, innermost frame first. Frames are compared by
+    /// content, because LLVM may write two nodes for the same location.
     fn chain(&self, node: &'a str) -> Vec<Frame<'a>> {
         let frame = |node: &&'a str| {
             let function = self.function(node);

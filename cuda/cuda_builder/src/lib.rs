@@ -20,10 +20,10 @@
 //! ```
 //!
 //! The API follows rust-cuda where rust-cuda has an equivalent. The compiler is the workspace's
-//! stable rustc with its own target `nvptx64-nvidia-cuda`. The builder adds what the compiler
-//! lacks: launch bounds, a `core` for the GPU, PTX that does not depend on the path of the source,
-//! and the crate attributes that kernels need. A kernel crate therefore needs neither `#![no_std]`
-//! nor `#![feature]`.
+//! stable rustc with its built-in target `nvptx64-nvidia-cuda`. The builder adds features that the
+//! compiler lacks: launch bounds, a `core` for the GPU, PTX that does not depend on the path of the
+//! source, and the crate attributes that kernels need. A kernel crate therefore needs neither
+//! `#![no_std]` nor `#![feature]`.
 //!
 //! The builder also checks every kernel:
 //!
@@ -82,8 +82,9 @@ impl CudaBuilder {
 
     /// Compiles the kernel crate, checks and measures its kernels, and writes the PTX.
     ///
-    /// In a build script it also tells cargo when to run the script again, warns about spilled
-    /// registers, and writes the Rust file that [`Build::write_rust`] describes.
+    /// In a build script it also prints the files and variables whose changes make cargo run the
+    /// script again, warns about spilled registers, and writes the Rust file that
+    /// [`Build::write_rust`] describes.
     ///
     /// # Errors
     /// Returns a [`BuildError`] if any step fails. The build writes no PTX for an architecture that
@@ -149,8 +150,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Builds for one architecture and writes the PTX to `path`. If there are several
-    /// architectures, `named` adds the architecture's name to a path.
+    /// Builds for one architecture and writes the PTX to `path`. `named` adds the architecture's
+    /// name to another output path if the build has several architectures.
     fn one(
         &self,
         arch: Arch,
@@ -185,8 +186,8 @@ impl Job<'_> {
             kernels.name, kernels.version, finished.text
         );
 
-        // `ptxas` measures a temporary file. The PTX is written to its final path only afterwards,
-        // so PTX that fails a check is never used.
+        // `ptxas` measures a temporary file. The PTX is written to its final path only if all
+        // checks pass.
         let candidate = workplace.join("candidate").join(format!(
             "{}.{}.{arch}.ptx",
             kernels.name,

@@ -32,7 +32,7 @@ struct Dependency {
     features: Vec<String>,
 }
 
-/// A kernel crate, as cargo describes it.
+/// The kernel crate's metadata that the build needs.
 #[derive(Debug)]
 pub(crate) struct KernelCrate {
     pub(crate) name: String,
@@ -40,7 +40,8 @@ pub(crate) struct KernelCrate {
     pub(crate) folder: PathBuf,
     pub(crate) workspace_root: PathBuf,
     pub(crate) target_directory: PathBuf,
-    /// The files and folders that determine the PTX. Registry crates are covered by the lock file.
+    /// The files and folders whose contents determine the PTX. A change of a registry crate also
+    /// changes the lock file, so registry crates are not listed.
     pub(crate) sources: BTreeSet<PathBuf>,
     /// Whether the crate, or a workspace member that it depends on, enables the allocator of
     /// `cuda_std`.
@@ -88,12 +89,12 @@ impl KernelCrate {
     }
 }
 
-/// Returns a member of an object, or `None` if it is missing or has another type.
+/// Returns the member `name` of a JSON object, or `None` if it is missing or has another type.
 fn get<'a, T: InnerAsRef>(object: &'a JsonValue, name: &str) -> Option<&'a T> {
     object.get::<HashMap<String, JsonValue>>()?.get(name)?.get()
 }
 
-/// Returns the elements of an array in an object, each converted by `read`.
+/// Returns the elements of the array `name` in a JSON object, each converted by `read`.
 fn list<T>(
     object: &JsonValue,
     name: &str,
@@ -163,9 +164,10 @@ impl Metadata {
             sources.insert(member.manifest_path.clone());
             sources.extend(member.targets.iter().filter_map(Target::source));
         }
-        // The layout of folders outside the workspace is unknown, so cargo watches them completely.
+        // The layout of a folder outside the workspace is unknown, so cargo watches the whole
+        // folder.
         sources.extend(others.into_iter().map(Path::to_owned));
-        // Cargo treats a missing file as always changed.
+        // Cargo treats a missing file as always changed, so the list must not contain one.
         sources.retain(|path| path.exists());
         sources
     }

@@ -40,7 +40,7 @@ use scan::{Function, Module};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// A kernel and its properties in the text of the PTX.
+/// The properties of a kernel that the PTX and the kernel's marker state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kernel {
     pub(crate) name: String,
@@ -57,15 +57,16 @@ pub(crate) struct Finished {
     pub(crate) kernels: Vec<Kernel>,
 }
 
-/// Allows the next kernel to launch once all blocks of this one are running.
+/// The instruction that allows the next kernel of the stream to launch once every block of this
+/// kernel has executed the instruction or ended.
 const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents";
 
-/// Waits until the preceding kernel has ended and all its writes are visible. Does nothing in an
-/// ordinary launch.
+/// The instruction that waits until the preceding kernel of the stream has ended and all its writes
+/// are visible. It does nothing in an ordinary launch.
 const WAIT: &str = "griddepcontrol.wait";
 
 /// Returns whether the architecture has [`LAUNCH_DEPENDENTS`] and [`WAIT`]. PTX 7.8, the oldest
-/// version for such an architecture, has them, too.
+/// version for such an architecture, supports both instructions.
 fn waits_for_the_one_before(arch: Arch) -> bool {
     arch.capability() >= (9, 0)
 }
@@ -170,8 +171,7 @@ fn checked(
 
 /// Returns every function that `entry` names, directly or through other functions.
 ///
-/// A name without a call counts, too: a function whose address is taken may be called through a
-/// pointer.
+/// A function that is named but not called counts, too, because it may be called through a pointer.
 fn reachable<'a>(entry: &'a Function, functions: &'a [Function]) -> Vec<&'a Function> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -187,7 +187,7 @@ fn reachable<'a>(entry: &'a Function, functions: &'a [Function]) -> Vec<&'a Func
     found
 }
 
-/// Writes the launch bounds, whose place in PTX is between the parameter list and the body.
+/// Writes the launch bounds. In PTX they stand between the parameter list and the body.
 fn push_bounds(text: &mut String, marker: &Marker) {
     if let Some(threads) = marker.max_threads {
         // The limit applies to the product of the three numbers: a kernel with `.maxntid 256, 1, 1`
@@ -200,7 +200,7 @@ fn push_bounds(text: &mut String, marker: &Marker) {
 }
 
 /// Returns the text without markers, without waits if the architecture lacks them, and without line
-/// tables unless they are kept.
+/// tables unless `keep_lines` is `true`.
 fn without_noise(ptx: &str, arch: Arch, keep_lines: bool) -> String {
     let is_noise = |line: &str| {
         let line = line.trim_start();
@@ -213,7 +213,7 @@ fn without_noise(ptx: &str, arch: Arch, keep_lines: bool) -> String {
     ptx.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
 }
 
-/// Returns whether the line belongs to a line table or is a label that only such a table uses.
+/// Returns whether the line belongs to a line table or is a label that only line tables use.
 fn is_of_lines(line: &str) -> bool {
     let is_label = |name: &str| {
         let number =

@@ -22,9 +22,9 @@ const REGISTERS: u32 = 65_536;
 const REGISTER_UNIT: u32 = 8;
 const WARP: u32 = 32;
 
-/// Assembles `ptx` with the first candidate that supports its version and architecture, and stores
-/// the kernels' resources. Returns the version of that program, or `None` if no candidate supports
-/// them.
+/// Assembles the file `ptx` with the first candidate that supports its PTX version and
+/// architecture, and stores the measured resources in `kernels`. Returns the version of that
+/// candidate, or `None` if no candidate supports the file.
 pub(crate) fn measure(
     candidates: &Candidates,
     arch: Arch,
@@ -99,7 +99,7 @@ fn check(
     Ok(())
 }
 
-/// Returns the line of `--version` that names the release.
+/// Returns the line of the output of `ptxas --version` that names the release, or `unknown`.
 fn version(program: &Path) -> String {
     Command::new(program)
         .arg("--version")

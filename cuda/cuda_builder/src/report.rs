@@ -1,8 +1,8 @@
 //! The result of a build: one PTX file per architecture, and the resources of each kernel.
 //!
 //! With the feature `serde` the report can be serialised, so a program can ship it beside the PTX
-//! and display it. The JSON contains file names but no paths: the same source produces the same
-//! bytes in every folder.
+//! and display it. The JSON contains file names but no paths, so the same source produces the same
+//! JSON in every folder.
 
 use crate::{Arch, PtxasError, Spills};
 #[cfg(feature = "serde")]
@@ -17,11 +17,11 @@ use std::path::PathBuf;
 pub struct Build {
     /// The name of the kernel crate.
     pub kernel_crate: String,
-    /// The version of the compiler.
+    /// The version of rustc, such as `1.95.0`.
     pub rustc: String,
     /// One entry per architecture, in the requested order.
     pub archs: Vec<ArchBuild>,
-    /// The path that `write_json` writes: the path given to `copy_to`, with the extension `.json`.
+    /// The path that `write_json` writes: the path of the PTX with the extension `.json`.
     #[cfg(feature = "serde")]
     #[serde(skip)]
     pub(crate) json: PathBuf,
@@ -41,9 +41,10 @@ pub struct ArchBuild {
     /// The path of the PTX. Empty in a report read from JSON.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub ptx: PathBuf,
-    /// The version line of the `ptxas` that measured the kernels, or `None` without a `ptxas`.
+    /// The version line of the `ptxas` that measured the kernels. `None` if no `ptxas` measured
+    /// them.
     pub ptxas: Option<String>,
-    /// The kernels, in textual order of the PTX.
+    /// The kernels, in the order in which the PTX contains them.
     pub kernels: Vec<KernelReport>,
 }
 
@@ -53,15 +54,16 @@ pub struct ArchBuild {
 pub struct KernelReport {
     /// The name of the kernel.
     pub name: String,
-    /// The maximum number of threads per block.
+    /// The maximum number of threads per block, or `None` if the kernel declares no maximum.
     pub max_threads: Option<u32>,
-    /// The minimum number of blocks that must fit into one multiprocessor at once.
+    /// The minimum number of blocks that must fit into one multiprocessor at once, or `None` if the
+    /// kernel declares no minimum.
     pub min_blocks: Option<u32>,
-    /// The number of barriers that the source declares, if any.
+    /// The number of barriers that `#[kernel]` declares, or `None` if it declares none.
     pub barriers_declared: Option<u32>,
     /// The number of barriers in the PTX, which equals the declared number if there is one.
     pub barriers_counted: u32,
-    /// The resources that `ptxas` measured, if it was found.
+    /// The resources that `ptxas` measured, or `None` if no `ptxas` measured the kernel.
     pub resources: Option<Resources>,
 }
 

@@ -1,11 +1,13 @@
-//! Tells the outer cargo when a build script has to run again.
+//! Prints the inputs of the build, so that the outer cargo runs the build script again after a
+//! change.
 
 use crate::metadata::KernelCrate;
 use crate::{core_source, ptxas};
 
-/// Prints the lines that cargo reads from a build script.
+/// Prints one `rerun-if` line for each source path and environment variable that the build uses.
 ///
-/// Once one of them is printed, cargo no longer watches the whole package of the build script.
+/// After such a line, cargo watches only the printed paths and not the whole package of the build
+/// script.
 pub(crate) fn announce(kernels: &KernelCrate) {
     for path in &kernels.sources {
         println!("cargo:rerun-if-changed={}", path.display());

@@ -1,8 +1,8 @@
 //! The settings of a build: [`CudaBuilder`] and its setters.
 //!
 //! Settings that rust-cuda also has use its names and semantics. Some of them control only
-//! rust-cuda's own compiler. They exist here so that a build script compiles unchanged, and their
-//! documentation says that they have no effect.
+//! rust-cuda's own compiler and have no effect here. They exist so that a build script for
+//! rust-cuda compiles unchanged.
 
 use crate::Arch;
 use crate::cargo::Options;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 /// The treatment of kernels that need more registers than they have and therefore spill values to
 /// local memory.
 ///
-/// Only `ptxas` reports spills, so the setting has no effect without it. The
-/// [report](crate::KernelReport) always contains the numbers.
+/// Only `ptxas` reports spills, so the setting has no effect without a `ptxas`. If there is one,
+/// the [report](crate::KernelReport) contains the size of the spills with every setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spills {
-    /// Spills are accepted.
+    /// The build accepts spills without a warning.
     Allow,
     /// A build script prints a warning for each kernel that spills.
     #[default]
@@ -84,7 +84,7 @@ impl CudaBuilder {
         }
     }
 
-    /// Adds an architecture to build for. If none is added, the PTX is for [`Arch::Sm75`].
+    /// Adds an architecture to build for. Without any call, the build is for [`Arch::Sm75`].
     pub fn arch(mut self, arch: Arch) -> Self {
         if !self.archs.contains(&arch) {
             self.archs.push(arch);
@@ -93,15 +93,16 @@ impl CudaBuilder {
     }
 
     /// Sets the path of the PTX. With one architecture, the path is used unchanged. With several,
-    /// `x.ptx` becomes `x.sm_87.ptx` and so on. The default folder is OUT_DIR in a build script,
-    /// otherwise the work folder.
+    /// each file name contains its architecture: `x.ptx` becomes `x.sm_87.ptx`. The default is a
+    /// file in OUT_DIR in a build script, and otherwise in the folder `ptx` of the work folder.
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.copy_to = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Keeps the source line of each instruction for profilers. Off by default. Paths begin with
-    /// `/workspace`, or with `/crates/NAME-VERSION` for other crates.
+    /// Keeps the source line of each instruction in the PTX, for profilers. Off by default. The
+    /// paths of source files begin with `/workspace` for members of the workspace and with
+    /// `/crates/NAME-VERSION` for other crates and for a package in the workspace's root folder.
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
         self
@@ -119,8 +120,8 @@ impl CudaBuilder {
     }
 
     /// Checks integer overflow and `debug_assert!` in kernels, and keeps the text of panics, which
-    /// the panic handler of `cuda_std` prints. Off by default. Integer overflow then wraps, and a
-    /// failed bounds check is a `trap`.
+    /// the panic handler of `cuda_std` prints. Off by default: integer overflow wraps, and a failed
+    /// bounds check executes `trap` without a text.
     pub fn debug_assertions(mut self, debug_assertions: bool) -> Self {
         self.options.debug_assertions = debug_assertions;
         self
@@ -133,7 +134,7 @@ impl CudaBuilder {
     }
 
     /// Fuses `a * b + c` into one multiply-add with one rounding, like nvcc. On by default. Turn it
-    /// off if results must equal the CPU's bit for bit.
+    /// off if results must equal those of the CPU bit for bit.
     pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
         self.options.fma_contraction = fma_contraction;
         self
@@ -210,16 +211,16 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets a newer PTX version than the oldest one for the architecture, for instructions in
-    /// `asm!` that need it.
+    /// Sets the PTX version, for `asm!` instructions that need a newer version than the default.
+    /// The default is [`Arch::ptx_version`].
     pub fn ptx_version(mut self, major: u8, minor: u8) -> Self {
         self.options.ptx_version = Some((major, minor));
         self
     }
 
     /// Allows kernels to call a function that is not in the PTX, because the program links other
-    /// PTX that defines it. The driver itself defines `vprintf`, `malloc`, `free` and
-    /// `__assertfail`.
+    /// PTX that defines it. The functions `vprintf`, `malloc`, `free` and `__assertfail` are always
+    /// allowed, because the driver defines them.
     pub fn external_function(mut self, name: impl Into<String>) -> Self {
         self.external.push(name.into());
         self
@@ -231,19 +232,22 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets the folder for intermediate files. The default is `cuda-builder` in the target folder.
+    /// Sets the work folder, which contains intermediate files. The default is `cuda-builder` in
+    /// the target folder.
     pub fn work_dir(mut self, path: impl AsRef<Path>) -> Self {
         self.work_dir = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Sets the `library` folder of the compiler's source, like `CUDA_BUILDER_CORE_SRC`.
+    /// Sets the `library` folder of the compiler's source. Takes precedence over the environment
+    /// variable `CUDA_BUILDER_CORE_SRC`.
     pub fn core_source(mut self, path: impl AsRef<Path>) -> Self {
         self.core_source = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Sets the `ptxas` that measures the kernels, like `CUDA_BUILDER_PTXAS`.
+    /// Sets the path of the `ptxas` that measures the kernels. An empty path disables `ptxas`.
+    /// Takes precedence over the environment variable `CUDA_BUILDER_PTXAS`.
     pub fn ptxas(mut self, program: impl AsRef<Path>) -> Self {
         self.ptxas = Some(program.as_ref().to_owned());
         self

@@ -3,13 +3,13 @@
 //! The script does four things for which rustc has no flag:
 //!
 //! - It gives rustc a sysroot that contains `core`'s source, if the toolchain has none. That
-//!   sysroot is a folder of links. Nothing is written into the toolchain, which would look damaged
-//!   to a later `rustup component add`.
+//!   sysroot is a folder of links. The source is not linked into the toolchain itself, because a
+//!   later `rustup component add` would find a damaged toolchain.
 //! - It replaces the hash by which cargo distinguishes crates (`-Cmetadata`) with the crate's name
 //!   and version. The hash depends on the folder of the source and affects every mangled name and
 //!   the order of functions, so different folders would produce different PTX.
-//! - It maps the workspace to `/workspace` and the folder of any other crate to
-//!   `/crates/NAME-VERSION`, including `core` and crates that are not downloaded yet.
+//! - In source paths, it replaces the workspace with `/workspace` and the folder of any other crate
+//!   with `/crates/NAME-VERSION`. This includes `core` and crates that are not downloaded yet.
 //! - It adds the crate attributes that kernels need (`no_std` and the features behind `#[kernel]`)
 //!   to every crate that depends on `cuda_std`. A crate that enables a feature itself keeps its own
 //!   attribute, because rustc rejects a duplicate (E0636).
@@ -116,7 +116,8 @@ fn ask(
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Creates a sysroot of links: the toolchain's libraries, and `library` as its source.
+/// Creates a sysroot that contains links to the toolchain's libraries, and a link to the folder
+/// `library` as the source of `core`.
 fn overlay(installed: &Installed, library: &Path, workplace: &Path) -> Result<PathBuf, BuildError> {
     // The name is a hash of the link targets, so an existing folder is correct and never changes.
     let links = hash(&(&installed.sysroot, library));
@@ -173,7 +174,7 @@ fn write_wrapper(
 fn wrapper(rustc: &Path, sysroot: &Path) -> String {
     format!(
         r#"#!/bin/sh
-# Written by cuda_builder, whose module `toolchain` says why.
+# Written by cuda_builder. The documentation of its module `toolchain` explains every step.
 case " $* " in
 *" --target nvptx64-nvidia-cuda "*)
     if [ -n "$CARGO_MANIFEST_DIR" ]; then
@@ -198,7 +199,7 @@ case " $* " in
             *.rs) root="$argument" ;;
             esac
         done
-        # A crate may have the attribute of its own; that alone is no reason for a warning.
+        # A crate may declare `no_std` itself. The duplicate must not cause a warning.
         set -- "$@" -Zcrate-attr=no_std -Aunused_attributes
         for feature in {features}; do
             grep -Eqs "^[^/]*$feature" "$root" ||

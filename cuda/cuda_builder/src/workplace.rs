@@ -2,8 +2,8 @@
 //!
 //! All builds of a workspace share the folder `cuda-builder` in its target folder, so `core`'s
 //! source is downloaded once and compiled once per architecture. The folder is separate from the
-//! outer cargo's own folders: there the inner cargo would wait forever for the lock of the outer
-//! one.
+//! outer cargo's own folders, where the inner cargo would wait forever for the lock that the outer
+//! cargo holds.
 
 use crate::BuildError;
 use std::collections::hash_map::DefaultHasher;
@@ -17,7 +17,8 @@ const NAME: &str = "cuda-builder";
 
 /// Returns the output folder of the build script that runs this code, if any.
 ///
-/// OUT_DIR alone is not sufficient: `cargo run` may set it for a program.
+/// The function also requires the variable TARGET, because `cargo run` may set OUT_DIR for an
+/// ordinary program.
 pub(crate) fn build_script_out_dir() -> Option<PathBuf> {
     env::var_os("TARGET")?;
     env::var_os("OUT_DIR").map(PathBuf::from)
@@ -68,7 +69,8 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError
     fs::rename(&beside, path).map_err(BuildError::io("write", path))
 }
 
-/// Waits for the lock file at `path`. Dropping the file or ending the process releases the lock.
+/// Locks the file at `path` and waits if another process holds the lock. Dropping the returned file
+/// releases the lock.
 pub(crate) fn lock(path: &Path) -> Result<File, BuildError> {
     if let Some(parent) = path.parent() {
         create_folder(parent)?;
@@ -78,7 +80,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, BuildError> {
     Ok(file)
 }
 
-/// Returns a hash for file names that identify their content.
+/// Returns a hash of `value`, for the name of a file or folder that depends only on `value`.
 pub(crate) fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

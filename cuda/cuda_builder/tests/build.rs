@@ -1,4 +1,5 @@
-//! Builds a small kernel crate as a user would, first unchanged and then with deliberate errors.
+//! Tests that build a small kernel crate as a user would, once unchanged and then with one
+//! deliberate error each.
 //!
 //! All tests share the compiled `core`, one per architecture and set of flags. A first run takes a
 //! minute, most of it for `core`. Where `ptxas` is not installed, tests that need it print that
@@ -134,8 +135,8 @@ fn the_same_bytes_from_every_folder() {
     assert_eq!(json(&first), json(&second));
 }
 
-/// Returns the source of `core` that a build has downloaded into the folder `work`, or `None` if
-/// the toolchain has its own.
+/// Returns the folder of `core`'s source that a build downloaded into the folder `work`, or `None`
+/// if the build used the toolchain's own source.
 fn core_source(work: &Path) -> Option<PathBuf> {
     fs::read_dir(work)
         .unwrap()
@@ -224,8 +225,8 @@ fn a_kernel_that_spills_is_an_error() {
 
 #[test]
 fn bounds_that_the_gpu_cannot_keep_are_an_error() {
-    // 2 blocks of 1024 threads exceed the 1536 threads of this GPU, so `ptxas` would ignore the
-    // bounds.
+    // 2 blocks of 1024 threads exceed the 1536 threads that a multiprocessor of `sm_87` holds, so
+    // `ptxas` would ignore the bounds.
     if let Some(error) = ptxas_error("maxntid=1024 minnctapersm=2", "ignored") {
         assert!(
             matches!(&error, PtxasError::Ignored { warning } if warning.contains("many")),

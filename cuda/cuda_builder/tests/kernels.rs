@@ -1,4 +1,5 @@
-//! Builds kernel crates that depend on `cuda_std`, as users write them.
+//! Tests that build kernel crates which depend on `cuda_std`, as users write them, and check the
+//! PTX.
 //!
 //! The crates are strings in this file and have no crate attributes. All tests share the compiled
 //! `core` and `cuda_std`.

@@ -2,7 +2,7 @@
 //!
 //! The module installs nothing and changes no system file: `apt-get` uses its own lists and sources
 //! file, downloads from the mirror that the system already uses, and verifies Debian's signatures
-//! as usual. The package is only unpacked.
+//! as usual. The package is unpacked but not installed.
 
 use super::{create, run};
 use std::fs;
@@ -15,7 +15,7 @@ const SUITES: [&str; 3] = ["trixie-backports", "testing", "unstable"];
 /// Debian's keys for all suites, including those newer than the system.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Stores the `library` folder of rustc `version` at `library`.
+/// Downloads the source of rustc `version` and stores its `library` folder at the path `library`.
 pub(super) fn fetch(version: &str, library: &Path, workplace: &Path) -> Result<(), String> {
     let mirror = mirror()?;
     let mut reasons = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn fetch(version: &str, library: &Path, workplace: &Path) -> Result<(
     Err(reasons.join("; "))
 }
 
-/// Returns the Debian mirror in the system's sources.
+/// Returns the URL of the Debian mirror that the system's apt sources name.
 fn mirror() -> Result<String, String> {
     let said = run(Command::new("apt-get").args([
         "indextargets",
@@ -43,7 +43,7 @@ fn mirror() -> Result<String, String> {
         .ok_or_else(|| "no Debian mirror in `apt-get indextargets`".to_owned())
 }
 
-/// The apt commands, with their own lists and cache in `folder`.
+/// The apt commands of one suite, with their own package lists and cache in `folder`.
 struct Apt {
     folder: PathBuf,
 }
@@ -85,8 +85,8 @@ impl Apt {
         fs::remove_dir_all(&self.folder).map_err(|e| e.to_string())
     }
 
-    /// Unpacks only the folder `member` of a package. The rest of `rust-src` is ten times as large
-    /// and unused.
+    /// Unpacks only the folder `member` of a package. The other files of `rust-src` are ten times
+    /// as large, and the build does not use them.
     fn unpack(&self, archive: &Path, member: &str) -> Result<(), String> {
         let mut dpkg = Command::new("dpkg")
             .arg("--fsys-tarfile")
@@ -107,7 +107,7 @@ impl Apt {
         })
     }
 
-    /// Returns the package downloaded into the folder.
+    /// Returns the path of the `.deb` file that apt-get downloaded into `self.folder`.
     fn archive(&self) -> Result<PathBuf, String> {
         fs::read_dir(&self.folder)
             .map_err(|e| e.to_string())?
@@ -135,7 +135,8 @@ impl Apt {
     }
 }
 
-/// Returns the package version of upstream `version` in the output of `apt-cache madison`.
+/// Returns the version of the Debian package that contains exactly rustc `version`, such as
+/// `1.95.0+dfsg1-2` for `1.95.0`. `known` is the output of `apt-cache madison`.
 fn package_version<'a>(known: &'a str, version: &str) -> Option<&'a str> {
     known.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim).find(|package| {
         package.strip_prefix(version).is_some_and(|rest| rest.starts_with(['+', '-', '~']))

@@ -1,10 +1,12 @@
-//! The ordering of each atomic read-modify-write operation, by source position.
+//! Reads the memory ordering of each atomic read-modify-write operation from the IR, by source
+//! position.
 
 use super::{Nodes, name};
 use std::collections::HashMap;
 use std::ops::BitOr;
 
-/// The memory ordering of an operation. `total` is the additional guarantee of `seq_cst`.
+/// The memory ordering of an operation. `total` is `true` for `seq_cst`, which additionally puts
+/// all such operations into one total order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) acquire: bool,
@@ -12,7 +14,7 @@ pub(crate) struct Order {
     pub(crate) total: bool,
 }
 
-/// Returns an ordering with the guarantees of both.
+/// The union of two orderings has the guarantees of both.
 impl BitOr for Order {
     type Output = Self;
 
@@ -28,11 +30,12 @@ impl BitOr for Order {
 /// The orderings of the atomic operations in a module.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
-    /// Keys are file, line and column of the innermost frame, in the form that PTX uses.
+    /// The ordering at each source position. A key is the file, line and column of the innermost
+    /// frame, in the form that PTX uses.
     places: HashMap<(String, String, String), Order>,
-    /// The union of all orderings.
+    /// The union of the orderings of all operations.
     strongest: Order,
-    /// Whether the module has an operation with an ordering but without a position.
+    /// Whether any operation with an ordering stronger than relaxed has no source position.
     misses_one: bool,
 }
 
@@ -59,8 +62,8 @@ impl Orders {
         orders
     }
 
-    /// Returns the ordering of the operation at a position, or the strongest one of the module if
-    /// the position is unknown.
+    /// Returns the ordering of the operation at a position. Returns the union of all orderings in
+    /// the module if the position is unknown or if any ordered operation has no position.
     pub(crate) fn at(&self, file: &str, line: &str, column: &str) -> Order {
         let place = (file.to_owned(), line.to_owned(), column.to_owned());
         match self.places.get(&place) {
@@ -105,7 +108,8 @@ mod tests {
         assert_eq!(orders.at("/crates/a/src/a.rs", "10", "5"), both);
         assert_eq!(orders.at("/crates/core/atomic.rs", "11", "5"), Order::default());
         assert_eq!(orders.at("/crates/core/atomic.rs", "12", "5"), total);
-        // An unknown position may be any of the operations.
+        // An operation at an unknown position could be any of these, so it gets the strongest
+        // ordering.
         assert_eq!(orders.at("/crates/core/atomic.rs", "0", "0"), total);
     }
 

@@ -81,7 +81,7 @@ fn blocks<'a>(ir: &'a str, function: &str) -> (HashMap<&'a str, usize>, Vec<Bloc
     (labels, blocks)
 }
 
-/// Returns the label in a line that starts a block.
+/// Returns the label of a line that starts a block, or `None` for any other line.
 fn label(line: &str) -> Option<&str> {
     let first = line.chars().next().filter(|c| !c.is_whitespace() && *c != ';')?;
     let label = name(line);
@@ -89,7 +89,7 @@ fn label(line: &str) -> Option<&str> {
     rest.starts_with(':').then_some(label)
 }
 
-/// Returns whether the instruction is a block-wide barrier, as an intrinsic or in `asm!`.
+/// Returns whether the line calls a block-wide barrier, either an intrinsic or one in `asm!`.
 fn waits(line: &str) -> bool {
     line.contains(" call ")
         && line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).any(
@@ -104,8 +104,8 @@ fn waits(line: &str) -> bool {
         )
 }
 
-/// Returns a table of the blocks (second index) that each block (first index) reaches without a
-/// back edge.
+/// Returns a table in which `table[a][b]` is `true` if a path without a back edge leads from block
+/// `a` to block `b`.
 fn reachability(labels: &HashMap<&str, usize>, blocks: &[Block<'_>]) -> Vec<Vec<bool>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {

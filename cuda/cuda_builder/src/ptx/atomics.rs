@@ -1,23 +1,23 @@
 //! Restores the ordering of atomic operations, which LLVM drops.
 //!
-//! LLVM 22 compiles an `atomicrmw` of any ordering to an `atom` without one, which is relaxed.
-//! Loads, stores, fences and compare-and-swap are correct. The IR has the ordering, and the line
-//! table of the PTX maps each `atom` to its operation, because `core` has a separate line for each
-//! ordering. If the position is unknown, the strongest ordering of the module is used, which is
-//! correct but slower.
+//! LLVM 22 compiles an `atomicrmw` of any ordering to an `atom` without an ordering, which is
+//! relaxed. Loads, stores, fences and compare-and-swap are correct. The IR has the ordering, and
+//! the line table of the PTX maps each `atom` to its operation, because `core` has a separate line
+//! for each ordering. If the position is unknown, the strongest ordering of the module is used,
+//! which is correct but slower.
 
 use super::scan::lines;
 use crate::ir::{Order, Orders};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Returns whether an instruction that LLVM wrote may lack its ordering.
+/// Returns whether the PTX has an `atom` instruction without an ordering outside `asm!`.
 pub(crate) fn has_unordered_atomics(ptx: &str) -> bool {
     lines(ptx).any(|(line, in_asm)| !in_asm && unordered(line).is_some())
 }
 
-/// Returns the text with the ordering of every atomic operation. `ptx` must contain its line
-/// tables.
+/// Returns the PTX with the ordering from `orders` added to every atomic operation that lacks one.
+/// `ptx` must contain its line tables.
 pub(crate) fn order_atomics(ptx: &str, orders: &Orders) -> String {
     let files: HashMap<&str, &str> = ptx.lines().filter_map(file).collect();
     let mut text = String::with_capacity(ptx.len() + 1024);
@@ -64,7 +64,7 @@ fn push(text: &mut String, line: &str, operation: &str, order: Order) {
     let _ = write!(text, "{}", line.replacen(operation, &format!("atom.{semantics}.sys{rest}"), 1));
 }
 
-/// Returns the number and name of a `.file` line.
+/// Returns the file number and file name that a `.file` line declares.
 fn file(line: &str) -> Option<(&str, &str)> {
     let (number, name) = line.trim_start().strip_prefix(".file\t")?.split_once(' ')?;
     Some((number.trim(), name.trim().trim_matches('"')))

@@ -14,7 +14,7 @@ const FAMILIES: [&str; 17] = [
 /// The parts of an instruction's name before which `.ftz` is inserted.
 const AFTER: [&str; 6] = ["sat", "NaN", "xorsign", "relu", "f32", "f32x2"];
 
-/// Returns the text with `.ftz` in every instruction that LLVM wrote and that accepts it.
+/// Returns the PTX with `.ftz` added to every instruction outside `asm!` that accepts it.
 pub(crate) fn flush_denormals(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
     for (line, in_asm) in lines(ptx) {

@@ -1,11 +1,11 @@
-//! The comment that `#[kernel]` writes for each kernel.
+//! Parses kernel markers, the comments that `#[kernel]` writes into the PTX for each kernel.
 
 use crate::PtxError;
 
-/// The start of a marker line, without indentation.
+/// The first characters of a marker line, after any indentation.
 const PREFIX: &str = "// cuda_std.kernel ";
 
-/// CUDA's limit of threads per block, on every architecture.
+/// The maximum number of threads per block, which is the same on every architecture.
 const MAX_THREADS_OF_A_BLOCK: u32 = 1024;
 
 /// The content of a marker line.

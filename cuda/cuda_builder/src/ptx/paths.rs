@@ -1,7 +1,7 @@
 //! Checks that every path through a kernel's body reaches a given instruction before it returns.
 //!
-//! The check uses only statements, labels and branches. It ignores the values of predicates, so
-//! each predicate may be true or false.
+//! The check uses only statements, labels and branches. It does not evaluate predicates and assumes
+//! that each can be true or false.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,8 @@ pub(super) fn return_without(instruction: &str, words: &[&str]) -> bool {
                 open.extend(at(last));
                 false
             }
-            // The last operand is the label of a table: `.branchtargets` and the target labels.
+            // The last operand is the label of a table, which lists the target labels after
+            // `.branchtargets`.
             Some("brx") => {
                 let table = at(last).map_or(&[][..], |table| statements[table]);
                 open.extend(table.iter().filter_map(|label| at(label)));

@@ -1,5 +1,5 @@
-//! Finds the functions of a PTX file, with the end of each head, the names in each body and the
-//! number of barriers.
+//! Finds the functions of a PTX file. Records where each head ends, the words of each body and the
+//! number of its barriers.
 //!
 //! The module scans words and brackets without a grammar. Comments and strings are blanked first,
 //! so the rest can be split at punctuation. This covers the PTX that LLVM writes and the PTX that
@@ -118,8 +118,8 @@ impl<'a> Iterator for Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads the rest of a function after `.entry` or `.func`. A declaration without a body returns
-    /// its name as `Err`.
+    /// Reads a function after its `.entry` or `.func`. Returns the function, or the name in the
+    /// inner `Err` if it is a declaration without a body.
     fn function(&mut self, is_entry: bool) -> Result<Result<Function, String>, PtxError> {
         let mut name = self.expect("a function's name")?;
         if name == "(" {
@@ -153,8 +153,8 @@ impl<'a> Scan<'a> {
         }))
     }
 
-    /// Reads to the end of the bracket `close` that matches the `open` just read. Returns the words
-    /// in between.
+    /// Reads up to the bracket `close` that matches the bracket `open` just read. Returns the words
+    /// between the two brackets.
     fn skip_group(&mut self, open: &str, close: &str) -> Result<Vec<&'a str>, PtxError> {
         let mut words = Vec::new();
         let mut depth = 1;

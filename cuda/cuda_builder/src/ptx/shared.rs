@@ -1,9 +1,9 @@
 //! Declares the shared arrays of `shared_array!` at the head of the PTX module.
 //!
-//! The length of an array may depend on a generic parameter of the function that uses it, so only
-//! an `asm!` inside the function has the value. A declaration there would appear twice if the
-//! function is inlined twice. The macro therefore writes a comment with the size, once for each
-//! copy of the code:
+//! The length of an array may depend on a generic parameter of the function that uses the array, so
+//! only an `asm!` inside that function can write it. If the function is inlined twice, the PTX
+//! contains the `asm!` twice, and a declaration in it would be a duplicate. The macro therefore
+//! writes a comment with the size. This module turns equal comments into one declaration:
 //!
 //! ```text
 //! // cuda_std.shared NAME align=16 bytes=1024
@@ -13,7 +13,7 @@ use crate::PtxError;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The start of a marker line, without indentation.
+/// The first characters of a marker line, after any indentation.
 const PREFIX: &str = "// cuda_std.shared ";
 
 /// The line after which a module's declarations begin.

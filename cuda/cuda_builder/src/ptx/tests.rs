@@ -212,7 +212,7 @@ fn kernels_that_wait_themselves_wait_on_every_path() {
     let early = Err(PtxError::ReturnBeforeWait { kernel: "one".into() });
     for (is_sound, text) in [
         (true, "\tgriddepcontrol.wait;\n\tret;\n"),
-        // A kernel without a wait of its own waits at its beginning.
+        // `finish` inserts a wait at the beginning of a kernel that contains no wait.
         (true, "\t@%p1 bra \t$L1;\n$L1:\n\tret;\n"),
         (false, "\t@%p1 bra \t$L1;\n\tgriddepcontrol.wait;\n$L1:\n\tret;\n"),
         (false, "\t@!%p1 ret;\n\tgriddepcontrol.wait;\n\tret;\n"),
@@ -222,7 +222,8 @@ fn kernels_that_wait_themselves_wait_on_every_path() {
             true,
             "\t@%p1 bra \t$L1;\n\tadd.s32 \t%r1, %r1, 1;\n$L1:\n\tgriddepcontrol.wait;\n\tret;\n",
         ),
-        // The first loop can exit only to the wait; the second can exit before it.
+        // The loop of the next case exits only to the wait. The loop of the case after that exits
+        // to a `ret` before the wait.
         (true, "$L1:\n\t@%p1 bra \t$L1;\n\t{ // callseq\n\tgriddepcontrol.wait;\n\t}\n\tret;\n"),
         (
             false,
@@ -297,7 +298,7 @@ fn a_function_without_a_body_names_its_kernel() {
     }
     finish(&called("vprintf"), Arch::Sm87, false).unwrap();
     super::finish(&called("mine"), Arch::Sm87, false, &["mine".to_owned()]).unwrap();
-    // The PTX may declare a function that no kernel calls, as it does for some of `core`.
+    // The PTX may declare a function that no kernel calls, as it does for some functions of `core`.
     let declared = called("mine").replace("call.uni (retval0), mine", "call.uni (retval0), slow");
     finish(&declared, Arch::Sm87, false).unwrap();
 }

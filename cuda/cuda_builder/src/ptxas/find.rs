@@ -5,14 +5,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The first variable names a `ptxas`, or disables it if empty. The others name CUDA installations.
+/// The environment variables that select a `ptxas`. The first variable names the program, or
+/// disables `ptxas` if it is empty. The other two name CUDA installations.
 pub(crate) const VARIABLES: [&str; 3] = ["CUDA_BUILDER_PTXAS", "CUDA_PATH", "CUDA_HOME"];
 
 /// The folders of the wheels `nvidia-cuda-nvcc` and `nvidia-cuda-nvcc-cu12` in site-packages.
 const WHEELS: [&str; 2] = ["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"];
 
-/// The programs to try, best first.
+/// The `ptxas` programs to try.
 pub(crate) struct Candidates {
+    /// The paths of the programs, in the order in which to try them.
     pub(crate) programs: Vec<PathBuf>,
     /// Whether the user named the program, so it must work.
     pub(crate) wanted: bool,
@@ -47,8 +49,8 @@ fn existing(folders: Vec<PathBuf>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the wheel folders in Python's module search path. To ask Python for the path takes some
-/// hundredths of a second; to ask pip would take longer.
+/// Returns the folders in Python's module search path where the wheels would put `ptxas`. Reading
+/// the search path with `python3` takes some hundredths of a second, less than starting pip.
 fn wheel_folders() -> Vec<PathBuf> {
     let Ok(output) =
         Command::new("python3").args(["-c", "import sys; print(*sys.path, sep='\\n')"]).output()

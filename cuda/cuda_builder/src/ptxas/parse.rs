@@ -9,12 +9,13 @@ pub(super) struct Function {
     pub(super) resources: Resources,
 }
 
-/// Returns whether the error is caused by an old `ptxas` and not by the PTX.
+/// Returns whether `ptxas` failed because it is too old for the PTX version or the architecture.
+/// `said` is its error output.
 pub(super) fn is_too_old(said: &str) -> bool {
     said.contains("Unsupported .version") || said.contains("is not defined for option 'gpu-name'")
 }
 
-/// Returns the first warning that a directive is ignored.
+/// Returns the first warning that `ptxas` will ignore a directive.
 pub(super) fn ignored(said: &str) -> Option<&str> {
     said.lines()
         .filter_map(|line| line.split_once("warning :"))
@@ -22,7 +23,7 @@ pub(super) fn ignored(said: &str) -> Option<&str> {
         .find(|warning| warning.contains("will be ignored"))
 }
 
-/// Returns all functions of the output, in order.
+/// Returns all functions in the output `said`, in the order of the output.
 ///
 /// The properties of a function follow the line with its name. The number of registers follows on
 /// another line, which exists only for kernels.

@@ -1,6 +1,7 @@
 use super::*;
 
-/// Two call sites of `step`, which inlines `sync`, on exclusive paths.
+/// A kernel that calls `step` on two exclusive paths. `step` contains one barrier and is inlined at
+/// both call sites.
 const IR: &str = "\
 define ptx_kernel void @twice(i32 noundef %n_0) unnamed_addr #0 !dbg !22 {
 start:
