@@ -8,7 +8,7 @@ use cust_raw::driver_sys as sys;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// A property of a device. Its value is a number.
+/// A property of a device, whose value is an integer.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,25 +47,25 @@ pub enum DeviceAttribute {
     KernelExecTimeout = 17,
     /// 1 if device and host share memory.
     Integrated = 18,
-    /// 1 if host memory can be mapped.
+    /// 1 if host memory can be mapped into the device's address space.
     CanMapHostMemory = 19,
     /// The compute mode, which restricts the processes that may use the device.
     ComputeMode = 20,
-    /// The largest width of a 1-D texture.
+    /// The largest width of a 1-D texture, in texels.
     MaximumTexture1DWidth = 21,
-    /// The largest width of a 2-D texture.
+    /// The largest width of a 2-D texture, in texels.
     MaximumTexture2DWidth = 22,
-    /// The largest height of a 2-D texture.
+    /// The largest height of a 2-D texture, in texels.
     MaximumTexture2DHeight = 23,
-    /// The largest width of a 3-D texture.
+    /// The largest width of a 3-D texture, in texels.
     MaximumTexture3DWidth = 24,
-    /// The largest height of a 3-D texture.
+    /// The largest height of a 3-D texture, in texels.
     MaximumTexture3DHeight = 25,
-    /// The largest depth of a 3-D texture.
+    /// The largest depth of a 3-D texture, in texels.
     MaximumTexture3DDepth = 26,
-    /// The largest width of a layered 2-D texture.
+    /// The largest width of a layered 2-D texture, in texels.
     MaximumTexture2DLayeredWidth = 27,
-    /// The largest height of a layered 2-D texture.
+    /// The largest height of a layered 2-D texture, in texels.
     MaximumTexture2DLayeredHeight = 28,
     /// The maximum number of layers of a layered 2-D texture.
     MaximumTexture2DLayeredLayers = 29,
@@ -93,75 +93,75 @@ pub enum DeviceAttribute {
     AsyncEngineCount = 40,
     /// 1 if host and device share an address space.
     UnifiedAddressing = 41,
-    /// The largest width of a layered 1-D texture.
+    /// The largest width of a layered 1-D texture, in texels.
     MaximumTexture1DLayeredWidth = 42,
     /// The maximum number of layers of a layered 1-D texture.
     MaximumTexture1DLayeredLayers = 43,
-    /// The largest width of a 2-D texture for gathers.
+    /// The largest width of a 2-D texture for gathers, in texels.
     MaximumTexture2DGatherWidth = 45,
-    /// The largest height of a 2-D texture for gathers.
+    /// The largest height of a 2-D texture for gathers, in texels.
     MaximumTexture2DGatherHeight = 46,
-    /// The alternate largest width of a 3-D texture.
+    /// The alternate largest width of a 3-D texture, in texels.
     MaximumTexture3DWidthAlternate = 47,
-    /// The alternate largest height of a 3-D texture.
+    /// The alternate largest height of a 3-D texture, in texels.
     MaximumTexture3DHeightAlternate = 48,
-    /// The alternate largest depth of a 3-D texture.
+    /// The alternate largest depth of a 3-D texture, in texels.
     MaximumTexture3DDepthAlternate = 49,
     /// The PCI domain number.
     PciDomainId = 50,
     /// The required alignment of the pitch of textures in bytes.
     TexturePitchAlignment = 51,
-    /// The largest side of a cube texture.
+    /// The largest side of a cube texture, in texels.
     MaximumTextureCubemapWidth = 52,
-    /// The largest side of a layered cube texture.
+    /// The largest side of a layered cube texture, in texels.
     MaximumTextureCubemapLayeredWidth = 53,
     /// The maximum number of layers of a layered cube texture.
     MaximumTextureCubemapLayeredLayers = 54,
-    /// The largest width of a 1-D surface.
+    /// The largest width of a 1-D surface, in texels.
     MaximumSurface1DWidth = 55,
-    /// The largest width of a 2-D surface.
+    /// The largest width of a 2-D surface, in texels.
     MaximumSurface2DWidth = 56,
-    /// The largest height of a 2-D surface.
+    /// The largest height of a 2-D surface, in texels.
     MaximumSurface2DHeight = 57,
-    /// The largest width of a 3-D surface.
+    /// The largest width of a 3-D surface, in texels.
     MaximumSurface3DWidth = 58,
-    /// The largest height of a 3-D surface.
+    /// The largest height of a 3-D surface, in texels.
     MaximumSurface3DHeight = 59,
-    /// The largest depth of a 3-D surface.
+    /// The largest depth of a 3-D surface, in texels.
     MaximumSurface3DDepth = 60,
-    /// The largest width of a layered 1-D surface.
+    /// The largest width of a layered 1-D surface, in texels.
     MaximumSurface1DLayeredWidth = 61,
     /// The maximum number of layers of a layered 1-D surface.
     MaximumSurface1DLayeredLayers = 62,
-    /// The largest width of a layered 2-D surface.
+    /// The largest width of a layered 2-D surface, in texels.
     MaximumSurface2DLayeredWidth = 63,
-    /// The largest height of a layered 2-D surface.
+    /// The largest height of a layered 2-D surface, in texels.
     MaximumSurface2DLayeredHeight = 64,
     /// The maximum number of layers of a layered 2-D surface.
     MaximumSurface2DLayeredLayers = 65,
-    /// The largest side of a cube surface.
+    /// The largest side of a cube surface, in texels.
     MaximumSurfacecubemapWidth = 66,
-    /// The largest side of a layered cube surface.
+    /// The largest side of a layered cube surface, in texels.
     MaximumSurfacecubemapLayeredWidth = 67,
     /// The maximum number of layers of a layered cube surface.
     MaximumSurfacecubemapLayeredLayers = 68,
-    /// The largest width of a 1-D texture in linear memory.
+    /// The largest width of a 1-D texture in linear memory, in texels.
     MaximumTexture1DLinearWidth = 69,
-    /// The largest width of a 2-D texture in linear memory.
+    /// The largest width of a 2-D texture in linear memory, in texels.
     MaximumTexture2DLinearWidth = 70,
-    /// The largest height of a 2-D texture in linear memory.
+    /// The largest height of a 2-D texture in linear memory, in texels.
     MaximumTexture2DLinearHeight = 71,
     /// The largest pitch of a 2-D texture in linear memory, in bytes.
     MaximumTexture2DLinearPitch = 72,
-    /// The largest width of a mipmapped 2-D texture.
+    /// The largest width of a mipmapped 2-D texture, in texels.
     MaximumTexture2DMipmappedWidth = 73,
-    /// The largest height of a mipmapped 2-D texture.
+    /// The largest height of a mipmapped 2-D texture, in texels.
     MaximumTexture2DMipmappedHeight = 74,
     /// The major version of the compute capability.
     ComputeCapabilityMajor = 75,
     /// The minor version of the compute capability.
     ComputeCapabilityMinor = 76,
-    /// The largest width of a mipmapped 1-D texture.
+    /// The largest width of a mipmapped 1-D texture, in texels.
     MaximumTexture1DMipmappedWidth = 77,
     /// 1 if streams have priorities.
     StreamPrioritiesSupported = 78,
@@ -210,7 +210,7 @@ impl From<DeviceAttribute> for sys::CUdevice_attribute {
     }
 }
 
-/// A device, identified by the driver's device number. The CPU is device 0.
+/// A device, identified by the driver's device number. On the CPU backend, the CPU is device 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     device: sys::CUdevice,
@@ -300,7 +300,7 @@ impl Device {
         self.device
     }
 
-    /// Wraps a device number from the driver.
+    /// Wraps a device number that the driver returned.
     pub(crate) fn from_raw(device: sys::CUdevice) -> Self {
         Self { device }
     }

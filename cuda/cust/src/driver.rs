@@ -27,8 +27,9 @@ pub enum Backend {
 }
 
 /// Returns the backend that runs the kernels of this process: a GPU if there is one, otherwise the
-/// CPU if the program links a kernel (`use my_kernels as _;`). [`BACKEND_VARIABLE`] overrides the
-/// choice. The first call decides.
+/// CPU if the program links a kernel (`use my_kernels as _;`). If neither exists, returns
+/// [`Backend::Gpu`], whose calls then fail. [`BACKEND_VARIABLE`] overrides the choice. The first
+/// call makes the choice for the whole process.
 pub fn backend() -> Backend {
     static BACKEND: OnceLock<Backend> = OnceLock::new();
     *BACKEND.get_or_init(|| {
@@ -50,8 +51,9 @@ fn has_gpu() -> bool {
         && count > 0
 }
 
-/// Checks on the CPU that `count`, the number of arguments, is the number of the kernel's
-/// parameters. On a GPU the caller must ensure this.
+/// On the CPU, checks that `count`, the number of arguments, equals the number of the kernel's
+/// parameters. On a GPU the function checks nothing, and the caller must ensure that the numbers
+/// are equal.
 ///
 /// # Safety
 /// The function must belong to a loaded module.
@@ -63,9 +65,9 @@ pub(crate) unsafe fn check_arguments(function: CUfunction, count: usize) -> Cuda
     }
 }
 
-/// Defines a function for each signature. It calls the driver's function or, on the CPU, the one of
-/// the same name in `cpu`. In a list marked `none`, the CPU has no such function, and the call
-/// returns `CUDA_ERROR_NOT_SUPPORTED` there.
+/// Defines a function for each signature. In a list marked `cpu`, the function calls the driver's
+/// function or, on the CPU, the function of the same name in the module `cpu`. In a list marked
+/// `none`, the function returns `CUDA_ERROR_NOT_SUPPORTED` on the CPU.
 macro_rules! calls {
     ($cpu:ident: $(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
         /// Calls the driver's function of this name, on a GPU or on the CPU.

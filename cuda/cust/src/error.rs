@@ -1,8 +1,8 @@
 //! The driver's errors, as an enum with a variant for each code.
 //!
 //! On the CPU a kernel's fault contains more than a code: kernel, block, thread and cause.
-//! [`last_fault`] returns it, and it is written to standard error like an assertion of a GPU
-//! kernel.
+//! [`last_fault`] returns the fault. The launch also writes the fault to standard error, as a GPU
+//! does with a failed assertion in a kernel.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -22,8 +22,9 @@ macro_rules! codes {
         #[allow(missing_docs, reason = "the driver's own names, which NVIDIA's manual explains")]
         pub enum CudaError {
             $($name = $code,)+
-            /// The size of an allocation exceeds the address space. This code is rust-cuda's, not
-            /// the driver's.
+            /// The size of an allocation is zero or exceeds the address space, the alignment of its
+            /// elements exceeds 256 bytes, or the pointer to free is null. This code is
+            /// rust-cuda's, not the driver's.
             InvalidMemoryAllocation = 100_100,
             /// An OptiX error. This code is rust-cuda's, not the driver's. No function of this
             /// crate returns it.
@@ -157,10 +158,11 @@ impl CudaError {
 impl fmt::Display for CudaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InvalidMemoryAllocation => {
-                f.write_str("the size of an allocation is larger than the address space")
-            }
-            Self::OptixError => f.write_str("OptiX error"),
+            Self::InvalidMemoryAllocation => f.write_str(
+                "invalid size or pointer: a size is zero or exceeds the address space, elements \
+                 are aligned to more than 256 bytes, or the pointer to free is null",
+            ),
+            Self::OptixError => f.write_str("OptiX error; this crate does not support OptiX"),
             driver => fmt::Display::fmt(&CUresult(driver.code()), f),
         }
     }
@@ -178,8 +180,8 @@ thread_local! {
     static LAST_FAULT: RefCell<Option<Fault>> = const { RefCell::new(None) };
 }
 
-/// Returns the last fault of a kernel that this thread launched on the CPU: kernel, block, thread
-/// and cause.
+/// Returns the last fault of a kernel that this thread launched by name on the CPU: kernel, block,
+/// thread and cause.
 #[must_use]
 pub fn last_fault() -> Option<Fault> {
     LAST_FAULT.with_borrow(Clone::clone)
@@ -197,8 +199,8 @@ pub(crate) fn report(fault: Fault) -> CUresult {
     code
 }
 
-/// Writes an explanation to standard error, because a code cannot contain one, and returns the
-/// code.
+/// Writes the explanation `text` to standard error, because a code cannot contain text, and returns
+/// the code.
 pub(crate) fn explain(code: CUresult, text: &str) -> CUresult {
     eprintln!("cust: {text}");
     code

@@ -14,11 +14,11 @@ bitflags::bitflags! {
     /// The wait strategy and the features of an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// A waiting thread spins; the event can measure time.
+        /// A host thread that waits for the event spins. The event can measure time.
         const DEFAULT = 0x0;
-        /// A waiting thread sleeps.
+        /// A host thread that waits for the event sleeps.
         const BLOCKING_SYNC = 0x1;
-        /// The event cannot measure time, which makes it cheaper.
+        /// The event cannot measure time. Waits and queries are then fastest.
         const DISABLE_TIMING = 0x2;
         /// Other processes may use the event. Requires `DISABLE_TIMING`.
         const INTERPROCESS = 0x4;
@@ -99,7 +99,7 @@ impl Event {
         Ok(milliseconds)
     }
 
-    /// Returns the time from `start` to this event; zero if this event came first.
+    /// Returns the time from `start` to this event, or zero if this event was recorded first.
     ///
     /// # Errors
     /// Returns the errors of [`elapsed_time_f32`](Self::elapsed_time_f32).

@@ -1,4 +1,4 @@
-//! Memory allocated by another API, such as Vulkan, that kernels use in place.
+//! Imports memory that another API, such as Vulkan, allocated. Kernels access it without a copy.
 
 use std::mem;
 use std::ptr;
@@ -44,7 +44,8 @@ impl ExternalMemory {
         Ok(Self(memory))
     }
 
-    /// Imports other memory and releases the current one.
+    /// Imports memory as [`import`](Self::import) does, and releases the memory that `self`
+    /// contained.
     ///
     /// # Safety
     /// The requirements are the same as for [`import`](Self::import). Buffers mapped from the old
@@ -58,8 +59,9 @@ impl ExternalMemory {
         Ok(())
     }
 
-    /// Maps a part of the memory into the device's address space. The caller must free the mapping
-    /// with [`cuda_free`](crate::memory::cuda_free) before the memory is dropped.
+    /// Maps `size_in_bytes` bytes of the memory, from `offset_in_bytes` on, into the device's
+    /// address space. The caller must free the mapping with [`cuda_free`](crate::memory::cuda_free)
+    /// before the memory is dropped.
     ///
     /// # Errors
     /// Returns `InvalidValue` if the part is not within the memory, or the driver's error.

@@ -110,32 +110,33 @@ fn saturated(number: usize) -> u32 {
 }
 
 size! {
-    /// The number of blocks in a grid.
+    /// The number of blocks of a grid along each axis.
     GridSize
 }
 size! {
-    /// The number of threads in a block.
+    /// The number of threads of a block along each axis.
     BlockSize
 }
 
-/// A property of a kernel. Its value is a number.
+/// A property of a kernel, whose value is an integer.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionAttribute {
     /// The maximum number of threads per block.
     MaxThreadsPerBlock = 0,
-    /// Static shared memory per block in bytes.
+    /// The static shared memory per block in bytes.
     SharedMemorySizeBytes = 1,
-    /// Constant memory in bytes.
+    /// The constant memory that the kernel uses, in bytes.
     ConstSizeBytes = 2,
-    /// Local memory per thread in bytes.
+    /// The local memory per thread in bytes.
     LocalSizeBytes = 3,
-    /// Registers per thread.
+    /// The number of registers per thread.
     NumRegisters = 4,
-    /// The PTX version of the source: ten times the major version plus the minor version.
+    /// The virtual architecture that the PTX was compiled for: ten times its major version plus its
+    /// minor version.
     PtxVersion = 5,
-    /// The compiled architecture: ten times the major version plus the minor version.
+    /// The architecture of the machine code: ten times its major version plus its minor version.
     BinaryVersion = 6,
     /// 1 if the kernel was compiled to cache global loads in L1.
     CacheModeCa = 7,
@@ -206,8 +207,8 @@ impl<'a> Function<'a> {
         self.inner
     }
 
-    /// Returns the dynamic shared memory in bytes that a block can have when this many blocks share
-    /// a multiprocessor.
+    /// Returns the dynamic shared memory in bytes that each block can have when `blocks` blocks of
+    /// `block_size` threads share a multiprocessor.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -230,7 +231,8 @@ impl<'a> Function<'a> {
         Ok(bytes)
     }
 
-    /// Returns the maximum number of blocks that a multiprocessor can run at once.
+    /// Returns the maximum number of blocks that a multiprocessor can run at once, if each block
+    /// has `block_size` threads and `dynamic_smem_size` bytes of dynamic shared memory.
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -2,8 +2,7 @@
 //!
 //! A [`Graph`] describes work. Each node runs after the nodes that it depends on.
 //! [`Graph::instantiate`] checks the graph and creates a [`GraphExec`], which can be launched any
-//! number of times. A launch takes a fraction of the CPU time that separate submissions of all
-//! nodes take.
+//! number of times. A launch of a graph takes less CPU time than separate submissions of its nodes.
 //!
 //! ```no_run
 //! # fn run(module: cust::module::Module, stream: cust::stream::Stream) -> cust::error::CudaResult<()> {

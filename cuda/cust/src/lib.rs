@@ -7,13 +7,15 @@
 //!   is a safe function. An error states the failed operation and its source location.
 //! - The other modules are rust-cuda's `cust`, with its names and signatures: [`quick_init`],
 //!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on. They use the context that
-//!   is current on the calling thread. A program that was written for rust-cuda builds unchanged.
+//!   is current on the calling thread. Many programs that were written for rust-cuda build
+//!   unchanged; the crate's README lists the exceptions.
 //!
 //! Neither interface needs CUDA to build. The crate loads NVIDIA's driver at run time. Without a
-//! GPU, the same kernels run on the CPU and give the same results. Where the behaviour on a GPU is
-//! undefined, such as for an access out of bounds, the CPU reports a fault. To launch a kernel by
-//! name on the CPU, the program must link the kernel's crate: `use my_kernels as _;`. [`backend`]
-//! returns whether launches by name run on a GPU or on the CPU.
+//! GPU, the same kernels run on the CPU. Floating-point results may differ in rounding. The CPU
+//! reports a fault for many operations whose behaviour on a GPU is undefined, such as an
+//! out-of-bounds access to a slice. To launch a kernel by name on the CPU, the program must link
+//! the kernel's crate: `use my_kernels as _;`. [`backend`] returns the choice between the GPU and
+//! the CPU for launches by name.
 //!
 //! # Examples
 //! A typed launch:
@@ -125,7 +127,7 @@ bitflags::bitflags! {
 /// Initialises the driver. Call it before any other function; repeated calls are allowed.
 ///
 /// # Errors
-/// Returns `NoDevice` if there is no GPU and the program links no kernels either, or the driver's
+/// Returns `NoDevice` if there is no GPU and [`backend`] is [`Backend::Gpu`], or another driver
 /// error.
 pub fn init(flags: CudaFlags) -> CudaResult<()> {
     // SAFETY: the call has no preconditions.

@@ -37,7 +37,7 @@ impl Linker {
         Ok(Self { state })
     }
 
-    /// Adds PTX.
+    /// Adds a PTX text to the link.
     ///
     /// # Errors
     /// Returns `InvalidValue` if the text contains a zero byte, `InvalidPtx` if the driver rejects
@@ -48,7 +48,7 @@ impl Linker {
         self.add(Input::CU_JIT_INPUT_PTX, ptx.as_bytes_with_nul())
     }
 
-    /// Adds a cubin.
+    /// Adds a cubin to the link.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -56,7 +56,7 @@ impl Linker {
         self.add(Input::CU_JIT_INPUT_CUBIN, cubin.as_ref())
     }
 
-    /// Adds a fatbin.
+    /// Adds a fatbin to the link.
     ///
     /// # Errors
     /// Returns the driver's error.

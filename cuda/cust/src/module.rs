@@ -17,7 +17,7 @@ use crate::error::{CudaError, CudaResult, DropResult};
 use crate::function::Function;
 use crate::memory::{CopyDestination, DeviceCopy, DevicePointer};
 
-/// The optimisation level for PTX.
+/// The optimisation level of the driver's PTX compiler.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "levels")]
@@ -67,9 +67,9 @@ pub enum JitTarget {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitFallback {
-    /// Compile the PTX.
+    /// Compiles the PTX in the fatbin.
     PreferPtx = 0,
-    /// Use a compatible binary of an older architecture.
+    /// Uses a compatible binary of an older architecture.
     PreferCompatibleBinary = 1,
 }
 
@@ -81,11 +81,11 @@ pub enum ModuleJitOption {
     MaxRegisters(u32),
     /// The optimisation level.
     OptLevel(OptLevel),
-    /// Compile for the current context's device, which is the default.
+    /// The driver compiles for the current context's device, which is the default.
     DetermineTargetFromContext,
-    /// Compile for this architecture.
+    /// The driver compiles for this architecture.
     Target(JitTarget),
-    /// The fallback if there is no binary for the device.
+    /// The fallback if a fatbin has no binary for the device.
     Fallback(JitFallback),
     /// Whether to generate debug information.
     GenenerateDebugInfo(bool),
@@ -197,7 +197,7 @@ impl Module {
         Self::from_ptx_cstr(ptx, &[])
     }
 
-    /// Loads an image.
+    /// Loads a PTX, cubin or fatbin image.
     ///
     /// # Safety
     /// The image must be zero-terminated text, or a binary that states its own length.
@@ -211,7 +211,7 @@ impl Module {
         Ok(Self { inner })
     }
 
-    /// Returns a global variable or constant.
+    /// Returns the global variable or constant called `name`.
     ///
     /// # Errors
     /// Returns an error if there is no such global or its size differs from that of `T`, or the
@@ -229,7 +229,7 @@ impl Module {
         Ok(Symbol { pointer: DevicePointer::from_raw(address), module: PhantomData })
     }
 
-    /// Returns a kernel.
+    /// Returns the kernel called `name`.
     ///
     /// # Errors
     /// Returns `NotFound` if there is no such kernel, or the driver's error. On the CPU, also

@@ -13,12 +13,12 @@ use crate::event::Event;
 use crate::function::{BlockSize, Function, GridSize};
 
 bitflags::bitflags! {
-    /// The relation of a stream to the default stream.
+    /// The order between the work of a stream and the work of the default stream.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamFlags: u32 {
         /// The stream waits for the default stream, and the default stream waits for it.
         const DEFAULT = 0x00;
-        /// Neither stream waits for the other.
+        /// Neither stream waits for the other. [`Stream::new`] ignores this flag.
         const NON_BLOCKING = 0x01;
     }
 }
@@ -95,11 +95,12 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Calls `callback` on a driver thread once all work submitted so far is done, with the result
-    /// of that work. The callback must not call the driver. A panic in it does not propagate.
+    /// Calls `callback` once all work submitted so far is done, with the result of that work. A
+    /// thread of the driver makes the call; on the CPU it is the calling thread. The callback must
+    /// not call the driver. A panic in it does not propagate.
     ///
-    /// The callback may run after this call has returned, so it cannot borrow anything; in
-    /// rust-cuda it can:
+    /// The callback may run after this call has returned, so it must not borrow anything. rust-cuda
+    /// accepts the following borrow, but this crate rejects it:
     ///
     /// ```compile_fail
     /// # fn f(stream: &cust::stream::Stream) {

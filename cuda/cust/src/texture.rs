@@ -1,9 +1,9 @@
 //! Texture objects, through which kernels read an array with the texture unit.
 //!
 //! A kernel takes [`Texture::handle`] as an argument of `cuda_std`'s type `Texture2d`. On the CPU,
-//! textures are two-dimensional, with coordinates in texels, clamping or zeros outside, and
-//! channels of `u8`, `u16`, `f32` or 32-bit integers. Creating any other texture returns
-//! `NotSupported`.
+//! textures are two-dimensional, with coordinates in texels. Reads outside the array are clamped to
+//! the edge or return zeros. Channels are `u8`, `u16`, `f32` or 32-bit integers. Creating any other
+//! texture returns `NotSupported`.
 
 use std::ffi::{c_float, c_uint, c_ulonglong};
 use std::mem::ManuallyDrop;
@@ -26,7 +26,8 @@ pub enum TextureAdressingMode {
     Wrap = 0,
     /// The texel at the edge.
     Clamp = 1,
-    /// The texel of the array repeated in mirror image. Only for normalised coordinates.
+    /// The texel of the array that is repeated periodically and mirrored in every second
+    /// repetition. Only for normalised coordinates.
     Mirror = 2,
     /// The border colour.
     Border = 3,
@@ -76,7 +77,7 @@ bitflags::bitflags! {
 }
 
 /// The read behaviour of a texture. By default, reads are not filtered, coordinates are in texels,
-/// and reads outside are clamped to the edge.
+/// and reads outside the array are clamped to the edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureDescriptor {
     /// The behaviour of reads outside the array, per dimension.
@@ -206,7 +207,8 @@ impl ResourceViewFormat {
     }
 }
 
-/// A view of an array, with another format of the same size or a part of its levels and layers.
+/// A view of an array in another texel format of the same size, or of a part of its mipmap levels
+/// and layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the driver's fields")]
 pub struct ResourceViewDescriptor {
@@ -281,7 +283,7 @@ pub enum ResourceType {
 pub struct ResourceDescriptor {
     /// Flags. The driver defines none.
     pub flags: ResourceDescriptorFlags,
-    /// The memory.
+    /// The type of the memory, and the memory itself.
     pub ty: ResourceType,
 }
 

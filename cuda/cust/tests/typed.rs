@@ -1,7 +1,7 @@
-//! The typed interface: asynchronous copies, and handles shared with other libraries.
+//! Tests the typed interface: asynchronous copies, and handles shared with other libraries.
 //!
-//! Each test runs on the CPU and on the first GPU. Without a GPU, a test prints a line and runs on
-//! the CPU only.
+//! Most tests run on the CPU and on the first GPU. Without a GPU, such a test prints a line and
+//! runs on the CPU only. Some tests need a GPU or run only on the CPU.
 
 use cuda_std::DeviceSlice;
 use cuda_std::launch::DevicePointer;
@@ -148,7 +148,8 @@ fn kernels_read_memory_of_others() -> Result<(), DeviceError> {
 }
 
 /// Creates a context, a stream and an allocation with raw driver calls, as another library would.
-/// `Device`, `Stream` and `Buffer` can use them and do not destroy the context and the stream.
+/// Checks that `Device`, `Stream` and `Buffer` can use them, and that dropping the device and the
+/// stream does not destroy the context and the raw stream.
 #[test]
 fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
     assert!(Device::cpu().as_context().is_null());
@@ -184,7 +185,8 @@ fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
         assert_eq!(device.place(), Place::Cuda(0));
         assert!(buffer.download(&stream)?.iter().all(|&word| word == 0x0101_0101));
     }
-    // SAFETY: nothing uses them any more. Dropping the stream and the device did not destroy them.
+    // SAFETY: nothing uses the stream and the context any more. Dropping the wrappers `Stream` and
+    // `Device` did not destroy them.
     let codes = unsafe { [sys::cuStreamDestroy_v2(stream), sys::cuCtxDestroy_v2(context)] };
     assert_eq!(codes, [sys::CUresult::CUDA_SUCCESS; 2]);
     Ok(())

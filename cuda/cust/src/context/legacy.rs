@@ -1,5 +1,5 @@
 //! The legacy context API: each library creates its own context, and each thread has a stack of
-//! contexts. New programs should use the primary context.
+//! contexts. New programs should use the primary context, a [`super::Context`].
 
 use std::mem;
 use std::ptr;
@@ -78,7 +78,8 @@ impl Drop for Context {
     }
 }
 
-/// A context owned by other code. If the context is no longer alive, calls in it fail.
+/// A handle of a context that other code owns. After the context is destroyed, driver calls that
+/// use the handle fail.
 #[derive(Clone, Debug)]
 pub struct UnownedContext {
     inner: sys::CUcontext,
@@ -136,7 +137,8 @@ impl ContextStack {
     /// # Errors
     /// Returns the driver's error.
     pub fn push<C: ContextHandle>(context: &C) -> CudaResult<()> {
-        // SAFETY: the context is alive while it is borrowed; later, calls in it fail.
+        // SAFETY: the borrow keeps the context alive during this call. Driver calls after its
+        // destruction only return errors.
         unsafe { driver::cuCtxPushCurrent_v2(context.get_inner()) }
     }
 }
@@ -187,7 +189,7 @@ impl CurrentContext {
         Current::set_resource_limit(resource, limit)
     }
 
-    /// Returns the current context, or a null one if there is none.
+    /// Returns the current context, or a null handle if no context is current.
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -19,7 +19,7 @@ use crate::driver;
 use crate::error::{CudaResult, DropResult};
 use crate::private::Sealed;
 
-/// A context or a context handle.
+/// A type that contains a driver context handle, whether or not it owns the context.
 pub trait ContextHandle: Sealed {
     /// Returns the driver's handle.
     fn get_inner(&self) -> sys::CUcontext;
@@ -30,13 +30,13 @@ pub trait ContextHandle: Sealed {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CacheConfig {
-    /// The driver's choice.
+    /// Lets the driver choose the division.
     PreferNone = 0,
-    /// More shared memory.
+    /// Prefers more shared memory over a larger L1 cache.
     PreferShared = 1,
-    /// More cache.
+    /// Prefers a larger L1 cache over more shared memory.
     PreferL1 = 2,
-    /// Equal parts.
+    /// Prefers an L1 cache and a shared memory of equal size.
     PreferEqual = 3,
 }
 
@@ -51,16 +51,16 @@ impl CacheConfig {
     }
 }
 
-/// A limit of a context.
+/// A resource limit of a context.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResourceLimit {
-    /// The stack of each thread on the device, in bytes.
+    /// The stack size of each device thread in bytes.
     StackSize = 0,
-    /// The buffer of `printf` in bytes.
+    /// The size of the device's `printf` buffer in bytes.
     PrintfFifoSize = 1,
-    /// The heap of `malloc` on the device, in bytes.
+    /// The size of the device's `malloc` heap in bytes.
     MallocHeapSize = 2,
     /// The maximum depth at which device-side launches may wait for each other.
     DeviceRuntimeSynchronizeDepth = 3,
@@ -75,23 +75,23 @@ pub enum ResourceLimit {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SharedMemoryConfig {
-    /// The device's default.
+    /// Banks have the device's default width.
     DefaultBankSize = 0,
-    /// Four bytes.
+    /// Banks are four bytes wide.
     FourByteBankSize = 1,
-    /// Eight bytes.
+    /// Banks are eight bytes wide.
     EightByteBankSize = 2,
 }
 
 bitflags::bitflags! {
-    /// The wait strategy of threads, and the features of a context.
+    /// The wait strategy of host threads, and the features of a context.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct ContextFlags: u32 {
-        /// A waiting thread spins.
+        /// A host thread that waits for the device spins.
         const SCHED_SPIN = 0x01;
-        /// A waiting thread yields.
+        /// A host thread that waits for the device yields its core to other threads.
         const SCHED_YIELD = 0x02;
-        /// A waiting thread sleeps.
+        /// A host thread that waits for the device sleeps.
         const SCHED_BLOCKING_SYNC = 0x04;
         /// The driver chooses the wait strategy.
         const SCHED_AUTO = 0x00;
@@ -122,7 +122,7 @@ impl ContextHandle for Context {
 }
 
 impl Clone for Context {
-    /// Retains the same context again.
+    /// Returns another handle of the same primary context.
     ///
     /// # Panics
     /// Panics if the driver fails to retain the context, which happens only after a fatal error.
@@ -170,7 +170,7 @@ impl Context {
         unsafe { driver::cuDevicePrimaryCtxReset_v2(device.as_raw()) }
     }
 
-    /// Sets the wait strategy of threads.
+    /// Sets the wait strategy of host threads and the features of the primary context.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -254,7 +254,7 @@ impl CurrentContext {
         Ok(Device::from_raw(device))
     }
 
-    /// Returns the wait strategy of threads and the features of the context.
+    /// Returns the wait strategy of host threads and the features of the context.
     ///
     /// # Errors
     /// Returns an error if no context is current, or the driver's error.
@@ -291,7 +291,7 @@ impl CurrentContext {
         })
     }
 
-    /// Returns the range of stream priorities.
+    /// Returns the range of valid stream priorities.
     ///
     /// # Errors
     /// Returns an error if no context is current, or the driver's error.
@@ -338,7 +338,8 @@ impl CurrentContext {
     /// # Errors
     /// Returns the driver's error.
     pub fn set_current<C: ContextHandle>(context: &C) -> CudaResult<()> {
-        // SAFETY: the context is alive while it is borrowed; later, calls in it fail.
+        // SAFETY: the borrow keeps the context alive during this call. Driver calls after its
+        // destruction only return errors.
         unsafe { driver::cuCtxSetCurrent(context.get_inner()) }
     }
 

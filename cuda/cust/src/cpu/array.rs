@@ -1,6 +1,8 @@
-//! Arrays in host memory: rows without padding, one slice after the other.
+//! CUDA arrays in host memory. An array stores its two-dimensional slices one after another, as
+//! rows without padding.
 //!
-//! Every kind of array can be created and copied. Only some kinds can be read; see `texture`.
+//! Every kind of array can be created and copied. Kernels can read only some kinds, which the
+//! module `texture` lists.
 
 use cust_raw::driver_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUarray_format as Format, CUresult};
 
@@ -9,9 +11,9 @@ use super::memory::{allocate, code, free};
 /// An array in host memory.
 pub(super) struct Array {
     pub(super) description: CUDA_ARRAY3D_DESCRIPTOR,
-    /// Bytes per row.
+    /// The number of bytes per row.
     pub(super) pitch: usize,
-    /// Rows per slice, at least one.
+    /// The number of rows per slice, at least one.
     pub(super) rows: usize,
     /// The number of slices, at least one.
     pub(super) slices: usize,
@@ -35,7 +37,7 @@ impl Array {
     }
 }
 
-/// Returns the size of one channel in bytes.
+/// Returns the size of one channel of a texel in bytes.
 fn channel_bytes(format: Format) -> Result<usize, CUresult> {
     match format {
         Format::CU_AD_FORMAT_UNSIGNED_INT8 | Format::CU_AD_FORMAT_SIGNED_INT8 => Ok(1),
@@ -49,7 +51,7 @@ fn channel_bytes(format: Format) -> Result<usize, CUresult> {
     }
 }
 
-/// Returns the array of a handle.
+/// Returns the array that a handle refers to.
 ///
 /// # Safety
 /// The handle must be null or belong to a live array.

@@ -1,4 +1,5 @@
-//! The current context of each thread, and the settings that a program may read back.
+//! The current context of each thread, and the context settings that a program can change and read
+//! back.
 //!
 //! On the CPU a context has no contents. It exists so that calls of a program that forgot to create
 //! a context fail as on a GPU.
@@ -50,7 +51,7 @@ pub(super) fn check() -> Result<(), CUresult> {
     })
 }
 
-/// Writes a result to the caller's address.
+/// Writes `value` to the caller's address `to` and returns success.
 ///
 /// # Safety
 /// `to` must be valid for a write.
@@ -168,7 +169,8 @@ fn current<R>(body: impl FnOnce(&mut Settings) -> Result<R, CUresult>) -> Result
     settings(body)
 }
 
-/// Reads a setting.
+/// Writes to `to` the value that `body` reads from the settings. Returns an error if no context is
+/// current.
 ///
 /// # Safety
 /// `to` must be valid for a write.
@@ -180,7 +182,7 @@ unsafe fn get<T>(to: *mut T, body: impl FnOnce(&mut Settings) -> Result<T, CUres
     }
 }
 
-/// Writes a setting.
+/// Changes the settings with `body`. Returns an error if no context is current.
 fn set(body: impl FnOnce(&mut Settings)) -> CUresult {
     code(current(|settings| {
         body(settings);
@@ -188,7 +190,7 @@ fn set(body: impl FnOnce(&mut Settings)) -> CUresult {
     }))
 }
 
-/// Returns a reference to a limit.
+/// Returns a reference to the limit with the driver's number `limit`.
 fn limit(settings: &mut Settings, limit: c_uint) -> Result<&mut usize, CUresult> {
     settings.limits.get_mut(limit as usize).ok_or(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
 }

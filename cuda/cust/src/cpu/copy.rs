@@ -12,25 +12,25 @@ use super::array::array;
 use super::context;
 use super::memory::{code, device};
 
-/// One side of a copy, as given in its description.
+/// The source or the destination of a copy, from the driver's description of the copy.
 struct Side {
     kind: CUmemorytype,
     host: *mut u8,
     address: CUdeviceptr,
     array: CUarray,
-    /// The start of the copied part: bytes, rows and slices before it.
+    /// The offset of the copied part: the number of bytes, rows and slices before it.
     start: [usize; 3],
-    /// Bytes per row; 0 if rows have no padding.
+    /// The number of bytes from one row to the next; 0 if rows have no padding.
     pitch: usize,
-    /// Rows per slice; 0 if slices have no padding.
+    /// The number of rows from one slice to the next; 0 if slices have no padding.
     rows: usize,
 }
 
 /// The size of a copy: bytes per row, rows per slice, and number of slices.
 type Extent = [usize; 3];
 
-/// The address of the first copied byte of a side, and the distances in bytes from row to row and
-/// from slice to slice.
+/// The address of the first copied byte of a source or destination, and the distances in bytes from
+/// row to row and from slice to slice.
 struct Place {
     first: *mut u8,
     pitch: usize,
@@ -38,7 +38,8 @@ struct Place {
 }
 
 impl Side {
-    /// Returns the address of the copied part, and checks that the memory contains it.
+    /// Returns the address of the copied part. Returns an error if the allocation or array does not
+    /// contain the whole part.
     ///
     /// # Safety
     /// If the side is an array, the array must be alive.
@@ -94,7 +95,7 @@ impl Side {
     }
 }
 
-/// Copies a part of the same size from one side to the other.
+/// Copies a part of the size `extent` from `from` to `to`.
 ///
 /// # Safety
 /// Host memory must hold the copied part, and arrays must be alive.
@@ -118,7 +119,7 @@ unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
     Ok(())
 }
 
-/// Runs the copy that a driver description specifies.
+/// Runs the copy that the driver's struct `copied` describes.
 ///
 /// # Safety
 /// Host memory must hold the copied part, and arrays must be alive.

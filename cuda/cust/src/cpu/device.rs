@@ -1,4 +1,4 @@
-//! The CPU as a device: its name and attributes.
+//! The CPU as a device: its name, memory and attributes.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::fs;
@@ -7,7 +7,8 @@ use std::thread;
 
 use cust_raw::driver_sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
-/// The CUDA version of the emulated driver.
+/// The CUDA version of the emulated driver: 12.8, as 1000 times the major version plus 10 times the
+/// minor version.
 const VERSION: c_int = 12_080;
 
 pub(crate) unsafe fn cuInit(_flags: c_uint) -> CUresult {
@@ -73,7 +74,8 @@ pub(super) fn available() -> Option<usize> {
     Some(memory("MemAvailable:")).filter(|&bytes| bytes > 0)
 }
 
-/// Returns an entry of `/proc/meminfo` in bytes; 0 if there is no such file.
+/// Returns the entry `name` of `/proc/meminfo` in bytes. Returns 0 if the file or the entry does
+/// not exist.
 fn memory(name: &str) -> usize {
     let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = table.lines().find_map(|line| line.strip_prefix(name));
@@ -90,29 +92,30 @@ pub(crate) unsafe fn cuDeviceGetAttribute(
     _device: CUdevice,
 ) -> CUresult {
     let answer = match which.0 {
-        // Maximum threads per block, and along its x and y axes. The z axis follows.
+        // Maximum threads per block, and along its x and y axes.
         1..=3 => 1024,
+        // Maximum threads per block along the z axis.
         4 => 64,
-        // Maximum blocks per grid along its axes.
+        // Maximum blocks per grid along the x axis, and along the y and z axes.
         5 => i32::MAX,
         6 | 7 => 65_535,
-        // Shared memory per block by default; constant memory; shared memory per multiprocessor,
-        // and per block with opt-in.
+        // Memory sizes in bytes: shared memory per block by default, constant memory, and shared
+        // memory per multiprocessor and per block with opt-in.
         8 => 48 << 10,
         9 => 64 << 10,
         81 | 97 => 227 << 10,
-        // Warp size.
+        // Threads per warp.
         10 => 32,
-        // Largest pitch.
+        // Largest pitch of a copy in bytes.
         11 => i32::MAX,
         // Registers per block and per multiprocessor.
         12 | 82 => 65_536,
-        // Number of multiprocessors: the number of cores.
+        // Number of multiprocessors, which is the number of CPU cores.
         16 => thread::available_parallelism().map_or(1, |cores| cores.get() as c_int),
-        // Alignment of textures and of their pitch.
+        // Required alignment of texture addresses and of texture pitches in bytes.
         14 => 256,
         51 => 32,
-        // Threads per multiprocessor.
+        // Maximum threads per multiprocessor.
         39 => 2048,
         // Supported features: shares memory with the host, can map host memory, unified addressing,
         // stream priorities, managed memory, pageable access, concurrent access, and host pointers

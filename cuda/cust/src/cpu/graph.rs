@@ -1,4 +1,4 @@
-//! Graphs whose nodes run one after another.
+//! CUDA graphs on the CPU, whose nodes run one after another.
 //!
 //! A node can depend only on nodes added before it, so the nodes can run in the order in which they
 //! were added.
@@ -132,7 +132,7 @@ fn run_fill(filled: &CUDA_MEMSET_NODE_PARAMS) -> CUresult {
     }
 }
 
-/// Returns the graph of a handle.
+/// Returns the graph that a handle refers to.
 ///
 /// # Safety
 /// The handle must be null or belong to a live graph that nothing modifies concurrently.

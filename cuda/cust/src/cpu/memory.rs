@@ -12,7 +12,7 @@ use cust_raw::driver_sys::{CUdevice, CUdeviceptr, CUmem_advise, CUresult, CUstre
 use super::context;
 use super::device::available;
 
-/// The alignment of every allocation, equal to a GPU's.
+/// The alignment of every allocation in bytes, which is the same as on a GPU.
 const ALIGN: usize = 256;
 
 /// The size in bytes of each live allocation, by address.
@@ -79,7 +79,7 @@ pub(super) fn device(address: CUdeviceptr, bytes: usize) -> Result<*mut u8, CUre
     }
 }
 
-/// Converts a result to the driver's code.
+/// Converts a result to the driver's result code.
 pub(super) fn code(result: Result<(), CUresult>) -> CUresult {
     result.err().unwrap_or(CUresult::CUDA_SUCCESS)
 }
@@ -109,7 +109,7 @@ pub(crate) unsafe fn cuMemFreeAsync(address: CUdeviceptr, _stream: CUstream) -> 
     unsafe { cuMemFree_v2(address) }
 }
 
-/// The number of bytes that every pitch is a multiple of, as on current GPUs.
+/// The alignment of every pitch in bytes, which is the same as on current GPUs.
 const PITCH: usize = 512;
 
 pub(crate) unsafe fn cuMemAllocPitch_v2(
@@ -175,7 +175,7 @@ pub(crate) unsafe fn cuMemFreeHost(data: *mut c_void) -> CUresult {
     code(free(data.addr()))
 }
 
-/// Fills `count` elements.
+/// Sets `count` elements of type `T` at a device address to `value`.
 pub(super) fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUresult {
     let bytes = count.saturating_mul(size_of::<T>());
     code(device(address, bytes).and_then(|data| {

@@ -6,8 +6,8 @@
 //! soon as it is recorded. Device addresses are host addresses. Each copy, fill and free is checked
 //! against the allocations and returns `CUDA_ERROR_INVALID_VALUE` where a GPU's driver would.
 //!
-//! A kernel's fault does not end the device as it does on a GPU: the launch returns the fault, and
-//! later launches are unaffected.
+//! On a GPU, a kernel's fault makes the device unusable. On the CPU, only the launch returns an
+//! error, and later launches are unaffected.
 #![allow(non_snake_case, reason = "the driver's own names")]
 #![allow(clippy::too_many_arguments, reason = "the driver's parameters")]
 #![allow(clippy::missing_safety_doc, reason = "NVIDIA's manual states the requirements")]

@@ -49,7 +49,7 @@ pub(super) struct Function {
 }
 
 impl Module {
-    /// Parses the module described by a PTX text.
+    /// Creates the module that a PTX text describes, and allocates its constants.
     fn of(ptx: &str) -> Result<Self, CUresult> {
         if !ptx.contains(".version") {
             // This is a cubin or a fatbin, whose kernel names cannot be read.
@@ -66,8 +66,8 @@ impl Module {
         })
     }
 
-    /// Returns the linked kernel of this name. If several packages have one, returns that of the
-    /// module's package.
+    /// Returns the linked kernel called `name`. If several packages have a kernel of that name,
+    /// returns the kernel of the module's own package.
     fn kernel(&self, name: &str) -> Result<&'static KernelEntry, CUresult> {
         if !self.names.iter().any(|known| known == name) {
             return Err(CUresult::CUDA_ERROR_NOT_FOUND);
@@ -78,7 +78,7 @@ impl Module {
             (Some(kernel), ..) | (None, Some(kernel), None) => return Ok(kernel),
             (None, None, _) => "the program does not link its crate; add `use my_kernels as _;`",
             (None, Some(_), Some(_)) => {
-                "several crates of the program define one; rename all but one"
+                "several crates of the program define it; rename all but one"
             }
         };
         let text = format!("the PTX has a kernel `{name}`, but {why}");
@@ -120,7 +120,8 @@ impl Constants {
                 constants.0.iter().fold(bytes, |sum, &(_, _, more)| sum.saturating_add(more));
             if total > CONSTANT {
                 let text = format!(
-                    "the constants of a module need {total} bytes; there must be at most {CONSTANT}"
+                    "the constants of a module need at least {total} bytes, but only {CONSTANT} \
+                     are available; make the constants smaller"
                 );
                 return Err(error::explain(CUresult::CUDA_ERROR_INVALID_PTX, &text));
             }
@@ -132,7 +133,7 @@ impl Constants {
         Ok(constants)
     }
 
-    /// Returns a copy of the current values, for a launch.
+    /// Returns a copy of the constants' current values, which a launch passes to its threads.
     fn bank(&self) -> ConstantBank {
         let mut bank = ConstantBank::default();
         for &(name, address, bytes) in &self.0 {
@@ -166,7 +167,7 @@ fn interned(name: &str) -> &'static str {
     kept
 }
 
-/// Returns the module of a handle.
+/// Returns the module that a handle refers to.
 ///
 /// # Safety
 /// The handle must be null or belong to a live module.
@@ -175,7 +176,7 @@ unsafe fn module<'a>(handle: CUmodule) -> Result<&'a Module, CUresult> {
     unsafe { handle.cast::<Module>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
-/// Returns the function of a handle, which is its address.
+/// Returns the function that a handle refers to. The handle is the function's address.
 ///
 /// # Safety
 /// The handle must be null or belong to a function whose module is loaded.
@@ -184,7 +185,7 @@ unsafe fn function<'a>(handle: CUfunction) -> Result<&'a Function, CUresult> {
     unsafe { handle.cast::<Function>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
-/// Returns the kernel of a handle.
+/// Returns the kernel of the function that a handle refers to.
 ///
 /// # Safety
 /// The handle must be null or belong to a function whose module is loaded.
@@ -338,7 +339,7 @@ pub(crate) unsafe fn cuOccupancyAvailableDynamicSMemPerBlock(
     code(unsafe { kernel(function) }.map(|_| unsafe { *bytes = SHARED as usize }))
 }
 
-/// Reports one block, because a core runs one block at a time.
+/// Reports one block per multiprocessor, because a CPU core runs one block at a time.
 pub(crate) unsafe fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     blocks: *mut c_int,
     function: CUfunction,
@@ -349,8 +350,8 @@ pub(crate) unsafe fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     code(unsafe { kernel(function) }.map(|_| unsafe { *blocks = 1 }))
 }
 
-/// Suggests one block per core and the largest block of up to 256 threads, which a GPU's driver
-/// often suggests too.
+/// Suggests one block per CPU core, and the largest block of up to 256 threads that `limit` and the
+/// kernel's launch bounds allow.
 pub(crate) unsafe fn cuOccupancyMaxPotentialBlockSize(
     grid: *mut c_int,
     block: *mut c_int,
@@ -423,7 +424,8 @@ pub(super) unsafe fn launch(
         check_races: cfg!(debug_assertions),
     };
     let parameters = Parameters(parameters);
-    // SAFETY: the caller guarantees it; all device memory is host memory.
+    // SAFETY: the caller guarantees that the parameters match the kernel and that the kernel's own
+    // requirements hold. All device memory is host memory.
     let thread = || unsafe { (kernel.thread)(parameters.get()) };
     cpu::launch(&launch, &thread).map_err(error::report)
 }

@@ -24,7 +24,7 @@ struct Event {
     recorded: Mutex<Option<Instant>>,
 }
 
-/// Returns the stream of a handle; `None` for the default stream.
+/// Returns the stream that a handle refers to, or `None` for the default stream.
 ///
 /// # Safety
 /// The handle must be null or belong to a live stream.
@@ -33,7 +33,7 @@ unsafe fn stream<'a>(handle: CUstream) -> Option<&'a Stream> {
     unsafe { handle.cast::<Stream>().as_ref() }
 }
 
-/// Returns the event of a handle.
+/// Returns the event that a handle refers to.
 ///
 /// # Safety
 /// The handle must be null or belong to a live event.

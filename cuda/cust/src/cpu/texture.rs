@@ -1,9 +1,10 @@
 //! Textures for 2-D arrays and pitched memory. `cuda_cpu` reads them.
 //!
 //! Textures have channels of `u8`, `u16`, `f32` or 32-bit integers, coordinates in texels, and
-//! point or linear filtering. Reads outside are clamped or return zeros. All other features return
-//! `CUDA_ERROR_NOT_SUPPORTED`: 1-D, 3-D, layered and cube textures, signed small integers, `f16`,
-//! normalised coordinates, wrapping, mirroring, border colours and resource views.
+//! point or linear filtering. Reads outside the texture are clamped to its edge or return zeros.
+//! All other features return `CUDA_ERROR_NOT_SUPPORTED`: 1-D, 3-D, layered and cube textures,
+//! signed small integers, `f16`, normalised coordinates, wrapping, mirroring, border colours and
+//! resource views.
 
 use std::ptr;
 
@@ -18,7 +19,7 @@ use super::array::array;
 use super::context;
 use super::memory::{code, device};
 
-/// Texels in host memory.
+/// The texels of a texture: rows in host memory, `pitch` bytes apart.
 struct Texels {
     data: *const u8,
     size: [usize; 2],
@@ -34,8 +35,8 @@ struct Texels {
 unsafe fn texels(resource: &CUDA_RESOURCE_DESC) -> Result<Texels, CUresult> {
     match resource.resType {
         CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
-            // SAFETY: the type says that the resource is an array, and the caller guarantees that
-            // it is alive.
+            // SAFETY: `resType` states that the resource is an array, and the caller guarantees
+            // that the array is alive.
             let array = unsafe { array(resource.res.array.hArray) }?;
             let description = array.description;
             let is_2d = description.Height > 0 && description.Depth == 0;
@@ -49,7 +50,7 @@ unsafe fn texels(resource: &CUDA_RESOURCE_DESC) -> Result<Texels, CUresult> {
             })
         }
         CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
-            // SAFETY: the type says that the resource is pitched memory.
+            // SAFETY: `resType` states that the resource is pitched memory.
             let rows = unsafe { resource.res.pitch2D };
             let bytes = rows.pitchInBytes.checked_mul(rows.height);
             let bytes =

@@ -156,7 +156,8 @@ impl Graph {
         })
     }
 
-    /// Adds a copy of another graph. Later changes to `child` do not affect it.
+    /// Adds a node that runs `child`. The node contains a copy of `child`, so later changes to
+    /// `child` do not affect it.
     ///
     /// # Errors
     /// Returns the errors of [`add_kernel_node`](Self::add_kernel_node).
@@ -211,8 +212,8 @@ impl Graph {
         })
     }
 
-    /// Adds a node by means of `call`, a driver call. Its arguments are the address that receives
-    /// the node, the graph, the dependencies and their number.
+    /// Adds a node with the driver call `call`. The arguments of `call` are the address that
+    /// receives the node, the graph, the dependencies and their number.
     fn add(
         &mut self,
         dependencies: &[GraphNode],
@@ -233,8 +234,8 @@ impl Graph {
         Ok(node)
     }
 
-    /// Rejects nodes that occur twice or are not in this graph. The driver does not check handles
-    /// and would dereference a dangling one.
+    /// Returns an error if a node occurs twice in `nodes` or is not in this graph. The driver does
+    /// not check handles and would dereference a dangling one.
     pub(super) fn check(&self, nodes: &[GraphNode]) -> CudaResult<()> {
         let repeats = |at: usize| nodes[..at].contains(&nodes[at]);
         let wrong = |at: usize| repeats(at) || !self.nodes.contains(&nodes[at]);

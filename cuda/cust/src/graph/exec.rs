@@ -21,8 +21,8 @@ unsafe impl Send for GraphExec {}
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {
-    /// Submits all nodes to `stream`, after its work so far. Launches of the same graph run one
-    /// after the other.
+    /// Submits all nodes to `stream`. They run after the work submitted to the stream so far.
+    /// Launches of the same graph run one after another.
     ///
     /// # Safety
     /// - The modules and the memory that the nodes use must live until the stream's work is done.

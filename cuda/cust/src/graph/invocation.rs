@@ -53,7 +53,7 @@ unsafe impl Send for KernelInvocation {}
 unsafe impl Sync for KernelInvocation {}
 
 impl KernelInvocation {
-    /// Describes a launch without arguments.
+    /// Creates a launch of `function` without arguments. [`arg`](Self::arg) appends them.
     pub fn new(
         function: &Function<'_>,
         grid: impl Into<GridSize>,

@@ -30,7 +30,7 @@ impl GraphNode {
     }
 }
 
-/// The work of a node.
+/// The type of a node, which determines the work that the node does.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GraphNodeType {

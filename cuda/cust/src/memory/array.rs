@@ -48,8 +48,8 @@ impl ArrayObject {
         Ok(Self { handle, descriptor: *descriptor })
     }
 
-    /// Creates an array of the given width, height and depth. A height or depth of 0 omits that
-    /// dimension.
+    /// Creates an array. `dims` is its width, height and depth in texels. A height or depth of 0
+    /// omits that dimension.
     ///
     /// # Errors
     /// Returns the errors of [`from_descriptor`](Self::from_descriptor).
@@ -57,7 +57,7 @@ impl ArrayObject {
         Self::with_flags(dims, format, num_channels, ArrayObjectFlags::default())
     }
 
-    /// Creates a one-dimensional array.
+    /// Creates a one-dimensional array of `width` texels.
     ///
     /// # Errors
     /// Returns the errors of [`from_descriptor`](Self::from_descriptor).
@@ -65,7 +65,7 @@ impl ArrayObject {
         Self::new([width, 0, 0], format, num_channels)
     }
 
-    /// Creates a two-dimensional array. `dims` is its width and height.
+    /// Creates a two-dimensional array. `dims` is its width and height in texels.
     ///
     /// # Errors
     /// Returns the errors of [`from_descriptor`](Self::from_descriptor).
@@ -101,7 +101,7 @@ impl ArrayObject {
         Self::with_flags(dims, format, num_channels, ArrayObjectFlags::LAYERED)
     }
 
-    /// Creates a cube map, an array of the six sides of a cube.
+    /// Creates a cube map, an array of the six sides of a cube. A side has `side` × `side` texels.
     ///
     /// # Errors
     /// Returns the errors of [`from_descriptor`](Self::from_descriptor).
@@ -175,7 +175,7 @@ impl ArrayObject {
     /// Returns any error of the driver.
     ///
     /// # Panics
-    /// Panics if the sizes in bytes differ.
+    /// Panics if `val` and the array differ in size in bytes.
     #[track_caller]
     pub fn copy_from<T: ArrayPrimitive, U: AsRef<[T]> + ?Sized>(
         &mut self,
@@ -214,7 +214,7 @@ impl ArrayObject {
     /// Returns any error of the driver.
     ///
     /// # Panics
-    /// Panics if the sizes in bytes differ.
+    /// Panics if `val` and the array differ in size in bytes.
     #[track_caller]
     pub fn copy_to<T: ArrayPrimitive, U: AsMut<[T]> + ?Sized>(
         &self,

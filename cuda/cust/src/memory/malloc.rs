@@ -10,7 +10,7 @@ use crate::error::{CudaError, CudaResult};
 use crate::memory::{DeviceCopy, DevicePointer, UnifiedPointer};
 use crate::stream::Stream;
 
-/// The alignment of every driver allocation.
+/// The alignment of every driver allocation in bytes.
 const ALIGN: usize = 256;
 
 /// Returns the size of `count` elements in bytes. Rejects a size of zero, a size beyond the address

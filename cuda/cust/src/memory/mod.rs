@@ -34,7 +34,7 @@ pub use unified::*;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// Elements that a kernel can access.
+/// A buffer of elements that a kernel can access.
 #[expect(clippy::len_without_is_empty, reason = "rust-cuda's trait")]
 pub trait GpuBuffer<T: DeviceCopy>: private::Sealed {
     /// Returns the address of the first element.
@@ -82,7 +82,7 @@ impl<T: DeviceCopy> GpuBox<T> for UnifiedBox<T> {
     }
 }
 
-/// Bytes on a device.
+/// Memory on a device, as a range of bytes.
 pub trait DeviceMemory {
     /// Returns the address of the first byte.
     fn as_raw_ptr(&self) -> sys::CUdeviceptr;
@@ -141,7 +141,7 @@ mod private {
     impl<T: DeviceCopy> Sealed for DeviceBox<T> {}
 }
 
-/// Copies bytes from host to device and waits for the copy. For zero bytes it makes no driver call.
+/// Copies bytes from host to device and waits for the copy. Makes no driver call if `bytes` is 0.
 ///
 /// # Safety
 /// `from` and the memory at `to` must hold `bytes` bytes.
@@ -189,7 +189,7 @@ pub(crate) unsafe fn copy_across(
     }
 }
 
-/// Copies bytes from host to device and waits for the copy.
+/// Copies `size` bytes from host to device and waits for the copy.
 ///
 /// # Safety
 /// `src` and the memory at `dst` must hold `size` bytes.
@@ -205,7 +205,7 @@ pub unsafe fn memcpy_htod(
     unsafe { driver::cuMemcpyHtoD_v2(dst, src, size) }
 }
 
-/// Copies bytes from device to host and waits for the copy.
+/// Copies `size` bytes from device to host and waits for the copy.
 ///
 /// # Safety
 /// The memory at `src` and `dst` must hold `size` bytes.

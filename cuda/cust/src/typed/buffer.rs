@@ -1,4 +1,4 @@
-//! One-dimensional device memory.
+//! Buffers: one-dimensional device memory, and copies between it and the host.
 
 use std::marker::PhantomData;
 
@@ -19,7 +19,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// Creates a buffer of zeros.
+    /// Creates a buffer of `len` elements and sets their bytes to zero.
     ///
     /// # Errors
     /// Returns [`ErrorKind::ImpossibleSize`] if the buffer is empty or larger than the address
@@ -31,7 +31,7 @@ impl<T: Pod> Buffer<T> {
         Ok(Self { memory, len, element: PhantomData })
     }
 
-    /// Creates a buffer filled from `elements`.
+    /// Creates a buffer that contains a copy of `elements`.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] for 2³² elements
@@ -49,8 +49,7 @@ impl<T: Pod> Buffer<T> {
 
     /// Takes ownership of an allocation of `len` elements and frees it on drop.
     ///
-    /// To use memory without owning it, create a [`DeviceSlice`] of the memory and pass that to
-    /// kernels.
+    /// To pass memory to kernels without owning it, create a [`DeviceSlice`] of the memory.
     ///
     /// # Safety
     /// - The allocation must come from [`into_raw`](Self::into_raw) of a buffer of this device with
@@ -106,15 +105,16 @@ impl<T: Pod> Buffer<T> {
     /// Returns a view that a kernel can write.
     #[must_use]
     pub fn view_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        // SAFETY: as in `view`, and the borrow is exclusive.
+        // SAFETY: the memory holds these elements and lives as long as the borrow, which is
+        // exclusive. Dropping the memory waits for launches.
         unsafe { DeviceSliceMut::new(self.memory.place(), self.memory.pointer(), self.len) }
     }
 
     /// Copies `elements` into the buffer and waits for the copy.
     ///
     /// # Errors
-    /// Returns an error if the number of elements is wrong or the stream belongs to another device,
-    /// or the driver's error.
+    /// Returns an error if the buffer has another number of elements or the stream belongs to
+    /// another device, or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
         self.check_len("uploading a buffer", elements.len())?;
@@ -124,8 +124,8 @@ impl<T: Pod> Buffer<T> {
         unsafe { stream.copy_rows_now(from, self.rows_mut(), bytes, 1) }
     }
 
-    /// Submits a copy of `elements` into the buffer without waiting. The copy owns the elements
-    /// until it is done.
+    /// Submits a copy of `elements` into the buffer without waiting. The returned [`PinnedCopy`]
+    /// owns the elements until the copy is done.
     ///
     /// # Errors
     /// Returns the errors of [`upload`](Self::upload), and then frees the elements.
@@ -158,12 +158,12 @@ impl<T: Pod> Buffer<T> {
         Ok(elements)
     }
 
-    /// Submits a copy of the buffer to `elements` without waiting. The copy owns the elements until
-    /// it is done.
+    /// Submits a copy of the buffer to `elements` without waiting. The returned [`PinnedCopy`] owns
+    /// the elements until the copy is done.
     ///
     /// # Errors
-    /// Returns an error if the number of elements is wrong or the stream belongs to another device,
-    /// or the driver's error. The elements are then freed.
+    /// Returns an error if the buffer has another number of elements or the stream belongs to
+    /// another device, or the driver's error. The elements are then freed.
     #[track_caller]
     pub fn download_async(
         &self,
@@ -213,7 +213,7 @@ impl<T: Pod> Buffer<T> {
         self.len as usize * size_of::<T>()
     }
 
-    /// Returns the buffer as one row, the source of a copy.
+    /// Returns the whole buffer as one row that a copy reads.
     fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.bytes() }
     }
@@ -233,7 +233,7 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
-/// Returns elements in host memory as one row, the source of a copy.
+/// Returns elements in host memory as one row that a copy reads.
 fn host<T: Pod>(elements: &[T]) -> Rows<'_> {
     Rows::Host { bytes: bytemuck::cast_slice(elements), pitch: size_of_val(elements) }
 }

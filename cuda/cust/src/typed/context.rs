@@ -10,8 +10,8 @@ use super::error::is_fatal;
 /// The maximum number of attempts of [`insist`].
 const ATTEMPTS: u32 = 3;
 
-/// A guard that keeps a context current on this thread. Drop restores the previous context, since
-/// the thread may belong to another library.
+/// A guard that keeps a context current on this thread. Drop restores the previous context, because
+/// another library may use the same thread.
 pub(super) struct Current {
     previous: sys::CUcontext,
 }
@@ -37,7 +37,7 @@ impl Drop for Current {
     fn drop(&mut self) {
         // SAFETY: the previous context was current on this thread before, or it is null.
         let put_back = || unsafe { sys::cuCtxSetCurrent(self.previous) }.to_result();
-        // Retry once: after a failure, other code on this thread would continue in this context.
+        // Retry once. If the call fails, other code on this thread runs in the wrong context.
         let _ = put_back().or_else(|_| put_back());
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// The kinds of counted objects.
+/// The kinds of objects that are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     DeviceBytes,
@@ -26,19 +26,19 @@ static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
-    /// Bytes of device memory.
+    /// The number of allocated bytes of device memory.
     pub device_bytes: i64,
-    /// Bytes of page-locked host memory.
+    /// The number of allocated bytes of page-locked host memory.
     pub pinned_bytes: i64,
-    /// Streams.
+    /// The number of streams.
     pub streams: i64,
-    /// Events.
+    /// The number of events.
     pub events: i64,
-    /// Loaded PTX modules.
+    /// The number of loaded PTX modules.
     pub modules: i64,
-    /// Texture objects.
+    /// The number of texture objects.
     pub textures: i64,
-    /// CUDA arrays.
+    /// The number of CUDA arrays.
     pub arrays: i64,
 }
 
@@ -75,7 +75,8 @@ impl Token {
 }
 
 impl Token {
-    /// Keeps the object counted after drop because the driver failed to release it.
+    /// Keeps the object in the count after the token is dropped. Called if the driver failed to
+    /// release the object.
     pub(crate) fn keep(&mut self) {
         self.amount = 0;
     }

@@ -1,4 +1,4 @@
-//! One GPU: its primary context, its kernels, and whether it is still alive.
+//! An open GPU: its context, its loaded kernels, and a record of fatal errors.
 
 use std::panic::Location;
 use std::ptr;
@@ -27,7 +27,7 @@ fn lost(ordinal: u32) -> &'static OnceLock<DeviceError> {
     &LOST[(ordinal as usize).min(LOST.len() - 1)]
 }
 
-/// Returns [`ErrorKind::Lost`] if the GPU is lost.
+/// Returns [`ErrorKind::Lost`] if the GPU with this ordinal is lost.
 #[track_caller]
 fn check_alive(ordinal: u32, operation: &'static str) -> Result<(), DeviceError> {
     match lost(ordinal).get() {
@@ -36,7 +36,7 @@ fn check_alive(ordinal: u32, operation: &'static str) -> Result<(), DeviceError>
     }
 }
 
-/// Records the error if it is fatal to the GPU.
+/// Records `error` in [`LOST`] if it is fatal, which makes the GPU lost for this process.
 fn note(ordinal: u32, error: &DeviceError) {
     if error.is_fatal() {
         // `set` keeps the first error, which caused the later ones.
@@ -47,13 +47,13 @@ fn note(ordinal: u32, error: &DeviceError) {
 /// A description of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaInfo {
-    /// CUDA's device ordinal.
+    /// The device ordinal that CUDA uses.
     pub ordinal: u32,
-    /// Product name.
+    /// The product name.
     pub name: String,
-    /// Compute capability.
+    /// The compute capability.
     pub arch: Arch,
-    /// Device memory in bytes.
+    /// The size of the device memory in bytes.
     pub memory: usize,
     /// The number of multiprocessors.
     pub multiprocessors: u32,
@@ -141,7 +141,7 @@ impl CudaDevice {
         Self::open_or_fail(ordinal, modules).inspect_err(|error| note(ordinal, error))
     }
 
-    /// Uses a context owned by other code.
+    /// Opens the GPU of a context that other code owns, and loads the kernels into that context.
     ///
     /// # Safety
     /// The context must live as long as the result.
@@ -169,7 +169,7 @@ impl CudaDevice {
         Self::with_context(ordinal, gpu, context, modules)
     }
 
-    /// Loads the kernels into a context of the GPU.
+    /// Creates the device from a context of the GPU and loads the kernels into the context.
     #[track_caller]
     fn with_context(
         ordinal: u32,
@@ -189,7 +189,7 @@ impl CudaDevice {
         Ok(device)
     }
 
-    /// Loads more kernels.
+    /// Loads the kernels of another module.
     #[track_caller]
     pub(super) fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
         let image = image_for(module, self.info.arch)?;
@@ -237,7 +237,8 @@ impl CudaDevice {
         }
     }
 
-    /// Runs an operation that must succeed even if the device is lost, and retries it on failure.
+    /// Runs an operation that must run even if the device is lost, such as a wait or a free. Makes
+    /// up to 3 attempts and stops early at a fatal error.
     #[track_caller]
     pub(super) fn insist(
         &self,
@@ -248,8 +249,9 @@ impl CudaDevice {
         result.inspect_err(|error| note(self.info.ordinal, error))
     }
 
-    /// Releases a driver object. Any thread may call this function. An object that the driver fails
-    /// to release stays in the leak counters, and the driver frees it with the context.
+    /// Releases a driver object by calling `body`. Any thread may call this function. An object
+    /// that the driver fails to release stays in the leak counters, and the driver frees it with
+    /// the context.
     pub(super) fn release(&self, counted: Option<&mut Token>, body: impl FnMut() -> sys::CUresult) {
         let result = self.insist("releasing a driver object", body);
         if let (Err(_), Some(counted)) = (result, counted) {
@@ -257,8 +259,9 @@ impl CudaDevice {
         }
     }
 
-    /// Releases an object like [`release`](Self::release), for objects that the driver destroys
-    /// without waiting for work that uses them. If waiting fails, the object is not released.
+    /// Waits for all work of the context and then releases an object like
+    /// [`release`](Self::release). Some objects need the wait, because the driver destroys them
+    /// even while work uses them. If the wait fails, the object is not released.
     pub(super) fn release_idle(
         &self,
         counted: &mut Token,
@@ -271,7 +274,8 @@ impl CudaDevice {
         });
     }
 
-    /// Submits a launch. The caller has already checked its shape and the places of its memory.
+    /// Submits a launch. The caller has already checked the launch shape and that all memory
+    /// arguments are on this device.
     ///
     /// # Safety
     /// The caller must meet the kernel's own requirements.
@@ -405,11 +409,11 @@ fn attribute(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KernelResources {
-    /// Registers per thread.
+    /// The number of registers per thread.
     pub registers: u32,
-    /// Static shared memory per block in bytes.
+    /// The static shared memory per block in bytes.
     pub shared_bytes: u32,
-    /// Local memory per thread in bytes, including spills.
+    /// The local memory per thread in bytes, including spilled registers.
     pub local_bytes: u32,
     /// The maximum number of threads per block.
     pub max_threads: u32,

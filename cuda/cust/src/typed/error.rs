@@ -1,5 +1,5 @@
-//! Errors of device operations: the operation, the caller's source location, and whether the device
-//! is still usable afterwards.
+//! Errors of device operations. An error contains the operation, the caller's source location and
+//! the reason, and states whether the device is still usable.
 
 use std::error::Error;
 use std::panic::Location;
@@ -13,9 +13,9 @@ use cust_raw::driver_sys::CUresult;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{operation} failed at {location}: {kind}")]
 pub struct DeviceError {
-    /// The attempted operation.
+    /// The operation that failed, as a noun phrase such as `launching a kernel`.
     pub operation: &'static str,
-    /// The location in the caller's source.
+    /// The source location of the call that failed.
     pub location: &'static Location<'static>,
     /// The reason for the failure.
     pub kind: ErrorKind,
@@ -29,28 +29,36 @@ pub enum ErrorKind {
     #[error("{0}, or use the device `cpu`")]
     NoDriver(String),
     /// The driver does not have this device.
-    #[error("there is no CUDA device {ordinal}; the driver reports {count} devices")]
+    #[error(
+        "there is no CUDA device {ordinal}: the driver reports {count} devices; use an ordinal \
+         below {count}, or use the device `cpu`"
+    )]
     NoDevice {
         /// The requested ordinal.
         ordinal: u32,
         /// The number of devices.
         count: u32,
     },
-    /// The GPU is older than every architecture that the kernels were compiled for.
+    /// No PTX image of the kernels runs on the GPU. Usually the GPU is older than every
+    /// architecture that the kernels were compiled for.
     #[error(
-        "the GPU is {gpu} but the kernels were compiled for {compiled}; rebuild them with `CudaBuilder::arch` set for this GPU"
+        "the GPU is {gpu}, but the kernels were compiled for {compiled}; rebuild the kernels with \
+         `CudaBuilder::arch` set to an architecture that runs on this GPU"
     )]
     NoKernelImage {
         /// The GPU's architecture.
         gpu: String,
-        /// The architectures in the binary.
+        /// The architectures of the PTX images in the program.
         compiled: String,
     },
     /// No loaded module has this kernel.
-    #[error("no loaded PTX module has a kernel `{0}`; load the module that contains the kernel")]
+    #[error("no loaded PTX module has a kernel `{0}`; load its module with `Device::load`")]
     UnknownKernel(String),
     /// The driver rejected the PTX.
-    #[error("{cause}; the PTX compiler reports: {log}")]
+    #[error(
+        "{cause}; update the driver if it is too old for the PTX version, otherwise correct the \
+         kernel; the PTX compiler reports: {log}"
+    )]
     BadPtx {
         /// The driver's error.
         cause: Box<ErrorKind>,
@@ -84,9 +92,9 @@ pub enum ErrorKind {
     SizeMismatch {
         /// The object with the wrong size.
         what: &'static str,
-        /// The width and height given, in elements.
+        /// The width and height of the object, in elements unless `what` names bytes.
         found: (usize, usize),
-        /// The width and height needed, in elements.
+        /// The width and height that the operation needs, in the same unit.
         expected: (usize, usize),
     },
     /// Code outside this crate rejected the operation. [`DeviceError::refused`] creates this error.
@@ -95,17 +103,17 @@ pub enum ErrorKind {
     /// The size of an allocation is zero or too large, or the pitch of an image is invalid.
     #[error("cannot allocate {0}")]
     ImpossibleSize(String),
-    /// Host memory ran out.
-    #[error("out of host memory allocating {0} bytes")]
+    /// The host does not have enough free memory.
+    #[error("cannot allocate {0} bytes of host memory; free memory or allocate less")]
     OutOfHostMemory(usize),
-    /// The event whose time was requested was never recorded.
+    /// The program requested the time of an event that was never recorded.
     #[error("the event was not recorded; record it on a stream first")]
     NotRecorded,
     /// The texture unit cannot filter whole integers or read floats as integers.
     #[error("reads as `UVec4` need point filtering and an integer format; read as `Vec4` instead")]
     UnreadableTexture,
     /// Two objects, such as memory and a stream, belong to different devices.
-    #[error("an object on {found} cannot be used with one on {wanted}; create it on {wanted}")]
+    #[error("an object on {found} cannot be used on {wanted}; create the object on {wanted}")]
     WrongDevice {
         /// The device of the object that the operation cannot use.
         found: Place,
@@ -192,8 +200,8 @@ impl From<CUresult> for ErrorKind {
     }
 }
 
-/// A result that can be converted to one with a [`DeviceError`]: the driver's result code, or a
-/// `Result` whose error is only a reason.
+/// A driver result code, or a `Result` whose error is only a reason. [`check`](Self::check)
+/// converts it to a `Result` with a [`DeviceError`].
 ///
 /// `#[track_caller]` has no effect in a closure, so an error created in one has a location in this
 /// crate. [`CudaDevice::enter`](super::cuda::CudaDevice::enter) replaces it with the caller's

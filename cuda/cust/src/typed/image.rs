@@ -1,4 +1,5 @@
-//! Images in device memory: rows of elements with a pitch.
+//! Images in device memory, and copies between them and the host. An image consists of rows that
+//! are `pitch` bytes apart.
 
 use std::marker::PhantomData;
 
@@ -22,7 +23,7 @@ pub struct Image<T> {
 }
 
 impl<T: Pod> Image<T> {
-    /// Creates an image of zeros.
+    /// Creates an image of `width` × `height` elements and sets their bytes to zero.
     ///
     /// # Errors
     /// Returns [`ErrorKind::ImpossibleSize`] if the image is empty or larger than the address
@@ -40,7 +41,7 @@ impl<T: Pod> Image<T> {
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if the pitch is
-    /// shorter than a row, not a multiple of the element's alignment, or over 4 GiB.
+    /// shorter than a row, not a multiple of the element's alignment, or 4 GiB or more.
     #[track_caller]
     pub fn with_pitch(
         device: &Device,
@@ -65,7 +66,8 @@ impl<T: Pod> Image<T> {
         Ok(Self { memory, width, height, pitch, element: PhantomData })
     }
 
-    /// Creates an image from `elements`, row after row without padding.
+    /// Creates an image that contains a copy of `elements`, which are ordered row by row without
+    /// padding.
     ///
     /// # Errors
     /// Returns an error if there are not `width · height` elements, or the driver's error.
@@ -99,8 +101,8 @@ impl<T: Pod> Image<T> {
         self.pitch
     }
 
-    /// Returns the address of the first row. On the CPU it is host memory; on a GPU it is a device
-    /// pointer that only kernels and the driver can dereference.
+    /// Returns the address of the first row. On the CPU it points to host memory. On a GPU it is a
+    /// device pointer that only kernels and the driver can dereference.
     #[must_use]
     pub fn as_ptr(&self) -> *const T {
         self.memory.pointer()
@@ -126,7 +128,8 @@ impl<T: Pod> Image<T> {
     /// Returns a view that a kernel can write.
     #[must_use]
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        // SAFETY: as in `view`, and the borrow is exclusive.
+        // SAFETY: the memory holds these rows and lives as long as the borrow, which is exclusive.
+        // Dropping the memory waits for launches.
         unsafe {
             let data = self.memory.pointer();
             DeviceViewMut::new(self.memory.place(), data, self.width, self.height, self.pitch)
@@ -164,11 +167,12 @@ impl<T: Pod> Image<T> {
         Ok(elements)
     }
 
-    /// Waits for the stream's work and copies the elements out, row after row without padding.
+    /// Waits for the stream's work and copies the image to `elements`, row after row without
+    /// padding.
     ///
     /// # Errors
-    /// Returns the errors of [`download`](Self::download), or an error if the number of elements is
-    /// wrong.
+    /// Returns the errors of [`download`](Self::download), or an error if `elements` and the image
+    /// have different numbers of elements.
     #[track_caller]
     pub fn download_to(&self, stream: &Stream, elements: &mut [T]) -> Result<(), DeviceError> {
         self.check_len("downloading an image", elements.len())?;
@@ -203,7 +207,7 @@ impl<T: Pod> Image<T> {
     }
 
     /// Submits a copy of `elements` into the image, row after row without padding, and does not
-    /// wait. The copy owns the elements until it is done.
+    /// wait. The returned [`PinnedCopy`] owns the elements until the copy is done.
     ///
     /// # Errors
     /// Returns the errors of [`upload`](Self::upload), and then frees the elements.
@@ -224,7 +228,7 @@ impl<T: Pod> Image<T> {
     }
 
     /// Submits a copy of the image to `elements`, row after row without padding, and does not wait.
-    /// The copy owns the elements until it is done.
+    /// The returned [`PinnedCopy`] owns the elements until the copy is done.
     ///
     /// # Errors
     /// Returns the errors of [`download_to`](Self::download_to), and then frees the elements.

@@ -11,11 +11,11 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::{Device, Kind};
 
-/// The alignment of every allocation and of every row of an image. Textures need this alignment,
-/// and it is a multiple of the 128-byte cache line.
+/// The alignment in bytes of every allocation, and of every row of an image with the default pitch.
+/// Textures need this alignment, and it is a multiple of the 128-byte cache line.
 pub(super) const ALIGN: usize = 256;
 
-/// Returns the layout of `bytes`, rounded up to [`ALIGN`].
+/// Returns the layout of `bytes` bytes, rounded up to a multiple of [`ALIGN`].
 fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
     let rounded = bytes.checked_next_multiple_of(ALIGN).filter(|&bytes| bytes > 0);
     rounded.and_then(|rounded| Layout::from_size_align(rounded, ALIGN).ok()).ok_or_else(|| {
@@ -40,7 +40,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Allocates `bytes`, rounded up to [`ALIGN`], and sets them to zero.
+    /// Allocates `bytes` bytes, rounded up to a multiple of [`ALIGN`], and sets them to zero.
     #[track_caller]
     pub(super) fn zeroed(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
         const OP: &str = "allocating device memory";
@@ -61,8 +61,8 @@ impl Memory {
                 let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
                 // From here on, `Memory::drop` frees the allocation if a call fails.
                 let memory = Self { address, layout, device: device.clone(), counted };
-                // SAFETY: the memory was just allocated. The null stream does not order other
-                // streams after the memset, so the next call waits for it.
+                // SAFETY: the memory was just allocated. The memset runs on the null stream. Other
+                // streams do not wait for that stream, so the next call waits for the memset.
                 unsafe {
                     sys::cuMemsetD8_v2(address, 0, layout.size()).check(OP)?;
                     sys::cuStreamSynchronize(ptr::null_mut()).check(OP)?;
@@ -72,7 +72,7 @@ impl Memory {
         }
     }
 
-    /// Takes ownership of an allocation of `bytes`.
+    /// Takes ownership of an allocation of `bytes` bytes.
     ///
     /// # Safety
     /// The allocation must come from [`into_raw`](Self::into_raw) of a `Memory` of this device with
@@ -109,8 +109,8 @@ impl Memory {
         self.device.place()
     }
 
-    /// Returns the address on the device. On the CPU it is that of a pointer with exposed
-    /// provenance.
+    /// Returns the address on the device. On the CPU it is the address of a host pointer with
+    /// exposed provenance.
     pub(super) fn address(&self) -> u64 {
         self.address
     }

@@ -57,11 +57,11 @@ pub use cuda_std::Texel;
 pub use cuda_std::cpu::texture::{Address, Filter};
 pub use cuda_std::launch::{LaunchConfig, Place};
 
-/// A GPU or the CPU. Clones are cheap and refer to the same device.
+/// A GPU or the CPU. A clone refers to the same device.
 #[derive(Clone)]
 pub struct Device(Arc<Kind>);
 
-/// The kind of a device, and the state of a device of that kind.
+/// The state of a device: the constants of the CPU, or an open GPU.
 pub(crate) enum Kind {
     Cpu { constants: Mutex<Arc<ConstantBank>> },
     Cuda(CudaDevice),
@@ -85,7 +85,7 @@ impl Device {
         if first.is_ok() {
             return first;
         }
-        // Another GPU may be newer or not in use.
+        // Another GPU may be usable, for example because it is newer or no other process uses it.
         (1..cuda::count()?).find_map(|ordinal| Self::cuda(ordinal).ok()).map_or(first, Ok)
     }
 
@@ -106,7 +106,7 @@ impl Device {
         Self::cuda_with(ordinal, &REGISTERED)
     }
 
-    /// Opens the GPU with this ordinal and loads only these kernels.
+    /// Opens the GPU with this ordinal and loads only the kernels of `modules`.
     ///
     /// # Errors
     /// Returns the errors of [`cuda`](Self::cuda).
@@ -115,16 +115,17 @@ impl Device {
         Ok(Self(Arc::new(Kind::Cuda(CudaDevice::open(ordinal, modules)?))))
     }
 
-    /// Uses a CUDA context that another library, such as a C library or `cudarc`, created, and
-    /// loads the kernels that the program [registered](crate::kernels). The library still owns the
-    /// context: dropping the device unloads the kernels but does not destroy the context.
+    /// Creates a device from a CUDA context that another library, such as a C library or `cudarc`,
+    /// created. Loads the kernels that the program [registered](crate::kernels). The library still
+    /// owns the context: dropping the device unloads the kernels but does not destroy the context.
     ///
     /// [`cuda`](Self::cuda) already shares the primary context with libraries that use it, such as
     /// the runtime API and `cudarc`.
     ///
     /// # Safety
     /// - The context must outlive the device, its clones, and all their memory, streams and events.
-    /// - The caller must not combine any of these with objects of another context of the same GPU.
+    /// - The caller must not combine the device, or its memory, streams and events, with objects of
+    ///   another context of the same GPU.
     ///
     /// # Errors
     /// Returns the errors of [`cuda`](Self::cuda), or an error if the context is not alive.
@@ -144,8 +145,8 @@ impl Device {
         }
     }
 
-    /// Loads more kernels, which later launches can use. The CPU needs no loading because every
-    /// kernel is linked into the program.
+    /// Loads the kernels of `module`, which later launches can use. The CPU needs no loading
+    /// because every kernel is linked into the program.
     ///
     /// # Errors
     /// Returns an error if there is no kernel image for the GPU's architecture, or the driver's
@@ -176,7 +177,7 @@ impl Device {
         }
     }
 
-    /// Returns the GPU's description; `None` on the CPU.
+    /// Returns the description of the GPU, or `None` on the CPU.
     #[must_use]
     pub fn cuda_info(&self) -> Option<&CudaInfo> {
         match self.kind() {
@@ -215,11 +216,11 @@ impl Device {
 
     /// Sets the first `values.len()` elements of an array in constant memory. Waits first for all
     /// work on the device, because a running kernel may be reading the array. A launch that another
-    /// thread submits meanwhile may see the old or the new values.
+    /// thread submits meanwhile may read the old or the new values.
     ///
     /// # Errors
-    /// Returns an error if there are more values than elements or the loaded kernels have no such
-    /// constant, or the driver's error.
+    /// Returns an error if there are more values than array elements or no loaded module has the
+    /// array, or the driver's error.
     #[track_caller]
     pub fn set_constant<C: ConstantArray>(&self, values: &[C::Element]) -> Result<(), DeviceError>
     where
@@ -247,7 +248,7 @@ impl Device {
         }
     }
 
-    /// Returns the resource usage of a kernel as compiled for this GPU; `None` on the CPU.
+    /// Returns the resource usage of a kernel as compiled for this GPU, or `None` on the CPU.
     ///
     /// # Errors
     /// Returns an error if no loaded module has the kernel, or the driver's error.

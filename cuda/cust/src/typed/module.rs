@@ -1,4 +1,4 @@
-//! A PTX module loaded into a context.
+//! PTX modules loaded into a context, and the lookup of their kernels and constants.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
@@ -73,7 +73,7 @@ impl Module {
         Ok(Self { package, raw, context: context.as_raw(), waits, counted })
     }
 
-    /// Returns a kernel by name; `None` if the module does not have it.
+    /// Returns the kernel called `name`, or `None` if the module does not have it.
     #[track_caller]
     fn function(&self, name: &str) -> Result<Option<sys::CUfunction>, DeviceError> {
         let c_name = c_string(name);
@@ -86,13 +86,14 @@ impl Module {
         }
     }
 
-    /// Returns the address and size of a global or constant by name; `None` if the module does not
-    /// have it.
+    /// Returns the address, and the size in bytes, of the global or constant called `name`. Returns
+    /// `None` if the module does not have it.
     #[track_caller]
     fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
         let c_name = c_string(name);
         let (mut address, mut size) = (0, 0);
-        // SAFETY: as in `function`.
+        // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
+        // results to local variables.
         let result = unsafe {
             sys::cuModuleGetGlobal_v2(&raw mut address, &raw mut size, self.raw, c_name.as_ptr())
         };
@@ -132,7 +133,7 @@ impl Modules {
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).push(module);
     }
 
-    /// Returns a kernel for a launch and caches the lookup.
+    /// Returns the kernel that a launch names, and caches the result of the lookup.
     #[track_caller]
     pub(super) fn known_function(
         &self,
@@ -149,8 +150,9 @@ impl Modules {
         Ok(function)
     }
 
-    /// Returns a kernel by name. Searches the module of `package` first and then all others,
-    /// because a kernel crate may contain the kernels of its dependencies.
+    /// Returns the kernel called `name`. Searches the modules of `package` first and then all
+    /// others, because the module of a kernel crate may contain the kernels of the crate's
+    /// dependencies.
     #[track_caller]
     pub(super) fn function(
         &self,
@@ -166,7 +168,8 @@ impl Modules {
         })
     }
 
-    /// Returns the address and size of a global or constant by name.
+    /// Returns the address, and the size in bytes, of the global or constant called `name`.
+    /// Searches the modules of `package` first.
     #[track_caller]
     pub(super) fn global(
         &self,
@@ -178,7 +181,7 @@ impl Modules {
             .check("looking up a constant")
     }
 
-    /// Calls `look` on one module after another and returns the first result. The modules of
+    /// Calls `look` on one module after another and returns the first `Some`. The modules of
     /// `package` come first.
     #[track_caller]
     fn find<T>(

@@ -1,4 +1,5 @@
-//! Page-locked host memory. A copy between it and a GPU needs no staging buffer of the driver.
+//! Page-locked host memory. A copy between page-locked memory and a GPU needs no staging buffer in
+//! the driver, so an asynchronous copy returns at once.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -33,7 +34,7 @@ unsafe impl<T: Pod> Send for Pinned<T> {}
 unsafe impl<T: Pod> Sync for Pinned<T> {}
 
 impl<T: Pod> Pinned<T> {
-    /// Allocates zeros for copies from and to `device`.
+    /// Allocates `len` zero elements for copies from and to `device`.
     ///
     /// # Errors
     /// Returns [`ErrorKind::ImpossibleSize`] if the length is zero or larger than the address
@@ -97,7 +98,8 @@ impl<T: Pod> DerefMut for Pinned<T> {
             Storage::Plain(words) => words.as_mut_ptr().cast(),
             Storage::Locked { data, .. } => *data,
         };
-        // SAFETY: as in `deref`, and the borrow is exclusive.
+        // SAFETY: `new` allocated `len` elements, set them to zero and aligned them to at least 16
+        // bytes. The borrow is exclusive.
         unsafe { slice::from_raw_parts_mut(data.cast(), self.len) }
     }
 }
@@ -107,7 +109,8 @@ impl Drop for Storage {
         if let Self::Locked { data, device, counted } = self
             && let Kind::Cuda(cuda) = device.kind()
         {
-            // SAFETY: allocated here and freed once; `release_idle` waits until no copy uses it.
+            // SAFETY: `new` allocated the memory, and it is freed only once. `release_idle` first
+            // waits until no copy uses it.
             cuda.release_idle(counted, || unsafe { sys::cuMemFreeHost(data.cast()) });
         }
     }

@@ -1,7 +1,8 @@
 //! Asynchronous copies from and to page-locked memory.
 //!
-//! A copy owns its host memory until it is done, so no borrow has to outlive the call. A copy that
-//! is passed to `mem::forget` leaks its memory, so the memory is never freed too early.
+//! A [`PinnedCopy`] owns its host memory until the copy is done, so no borrow has to outlive the
+//! call. A `PinnedCopy` that is passed to `mem::forget` leaks its memory, so the memory is never
+//! freed too early.
 
 use super::{DeviceError, Event, Pinned, Stream};
 

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct KernelModule {
     /// The package of the kernel crate.
     pub package: &'static str,
-    /// The PTX for each compiled architecture.
+    /// The PTX images, one for each architecture that the crate was compiled for.
     pub images: &'static [PtxImage],
 }
 
@@ -62,8 +62,8 @@ impl fmt::Display for Arch {
 
 impl PtxImage {
     /// Returns whether the image runs on `gpu`. PTX runs on every later architecture, with two
-    /// exceptions: a variant such as `sm_90a` runs on that architecture only, and `sm_100f` runs on
-    /// the architectures of the same major version.
+    /// exceptions: a variant such as `sm_90a` runs on that architecture only, and a family such as
+    /// `sm_100f` runs only on the same and later architectures of the same major version.
     fn runs_on(&self, gpu: Arch) -> bool {
         if self.arch > gpu {
             return false;
@@ -88,7 +88,7 @@ impl KernelModule {
     }
 }
 
-/// The kernels registered in the program.
+/// The kernel modules that the program has registered with [`kernels!`](crate::kernels).
 #[linkme::distributed_slice]
 pub static REGISTERED: [KernelModule];
 

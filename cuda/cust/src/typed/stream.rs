@@ -46,7 +46,7 @@ unsafe impl Sync for Stream {}
 struct EveryThread<'a, K>(&'a K);
 
 impl<K: Kernel> EveryThread<'_, K> {
-    /// Runs one thread of the kernel.
+    /// Runs the kernel for one thread of the launch.
     ///
     /// # Safety
     /// The caller must meet the requirements of [`Kernel::thread`].
@@ -57,8 +57,9 @@ impl<K: Kernel> EveryThread<'_, K> {
     }
 }
 
-// SAFETY: the contract of `Kernel` says that threads only copy arguments out of the kernel value.
-// Which memory a thread accesses through them is up to the kernel, on the CPU as on a GPU.
+// SAFETY: the contract of `Kernel` requires that threads only copy arguments out of the kernel
+// value. The kernel must ensure that its accesses through these arguments are valid, on the CPU as
+// on a GPU.
 unsafe impl<K> Sync for EveryThread<'_, K> {}
 
 /// Rows that a copy reads, `pitch` bytes apart.
@@ -155,17 +156,17 @@ impl Stream {
     /// Launches a kernel with its arguments.
     ///
     /// # Errors
-    /// Returns an error before the driver sees the launch if the block exceeds the kernel's launch
-    /// bounds, the grid is empty or too large, or memory belongs to another device. Otherwise
-    /// returns the kernel's fault on the CPU, or the driver's error on a GPU, which may come from
-    /// earlier work.
+    /// Returns an error before the launch reaches the driver if the block exceeds the kernel's
+    /// launch bounds, the grid is empty or too large, or memory belongs to another device.
+    /// Otherwise returns the kernel's fault on the CPU, or the driver's error on a GPU, which may
+    /// come from earlier work.
     #[track_caller]
     pub fn launch<K: SafeKernel>(
         &self,
         config: &LaunchConfig,
         kernel: &K,
     ) -> Result<(), DeviceError> {
-        // SAFETY: a safe kernel has no requirements.
+        // SAFETY: a `SafeKernel` has no requirements that its caller must meet.
         unsafe { self.launch_unchecked(config, kernel) }
     }
 
@@ -259,7 +260,7 @@ impl Stream {
         self.raw
     }
 
-    /// Copies `rows` rows of `width` bytes and waits for the copy. The wait is retried even if the
+    /// Copies `rows` rows of `width` bytes and waits for the copy. The wait happens even if the
     /// device is lost meanwhile, because the borrow of host memory ends when this function returns.
     ///
     /// # Safety
@@ -283,7 +284,8 @@ impl Stream {
         if let Kind::Cuda(cuda) = self.device.kind() {
             // SAFETY: the handle is alive.
             cuda.insist(OP, || unsafe { sys::cuStreamSynchronize(self.raw) })?;
-            // Another thread may have lost the device.
+            // Another thread may have received a fatal error meanwhile, which makes the device
+            // lost.
             cuda.check_alive(OP)?;
         }
         Ok(())

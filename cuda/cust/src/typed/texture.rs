@@ -1,5 +1,5 @@
-//! Textures, through which kernels read an image or an array with the texture unit. An array has a
-//! memory layout for 2-D locality.
+//! Textures, through which kernels read an image or an array with the texture unit. An array stores
+//! texels that are close in two dimensions close together in memory.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -38,8 +38,8 @@ impl ReadMode for UVec4 {
     const INTEGER: bool = true;
 }
 
-/// An image in the driver's own memory layout, which suits reads with 2-D locality. Kernels can
-/// read it only through a [`Texture`]. On the CPU an array is an [`Image`].
+/// An image in the driver's own memory layout, which is fast for reads that are close in two
+/// dimensions. Kernels can read it only through a [`Texture`]. On the CPU an array is an [`Image`].
 #[derive(Debug)]
 pub struct Array<T>(Storage<T>);
 
@@ -55,7 +55,7 @@ unsafe impl<T: Texel> Send for Array<T> {}
 unsafe impl<T: Texel> Sync for Array<T> {}
 
 impl<T: Texel> Array<T> {
-    /// Creates an array with unspecified content.
+    /// Creates an array of `width` × `height` texels with unspecified contents.
     ///
     /// # Errors
     /// Returns an error if a side is zero, or the driver's error, such as for a size that the
@@ -193,7 +193,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
 }
 
 impl Made {
-    /// Creates a texture that reads rows in place.
+    /// Creates a texture that reads the rows of `view` in place.
     ///
     /// # Safety
     /// The caller must keep the rows alive and unwritten while anything reads through the object.

@@ -1,8 +1,8 @@
 //! A cache of texture objects for frames in recycled memory.
 //!
-//! On a GPU, a texture object stores only an address, a size, a pitch and a format. It can be used
-//! again for any later memory with the same address and shape, so nothing notifies the cache when
-//! memory is freed. A full cache drops its least recently used object.
+//! On a GPU, a texture object stores only an address, a size, a pitch and a format. The cache can
+//! use it again for any later memory with the same address and shape. The cache therefore need not
+//! be notified when memory is freed. A full cache drops its least recently used object.
 
 use std::collections::VecDeque;
 
@@ -14,10 +14,11 @@ use super::memory::ALIGN;
 use super::texture::{Made, TextureMode};
 use super::{Device, DeviceError, Kind, Place};
 
-/// The maximum number of cached objects: two cameras, each with 64 frames of two planes in flight.
+/// The maximum number of cached objects. It is enough for two cameras, each with 64 frames of two
+/// planes in flight.
 const MOST: usize = 256;
 
-/// Bilinear filtering, clamped to the edge.
+/// The mode of all cached textures: bilinear filtering, with reads outside clamped to the edge.
 const MODE: TextureMode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
 
 /// The key of a cached object: place, address, size, pitch and format.
@@ -31,8 +32,8 @@ pub struct Textures {
 }
 
 impl Textures {
-    /// Returns the handle of a texture over the view's rows, or `None` if their alignment does not
-    /// allow the device to read them as a texture.
+    /// Returns the handle of a texture over the view's rows. Returns `None` if the view is empty or
+    /// on another device, or if the device cannot read rows of this alignment as a texture.
     ///
     /// The handle is valid until the cache is dropped or has returned 256 other handles.
     ///

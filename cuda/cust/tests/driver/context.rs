@@ -1,4 +1,4 @@
-//! Devices and contexts.
+//! Tests devices, the current context of a thread, the context stack and the context settings.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Graphs: nodes, their order, and launches of whole graphs.
+//! Tests graphs: their nodes, the order of execution, launches, and errors for wrong nodes.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Kernels in rust-cuda's style.
+//! Kernels in rust-cuda's style, which the tests launch by name.
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::missing_safety_doc,
@@ -22,7 +22,7 @@ pub(crate) unsafe fn add(a: &[f32], b: &[f32], sum: *mut f32) {
     }
 }
 
-/// Multiplies every element by `factor` and adds the value behind `plus`.
+/// Multiplies every element by `factor` and adds the value at the address `plus`.
 #[kernel]
 pub(crate) unsafe fn scale(factor: f32, plus: *const f32, data: *mut f32, len: usize) {
     let i = thread::index_1d() as usize;
@@ -64,7 +64,7 @@ pub(crate) unsafe fn beyond(data: Slice<u32>, out: *mut u32) {
     unsafe { *out.add(i as usize) = data.load(far) };
 }
 
-/// Adds every element to one counter.
+/// Adds every element to the counter `total`.
 #[kernel]
 pub(crate) unsafe fn sum(data: &[u32], total: *mut u32) {
     if let Some(&own) = data.get(thread::index_1d() as usize) {
@@ -84,6 +84,6 @@ pub(crate) unsafe fn sample(texture: Texture2d<Vec4>, at: &[Vec2], out: *mut f32
     unsafe { *out.add(i) = texture.read(at[i].x, at[i].y).x };
 }
 
-/// A kernel that is linked but that no PTX of the tests lists.
+/// Does nothing. The kernel is linked into the tests, but no PTX of the tests names it.
 #[kernel]
 pub(crate) unsafe fn unlisted() {}

@@ -1,4 +1,4 @@
-//! Launches by name, and the checks that reject them.
+//! Tests launches by name: arguments, shapes, and the errors of launches that are not valid.
 
 use cuda_std::cpu::FaultKind;
 use cust::error::{CudaError, last_fault};
@@ -70,11 +70,11 @@ fn grids_and_blocks_have_three_dimensions() {
     unsafe { launch!(place<<<(2, 3, 4), (2, 2, 2), 0, stream>>>(at)) }.expect("tuples");
     check([4, 6, 8]);
     let (grid, block) = (UVec3::new(1, 2, 3), UVec3::new(2, 1, 1));
-    // SAFETY: the kernel stays within `sum`, and `plus` is one element.
+    // SAFETY: no shape has more threads than the buffer has elements.
     unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of three");
     check([2, 2, 3]);
     let (grid, block) = (UVec2::new(3, 2), UVec2::new(1, 2));
-    // SAFETY: the kernel stays within `sum`, and `plus` is one element.
+    // SAFETY: no shape has more threads than the buffer has elements.
     unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of two");
     check([3, 4, 1]);
 }
@@ -84,11 +84,12 @@ fn dynamic_shared_memory_has_the_requested_size() {
     let _context = cpu();
     let (module, stream) = (module(), stream());
     let data = [0_u32, 1, 2, 3, 4, 5, 6, 7].as_dbuf().expect("memory");
-    // SAFETY: eight threads for eight elements.
+    // SAFETY: the launch has eight threads, and the buffer has eight elements.
     unsafe { launch!(module.reverse<<<2, 4, 16, stream>>>(data.as_device_ptr())) }
         .expect("the kernel runs");
     assert_eq!(data.as_host_vec().expect("copied"), [3, 2, 1, 0, 7, 6, 5, 4]);
-    // SAFETY: eight threads for eight elements, and the CPU checks accesses to shared memory.
+    // SAFETY: the launch has eight threads, and the buffer has eight elements. The CPU checks
+    // accesses to shared memory, which is too small.
     let small = unsafe { launch!(module.reverse<<<2, 4, 12, stream>>>(data.as_device_ptr())) };
     assert_eq!(small, Err(CudaError::IllegalAddress));
 }
@@ -125,7 +126,7 @@ fn a_wrong_number_of_arguments_is_refused() {
     // SAFETY: the launch fails before a parameter is read.
     let few = unsafe { launch!(module.sum<<<1, 4, 0, stream>>>(data.as_device_ptr(), data.len())) };
     assert_eq!(few, Err(CudaError::InvalidValue));
-    // SAFETY: the kernel stays within `sum`, and `plus` is one element.
+    // SAFETY: the module has no kernel of this name, so nothing runs.
     let none = unsafe { launch!(module.nothing<<<1, 1, 0, stream>>>()) };
     assert_eq!(none, Err(CudaError::NotFound));
 }
@@ -153,7 +154,7 @@ fn a_fault_says_what_the_kernel_did() {
     assert_eq!(fault.at.thread, [3, 0, 0]);
     assert!(matches!(fault.kind, FaultKind::OutOfBounds { .. }), "{fault}");
     assert!(fault.to_string().contains("at index 4, but the size is 4"), "{fault}");
-    // The device is still usable.
+    // On the CPU, the device is still usable after a fault.
     assert_eq!(run(3), Ok(()));
     assert_eq!(GpuBuffer::len(&out), 8);
 }

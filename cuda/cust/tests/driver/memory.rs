@@ -1,4 +1,4 @@
-//! Memory of all kinds, and copies between them.
+//! Tests all kinds of memory: allocation, indexing, copies, fills, casts and freeing.
 
 use cuda_std::cpu::POISON;
 use cust::error::CudaError;
@@ -159,7 +159,8 @@ fn copies_wait_or_are_submitted() {
     stream.synchronize().expect("done");
     assert_eq!(&*back, [4, 5, 6]);
 
-    // SAFETY: the array is a constant, which lives as long as the program.
+    // SAFETY: the compiler stores the constant array in a static, which lives as long as the
+    // program.
     let made = unsafe { DeviceBuffer::from_slice_async(&[7_u16, 8], &stream) }.expect("memory");
     assert_eq!(made.as_host_vec().expect("copied"), [7, 8]);
     // SAFETY: on the CPU, the work is done when the call returns.
@@ -267,8 +268,8 @@ fn rows_are_copied_at_their_pitch() {
     assert_eq!(back, [1, 2, 3, 4]);
 }
 
-/// Allocations for a type with an alignment of 512 bytes fail. The driver aligns memory to 256
-/// bytes, so a reference to such a type would be undefined behaviour.
+/// Checks that allocations for a type with an alignment of 512 bytes fail. The driver aligns memory
+/// to 256 bytes only, so a reference to such a value would be undefined behaviour.
 #[test]
 fn elements_that_are_aligned_to_more_than_memory_are_refused() {
     #[derive(Clone, Copy, Debug, PartialEq, cust::DeviceCopy)]
@@ -285,8 +286,8 @@ fn elements_that_are_aligned_to_more_than_memory_are_refused() {
     assert!(LockedBuffer::from_slice(&[Page(1); 0]).is_ok());
 }
 
-/// Allocations that exceed the host's memory fail with `OutOfMemory`. Linux would grant the memory
-/// and kill the process once the memory is filled.
+/// Checks that allocations that exceed the host's memory fail with `OutOfMemory`. Without the check
+/// in `cust`, Linux would grant the memory and kill the process once the memory is filled.
 #[test]
 fn more_memory_than_the_host_has_is_refused() {
     let _context = cpu();

@@ -1,4 +1,4 @@
-//! Modules: loading PTX, and finding the kernels and constants that it names.
+//! Tests modules: loading PTX, and finding the kernels and constants that the PTX names.
 
 use std::fs;
 
@@ -34,7 +34,8 @@ fn a_module_has_the_kernels_that_its_ptx_names() {
     Module::drop(module).expect("unloaded");
 }
 
-/// Registers a kernel `twice` of another package, as `#[kernel]` would.
+/// Registers a kernel `twice` of the package `$package` with a limit of `$threads` threads per
+/// block, as `#[kernel]` would.
 macro_rules! twice {
     ($name:ident, $package:literal, $threads:literal) => {
         #[distributed_slice(KERNELS)]
@@ -104,7 +105,7 @@ fn constants_are_set_by_name() {
 
     let out = DeviceBuffer::<f32>::zeroed(4).expect("memory");
     for (module, expected) in [(&first, [1.0, 2.0, 3.0, 4.0]), (&second, [0.0; 4])] {
-        // SAFETY: four threads write four elements.
+        // SAFETY: each of the four threads writes one of the four elements.
         unsafe { launch!(module.taps<<<1, 4, 0, stream>>>(GpuBuffer::as_device_ptr(&out))) }
             .expect("the kernel runs");
         assert_eq!(out.as_host_vec().expect("copied"), expected);

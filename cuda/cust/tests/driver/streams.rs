@@ -1,4 +1,4 @@
-//! Streams and events.
+//! Tests streams and events: priorities, order, callbacks and time measurement.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn work_runs_in_order_and_then_calls_back() {
     let data = [0_u32, 1, 2, 3].as_dbuf().expect("memory");
     let total = DeviceBuffer::<u32>::zeroed(1).expect("memory");
     let (tell, told) = mpsc::channel();
-    // SAFETY: four threads for four elements.
+    // SAFETY: the launch has four threads, and the buffer has four elements.
     unsafe { launch!(module.reverse<<<1, 4, 16, stream>>>(data.as_device_ptr())) }.expect("runs");
     // SAFETY: the kernel stays within the two elements and adds to one counter.
     unsafe {

@@ -1,4 +1,4 @@
-//! Arrays, textures and surfaces.
+//! Tests arrays and textures, and the errors for textures and surfaces that the CPU lacks.
 
 use cust::error::CudaError;
 use cust::launch;
@@ -43,7 +43,7 @@ fn a_copy_of_another_size_panics() {
     let _ = array.copy_from::<u8, _>(&[1, 2, 3]);
 }
 
-/// Returns the values that a kernel reads at these coordinates.
+/// Returns the values that a kernel reads from `texture` at the coordinates `at`.
 fn read(texture: &Texture, at: &[Vec2]) -> Vec<f32> {
     let (module, stream) =
         (module(), Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream"));

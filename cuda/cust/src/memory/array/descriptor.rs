@@ -41,7 +41,8 @@ pub struct ArrayDescriptor {
 }
 
 impl ArrayDescriptor {
-    /// Describes an array of width, height and depth. A height or depth of 0 omits that dimension.
+    /// Describes an array whose width, height and depth in texels are `dims`. A height or depth of
+    /// 0 omits that dimension.
     #[must_use]
     pub fn new(
         dims: [usize; 3],
@@ -84,13 +85,13 @@ impl ArrayDescriptor {
         })
     }
 
-    /// Returns width, height and depth.
+    /// Returns the width, height and depth in texels.
     #[must_use]
     pub fn dims(&self) -> [usize; 3] {
         self.dims
     }
 
-    /// Sets width, height and depth.
+    /// Sets the width, height and depth in texels.
     pub fn set_dims(&mut self, dims: [usize; 3]) {
         self.dims = dims;
     }
@@ -101,29 +102,29 @@ impl ArrayDescriptor {
         self.dims[0]
     }
 
-    /// Sets the width.
+    /// Sets the width in texels.
     pub fn set_width(&mut self, width: usize) {
         self.dims[0] = width;
     }
 
-    /// Returns the height, or 0 if the array has one dimension.
+    /// Returns the height in texels, or 0 if the array has one dimension.
     #[must_use]
     pub fn height(&self) -> usize {
         self.dims[1]
     }
 
-    /// Sets the height.
+    /// Sets the height in texels. 0 makes the array one-dimensional.
     pub fn set_height(&mut self, height: usize) {
         self.dims[1] = height;
     }
 
-    /// Returns the depth or the number of layers, or 0 if the array has neither.
+    /// Returns the depth in texels or the number of layers, or 0 if the array has neither.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.dims[2]
     }
 
-    /// Sets the depth.
+    /// Sets the depth in texels or the number of layers.
     pub fn set_depth(&mut self, depth: usize) {
         self.dims[2] = depth;
     }
@@ -145,7 +146,7 @@ impl ArrayDescriptor {
         self.num_channels
     }
 
-    /// Sets the number of channels.
+    /// Sets the number of channels: 1, 2 or 4.
     pub fn set_num_channels(&mut self, num_channels: c_uint) {
         self.num_channels = num_channels;
     }

@@ -19,8 +19,8 @@ pub enum ArrayFormat {
     /// Half precision. No Rust type with [`ArrayPrimitive`] matches it; copy the bits as `u16`.
     F16,
     F32,
-    /// Not supported by any GPU; creating such an array fails. Use [`U32`](Self::U32) with two
-    /// channels.
+    /// A double, which no GPU supports in an array: creating such an array fails. Use
+    /// [`U32`](Self::U32) with two channels.
     F64,
 }
 

@@ -51,7 +51,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         self.len() == 0
     }
 
-    /// Returns the address of the first element; null for a buffer without memory.
+    /// Returns the address of the first element, or null if the slice has no memory.
     #[must_use]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         // A reference is never null, so a slice without memory has the address `NO_MEMORY`.
@@ -73,7 +73,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         Ok(elements)
     }
 
-    /// Returns `len` elements at an address.
+    /// Returns the slice of `len` elements at a device address.
     ///
     /// # Safety
     /// The elements must stay valid while the result is used, and nothing may write them.
@@ -85,7 +85,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         unsafe { &*(slice as *const Self) }
     }
 
-    /// Returns `len` elements at an address as a mutable slice.
+    /// Returns the mutable slice of `len` elements at a device address.
     ///
     /// # Safety
     /// The elements must stay valid while the result is used, and nothing else may access them.
@@ -97,7 +97,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         unsafe { &mut *(slice as *mut Self) }
     }
 
-    /// Returns the elements before `mid` and those from `mid` on.
+    /// Returns two slices: the elements before `mid`, and the elements from `mid` on.
     ///
     /// # Panics
     /// Panics if `mid` is beyond the end.
@@ -106,7 +106,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         (&self[..mid], &self[mid..])
     }
 
-    /// Returns the elements before `mid` and those from `mid` on as mutable slices.
+    /// Returns two mutable slices: the elements before `mid`, and the elements from `mid` on.
     ///
     /// # Panics
     /// Panics if `mid` is beyond the end.
@@ -121,7 +121,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         }
     }
 
-    /// Returns the elements of a range.
+    /// Returns the part of the slice in `range`.
     ///
     /// # Safety
     /// The range must be within the slice.
@@ -133,7 +133,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         }
     }
 
-    /// Returns the elements of a range as a mutable slice.
+    /// Returns the part of the slice in `range` as a mutable slice.
     ///
     /// # Safety
     /// The range must be within the slice.
@@ -163,7 +163,7 @@ fn address<T: DeviceCopy>(pointer: DevicePointer<T>) -> *mut () {
     ptr::without_provenance_mut(pointer.as_raw().max(NO_MEMORY) as usize)
 }
 
-/// Defines a fill and its asynchronous counterpart.
+/// Defines a method that fills a slice and waits, and a method that only submits the fill.
 macro_rules! fills {
     ($($set:ident $set_async:ident $value:ty: $call:ident $call_async:ident;)+) => {$(
         /// Fills the slice with copies of `value` and waits until the fill is done.
@@ -215,7 +215,8 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         set_32 set_32_async u32: cuMemsetD32_v2 cuMemsetD32Async;
     }
 
-    /// Returns the number of values of type `V` in the slice.
+    /// Returns the number of values of type `V` that the slice's bytes hold. Panics if the size or
+    /// the address is not a multiple of the size of `V`.
     #[track_caller]
     fn count_of<V>(&self) -> usize {
         let (bytes, size) = (self.size_in_bytes(), size_of::<V>());
@@ -263,25 +264,25 @@ impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
 
 /// An index into a device slice. Indexing by a number gives a slice of one element.
 pub trait DeviceSliceIndex<T: DeviceCopy> {
-    /// Returns the elements without a bounds check.
+    /// Returns the elements that the index selects, without a bounds check.
     ///
     /// # Safety
     /// The elements must be within the slice.
     unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
 
-    /// Returns the elements.
+    /// Returns the elements that the index selects.
     ///
     /// # Panics
     /// Panics if the elements are not within the slice.
     fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
 
-    /// Returns the elements as a mutable slice, without a bounds check.
+    /// Returns the elements that the index selects as a mutable slice, without a bounds check.
     ///
     /// # Safety
     /// The elements must be within the slice.
     unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
 
-    /// Returns the elements as a mutable slice.
+    /// Returns the elements that the index selects as a mutable slice.
     ///
     /// # Panics
     /// Panics if the elements are not within the slice.
@@ -316,8 +317,8 @@ macro_rules! ranges {
     ($($range:ty),+) => {$(
         impl<T: DeviceCopy> DeviceSliceIndex<T> for $range {
             unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
-                // `index` checks the bounds nevertheless. The check is cheap because it accesses no
-                // device memory.
+                // `index` checks the bounds nevertheless. The check compares two numbers and
+                // accesses no device memory.
                 slice.index(self)
             }
 

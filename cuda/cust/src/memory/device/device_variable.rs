@@ -6,7 +6,8 @@ use super::{CopyDestination, DeviceBox};
 use crate::error::CudaResult;
 use crate::memory::{DeviceCopy, DevicePointer};
 
-/// One value on the host and a copy of it on the device. Explicit calls copy one to the other.
+/// One value on the host and a copy of it on the device. [`copy_htod`](Self::copy_htod) and
+/// [`copy_dtoh`](Self::copy_dtoh) update one from the other.
 #[derive(Debug)]
 pub struct DeviceVariable<T: DeviceCopy> {
     on_device: DeviceBox<T>,

@@ -1,4 +1,4 @@
-//! Device memory.
+//! Device memory: single values, buffers and slices, and the traits that copy them.
 
 mod device_box;
 mod device_buffer;
@@ -15,22 +15,22 @@ use crate::stream::Stream;
 
 /// Device memory that can be copied from and to values of type `O`. Each call waits for the copy.
 pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
-    /// Copies `source` to the device.
+    /// Copies `source` to this device memory.
     ///
     /// # Errors
     /// Returns the driver's error.
     ///
     /// # Panics
-    /// Panics if the lengths differ.
+    /// Panics if source and destination differ in length.
     fn copy_from(&mut self, source: &O) -> CudaResult<()>;
 
-    /// Copies the device memory to `dest`.
+    /// Copies this device memory to `dest`.
     ///
     /// # Errors
     /// Returns the driver's error.
     ///
     /// # Panics
-    /// Panics if the lengths differ.
+    /// Panics if source and destination differ in length.
     fn copy_to(&self, dest: &mut O) -> CudaResult<()>;
 }
 
@@ -39,7 +39,7 @@ pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
 /// The call does not block if the host memory is page-locked. Otherwise the driver may first copy
 /// the elements to a staging buffer.
 pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
-    /// Submits a copy of `source` to the device.
+    /// Submits a copy of `source` to this device memory.
     ///
     /// # Safety
     /// Both sides must live, and nothing may write either, until the stream's work is done.
@@ -48,10 +48,10 @@ pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
     /// Returns the driver's error.
     ///
     /// # Panics
-    /// Panics if the lengths differ.
+    /// Panics if source and destination differ in length.
     unsafe fn async_copy_from(&mut self, source: &O, stream: &Stream) -> CudaResult<()>;
 
-    /// Submits a copy of the device memory to `dest`.
+    /// Submits a copy of this device memory to `dest`.
     ///
     /// # Safety
     /// Until the stream's work is done, both sides must live, nothing may access `dest`, and
@@ -61,6 +61,6 @@ pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
     /// Returns the driver's error.
     ///
     /// # Panics
-    /// Panics if the lengths differ.
+    /// Panics if source and destination differ in length.
     unsafe fn async_copy_to(&self, dest: &mut O, stream: &Stream) -> CudaResult<()>;
 }

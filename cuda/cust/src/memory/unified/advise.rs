@@ -12,7 +12,8 @@ use crate::error::CudaResult;
 use crate::memory::{DeviceCopy, private};
 use crate::stream::Stream;
 
-/// Unified memory whose pages can be prefetched.
+/// Unified memory that accepts hints about its pages: prefetches, access patterns and preferred
+/// locations.
 ///
 /// The hints need a device with concurrent access to managed memory
 /// ([`ConcurrentManagedAccess`](crate::device::DeviceAttribute::ConcurrentManagedAccess)).
