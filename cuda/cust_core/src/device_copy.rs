@@ -1,4 +1,4 @@
-//! The `DeviceCopy` trait.
+//! The trait `DeviceCopy`, which marks types that can be copied to a GPU byte by byte.
 
 /// A type whose values have the same bit representation on host and GPU.
 ///

@@ -1,4 +1,4 @@
-//! `DeviceCopy` for the types of `core` and, behind features, for types of other crates.
+//! Implements `DeviceCopy` for the types of `core` and, behind features, for types of other crates.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;

@@ -19,8 +19,9 @@ pub fn device_copy(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     implement(&item, &quote!(::cust::memory::DeviceCopy)).into()
 }
 
-/// Returns the impl of the trait at `path`, and code that compiles only if every field has the
-/// trait. The compiler's error points to the field that lacks it.
+/// Returns the impl of the trait at `path` for the type `item`, and code that compiles only if
+/// every field implements the trait. Otherwise the compiler's error points to the field that does
+/// not.
 fn implement(item: &DeriveInput, path: &TokenStream) -> TokenStream {
     let name = &item.ident;
     let mut generics = item.generics.clone();

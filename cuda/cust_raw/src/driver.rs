@@ -31,19 +31,20 @@ pub fn driver() -> Result<DriverInfo, DriverError> {
 /// Returns the names in [`sys::FUNCTIONS`] that the driver does not have. Calls of these functions
 /// return `CUDA_ERROR_NOT_FOUND`.
 ///
-/// Without a driver it returns all names. Call [`driver`] first to check that there is one.
+/// Without a driver, returns all names. Call [`driver`] first to check that there is a driver.
 pub fn missing_symbols() -> Vec<&'static str> {
     sys::FUNCTIONS.iter().copied().filter(|name| find(name).is_err()).collect()
 }
 
 impl DriverInfo {
-    /// Returns the requested library: [`crate::DEFAULT_LIBRARY`], or the value of the environment
-    /// variable.
+    /// Returns the name or path that was passed to the loader: [`crate::DEFAULT_LIBRARY`], or the
+    /// value of the environment variable [`crate::LIBRARY_VARIABLE`].
     pub fn library(&self) -> &OsStr {
         &self.library.asked_for
     }
 
-    /// Returns the newest CUDA version that the driver supports, as (major, minor).
+    /// Returns the newest CUDA version that the driver supports, as (major, minor), or `None` if
+    /// the driver does not report it.
     pub fn cuda_version(&self) -> Option<(u32, u32)> {
         let mut version = 0;
         // SAFETY: the call writes one int. It works before `cuInit` and without a device.
@@ -52,7 +53,8 @@ impl DriverInfo {
         Some((version / 1000, version % 1000 / 10))
     }
 
-    /// Returns the file that contains `cuInit`, as mapped into this process.
+    /// Returns the path of the file that contains `cuInit`, from `/proc/self/maps`. Returns `None`
+    /// if it cannot be found there.
     pub fn path(&self) -> Option<PathBuf> {
         let address = self.library.symbol("cuInit")?.addr();
         let maps = fs::read_to_string("/proc/self/maps").ok()?;

@@ -1,4 +1,4 @@
-//! The driver's errors, and the errors of loading it.
+//! The result type of driver calls, and the errors of loading the driver library.
 
 use crate::driver_sys::CUresult;
 

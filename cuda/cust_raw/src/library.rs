@@ -1,7 +1,7 @@
 //! Loads the driver library once per process.
 //!
 //! The library is opened with `RTLD_NOW | RTLD_LOCAL`: all its symbols are bound at once, and other
-//! libraries do not see them. The library is never closed because the functions of
+//! libraries cannot use them. The library is never closed because the functions of
 //! [`driver_sys`](crate::driver_sys) keep addresses from it.
 
 use std::env;
@@ -89,8 +89,8 @@ impl Library {
 
     /// Returns the address of `name` in this library or one of its dependencies.
     pub(crate) fn symbol(&self, name: &str) -> Option<*mut ()> {
-        // SAFETY: the symbol is only looked up and kept as an address; code that calls it knows its
-        // type.
+        // SAFETY: the symbol is only looked up and kept as an address. Code that calls it must use
+        // the right function type.
         let symbol = unsafe { self.handle.get::<*mut ()>(name) }.ok()?;
         Some(symbol.as_raw_ptr().cast())
     }

@@ -1,4 +1,5 @@
-//! Checks that calls reach the driver unchanged, including concurrent first calls.
+//! Checks with a fake driver, written in C, that arguments and results pass unchanged, also in
+//! concurrent first calls.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Turns signatures into functions that look up the driver's function on their first call.
+//! A macro that turns signatures into functions. Each function looks up the driver's function of
+//! the same name on its first call.
 //!
 //! Each function calls through its own static pointer. The pointer initially refers to `first`, a
 //! function of the same type that looks up the driver's function, stores its address in the pointer
@@ -37,8 +38,8 @@ macro_rules! functions {
                     }
                 }
 
-                // `Acquire` ensures that a thread that sees the address also sees the mapping of
-                // its library.
+                // `Acquire` ensures that the library is mapped for every thread that loads the
+                // address.
                 let function = FUNCTION.load(Ordering::Acquire);
                 // SAFETY: the pointer refers to `first` or to the driver's function. Both have this
                 // type. The caller guarantees the arguments.

@@ -1,5 +1,5 @@
-//! The signatures of the functions. A version suffix such as `_v2` is part of the symbol's name;
-//! `cuda.h` maps the plain name to it.
+//! The signatures of the driver functions. A version suffix such as `_v2` is part of the symbol's
+//! name; `cuda.h` maps the plain name to it.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;

@@ -22,7 +22,7 @@ macro_rules! codes {
         impl CUresult {
             $(pub const $name: Self = Self($code);)+
 
-            /// Returns the name of the code if this list declares it.
+            /// Returns the name of the code, or `None` if this list does not declare it.
             const fn known_name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some(stringify!($name)),)+
@@ -149,21 +149,21 @@ impl CUresult {
         }
     }
 
-    /// Returns the name, such as `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// Returns the name of the code, such as `CUDA_ERROR_OUT_OF_MEMORY`, or `unknown CUDA error`.
     #[must_use]
     pub fn name(self) -> Cow<'static, str> {
         let name = self.ask(cuGetErrorName);
         name.unwrap_or_else(|| self.known_name().unwrap_or("unknown CUDA error").into())
     }
 
-    /// Returns the driver's description.
+    /// Returns the driver's description of the code, or `no description` without a driver.
     #[must_use]
     pub fn text(self) -> Cow<'static, str> {
         self.ask(cuGetErrorString).unwrap_or("no description".into())
     }
 
-    /// Returns the text that `function` of the driver gives for the code. Returns `None` if there
-    /// is no driver or the driver does not know the code.
+    /// Returns the text that the driver function `function` returns for the code. Returns `None` if
+    /// there is no driver or the driver does not define the code.
     fn ask(
         self,
         function: unsafe fn(Self, *mut *const c_char) -> Self,

@@ -1,4 +1,4 @@
-//! Handles, flags, and the structs and enums that the functions take.
+//! Handles, flags, and the structs and enums that the driver functions take.
 //!
 //! The enums are only passed to the driver. A value that the driver returns has a type that wraps a
 //! number, because a newer driver may return values that an enum lacks.
@@ -53,29 +53,30 @@ pub type CUstreamCallback =
 /// A function that returns the dynamic shared memory in bytes of a block with `block` threads.
 pub type CUoccupancyB2DSize = Option<unsafe extern "C" fn(block: c_int) -> usize>;
 
-/// Flag of `cuStreamCreateWithPriority`.
+/// A flag of `cuStreamCreateWithPriority`: the stream does not wait for the default stream.
 pub const CU_STREAM_NON_BLOCKING: u32 = 1;
 
-/// Flags of `cuEventCreate`.
+/// A flag of `cuEventCreate`: a thread that waits for the event sleeps.
 pub const CU_EVENT_BLOCKING_SYNC: u32 = 1;
+/// A flag of `cuEventCreate`: the event cannot measure time.
 pub const CU_EVENT_DISABLE_TIMING: u32 = 2;
 
-/// Flag of `cuMemHostAlloc`.
+/// A flag of `cuMemHostAlloc`: the memory is page-locked for all contexts.
 pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
 
-/// Flag of `cuMemAllocManaged`: all streams of all devices may use the memory.
+/// A flag of `cuMemAllocManaged`: all streams of all devices may use the memory.
 pub const CU_MEM_ATTACH_GLOBAL: u32 = 1;
 
 /// The device number that stands for the host.
 pub const CU_DEVICE_CPU: CUdevice = -1;
 
-/// Flags of a texture.
+/// Flags of [`CUDA_TEXTURE_DESC`].
 pub const CU_TRSF_READ_AS_INTEGER: u32 = 1;
 pub const CU_TRSF_NORMALIZED_COORDINATES: u32 = 2;
 pub const CU_TRSF_SRGB: u32 = 0x10;
 pub const CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION: u32 = 0x20;
 
-/// Flags of `cuArray3DCreate`.
+/// Flags of [`CUDA_ARRAY3D_DESCRIPTOR`].
 pub const CUDA_ARRAY3D_LAYERED: u32 = 1;
 pub const CUDA_ARRAY3D_SURFACE_LDST: u32 = 2;
 pub const CUDA_ARRAY3D_CUBEMAP: u32 = 4;
@@ -367,7 +368,7 @@ pub struct CUDA_TEXTURE_DESC {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUresourceViewFormat(pub u32);
 
-/// A view of an array in another format, or of a part of it.
+/// A view of an array in another texel format, or of a part of the array.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUDA_RESOURCE_VIEW_DESC {
@@ -388,10 +389,10 @@ pub struct CUDA_RESOURCE_VIEW_DESC {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUgraphNodeType(pub u32);
 
-/// Flag of `cuGraphDebugDotPrint`.
+/// A flag of `cuGraphDebugDotPrint`: the file contains all parameters of the nodes.
 pub const CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: u32 = 1;
 
-/// A kernel launch in a graph. `cuda.h` of CUDA 12 and later calls this struct
+/// A kernel launch node of a graph. `cuda.h` of CUDA 12 and later calls this struct
 /// `CUDA_KERNEL_NODE_PARAMS_v1`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -408,7 +409,7 @@ pub struct CUDA_KERNEL_NODE_PARAMS {
     pub extra: *mut *mut c_void,
 }
 
-/// A fill in a graph. The width is in elements.
+/// A fill node of a graph. `width` is in elements, `elementSize` and `pitch` are in bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUDA_MEMSET_NODE_PARAMS {
@@ -420,7 +421,7 @@ pub struct CUDA_MEMSET_NODE_PARAMS {
     pub height: usize,
 }
 
-/// Memory of another API, and the type of its handle.
+/// Memory of another API: its handle, the type of the handle, and the size in bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
@@ -446,7 +447,7 @@ pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32 {
     pub name: *const c_void,
 }
 
-/// A part of imported memory.
+/// A part of imported memory: its offset and size in bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {

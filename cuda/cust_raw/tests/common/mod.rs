@@ -1,7 +1,8 @@
 //! Helpers that build libraries with `cc` and rerun tests in their own process.
 //!
-//! The driver is loaded once per process and selected by an environment variable, so each choice
-//! needs a process. A test that needs one is marked `#[ignore]` and started by [`run_alone`].
+//! The driver is loaded once per process and selected by an environment variable, so each choice of
+//! a driver needs its own process. A test that needs its own process is marked `#[ignore]`, and
+//! [`run_alone`] starts it.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -48,7 +49,8 @@ pub(crate) fn shared_library(output: &Path, arguments: &[&str]) -> bool {
     }
 }
 
-/// Runs the ignored test `name` of this file in a new process, with `library` as the driver.
+/// Runs the ignored test `name` of the calling test file in a new process, with `library` as the
+/// driver.
 pub(crate) fn run_alone(name: &str, library: &Path) {
     let output = Command::new(env::current_exe().expect("the test's own path"))
         .args(["--ignored", "--exact", "--nocapture", name])
