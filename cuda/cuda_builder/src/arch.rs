@@ -47,11 +47,11 @@ macro_rules! archs {
             }
         }
 
-        /// Aliases with rust-cuda's names.
+        /// Aliases of the variants with rust-cuda's names, such as `Compute87`.
         #[allow(non_upper_case_globals, reason = "variants of an enum in rust-cuda")]
         impl Arch {
             $(
-                #[doc = concat!("`", $name, "`.")]
+                #[doc = concat!("The architecture `", $name, "`, with rust-cuda's name.")]
                 pub const $compute: Self = Self::$variant;
             )+
         }
@@ -71,49 +71,49 @@ archs! {
     Sm86 Compute86 "sm_86" (8, 6) (7, 1);
     /// Ampere: Jetson Orin.
     Sm87 Compute87 "sm_87" (8, 7) (7, 4);
-    /// Ampere, listed by CUDA 13.
+    /// Ampere: an architecture that CUDA 13 added.
     Sm88 Compute88 "sm_88" (8, 8) (9, 0);
     /// Ada: L4, RTX 40.
     Sm89 Compute89 "sm_89" (8, 9) (7, 8);
     /// Hopper: H100, H200.
     Sm90 Compute90 "sm_90" (9, 0) (7, 8);
-    /// Hopper only, with `wgmma`.
+    /// Hopper: H100 and H200 only, with architecture-specific instructions such as `wgmma`.
     Sm90a Compute90a "sm_90a" (9, 0) (8, 0);
     /// Blackwell: B200.
     Sm100 Compute100 "sm_100" (10, 0) (8, 6);
-    /// Blackwell: the family of B200.
+    /// Blackwell: B200 and later GPUs of the same family.
     Sm100f Compute100f "sm_100f" (10, 0) (8, 8);
-    /// Blackwell: B200 only.
+    /// Blackwell: B200 only, with its architecture-specific instructions.
     Sm100a Compute100a "sm_100a" (10, 0) (8, 6);
     /// Blackwell: Jetson Thor in CUDA 12; CUDA 13 calls it `sm_110`.
     Sm101 Compute101 "sm_101" (10, 1) (8, 6);
-    /// Blackwell: the family of `sm_101`.
+    /// Blackwell: `sm_101` and later GPUs of the same family.
     Sm101f Compute101f "sm_101f" (10, 1) (8, 8);
-    /// Blackwell: `sm_101` only.
+    /// Blackwell: `sm_101` only, with its architecture-specific instructions.
     Sm101a Compute101a "sm_101a" (10, 1) (8, 6);
     /// Blackwell: B300.
     Sm103 Compute103 "sm_103" (10, 3) (8, 8);
-    /// Blackwell: the family of B300.
+    /// Blackwell: B300 and later GPUs of the same family.
     Sm103f Compute103f "sm_103f" (10, 3) (8, 8);
-    /// Blackwell: B300 only.
+    /// Blackwell: B300 only, with its architecture-specific instructions.
     Sm103a Compute103a "sm_103a" (10, 3) (8, 8);
     /// Blackwell: Jetson Thor.
     Sm110 Compute110 "sm_110" (11, 0) (9, 0);
-    /// Blackwell: the family of Jetson Thor.
+    /// Blackwell: Jetson Thor and later GPUs of the same family.
     Sm110f Compute110f "sm_110f" (11, 0) (9, 0);
-    /// Blackwell: Jetson Thor only.
+    /// Blackwell: Jetson Thor only, with its architecture-specific instructions.
     Sm110a Compute110a "sm_110a" (11, 0) (9, 0);
     /// Blackwell: RTX 50.
     Sm120 Compute120 "sm_120" (12, 0) (8, 7);
-    /// Blackwell: the family of RTX 50.
+    /// Blackwell: RTX 50 and later GPUs of the same family.
     Sm120f Compute120f "sm_120f" (12, 0) (8, 8);
-    /// Blackwell: RTX 50 only.
+    /// Blackwell: RTX 50 only, with its architecture-specific instructions.
     Sm120a Compute120a "sm_120a" (12, 0) (8, 7);
     /// Blackwell: DGX Spark.
     Sm121 Compute121 "sm_121" (12, 1) (8, 8);
-    /// Blackwell: the family of DGX Spark.
+    /// Blackwell: DGX Spark and later GPUs of the same family.
     Sm121f Compute121f "sm_121f" (12, 1) (8, 8);
-    /// Blackwell: DGX Spark only.
+    /// Blackwell: DGX Spark only, with its architecture-specific instructions.
     Sm121a Compute121a "sm_121a" (12, 1) (8, 8);
 }
 

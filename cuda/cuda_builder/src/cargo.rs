@@ -243,8 +243,8 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
         // The build uses only the assembly, so nothing needs to be linked. The program `true` does
         // nothing and exists everywhere.
         "-Clinker=true".to_owned(),
-        // A lint rejects `--cfg=target_feature`, because rustc usually sets it. rustc does not know
-        // the values below, so they are declared.
+        // The first flag disables a lint that rejects `--cfg=target_feature`, which rustc normally
+        // sets itself. The second flag declares the values below, which rustc does not define.
         "-Aexplicit_builtin_cfgs_in_flags".to_owned(),
         format!("--check-cfg=cfg(target_feature, values({}))", values.join(", ")),
     ];
@@ -269,7 +269,7 @@ fn last_crate(options: &Options) -> Vec<String> {
     let Options { fma_contraction, fast_div, fast_sqrt, .. } = options;
     [
         (*fma_contraction, "-fp-contract=fast"),
-        // `div.full` has an error of two units in the last place.
+        // `div.full` has an error of up to two units in the last place.
         (*fast_div, "-nvptx-prec-divf32=1"),
         (*fast_sqrt, "-nvptx-prec-sqrtf32=0"),
     ]

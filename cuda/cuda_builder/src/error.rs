@@ -24,7 +24,7 @@ pub enum BuildError {
     Io {
         /// The operation that failed, as a verb, such as `read`.
         operation: &'static str,
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
         /// The error that the operating system reported.
         source: io::Error,
@@ -32,7 +32,7 @@ pub enum BuildError {
     /// A program could not be started.
     #[error("cannot start `{program}` to {operation}: {source}; install it or put it in PATH")]
     Start {
-        /// The program.
+        /// The name or path of the program.
         program: String,
         /// The purpose of the program, as a verb phrase, such as `compile the kernel crate`.
         operation: &'static str,
@@ -48,13 +48,13 @@ pub enum BuildError {
     KernelCrate {
         /// The path that the caller passed to the builder.
         path: PathBuf,
-        /// The reason.
+        /// The reason why the path cannot be used.
         reason: String,
     },
     /// The compiler did not report its version or its sysroot.
     #[error("cannot read the {what} of `{rustc}`: {reason}; check the toolchain with `rustc -vV`")]
     Toolchain {
-        /// The compiler.
+        /// The name or path of the compiler.
         rustc: String,
         /// The requested property: `version` or `sysroot`.
         what: &'static str,
@@ -135,7 +135,7 @@ pub enum BuildError {
         ptx: PathBuf,
         /// The target architecture.
         arch: Arch,
-        /// The reason.
+        /// The problem with the PTX or the `ptxas`.
         source: PtxasError,
     },
     /// The report cannot be serialised.
@@ -144,7 +144,7 @@ pub enum BuildError {
     Report {
         /// The file to write.
         path: PathBuf,
-        /// The error of serde.
+        /// The error that `serde_json` reported.
         source: serde_json::Error,
     },
 }
@@ -201,9 +201,9 @@ pub enum PtxError {
         "invalid marker line `{line}`: {reason}; correct the arguments of the macro that wrote it (`#[kernel]` or `shared_array!`)"
     )]
     Marker {
-        /// The line.
+        /// The marker line.
         line: String,
-        /// The reason.
+        /// The reason why the line is invalid.
         reason: String,
     },
     /// Two markers have the same name.
@@ -277,7 +277,7 @@ pub enum PtxError {
         kernel: String,
         /// The name of the function.
         function: String,
-        /// The remedy.
+        /// Advice to the user that resolves the error.
         remedy: &'static str,
     },
     /// A function that was not inlined contains a barrier.
@@ -302,12 +302,12 @@ pub enum PtxError {
     Malformed {
         /// The offset in the PTX, in bytes, at which parsing failed.
         at: usize,
-        /// The expected text.
+        /// A description of the expected text.
         reason: &'static str,
     },
 }
 
-/// An error that `ptxas` reports about the PTX.
+/// An error of the step that runs `ptxas` and checks the resources of the kernels.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxasError {
@@ -317,7 +317,7 @@ pub enum PtxasError {
          `CudaBuilder::ptxas`, or set it to an empty string to build without ptxas"
     )]
     Run {
-        /// The program.
+        /// The name or path of the program.
         program: String,
         /// The error that the operating system reported.
         reason: String,
@@ -330,7 +330,8 @@ pub enum PtxasError {
         /// The output of `ptxas`.
         stderr: String,
     },
-    /// `ptxas` would ignore a directive, such as launch bounds that the GPU cannot satisfy.
+    /// `ptxas` warned that it ignores a directive, such as launch bounds that the GPU cannot
+    /// satisfy.
     #[error(
         "ptxas ignores a directive: {warning}; use launch bounds that every requested \
          architecture can satisfy"

@@ -128,7 +128,7 @@ impl CudaBuilder {
     }
 
     /// Has no effect: the code is always optimised. At lower levels LLVM duplicates barriers into
-    /// divergent branches, because it does not know that the functions around them are convergent.
+    /// divergent branches, because it does not treat the functions around them as convergent.
     pub fn nvvm_opts(self, _nvvm_opts: bool) -> Self {
         self
     }

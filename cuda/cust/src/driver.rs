@@ -20,9 +20,9 @@ pub const BACKEND_VARIABLE: &str = "CUST_DEVICE";
 /// The backend that runs the kernels that this process launches by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// NVIDIA's driver.
+    /// NVIDIA's driver runs the kernels on a GPU.
     Gpu,
-    /// This process, with the kernels linked into it.
+    /// This process runs the kernels that are linked into it, on the CPU.
     Cpu,
 }
 

@@ -52,7 +52,7 @@ impl ExternalMemory {
     /// memory must not be used afterwards.
     ///
     /// # Errors
-    /// Returns the errors of [`import`](Self::import) and then keeps the old memory.
+    /// Returns the errors of [`import`](Self::import). On an error, `self` keeps the old memory.
     pub unsafe fn reimport(&mut self, fd: i32, size: usize) -> CudaResult<()> {
         // SAFETY: the caller upholds this function's safety contract.
         *self = unsafe { Self::import(fd, size) }?;

@@ -25,19 +25,19 @@ macro_rules! size {
         }
 
         impl $name {
-            /// Creates a size with the given x. The other axes are 1.
+            /// Creates a size of `x` along the x axis and 1 along the others.
             #[must_use]
             pub fn x(x: u32) -> Self {
                 Self { x, y: 1, z: 1 }
             }
 
-            /// Creates a size with the given x and y. The z axis is 1.
+            /// Creates a size of `x` and `y` along their axes and 1 along the z axis.
             #[must_use]
             pub fn xy(x: u32, y: u32) -> Self {
                 Self { x, y, z: 1 }
             }
 
-            /// Creates a size with the given x, y and z.
+            /// Creates a size of `x`, `y` and `z` along their axes.
             #[must_use]
             pub fn xyz(x: u32, y: u32, z: u32) -> Self {
                 Self { x, y, z }

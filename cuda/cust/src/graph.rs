@@ -121,7 +121,7 @@ impl Graph {
     /// Returns whether the node belongs to this graph.
     ///
     /// # Errors
-    /// Never fails; the signature is rust-cuda's.
+    /// Never returns an error. The signature is rust-cuda's.
     pub fn is_valid_node(&mut self, node: GraphNode) -> CudaResult<bool> {
         Ok(self.nodes.contains(&node))
     }
@@ -129,7 +129,7 @@ impl Graph {
     /// Returns the number of nodes.
     ///
     /// # Errors
-    /// Never fails; the signature is rust-cuda's.
+    /// Never returns an error. The signature is rust-cuda's.
     pub fn num_nodes(&mut self) -> CudaResult<usize> {
         Ok(self.nodes.len())
     }
@@ -137,7 +137,7 @@ impl Graph {
     /// Returns the nodes in the order of their creation.
     ///
     /// # Errors
-    /// Never fails; the signature is rust-cuda's.
+    /// Never returns an error. The signature is rust-cuda's.
     pub fn nodes(&mut self) -> CudaResult<&[GraphNode]> {
         Ok(&self.nodes)
     }

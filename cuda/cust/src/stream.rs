@@ -110,7 +110,7 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// Returns the driver's error. The callback is then not called.
+    /// Returns the driver's error. On an error, the callback is not called.
     pub fn add_callback<T>(&self, callback: Box<T>) -> CudaResult<()>
     where
         T: FnOnce(CudaResult<()>) + Send + 'static,

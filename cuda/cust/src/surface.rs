@@ -35,12 +35,13 @@ impl Surface {
     /// [`SURFACE_LDST`](crate::memory::array::ArrayObjectFlags::SURFACE_LDST).
     ///
     /// # Errors
-    /// Returns the driver's error; `NotSupported` on the CPU. The resource is then destroyed.
+    /// Returns the driver's error; `NotSupported` on the CPU. On an error, the resource is
+    /// destroyed.
     pub fn new(resource_desc: ResourceDescriptor) -> CudaResult<Self> {
         let raw = resource_desc.as_raw();
         let mut handle = 0;
         // SAFETY: the description is complete, the driver writes the handle to a local variable,
-        // and the array lives on in `resource_desc`, longer than the surface.
+        // and the surface stores `resource_desc`, which keeps the array alive.
         unsafe { driver::cuSurfObjectCreate(&raw mut handle, &raw const raw) }?;
         Ok(Self { handle, resource: ManuallyDrop::new(resource_desc) })
     }
@@ -57,7 +58,7 @@ impl Surface {
     /// Destroys the surface and returns its array.
     ///
     /// # Errors
-    /// Returns the driver's error. The array is then not destroyed.
+    /// Returns the driver's error. On an error, the array is not destroyed.
     pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the handle is alive and is destroyed only once; nothing drops the resource again.

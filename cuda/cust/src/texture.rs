@@ -271,9 +271,9 @@ bitflags::bitflags! {
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum ResourceType {
-    /// An array.
+    /// A CUDA array.
     Array {
-        /// The array.
+        /// The array that the texture or surface accesses.
         array: ArrayObject,
     },
 }
@@ -294,7 +294,7 @@ impl ResourceDescriptor {
     pub fn into_raw(self) -> sys::CUDA_RESOURCE_DESC {
         let raw = self.as_raw();
         let ResourceType::Array { array } = self.ty;
-        // `raw` contains the handle.
+        // The caller destroys the array through the handle in `raw`, so drop must not destroy it.
         let _ = array.into_raw();
         raw
     }
@@ -328,7 +328,7 @@ impl Texture {
     ///
     /// # Errors
     /// Returns `NotSupported` on the CPU if it does not support the texture, or the driver's error.
-    /// The resource is then destroyed.
+    /// On an error, the resource is destroyed.
     pub fn new(
         resource_desc: ResourceDescriptor,
         texture_desc: TextureDescriptor,
@@ -338,7 +338,7 @@ impl Texture {
         let view = resource_view_desc.map(ResourceViewDescriptor::to_raw);
         let mut handle = 0;
         // SAFETY: the driver writes the handle to a local variable, the descriptions are complete,
-        // and the array lives on in `resource_desc`, longer than the texture.
+        // and the texture stores `resource_desc`, which keeps the array alive.
         unsafe {
             driver::cuTexObjectCreate(
                 &raw mut handle,
@@ -364,7 +364,7 @@ impl Texture {
     /// Destroys the texture and returns its array.
     ///
     /// # Errors
-    /// Returns the driver's error. The array is then not destroyed.
+    /// Returns the driver's error. On an error, the array is not destroyed.
     pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the handle is alive and is destroyed only once; nothing drops the resource again.

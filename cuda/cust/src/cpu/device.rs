@@ -123,7 +123,7 @@ pub(crate) unsafe fn cuDeviceGetAttribute(
         18 | 19 | 41 | 78 | 83 | 88 | 89 | 91 => 1,
         // Largest sides, layers and pitches of textures and surfaces.
         21..=26 | 52..=59 | 69..=74 => 65_536,
-        // Compute capability.
+        // Compute capability 9.0: the major and the minor version.
         75 => 9,
         76 => 0,
         _ => 0,

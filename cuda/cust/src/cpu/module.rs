@@ -387,7 +387,7 @@ pub(crate) unsafe fn cuLaunchKernel(
     code(unsafe { launch(function, grid, block, dynamic_shared, parameters, extra) })
 }
 
-/// Checks the shape of a launch and runs it.
+/// Checks the shape of a launch and runs the launch.
 ///
 /// # Safety
 /// The function must belong to a module, the parameters must match the kernel, and the kernel's own

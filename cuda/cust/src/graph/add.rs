@@ -36,7 +36,8 @@ mod private {
 }
 
 impl Graph {
-    /// Adds a kernel launch. [`kernel_invocation!`](crate::kernel_invocation) creates one.
+    /// Adds a node that launches a kernel. [`kernel_invocation!`](crate::kernel_invocation) creates
+    /// the `invocation`.
     ///
     /// # Safety
     /// The number and types of the arguments must match the kernel, and the kernel's module must be
@@ -63,7 +64,7 @@ impl Graph {
         Ok(node)
     }
 
-    /// Adds a copy of `count` elements from host to device.
+    /// Adds a node that copies `count` elements from host to device.
     ///
     /// # Errors
     /// Returns the errors of [`add_kernel_node`](Self::add_kernel_node), and
@@ -85,7 +86,7 @@ impl Graph {
         self.add_copy::<T>(copy, count, dependencies.as_ref())
     }
 
-    /// Adds a copy of `count` elements from device to host.
+    /// Adds a node that copies `count` elements from device to host.
     ///
     /// # Errors
     /// Returns the errors of [`add_memcpy_htod_node`](Self::add_memcpy_htod_node).
@@ -106,7 +107,7 @@ impl Graph {
         self.add_copy::<T>(copy, count, dependencies.as_ref())
     }
 
-    /// Adds a copy of `count` elements from device to device.
+    /// Adds a node that copies `count` elements from device to device.
     ///
     /// # Errors
     /// Returns the errors of [`add_memcpy_htod_node`](Self::add_memcpy_htod_node).
@@ -127,7 +128,7 @@ impl Graph {
         self.add_copy::<T>(copy, count, dependencies.as_ref())
     }
 
-    /// Adds a fill of `count` elements with `value`, a `u8`, `u16` or `u32`.
+    /// Adds a node that sets `count` elements to `value`, a `u8`, `u16` or `u32`.
     ///
     /// # Errors
     /// Returns the errors of [`add_memcpy_htod_node`](Self::add_memcpy_htod_node).

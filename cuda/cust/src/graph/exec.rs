@@ -1,4 +1,4 @@
-//! Executable graphs.
+//! [`GraphExec`], an executable graph, which a stream can launch repeatedly.
 
 use std::mem;
 

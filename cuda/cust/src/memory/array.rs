@@ -136,7 +136,7 @@ impl ArrayObject {
     /// Returns the size, format, number of channels and flags.
     ///
     /// # Errors
-    /// Never fails; the signature is rust-cuda's.
+    /// Never returns an error. The signature is rust-cuda's.
     pub fn descriptor(&self) -> CudaResult<ArrayDescriptor> {
         Ok(self.descriptor)
     }

@@ -128,7 +128,7 @@ impl<T: Pod> Buffer<T> {
     /// owns the elements until the copy is done.
     ///
     /// # Errors
-    /// Returns the errors of [`upload`](Self::upload), and then frees the elements.
+    /// Returns the errors of [`upload`](Self::upload). On an error, the elements are freed.
     #[track_caller]
     pub fn upload_async(
         &mut self,
@@ -163,7 +163,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     /// Returns an error if the buffer has another number of elements or the stream belongs to
-    /// another device, or the driver's error. The elements are then freed.
+    /// another device, or the driver's error. On an error, the elements are freed.
     #[track_caller]
     pub fn download_async(
         &self,

@@ -210,7 +210,7 @@ impl<T: Pod> Image<T> {
     /// wait. The returned [`PinnedCopy`] owns the elements until the copy is done.
     ///
     /// # Errors
-    /// Returns the errors of [`upload`](Self::upload), and then frees the elements.
+    /// Returns the errors of [`upload`](Self::upload). On an error, the elements are freed.
     #[track_caller]
     pub fn upload_async(
         &mut self,
@@ -231,7 +231,8 @@ impl<T: Pod> Image<T> {
     /// The returned [`PinnedCopy`] owns the elements until the copy is done.
     ///
     /// # Errors
-    /// Returns the errors of [`download_to`](Self::download_to), and then frees the elements.
+    /// Returns the errors of [`download_to`](Self::download_to). On an error, the elements are
+    /// freed.
     #[track_caller]
     pub fn download_async(
         &self,

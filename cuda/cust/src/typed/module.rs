@@ -17,7 +17,7 @@ const LOG_BYTES: usize = 8 << 10;
 
 /// A loaded module. Its context outlives it and is current whenever the module is used.
 pub(super) struct Module {
-    /// The package of the module's kernels.
+    /// The name of the package that defines the module's kernels.
     package: &'static str,
     raw: sys::CUmodule,
     context: sys::CUcontext,

@@ -39,8 +39,8 @@ impl<T> PinnedCopy<T> {
     /// Waits for the copy and returns the memory.
     ///
     /// # Errors
-    /// Returns the driver's error, which may come from earlier work on the stream. The memory is
-    /// then freed.
+    /// Returns the driver's error, which may come from earlier work on the stream. On an error, the
+    /// memory is freed.
     #[track_caller]
     pub fn wait(self) -> Result<Pinned<T>, DeviceError> {
         self.done.synchronize()?;

@@ -26,7 +26,7 @@ pub enum Priority {
 ///
 /// The work of two streams of a GPU can run concurrently; [`Event`]s order it. If two streams
 /// access the same memory without such an order and at least one writes, the contents of that
-/// memory are unspecified. Nothing else is affected.
+/// memory are unspecified. Other memory is not affected.
 pub struct Stream {
     /// The driver's handle; null on the CPU.
     raw: sys::CUstream,

@@ -21,7 +21,8 @@ const MOST: usize = 256;
 /// The mode of all cached textures: bilinear filtering, with reads outside clamped to the edge.
 const MODE: TextureMode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
 
-/// The key of a cached object: place, address, size, pitch and format.
+/// The key of a cached object: the device's place, and the address, size, pitch and format of the
+/// rows.
 type Key = (Place, usize, (u32, u32), u32, Format);
 
 /// A cache of texture objects with bilinear filtering, clamped to the edge. Kernels read them as
@@ -82,7 +83,7 @@ impl Textures {
 /// accepts only rows with the alignment that GPUs require, so that CPU runs also exercise the
 /// fallback to plain loads.
 fn fits(device: &Device, address: usize, pitch: u32) -> bool {
-    /// The usual pitch alignment of GPUs in bytes.
+    /// The pitch alignment in bytes that current GPUs require.
     const PITCH: u32 = 32;
     let (alignment, pitches) = match device.kind() {
         Kind::Cpu { .. } => (ALIGN, PITCH),

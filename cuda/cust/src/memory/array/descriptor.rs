@@ -1,4 +1,4 @@
-//! The size, format and flags of an array.
+//! [`ArrayDescriptor`], which describes the size, format and flags of an array.
 
 use std::ffi::c_uint;
 

@@ -1,4 +1,4 @@
-//! One value on a device.
+//! [`DeviceBox`], which owns one value in device memory.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
@@ -116,7 +116,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
         Ok(Self { pointer })
     }
 
-    /// Takes ownership of an allocation.
+    /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
     /// The address must be that of a driver allocation that contains a `T`, and nothing else may
@@ -126,7 +126,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
         Self { pointer: DevicePointer::from_raw(pointer) }
     }
 
-    /// Takes ownership of an allocation.
+    /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
     /// The requirements are the same as for [`from_raw`](Self::from_raw).

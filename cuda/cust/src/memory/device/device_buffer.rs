@@ -1,4 +1,4 @@
-//! An owned slice on a device.
+//! [`DeviceBuffer`], which owns a number of elements in device memory.
 
 use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, DerefMut};
@@ -78,7 +78,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
     }
 
-    /// Takes ownership of an allocation.
+    /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
     /// The address must be that of a driver allocation that contains `len` elements, and nothing

@@ -1,4 +1,4 @@
-//! A borrowed slice on a device.
+//! [`DeviceSlice`], a borrowed slice of device memory: indexing, copies and fills.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! A value stored on both host and device.
+//! [`DeviceVariable`], a value that is stored on both host and device.
 
 use std::ops::{Deref, DerefMut};
 

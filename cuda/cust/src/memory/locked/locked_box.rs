@@ -1,4 +1,4 @@
-//! One value in page-locked memory.
+//! [`LockedBox`], which owns one value in page-locked host memory.
 
 use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, DerefMut};
@@ -29,7 +29,8 @@ impl<T: DeviceCopy> LockedBox<T> {
     pub unsafe fn uninitialized() -> CudaResult<Self> {
         let pointer = match size_of::<T>() {
             0 => NonNull::dangling().as_ptr(),
-            // SAFETY: the caller guarantees it; drop frees the memory.
+            // SAFETY: the caller writes the value before anything reads it, and drop frees the
+            // memory.
             _ => unsafe { cuda_malloc_locked(1) }?,
         };
         Ok(Self { pointer })
@@ -55,7 +56,7 @@ impl<T: DeviceCopy> LockedBox<T> {
         ManuallyDrop::new(self).pointer
     }
 
-    /// Takes ownership of an allocation.
+    /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
     /// The pointer must come from [`into_raw`](Self::into_raw) or [`cuda_malloc_locked`] and hold a

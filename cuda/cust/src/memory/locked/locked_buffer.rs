@@ -1,4 +1,4 @@
-//! A slice in page-locked memory.
+//! [`LockedBuffer`], which owns a number of elements in page-locked host memory.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -63,7 +63,8 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// driver.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let pointer = match size > 0 && size_of::<T>() > 0 {
-            // SAFETY: the caller guarantees it; drop frees the memory.
+            // SAFETY: the caller writes the elements before anything reads them, and drop frees the
+            // memory.
             true => unsafe { cuda_malloc_locked(size) }?,
             false => NonNull::dangling().as_ptr(),
         };
@@ -82,7 +83,7 @@ impl<T: DeviceCopy> LockedBuffer<T> {
         self
     }
 
-    /// Takes ownership of an allocation.
+    /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
     /// The pointer must come from [`cuda_malloc_locked`] or from a buffer that was passed to

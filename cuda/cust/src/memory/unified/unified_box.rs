@@ -1,4 +1,4 @@
-//! One value in unified memory.
+//! [`UnifiedBox`], which owns one value in unified memory.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cmp::Ordering;
@@ -48,13 +48,14 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         let pointer = match size_of::<T>() {
             // SAFETY: any aligned address is valid for a zero-sized type.
             0 => unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) },
-            // SAFETY: the caller guarantees it; drop frees the memory.
+            // SAFETY: the caller writes the value before anything reads it, and drop frees the
+            // memory.
             _ => unsafe { cuda_malloc_unified(1) }?,
         };
         Ok(Self { pointer })
     }
 
-    /// Takes ownership of an allocation that contains a value.
+    /// Takes ownership of the allocation at `pointer`, which contains a value.
     ///
     /// # Safety
     /// The pointer must come from [`cuda_malloc_unified`] or [`into_unified`](Self::into_unified)
@@ -65,7 +66,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         Self { pointer: unsafe { UnifiedPointer::wrap(pointer) } }
     }
 
-    /// Takes ownership of an allocation that contains a value.
+    /// Takes ownership of the allocation at `pointer`, which contains a value.
     ///
     /// # Safety
     /// The requirements are the same as for [`from_raw`](Self::from_raw).

@@ -1,4 +1,4 @@
-//! A slice in unified memory.
+//! [`UnifiedBuffer`], which owns a number of elements in unified memory.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -65,7 +65,8 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// driver.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let pointer = match size > 0 && size_of::<T>() > 0 {
-            // SAFETY: the caller guarantees it; drop frees the memory.
+            // SAFETY: the caller writes the elements before anything reads them, and drop frees the
+            // memory.
             true => unsafe { cuda_malloc_unified(size) }?,
             // SAFETY: there is no element to access.
             false => unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) },
@@ -91,7 +92,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         self.pointer
     }
 
-    /// Takes ownership of an allocation.
+    /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
     /// The pointer must come from [`cuda_malloc_unified`] or from a buffer that was passed to
