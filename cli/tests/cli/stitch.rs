@@ -150,7 +150,7 @@ fn a_seam_where_there_is_none_is_a_warning() {
     let done = folder.words(&format!("{line} --blend seam"));
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
-        done.stderr.contains("the right camera sees nothing that the other does not"),
+        done.stderr.contains("the other camera covers the whole area of the right camera"),
         "{done:?}"
     );
     assert_eq!(folder.read("out.png"), feathered);

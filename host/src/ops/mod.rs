@@ -1,4 +1,5 @@
-//! Operations that launch kernels on a device, mostly on frames and pictures.
+//! Operations that launch kernels on a device, mostly on frames and pictures. They start no threads;
+//! [`live`](crate::live) does.
 
 pub mod colour;
 pub mod convolve;

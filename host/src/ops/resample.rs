@@ -24,12 +24,12 @@ use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResampleError {
-    /// The number of rows or columns of an image does not match the other images.
-    #[error("resampling: {what} has {found} {axis}; it must have {expected}")]
+    /// The number of rows or columns of an image does not match that of the other images.
+    #[error("resampling: image `{what}` has {found} {axis}; it must have {expected}")]
     Size {
-        /// The image.
+        /// The name of the image, a field of [`Resampling`].
         what: &'static str,
-        /// `rows` or `columns`.
+        /// The axis: `rows` or `columns`.
         axis: &'static str,
         /// The image's number of rows or columns.
         found: u64,
@@ -39,11 +39,11 @@ pub enum ResampleError {
     /// There is more data than one resampling supports.
     #[error("resampling: {found} {what} are too many; at most {most} are supported")]
     TooMany {
-        /// What there is too much of.
+        /// The kind of items that are too many, such as `columns`.
         what: &'static str,
-        /// The number given.
+        /// The number of these items.
         found: u64,
-        /// The maximum number.
+        /// The maximum number of these items.
         most: u64,
     },
     /// A source time is less than the previous one, or is not finite.
@@ -51,17 +51,19 @@ pub enum ResampleError {
         "resampling: source time {index} of batch {batch} is less than the previous time or not a finite number; times must be finite and ascending"
     )]
     Source {
-        /// The index of the batch.
+        /// The index of the batch, from 0.
         batch: u32,
-        /// The index of the time in the batch.
+        /// The index of the time in the batch, from 0.
         index: u32,
     },
     /// A target time is not finite.
-    #[error("resampling: target time {index} of batch {batch} is not a finite number")]
+    #[error(
+        "resampling: target time {index} of batch {batch} is not a finite number; correct or remove it"
+    )]
     Target {
-        /// The index of the batch.
+        /// The index of the batch, from 0.
         batch: u32,
-        /// The index of the time in the batch.
+        /// The index of the time in the batch, from 0.
         index: u32,
     },
     /// The device failed.
@@ -199,7 +201,7 @@ impl Resampler {
             let (what, found) = ("columns", out.width().into());
             return Err(ResampleError::TooMany { what, found, most });
         }
-        // If there are few target times, a block gets fewer of them, so that all multiprocessors have work.
+        // If there are few target times, give each block fewer of them, so that all multiprocessors have work.
         let processors = stream.device().cuda_info().map_or(1, |info| info.multiprocessors);
         let divided = [1, 2, 4].map(|parts| rows(targets.width().div_ceil(TARGETS / parts)));
         let enough = |blocks: &u64| *blocks >= 2 * u64::from(processors);

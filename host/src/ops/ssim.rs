@@ -25,12 +25,11 @@ use crate::io::picture::Picture;
 /// The assumed number of multiprocessors on a device that does not report it.
 const MULTIPROCESSORS: u32 = 16;
 
-/// The minimum height of a strip, in batches of [`LINES`] rows. The strip above filters the first [`MARGIN`] rows of a
-/// strip, too. In a strip of minimum height, these rows are more than a third.
+/// The minimum height of a strip, in batches of [`LINES`] rows that its block filters. The last [`MARGIN`] of these
+/// rows are filtered again for the strip below. At the minimum height, they are 10 of 28 rows.
 const LEAST_BATCHES: u32 = 7;
 
-/// The maximum height of a strip, in batches. In such a strip, the fraction of rows that are filtered twice is
-/// negligible.
+/// The maximum height of a strip, in batches. At this height, less than 0.1 % of the rows are filtered twice.
 const MOST_BATCHES: u32 = 4096;
 
 /// Two pictures to be compared.
@@ -82,8 +81,8 @@ pub enum SsimError {
         /// The required size.
         expected: UVec2,
     },
-    /// The luma depth is not supported.
-    #[error("ssim: 16-bit planes contain luma of {0} bits; it must be 9 to 16 bits")]
+    /// The number of luma bits in 16-bit planes is not 9 to 16.
+    #[error("ssim: the luma in 16-bit planes has {0} bits; it must have 9 to 16")]
     Bits(u32),
     /// All slots are in use. Call [`Comparer::take`] first.
     #[error(
@@ -95,7 +94,7 @@ pub enum SsimError {
     Device(#[from] DeviceError),
 }
 
-/// The memory for the sums of a pair, and the event that follows them.
+/// Page-locked memory for the sums of one pair, and the event that is recorded after the kernel that writes them.
 #[derive(Debug)]
 struct Slot {
     sums: Pinned<Sums>,
@@ -103,19 +102,20 @@ struct Slot {
     of: Counted,
 }
 
-/// The properties of a pair that its sums are evaluated with: the maximum level, and whether there are colour sums.
+/// The properties of a pair that the evaluation of its sums needs: the maximum level, and whether there are colour
+/// sums.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     highest: f64,
     colour: bool,
 }
 
-/// Returns the height of the strips into which the SSIM map is divided, in rows. `inside` is the size of the map, and
-/// `room` the number of blocks that run at the same time.
+/// Returns the height in rows of the strips into which the SSIM map is divided: the height with which the last block
+/// ends earliest. `inside` is the size of the map, and `room` is the number of blocks that run at the same time.
 ///
-/// The model is that blocks run in rounds of `room`, and that the blocks of the last strip, which may be lower, fill
-/// the rest of the last full-height round. The result is the height with which all blocks end first. Together with the
-/// margin, a strip has whole batches of rows.
+/// The model assumes that blocks run in rounds of `room`. The lowest strip may be lower than the others. Its blocks run
+/// in the slots that the last round of full-height blocks leaves free. The height of a strip plus the margin is a whole
+/// number of batches.
 fn strip_rows(inside: UVec2, room: u64) -> u32 {
     let columns = inside.x.div_ceil(BLOCK_COLUMNS);
     let batches = |rows: u32| u64::from(rows + MARGIN).div_ceil(LINES.into());
@@ -178,11 +178,11 @@ impl Comparer {
         self.size
     }
 
-    /// Submits a pair without waiting. `map`, if given, receives the SSIM of each pixel whose window is inside the
-    /// pictures. It must have 10 columns and 10 rows less than the pictures.
+    /// Submits a pair without waiting. `map`, if present, receives the SSIM of each pixel whose window is inside the
+    /// pictures. It must have 10 columns and 10 rows fewer than the pictures.
     ///
     /// # Errors
-    /// Returns [`SsimError`] if the pair does not fit, all slots are in use, or the device fails.
+    /// Returns [`SsimError`] if a size or the number of luma bits is wrong, all slots are in use, or the device fails.
     #[track_caller]
     pub fn submit(
         &mut self,
@@ -217,10 +217,10 @@ impl Comparer {
         submitted
     }
 
-    /// Waits for the oldest result that was not taken yet and returns it. Returns `None` if there is none.
+    /// Waits for the oldest result that was not taken yet and returns it. Returns `None` if all results were taken.
     ///
     /// # Errors
-    /// Returns [`SsimError::Device`] if this or earlier work failed.
+    /// Returns [`SsimError::Device`] if the comparison or earlier work on its stream failed.
     #[track_caller]
     pub fn take(&mut self) -> Result<Option<Similarity>, SsimError> {
         let Some(slot) = self.waiting.pop_front() else { return Ok(None) };
@@ -239,7 +239,8 @@ impl Comparer {
         map: DeviceViewMut<'_, f32>,
         slot: &mut Slot,
     ) -> Result<(), SsimError> {
-        // All pairs use the same running sums. The last pair may have been submitted to another stream.
+        // All pairs use the same running sums, and the last pair may be in flight on another stream. So wait for its
+        // event.
         if let Some(last) = self.waiting.back() {
             stream.wait(&last.done)?;
         }
@@ -290,7 +291,7 @@ impl Comparer {
             10.0 * (of.highest.powi(2) * numbers / squares as f64).log10()
         };
         let pixels = area(self.size);
-        // For identical pictures, the kernel's result differs from 1 by rounding errors.
+        // For identical pictures, return exactly 1, because the kernel's sum has rounding errors.
         let ssim = match sums.squares {
             0 => 1.0,
             _ => sums.ssim as f64 / f64::from(ONE) / area(self.size - MARGIN),
@@ -350,8 +351,8 @@ mod tests {
 
     use super::*;
 
-    /// Simulates the scheduling of the blocks for strips of height `strip`: each block starts as soon as one of the
-    /// `room` places is free. Returns the time at which the last block ends, in units of a batch.
+    /// Simulates the scheduling of the blocks for strips of height `strip`: each block starts as soon as fewer than
+    /// `room` blocks run. Returns the time at which the last block ends, in units of a batch.
     fn end(inside: UVec2, room: u64, strip: u32) -> u64 {
         let mut ends: BinaryHeap<_> = (0..room).map(|_| Reverse(0)).collect();
         let mut last = 0;

@@ -206,10 +206,10 @@ fn sizes_must_go_together() {
     let image = |width, height| Image::<f32>::new(stream.device(), width, height).unwrap();
     let mut resampler = Resampler::new(&stream).unwrap();
     for (values, targets, out, said) in [
-        (image(4, 21), image(5, 2), image(4, 10), "values has 21 rows; it must have 20"),
-        (image(4, 20), image(5, 3), image(4, 10), "targets has 3 rows; it must have 2"),
-        (image(4, 20), image(5, 2), image(4, 11), "out has 11 rows; it must have 10"),
-        (image(4, 20), image(5, 2), image(3, 10), "out has 3 columns; it must have 4"),
+        (image(4, 21), image(5, 2), image(4, 10), "image `values` has 21 rows; it must have 20"),
+        (image(4, 20), image(5, 3), image(4, 10), "image `targets` has 3 rows; it must have 2"),
+        (image(4, 20), image(5, 2), image(4, 11), "image `out` has 11 rows; it must have 10"),
+        (image(4, 20), image(5, 2), image(3, 10), "image `out` has 3 columns; it must have 4"),
     ] {
         let (times, mut out) = (image(10, 2), out);
         let resampling =

@@ -1,8 +1,8 @@
-//! Estimates the colours that give two cameras the same brightness. It is a pure function of the colour sums over the
-//! overlap.
+//! Estimates the colour corrections that give two cameras the same mean levels in their overlap.
 //!
-//! The estimate uses only sums and not pixels, so it cannot distinguish exposure from black level or response curve.
-//! It equalises the means. If one camera compresses highlights, about a third of the pixel differences remains.
+//! The input is only the colour sums over the overlap, not the pixels. So the estimate equalises the means, and cannot
+//! distinguish a difference in exposure from one in black level or response curve. If one camera compresses highlights,
+//! about a third of the pixel differences remains.
 
 use glam::Vec3;
 use shared_types::colour::{ColourSums, LUMA};
@@ -19,7 +19,7 @@ pub struct Colours {
 }
 
 impl Colours {
-    /// The colours that leave pictures unchanged.
+    /// The corrections that leave both cameras' pictures unchanged.
     pub const IDENTITY: Self = Self { left: Colour::IDENTITY, right: Colour::IDENTITY };
 }
 
@@ -29,22 +29,22 @@ impl Default for Colours {
     }
 }
 
-/// The range of a gain or gamma. It contains 1.
+/// The permitted range of a gain or gamma. The range always contains 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactorRange {
     least: f32,
     most: f32,
 }
 
-/// The range does not contain 1, or contains extreme factors.
+/// The error for bounds of a [`FactorRange`] that exclude 1 or permit factors below 0.01 or above 100.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error(
-    "colour: the bounds of a factor are {least} and {most}; the lower bound must be 0.01 to 1, and the upper bound 1 to 100"
+    "colour: the bounds of a gain or gamma are {least} and {most}; the lower bound must be 0.01 to 1, and the upper bound 1 to 100"
 )]
 pub struct BoundsError {
-    /// The requested minimum.
+    /// The requested lower bound.
     pub least: f32,
-    /// The requested maximum.
+    /// The requested upper bound.
     pub most: f32,
 }
 
@@ -58,21 +58,21 @@ impl FactorRange {
         if sound { Ok(Self { least, most }) } else { Err(BoundsError { least, most }) }
     }
 
-    /// Returns the minimum.
+    /// Returns the lower bound.
     #[must_use]
     pub fn least(self) -> f32 {
         self.least
     }
 
-    /// Returns the maximum.
+    /// Returns the upper bound.
     #[must_use]
     pub fn most(self) -> f32 {
         self.most
     }
 
-    /// Returns two factors in this range that equalise the positive numbers `x` and `y`. The target is the geometric
-    /// mean of `x` and `y`, or the nearest number that both can reach. If there is no such number, the factors bring
-    /// `x` and `y` as close to each other as possible.
+    /// Returns two factors in this range whose products with the positive numbers `x` and `y` equal one target. The
+    /// target is the geometric mean of `x` and `y`, or the nearest number that both products can reach. If there is no
+    /// such number, the factors bring `x` and `y` as close to each other as possible.
     fn meet(self, x: f64, y: f64) -> [f64; 2] {
         let (least, most) = (f64::from(self.least), f64::from(self.most));
         // If the larger number times `least` exceeds the smaller number times `most`, both factors are clamped to
@@ -82,10 +82,10 @@ impl FactorRange {
     }
 }
 
-/// The limits of an estimate.
+/// The limits of an estimate: a minimum weight, and the ranges of gains and gammas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EstimateLimits {
-    /// The minimum sum of the pixels' weights for an estimate. The weight of a pixel is at most 1.
+    /// The minimum sum of the pixels' weights, each from 0 to 1. For a smaller sum, [`estimate`] returns `None`.
     pub min_weight: f32,
     /// The range of the gains.
     pub gain: FactorRange,
@@ -104,26 +104,27 @@ impl Default for EstimateLimits {
     }
 }
 
-/// Estimates the colours that equalise two cameras, from the colour sums over their overlap.
+/// Estimates the colour corrections that equalise two cameras, from the colour sums over their overlap.
 ///
 /// Returns `None` if the sums allow no estimate: the sum of weights is too small, as in the dark, or a mean is not a
-/// level greater than 0 and at most 255. This is not a failure.
+/// level greater than 0 and at most 255. A dark scene is not an error.
 ///
-/// A camera's colour maps a level c from 0 to 255 to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+/// A camera's correction maps a level c from 0 to 255 to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 ///
 /// **Gains.** A different exposure multiplies all levels by a factor, in linear light and in pictures encoded with a
-/// power function. So for each channel, with the means L and R of the left and the right camera,
+/// power function. So each channel gets a gain per camera, computed from the means L and R of the left and the right
+/// camera:
 ///
 /// ```text
 /// target = √(L · R)      gain = target / mean
 /// ```
 ///
-/// With the geometric mean, one camera is brightened by the same factor as the other is darkened, and both reach the
-/// limits [0.5, 2] at the same ratio, 4. With the arithmetic mean, the darker camera would change more: at a ratio of
-/// 2, the gains would be 1.5 and 0.75 instead of 1.41 and 0.71. In steps of one level per frame, that would take 103
-/// frames instead of 88, which is more than 3 s (see [`ColourTracker`](super::ColourTracker)). If a camera cannot
-/// reach the target within the limits, the nearest level that both cameras can reach is the target. If there is none,
-/// the gains are at opposite limits.
+/// With the geometric mean, one camera is brightened by the same factor as the other is darkened, and both gains reach
+/// the limits [0.5, 2] at the same ratio of the means, 4. With the arithmetic mean, the darker camera would change
+/// more: at a ratio of 2, the gains would be 1.5 and 0.75 instead of 1.41 and 0.71. In steps of one level per frame,
+/// [`ColourTracker`](super::ColourTracker) would take 103 frames (3.4 s at 30 frames/s) instead of 88 (2.9 s). If a
+/// camera cannot reach the target within the limits, the nearest level that both cameras can reach is the target. If
+/// there is none, the gains are at opposite limits.
 ///
 /// **Gammas** correct the difference that the gains leave. Both gammas are exactly 1 if the gains equalise the
 /// cameras. Otherwise let a < b be the lumas of the two cameras' means after the gains. The gamma that maps level m to
@@ -148,7 +149,7 @@ impl Default for EstimateLimits {
 /// remains.
 #[must_use]
 pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
-    // A NaN fails this check. An infinite weight passes it, but then the means are 0 and fail theirs.
+    // A NaN weight fails this check. An infinite weight passes, but then the means are 0 and `mean` returns `None`.
     let enough = sums.weight > 0.0 && sums.weight >= limits.min_weight;
     let mean = |[r, g, b, _]: [f32; 4]| {
         let mean = [r, g, b].map(|sum| f64::from(sum) / f64::from(sums.weight));
@@ -159,7 +160,7 @@ pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
     let luma = |mean: [f64; 3], side: usize| -> f64 {
         (0..3).map(|c| f64::from(LUMA[c]) * gains[c][side] * mean[c]).sum()
     };
-    // The logarithm of white is 0, and no gamma changes white. So the luma is limited to just below white.
+    // White has a depth of 0, which no gamma can scale. So luma is limited to 254, just below white.
     let depth = |luma: f64| (255.0 / luma.min(254.0)).ln();
     let gammas = limits.gamma.meet(depth(luma(left, 0)), depth(luma(right, 1)));
     let colour = |side: usize| Colour {
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn gammas_correct_what_limited_gains_leave() {
-        // The gains map 20 and 120 to 40 and 60. Then A = 1.852, B = 1.447 and T = 1.637.
+        // The gains map 20 and 120 to 40 and 60. In the notation of `estimate`, A = 1.852, B = 1.447 and T = 1.637.
         let found = of(&grey(20.0, 120.0));
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(2.0), Vec3::splat(0.5)));
         assert!((found.left.gamma - 0.8838).abs() < 1e-4, "{found:?}");
@@ -220,11 +221,12 @@ mod tests {
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(1.5), Vec3::splat(0.9)));
         assert_eq!([found.left.gamma, found.right.gamma], [1.0, 1.0]);
 
-        // After the gains, A / B is 1.49. Its root exceeds 1.2, so T changes.
+        // After the gains, A / B is 1.49 (see `estimate`). Its square root exceeds the limit 1.2, so T moves to the
+        // nearest value that both cameras reach.
         let found = of(&grey(14.0, 116.0));
         assert_eq!(found.right.gamma, 1.2);
         assert!(found.left.gamma > 0.8 && found.left.gamma < 0.82, "{found:?}");
-        // After the gains, A / B is 2.2. No T is reachable for both cameras.
+        // After the gains, A / B is 2.2, and no T is within reach of both cameras.
         let found = of(&grey(9.0, 200.0));
         assert_eq!([found.left.gamma, found.right.gamma], [0.8, 1.2]);
     }

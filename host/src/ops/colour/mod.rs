@@ -1,10 +1,10 @@
-//! Colour matching of two cameras: gains and gammas that equalise the cameras' brightness in the overlap, and track
-//! changes in lighting without visible steps.
+//! Colour matching of two cameras: computes gains and gammas that equalise the cameras' brightness in the overlap, and
+//! changes them without visible steps when the lighting changes. [`stitch`](crate::ops::stitch) applies them.
 //!
-//! An [`Overlap`] is computed once per warp and lists the pixels to compare. [`Overlap::sums`] computes the colour
-//! sums of a pair of frames with one small launch. [`estimate`] converts the sums to the [`Colours`] that equalise the
-//! pair. A [`ColourTracker`] converts occasional estimates, for instance one every [`EVERY`] frames, to the colours of
-//! each frame. A [`GammaTable`] stores the corrected levels in device memory for
+//! An [`Overlap`] is computed once per warp and lists the pixels to compare. [`Overlap::sums`] computes the colour sums
+//! of a pair of frames with one launch. [`estimate`] converts the sums to the [`Colours`] that equalise the pair. A
+//! [`ColourTracker`] converts occasional estimates, for instance one every [`EVERY`] frames, to the colours of each
+//! frame. A [`GammaTable`] stores the corrected result of each 8-bit level in device memory, for
 //! [`Power::Table`](crate::ops::stitch::Power::Table).
 
 mod estimate;

@@ -1,4 +1,5 @@
-//! The overlap of a warp on a device, and the colour sums of a pair of frames over the overlap.
+//! Finds the overlap of a warp's two cameras on a device, and computes the colour sums of a pair of frames over the
+//! overlap. `estimate.rs` interprets the sums.
 
 use glam::UVec2;
 use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
@@ -13,7 +14,8 @@ use crate::io::picture::Picture;
 use crate::ops::stitch::{StitchError, check_sources};
 use crate::warp::DeviceWarp;
 
-/// The overlap of two cameras: for each panorama pixel in the overlap's box, the pixels of both cameras.
+/// The overlap of two cameras: for each panorama pixel in the overlap's bounding box, the nearest pixel of each
+/// camera's picture.
 #[derive(Debug)]
 pub struct Overlap {
     place: OverlapBox,
@@ -28,7 +30,8 @@ pub struct Summing {
     sums: Buffer<ColourSums>,
 }
 
-/// Returns the launch configuration for kernels over the overlap. Each thread handles a column of pixels in its block.
+/// Returns the launch configuration for kernels over an overlap of `size` pixels. Each thread processes up to 8 pixels
+/// of one column.
 fn cover(size: UVec2) -> LaunchConfig {
     LaunchConfig {
         grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
@@ -56,7 +59,7 @@ pub(crate) fn find_box(
 }
 
 impl Summing {
-    /// Allocates the memory.
+    /// Allocates the memory on `device`.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the allocation fails.
@@ -101,8 +104,8 @@ impl Overlap {
         Ok(Some(Self { place, sources: warp.sources(), pixels }))
     }
 
-    /// Downloads the pixels of both cameras for each panorama pixel of the box, row by row. A panorama pixel at which
-    /// fewer than two cameras have a sufficient weight is [`OverlapPixel::NONE`].
+    /// Downloads the nearest source pixels of both cameras, one element per panorama pixel of the [bounding
+    /// box](Self::place), row by row. The element is [`OverlapPixel::NONE`] where a camera's weight is at most 0.1.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the download fails.
@@ -118,7 +121,8 @@ impl Overlap {
     }
 
     /// Returns the approximate sum of weights if all pixels of the box are in the overlap and well exposed. It is a
-    /// third of the number of pixels, because the weight decreases towards the sides of the box.
+    /// third of the number of pixels, because weights fall from 1 at the box's middle column to 0 at its left and right
+    /// side.
     #[must_use]
     pub fn full_weight(&self) -> f32 {
         self.place.size().as_vec2().element_product() / 3.0

@@ -1,7 +1,8 @@
 //! Converts occasional colour estimates to the colours of every frame, without visible steps or flicker.
 //!
-//! There is no clock and no thread: each call of [`ColourTracker::advance`] is one frame. A wrong estimate has an
-//! effect until the following estimates replace it. Until then, it changes the picture by at most one level per frame.
+//! There is no clock and no thread: each call of [`ColourTracker::advance`] is one frame. A wrong estimate influences
+//! the colours until later estimates replace it. With the default options, it changes an output level by less than one
+//! level per frame.
 
 use glam::Vec3;
 use shared_types::stitch::Colour;
@@ -13,29 +14,31 @@ use super::Colours;
 /// doubles its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
 
-/// The approximate number of latest estimates that the average covers.
+/// The approximate number of latest estimates in the average, which is exponential from this number on.
 const AVERAGED: u32 = 8;
 
-/// The difference between an estimate and the average, as a multiple of the dead band, above which the estimate is not
-/// noise.
+/// The difference between an estimate and the average, as a multiple of the dead band, above which the estimate counts
+/// as a real change instead of noise.
 const NEWS: f64 = 2.5;
 
 /// The minimum of `gamma · ln gain` when interpolating, because a gain of 0 has no finite logarithm. At this value, all
 /// outputs are below 0.005 levels.
 const BLACK: f64 = -11.0;
 
-/// The maximum difference from the target, in levels, at which a colour is set to the target. Otherwise it would
-/// approach the target forever.
+/// The maximum difference from the target, in levels, at which a colour is set to the target. Without this rule, the
+/// colour would approach the target but never reach it.
 const ARRIVED: f64 = 1.0 / 16.0;
 
 /// Options of a [`ColourTracker`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourTrackerOptions {
-    /// The fraction of the difference to the target by which a frame changes the colours: greater than 0, at most 1.
+    /// The fraction of the remaining difference to the target by which each frame changes the colours: greater than 0,
+    /// at most 1.
     pub rate: f32,
     /// The maximum change of an output level from one frame to the next at the same input level: 0.01 to 255 levels.
     ///
-    /// If it is less than 1, rounded outputs differ by at most 1. The edge boost multiplies the change by up to 1.35.
+    /// If it is less than 1, rounded output levels of consecutive frames differ by at most 1. The edge boost multiplies
+    /// the change by up to 1.35.
     pub max_step: f32,
     /// The maximum difference between the averaged estimate and the target at which the target does not change: 0 to
     /// 255 levels.
@@ -51,7 +54,7 @@ impl Default for ColourTrackerOptions {
     }
 }
 
-/// An option is out of range.
+/// The error for an option of [`ColourTrackerOptions`] that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {
@@ -77,8 +80,8 @@ pub enum SettingsError {
 /// f(x) = 255 · exp(min(k + gamma · ln x, 0))
 /// ```
 ///
-/// Below white, its logarithm is linear in the fraction, so each output changes monotonically with the fraction. The
-/// largest change over all inputs then grows with the fraction, and bisection finds the largest permitted fraction.
+/// Below white, the logarithm of f is linear in the fraction, so each output changes monotonically with the fraction.
+/// So the largest change over all inputs grows with the fraction, and bisection finds the largest permitted fraction.
 ///
 /// The largest change of a channel has a closed form. It is at one of two inputs:
 ///
@@ -107,7 +110,7 @@ pub struct ColourTracker {
     settings: ColourTrackerOptions,
     now: Colours,
     target: Colours,
-    /// The average of the latest estimates.
+    /// The exponential average of the latest estimates.
     average: Colours,
     /// The number of estimates in the average, at most [`AVERAGED`].
     averaged: u32,
@@ -163,7 +166,7 @@ impl ColourTracker {
         }
         self.averaged = (self.averaged + 1).min(AVERAGED);
         self.average = mix_both(self.average, estimate, 1.0 / f64::from(self.averaged));
-        // While the colours are changing anyway, they may as well change to the latest average.
+        // While the colours are still changing, a new target causes no visible extra change.
         if self.now != self.target || difference(self.target, self.average) > dead_band {
             self.target = self.average;
         }
@@ -296,7 +299,7 @@ mod tests {
         estimate(&sums, &EstimateLimits::default())
     }
 
-    /// Returns the estimate as `seen` does, with ±0.5 % noise on each sum.
+    /// Returns the estimate for gray pictures with these means, with ±0.5 % noise on each sum.
     fn noisy(left: f32, right: f32, random: &mut Random) -> Option<Colours> {
         let mut sums = |mean: f32| [0; 4].map(|_| mean * 20_000.0 * random.between(0.995, 1.005));
         let sums = ColourSums { left: sums(left), right: sums(right), weight: 20_000.0 };
@@ -417,7 +420,8 @@ mod tests {
         let mut random = Random::new(4);
         let mut tracker = ColourTracker::default();
         let mut worst = 0.0_f64;
-        // The brightness doubles within a minute and returns to its initial value, twice.
+        // At 30 frames/s, the brightness doubles within a minute and returns to its initial value within the next,
+        // twice.
         for frame in 0..7200_u32 {
             let phase = f64::from(frame) / 1800.0 * std::f64::consts::PI;
             let right = 60.0 * 2.0_f32.powf(0.5 - 0.5 * phase.cos() as f32);

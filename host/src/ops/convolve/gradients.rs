@@ -1,4 +1,4 @@
-//! The gradients of a smoothed picture.
+//! Computes the gradients of a Gaussian-smoothed picture, by convolution with derivatives of a Gaussian.
 
 use cuda_std::{DeviceView, DeviceViewMut};
 use kernels_gpu::convolve::ConvolveGradients7;
@@ -13,7 +13,7 @@ use crate::device::Stream;
 pub struct GradientFilter {
     along_x: SeparableFilter,
     along_y: SeparableFilter,
-    /// The Gaussian and its derivative, if one kernel computes both gradients.
+    /// The Gaussian and its derivative if one kernel computes both gradients; `None` otherwise.
     both: Option<Box<[ConstantTaps; 2]>>,
 }
 
@@ -36,16 +36,16 @@ impl GradientFilter {
         Ok(Self { along_x, along_y, both })
     }
 
-    /// Returns the filters for the gradients along x and along y. [`convolve`](Self::convolve) gives the same results,
-    /// bit for bit.
+    /// Returns the filters for the gradients along x and along y. Convolution with these filters is bit-identical to
+    /// [`convolve`](Self::convolve).
     #[must_use]
     pub fn filters(&self) -> [&SeparableFilter; 2] {
         [&self.along_x, &self.along_y]
     }
 
-    /// Submits the computation of both gradients without waiting. If both filters have 7 taps, as with a sigma of 1,
-    /// both gradients take one launch together. Otherwise each gradient takes one launch, or two if the filters have
-    /// more than 63 taps. `between` is used only by the latter.
+    /// Submits the computation of both gradients without waiting. If the Gaussian and its derivative have 7 taps, as
+    /// with a sigma of 1, one launch computes both gradients. Otherwise each gradient takes one launch, or two launches
+    /// and the memory of `between` if a filter has more than 63 taps.
     ///
     /// # Errors
     /// Returns [`ConvolveError::Size`] if sizes do not match, or [`ConvolveError::Device`].

@@ -26,7 +26,7 @@ pub use taps::Taps;
 /// The maximum shared memory per block of a two-pass launch, in bytes. Every GPU since 2020 supports this size.
 const SHARED: u32 = 96 << 10;
 
-/// Taps, sizes and memory do not match, or the device failed.
+/// A filter is invalid, pictures differ in size, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConvolveError {
@@ -57,16 +57,16 @@ pub enum ConvolveError {
         "convolving: the {what} is {}×{} pixels, but the input is {}×{}", found.0, found.1, expected.0, expected.1
     )]
     Size {
-        /// The picture.
+        /// The name of the picture, such as `output`.
         what: &'static str,
         /// The picture's columns and rows.
         found: (u32, u32),
         /// The input's columns and rows.
         expected: (u32, u32),
     },
-    /// The filter is too wide for one launch.
+    /// The filter has more than 63 taps along an axis, too many for one launch.
     #[error(
-        "convolving: {width} taps are too many for one launch; use `SeparableFilter::two_pass`"
+        "convolving: {width} taps are too many for one launch, which supports up to 63; use `SeparableFilter::two_pass`"
     )]
     TooWideToFuse {
         /// The number of taps along the axis that has more.
@@ -77,7 +77,7 @@ pub enum ConvolveError {
     Device(#[from] DeviceError),
 }
 
-/// The taps along one axis, as a launch argument or in global memory.
+/// The taps along one axis: a launch argument for up to 63 taps, otherwise a buffer in global memory.
 #[derive(Debug)]
 enum Axis {
     Constant(Box<ConstantTaps>),
@@ -113,7 +113,8 @@ pub struct SeparableFilter {
 pub struct Intermediate(Option<Image<f32>>);
 
 impl Intermediate {
-    /// Returns the picture with this size on `device`. Reallocates it if necessary. The content is unspecified.
+    /// Returns the picture with this size on `device`. Reallocates it if the size or the device has changed. The
+    /// content is unspecified.
     #[track_caller]
     fn of_size(
         &mut self,
@@ -133,8 +134,8 @@ impl Intermediate {
 }
 
 impl SeparableFilter {
-    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. If there are more than 63
-    /// along an axis, waits for their upload.
+    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. Waits for the upload of the
+    /// taps if an axis has more than 63.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the upload fails.
@@ -152,13 +153,14 @@ impl SeparableFilter {
         [self.horizontal.width(), self.vertical.width()]
     }
 
-    /// Returns whether one launch can apply the filter.
+    /// Returns whether one launch can apply the filter: it has at most 63 taps along each axis.
     #[must_use]
     pub fn is_fused(&self) -> bool {
         matches!((&self.horizontal, &self.vertical), (Axis::Constant(_), Axis::Constant(_)))
     }
 
-    /// Submits the convolution without waiting, in one launch if possible. Otherwise uses two launches and `between`.
+    /// Submits the convolution without waiting: in one launch if [`is_fused`](Self::is_fused), otherwise in two
+    /// launches with `between` as the intermediate picture.
     ///
     /// # Errors
     /// Returns [`ConvolveError::Size`] if sizes do not match, or [`ConvolveError::Device`].
@@ -253,7 +255,8 @@ impl SeparableFilter {
     }
 }
 
-/// Returns the maximum number of rows or columns per block whose `elements` fit into shared memory.
+/// Returns the maximum number of rows or columns per block that fit into [`SHARED`]. `elements` returns the number of
+/// f32 elements that a number of rows or columns needs.
 fn lines(elements: impl Fn(u32) -> u32) -> u32 {
     (1..=MAX_LINES).rev().find(|&lines| elements(lines) * 4 <= SHARED).unwrap_or(1)
 }

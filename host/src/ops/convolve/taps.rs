@@ -1,10 +1,10 @@
-//! The taps of a filter along one axis: any numbers, a Gaussian, or the derivative of a Gaussian.
+//! Creates the taps of a filter along one axis: from given numbers, or as a Gaussian or its derivative.
 
 use shared_types::convolve::{CONSTANT_TAPS, ConstantTaps, MAX_WIDTH};
 
 use super::ConvolveError;
 
-/// The fraction of a filter's maximum below which its outer taps are cut off, as in the KLT library.
+/// The fraction of a filter's maximum below which its outer taps are cut off. The KLT library uses the same fraction.
 const TAIL: f32 = 0.01;
 
 /// The taps of a filter along one axis: an odd number of finite values.
@@ -97,7 +97,7 @@ fn gauss(sigma: f32, i: i32) -> f32 {
 /// Returns the values at `−radius..=radius`. `radius` is the smallest radius, at least `least`, outside which all
 /// values are below [`TAIL`] times `largest`.
 fn cut_off(sigma: f32, least: i32, largest: f32, value: impl Fn(i32) -> f32) -> Vec<f32> {
-    // Before this distance, both functions have fallen below 1e-4 of their maximum, and they decrease further.
+    // At this distance, the Gaussian and its derivative are below 1e-4 of their maximum, and they decrease further.
     let far = (5.0 * sigma).ceil() as i32 + 1;
     let radius = (least..=far).rev().find(|&i| (value(i) / largest).abs() >= TAIL);
     let radius = radius.unwrap_or(least);

@@ -1,4 +1,5 @@
-//! Computes the map of smaller eigenvalues of a picture on the device.
+//! Computes luma, gradients and eigenvalues of pictures on the device, and keeps these images for reuse. `select`
+//! selects the features.
 
 use cuda_std::DeviceView;
 use glam::UVec2;
@@ -13,8 +14,8 @@ use crate::ops::convolve::{GradientFilter, Intermediate, SeparableFilter, Taps};
 /// The standard deviation of the smoothing as a fraction of the window's side, as in the KLT library.
 const SMOOTHING: f32 = 0.1;
 
-/// Finds features in pictures of one size, and reuses its device memory: up to 20 bytes per pixel. All calls must use
-/// the same stream.
+/// Finds features in pictures of one size, and reuses its device memory: about 20 bytes per pixel with the default
+/// options. All calls must use the same stream.
 #[derive(Debug)]
 pub struct Detector {
     options: FeatureOptions,
@@ -81,7 +82,7 @@ impl Detector {
         &self.luma
     }
 
-    /// Returns the last picture after smoothing, or `None` if [`FeatureOptions::smooth`] is off.
+    /// Returns the luma of the last picture after smoothing, or `None` if [`FeatureOptions::smooth`] is off.
     #[must_use]
     pub fn smoothed(&self) -> Option<&Image<f32>> {
         self.maps.smoothing.as_ref().map(|(_, smoothed)| smoothed)
@@ -93,7 +94,8 @@ impl Detector {
         [&self.maps.along_x, &self.maps.along_y]
     }
 
-    /// Returns the map of smaller eigenvalues of the last picture. It is 0 where the window leaves the picture.
+    /// Returns, for each pixel of the last picture, the smaller eigenvalue of the gradients' second-moment matrix over
+    /// the window. It is 0 where the window leaves the picture.
     #[must_use]
     pub fn eigenvalues(&self) -> &Image<f32> {
         &self.maps.eigenvalues
@@ -133,7 +135,7 @@ impl Detector {
     /// Waits for the last picture's eigenvalues and selects its features, best first.
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if this or earlier work failed.
+    /// Returns [`DeviceError`] if the download or earlier work on the stream failed.
     #[track_caller]
     pub fn features(&self, stream: &Stream) -> Result<Vec<Feature>, DeviceError> {
         Ok(select(&self.maps.eigenvalues.download(stream)?, self.size, &self.options))
@@ -164,7 +166,7 @@ impl Maps {
         };
         let (along_x, along_y) = (along_x.view(), along_y.view());
         let out = eigenvalues.view_mut();
-        // A kernel with a constant window saves a branch per step.
+        // The kernel with a constant window size needs no branch for each row and column of the window.
         if *window == 7 {
             stream.launch(&config, &MinEigenvalue7 { along_x, along_y, out })?;
         } else {

@@ -1,9 +1,9 @@
 //! Trackable features as the KLT library selects them: pixels whose neighbourhood changes along both axes.
 //!
-//! Kernels compute luma, a smoothed picture, its gradients, and for each pixel the smaller eigenvalue of the
-//! gradients' second-moment matrix over a window. A [`Detector`] reuses its images between calls, and they stay on the
-//! device for further use. [`select`] selects features from the map of eigenvalues on the host. [`good_features`]
-//! finds the features of one picture in one call.
+//! Kernels compute luma, a smoothed picture, its gradients, and for each pixel the smaller eigenvalue of the gradients'
+//! second-moment matrix over a window. A [`Detector`] reuses its images between calls, and callers can read them on the
+//! device. [`select`] selects features from the map of eigenvalues on the host. [`good_features`] finds the features of
+//! one picture in one call.
 //!
 //! This module does not track or match features; see [`matching`](crate::ops::matching).
 
@@ -29,12 +29,13 @@ pub struct FeatureOptions {
     pub count: usize,
     /// The side of the window around a feature, in pixels: odd, 3 to 31.
     pub window: u32,
-    /// The minimum distance between two features along x or along y, in pixels.
+    /// The minimum distance between two features in pixels. Along x or along y, they are at least this far apart.
     pub min_distance: u32,
-    /// The minimum eigenvalue of a feature. It is a sum over the window, in squared levels per pixel. Values below 1
-    /// are replaced by 1.
+    /// The minimum eigenvalue of a feature. It is a sum over the window, in (levels per pixel)². Values below 1 are
+    /// replaced by 1.
     pub min_eigenvalue: f32,
-    /// The width of the border without features, in pixels. It is at least half the window.
+    /// The width of the border without features, in pixels. Values below half the window are replaced by half the
+    /// window.
     pub border: u32,
     /// Whether the picture is smoothed before gradients are computed. The Gaussian's standard deviation is a tenth of
     /// the window.
@@ -64,11 +65,11 @@ pub struct Feature {
     pub x: u32,
     /// The row.
     pub y: u32,
-    /// The smaller eigenvalue at this pixel.
+    /// The smaller eigenvalue at this pixel, in (levels per pixel)².
     pub value: f32,
 }
 
-/// Picture and options do not match, or the device failed.
+/// The options or the picture are invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FeatureError {
@@ -97,12 +98,12 @@ pub enum FeatureError {
         expected: UVec2,
     },
     /// The picture has 2³² pixels or more, too many for a 32-bit index.
-    #[error("finding features: {}×{} pixels are too many; use a smaller picture", size.x, size.y)]
+    #[error("finding features: a picture of {}×{} pixels is too large; use one with fewer than 2³² pixels", size.x, size.y)]
     TooLarge {
         /// The picture's size.
         size: UVec2,
     },
-    /// The Gaussian is invalid, or the device failed.
+    /// The standard deviation of a Gaussian is out of range, or a convolution failed on the device.
     #[error(transparent)]
     Convolve(#[from] ConvolveError),
     /// The device failed.

@@ -4,7 +4,7 @@ use glam::UVec2;
 
 use super::{Feature, FeatureOptions};
 
-/// The number of candidates per requested feature that are sorted first.
+/// The number of candidates in the first sorted portion, per requested feature.
 const FIRST: usize = 64;
 
 /// Selects features as the KLT library does (Birchfield, version 1.3.4, `selectGoodFeatures.c`).
@@ -37,7 +37,8 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
     let mut taken = vec![false; width * height];
     let reach = options.min_distance.saturating_sub(1) as usize;
     let (mut rest, mut some) = (&mut candidates[..], options.count.saturating_mul(FIRST).max(1));
-    // Usually only a few of the best candidates are needed, so sort the candidates in portions of increasing size.
+    // Sort portions of doubling size instead of all candidates, because the loop ends as soon as enough features are
+    // selected.
     while !rest.is_empty() && features.len() < options.count {
         let next = some.min(rest.len());
         if next < rest.len() {

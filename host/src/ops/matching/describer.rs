@@ -1,4 +1,5 @@
-//! Computes the keypoints of a picture and their descriptors on the device.
+//! Finds the keypoints of a picture and computes their descriptors. Kernels process the pixels; the host selects the
+//! points and their orientations. `pairs` compares the descriptors.
 
 use std::f64::consts::TAU;
 
@@ -22,11 +23,11 @@ const LEVELS: u32 = 7;
 /// The minimum length of a level's shorter side, in pixels.
 const SMALLEST: u32 = 48;
 
-/// The width of the border without points on each level, in pixels.
+/// The width of the border without points, in pixels of each pyramid level.
 const BORDER: u32 = 8;
 
-/// The minimum eigenvalue of a point: a sum over the detector's window, in squared levels per pixel. It exceeds the
-/// rounding noise of a blank picture.
+/// The minimum eigenvalue of a point: a sum over the detector's window, in (levels per pixel)². The rounding noise of a
+/// blank picture stays below it.
 const LEAST_VALUE: f32 = 0.1;
 
 /// The minimum gradient sum of a second orientation, as a fraction of the largest gradient sum.
@@ -35,10 +36,10 @@ const SECOND_ORIENTATION: f32 = 0.8;
 /// The maximum number of orientations per point.
 const ORIENTATIONS: usize = 2;
 
-/// A point of a picture with one orientation. A point with two orientations is two keypoints.
+/// A point of a picture, with one orientation. A point with two orientations becomes two keypoints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Keypoint {
-    /// The position in the full picture. Pixel centres are at integers.
+    /// The position in pixels of the full picture. Pixel centres are at integers.
     pub at: DVec2,
     /// The number of pixels of the full picture per pixel of the point's pyramid level.
     pub scale: f64,
@@ -63,15 +64,16 @@ impl Described {
     }
 }
 
-/// Finds and describes keypoints in pictures of one size, and reuses its device memory: about 50 bytes per pixel. All
-/// calls must use the same stream.
+/// Finds and describes keypoints in pictures of one size, and reuses its device memory: at most about 50 bytes per
+/// pixel. All calls must use the same stream.
 #[derive(Debug)]
 pub struct Describer {
     options: MatchOptions,
     size: UVec2,
     luma: Image<f32>,
     levels: Vec<Level>,
-    /// The peaks of all levels, one level after the other. `points`, `sums`, `poses` and `fields` have the same order.
+    /// The peaks of all levels, one level after the other. The elements of `points`, `sums`, `poses` and `fields` are
+    /// also ordered by level.
     peaks: Buffer<Peak>,
     points: Buffer<Vec2>,
     /// The unit vectors of the orientation bins.
@@ -124,7 +126,7 @@ impl Describer {
         }
         let cells: u32 = levels.iter().map(Level::cells).sum();
         let points: usize = share(&levels, options.points).iter().sum();
-        // Buffers cannot be empty.
+        // A buffer must have at least one element.
         let points = u32::try_from(points).unwrap_or(u32::MAX).clamp(1, cells.max(1));
         let poses = points * ORIENTATIONS as u32;
         Ok(Self {
@@ -199,7 +201,7 @@ impl Describer {
         Ok(())
     }
 
-    /// Waits for the peaks and selects the points of each level from them.
+    /// Waits for the peaks of all levels, and selects from them the points of each level.
     #[track_caller]
     fn chosen(&self, stream: &Stream) -> Result<Vec<Vec<Peak>>, DeviceError> {
         let all = self.peaks.download(stream)?;
@@ -216,7 +218,7 @@ impl Describer {
         Ok(chosen.collect())
     }
 
-    /// Computes the poses of each level's points: one per orientation of a point. Returns each pose with its point.
+    /// Computes one pose for each orientation of each level's points. Returns each pose with the peak of its point.
     #[track_caller]
     fn oriented(
         &mut self,
@@ -255,7 +257,7 @@ impl Describer {
         Ok(peaks.iter().map(poses).collect())
     }
 
-    /// Submits the computation of the descriptors of all poses.
+    /// Submits the computation of the descriptors of all poses without waiting, and returns their buffer.
     #[track_caller]
     fn packed(
         &mut self,
@@ -264,7 +266,7 @@ impl Describer {
     ) -> Result<Buffer<Descriptor>, DeviceError> {
         let mut all: Vec<_> = poses.iter().flatten().map(|(_, pose)| *pose).collect();
         let count = all.len() as u32;
-        // Buffers cannot be empty.
+        // A buffer must have at least one element.
         let mut out = Buffer::new(stream.device(), count.max(1))?;
         if count == 0 {
             return Ok(out);
@@ -289,7 +291,7 @@ impl Describer {
     }
 }
 
-/// Returns a launch configuration with a thread per element.
+/// Returns a launch configuration with a thread for each of `count` elements.
 fn line(count: u32) -> LaunchConfig {
     LaunchConfig::cover(count, 1, [BLOCK_THREADS, 1])
 }
@@ -308,7 +310,7 @@ fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
     if all.is_empty() { vec![size] } else { all }
 }
 
-/// Returns the number of points to select on each level, proportional to the level's sides.
+/// Divides `points` among the levels in proportion to the level's sides. Returns the number for each level.
 fn share(levels: &[Level], points: usize) -> Vec<usize> {
     let sides: Vec<f64> =
         levels.iter().map(|level| level.size.as_dvec2().element_product().sqrt()).collect();
@@ -316,8 +318,8 @@ fn share(levels: &[Level], points: usize) -> Vec<usize> {
     sides.iter().map(|side| (points as f64 * side / all).round() as usize).collect()
 }
 
-/// Returns the orientations of a point in radians: the local maxima of its gradient sums that are close to the largest
-/// sum, at most [`ORIENTATIONS`].
+/// Returns the orientations of a point in radians: the local maxima of its gradient sums that are at least
+/// [`SECOND_ORIENTATION`] times the largest sum. There are at most [`ORIENTATIONS`].
 fn orientations(sums: &[f32]) -> Vec<f64> {
     let largest = sums.iter().copied().fold(0.0, f32::max);
     if largest <= 0.0 {

@@ -1,4 +1,5 @@
-//! Matching: finds points in two pictures that show the same point of the scene, for any rotation, scale and exposure.
+//! Matching: finds points in two pictures that show the same point of the scene. The pictures may differ in rotation,
+//! scale and exposure.
 //!
 //! 1. `describer` computes a pyramid, the salient points of each level, and their orientations and descriptors.
 //! 2. `spread` selects points that are spread over the whole picture.
@@ -32,8 +33,8 @@ pub struct MatchOptions {
     pub points: usize,
     /// The maximum number of pixels of the first pyramid level, at least 1. Larger pictures are downscaled first.
     pub pixels: u64,
-    /// The maximum ratio between the descriptor distances of a match and of the second-best match at another position:
-    /// greater than 0, at most 1.
+    /// The maximum descriptor distance of a match, as a fraction of the distance of the second-best match at another
+    /// position: greater than 0, at most 1. Larger values accept more ambiguous matches.
     pub ratio: f32,
 }
 
@@ -63,23 +64,27 @@ impl MatchOptions {
     }
 }
 
-/// Pictures cannot be matched, or the device failed.
+/// An option or the size of a picture is invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// The number of points is 0 or too large.
+    /// [`MatchOptions::points`] is 0 or greater than 1,000,000.
     #[error("matching: the number of points per picture is {points}; it must be 1 to {MAX_POINTS}")]
     Points {
-        /// The number of points.
+        /// The value of the option.
         points: usize,
     },
     /// [`MatchOptions::pixels`] is 0.
-    #[error("matching: the maximum number of pixels is 0; it must be at least 1")]
+    #[error(
+        "matching: the maximum number of pixels of the first pyramid level is 0; it must be at least 1"
+    )]
     Pixels,
-    /// The ratio is outside the valid range.
-    #[error("matching: the ratio of distances is {ratio}; it must be greater than 0 and at most 1")]
+    /// [`MatchOptions::ratio`] is not greater than 0 and at most 1.
+    #[error(
+        "matching: the maximum ratio of descriptor distances is {ratio}; it must be greater than 0 and at most 1"
+    )]
     Ratio {
-        /// The ratio.
+        /// The value of the option.
         ratio: f32,
     },
     /// The picture does not have the describer's size.
@@ -92,7 +97,7 @@ pub enum MatchError {
         /// The describer's size.
         expected: UVec2,
     },
-    /// The pyramid levels could not be computed.
+    /// The eigenvalues of a pyramid level could not be computed.
     #[error(transparent)]
     Features(#[from] FeatureError),
     /// The device failed.

@@ -1,4 +1,5 @@
-//! Matches the points of two pictures: each must be the other's nearest neighbour, and clearly nearer than the next.
+//! Matches the points of two pictures by their descriptors. Two points match if each is the other's nearest neighbour,
+//! and if this neighbour is clearly nearer than the second nearest.
 
 use kernels_gpu::matching::FindNearest;
 use shared_types::matching::{Descriptor, Nearest};
@@ -7,10 +8,11 @@ use super::{Described, Keypoint, MatchError, MatchOptions};
 use crate::device::{Buffer, DeviceError, LaunchConfig, Stream};
 use crate::geometry::calibrate::Correspondence;
 
-/// The maximum distance of two points at the same position, in pixels of the coarser level.
+/// The distance up to which two points of a picture count as one position, in pixels of the coarser of their two
+/// pyramid levels.
 const SAME_PLACE: f64 = 6.0;
 
-/// Threads per block of the comparison. The blocks are small, so that a few thousand points occupy all
+/// Threads per block of the comparison: one warp. The blocks are small, so that a few thousand points occupy all
 /// multiprocessors.
 const WARP: u32 = 32;
 
@@ -18,11 +20,11 @@ const WARP: u32 = 32;
 ///
 /// A point matches its nearest neighbour in the other picture under two conditions:
 ///
-/// - The neighbour's distance, divided by that of the nearest point at another position, is at most
+/// - The descriptor distance of the neighbour, divided by that of the nearest point at another position, is at most
 ///   [`MatchOptions::ratio`].
-/// - The nearest neighbour of the neighbour has the same position as the point.
+/// - The neighbour's own nearest neighbour is at the position of the point.
 ///
-/// The score of a match is 1 minus the ratio of the distances.
+/// The score of a match is 1 minus this ratio of distances.
 ///
 /// # Errors
 /// Returns [`MatchError`] if an option is out of range or the device fails.
@@ -68,17 +70,18 @@ fn same_place(a: &Keypoint, b: &Keypoint) -> bool {
     a.at.distance(b.at) <= SAME_PLACE * a.scale.max(b.scale)
 }
 
-/// Returns the distance of the nearest point divided by that of the nearest point at another position.
+/// Returns the descriptor distance of the nearest point, divided by that of the nearest point at another position.
 ///
-/// If all stored neighbours are at one position, returns an upper bound: a point at another position is at least as
-/// far away as the last stored neighbour. Returns 0 if the picture has no points at other positions.
+/// If all stored neighbours are at one position, returns an upper bound: a point at another position is at least as far
+/// away as the last stored neighbour. Returns 0 if there are unused entries instead of points at other positions.
 fn ratio(nearest: &Nearest, points: &[Keypoint]) -> f32 {
     // Descriptors are normalised, so their dot product determines their distance.
     let distance =
         |product: u32| (2.0 * (Descriptor::LENGTH.powi(2) - product as f32)).max(0.0).sqrt();
     let first = &points[nearest.index[0] as usize];
     let kept = nearest.index.iter().zip(nearest.product).skip(1);
-    // The product of an unused entry is 0. Such entries exist if the picture has fewer points than are stored.
+    // The product of an unused entry is 0. There are unused entries if the picture has fewer points than `Nearest`
+    // stores.
     let second = kept
         .clone()
         .find(|(index, product)| *product == 0 || !same_place(first, &points[**index as usize]))
@@ -111,7 +114,7 @@ mod tests {
         };
         let mut all = nearest(std::array::from_fn(|i| 100 * (i as u32 + 1)));
         let last = 100.0 * KEPT as f32;
-        // All neighbours are at one position. The bound is the distance of the last one.
+        // All neighbours are at one position, so the distance of the last neighbour is the bound.
         assert!((ratio(&all, &points) - (100.0 / last).sqrt()).abs() < 1e-6);
         // The second neighbour is at another position.
         all.index[1] = 5;

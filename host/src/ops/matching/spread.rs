@@ -5,7 +5,7 @@
 use glam::Vec2;
 use shared_types::matching::Peak;
 
-/// The fraction of a point's value below which other points are clearly weaker.
+/// A point is clearly weaker than another point if its value is less than this fraction of the other value.
 const ROBUST: f32 = 0.9;
 
 /// Selects at most `count` points with the largest radii, in descending order. Of points with equal radii, the
@@ -121,7 +121,7 @@ mod tests {
         for (many, width, height) in [(1, 9.0, 9.0), (40, 900.0, 2.0), (700, 300.0, 500.0)] {
             let mut level = || random.f32();
             let points: Vec<Peak> = (0..many)
-                // Use few distinct values, and leave a part of the area almost empty.
+                // Use few distinct values, so that many are equal, and leave a part of the area almost empty.
                 .map(|_| {
                     let at = vec2(level() * level() * width, level() * height);
                     Peak { at, value: (level() * 30.0).floor() }

@@ -1,11 +1,11 @@
-//! Errors of seams.
+//! The error type of seams.
 
 use thiserror::Error;
 
 use crate::device::DeviceError;
 use crate::ops::stitch::StitchError;
 
-/// A warp has no seam, or the search failed.
+/// A warp does not allow a seam, an option is invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SeamError {
@@ -22,7 +22,7 @@ pub enum SeamError {
     NoOverlap,
     /// One camera covers the whole area of the other one, or both cover the same area.
     #[error(
-        "seam: the {camera} camera sees nothing that the other does not, so no line separates them; use feathered blending"
+        "seam: the other camera covers the whole area of the {camera} camera, so no line separates them; use feathered blending"
     )]
     Inside {
         /// The camera that covers the smaller area.
@@ -30,10 +30,10 @@ pub enum SeamError {
     },
     /// No line separates the areas that only one camera sees.
     #[error(
-        "seam: no single line separates the areas that only one camera sees: with the best line, an edge of a picture is visible in {breaches} cells of {rows} rows; use feathered blending"
+        "seam: no single line separates the areas that only one camera sees: even along the best line, picture edges would be visible at {breaches} positions in {rows} rows of cells; use feathered blending"
     )]
     Tangled {
-        /// The number of cells in which an edge of a picture would be visible.
+        /// The number of positions at which an edge of a picture would be visible.
         breaches: u32,
         /// The number of rows of cells in the overlap.
         rows: u32,

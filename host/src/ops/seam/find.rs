@@ -37,7 +37,7 @@ pub struct Seam {
 }
 
 impl Seam {
-    /// Selects the direction of the seam and the grid for a warp's overlap, and waits for the device.
+    /// Creates the seam of a warp: selects its direction, and the grid of cells over the overlap. Waits for the device.
     ///
     /// # Errors
     /// Returns [`SeamError`] if the warp does not allow a seam, the feather is out of range, or the device fails.
@@ -55,7 +55,7 @@ impl Seam {
         Ok(Self { search, paths, known: 0, feather: options.feather })
     }
 
-    /// Returns the grid of the paths.
+    /// Returns the grid of cells on which paths are searched.
     #[must_use]
     pub fn grid(&self) -> SeamGrid {
         self.search.gridded.grid
@@ -65,8 +65,8 @@ impl Seam {
     /// be the warp that the seam was created for.
     ///
     /// # Safety
-    /// Searches on other streams must be done before, and no search may be submitted to another stream before this one
-    /// is done.
+    /// Earlier searches of this seam on other streams must be done before this call. No search of this seam may be
+    /// submitted to another stream before this one is done.
     ///
     /// # Errors
     /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
@@ -118,7 +118,8 @@ impl Seam {
         Ok(self.search.find(stream, &self.paths[0], self.known > 0)?)
     }
 
-    /// Searches as [`submit`](Self::submit) does, waits, and returns the costs of the best and the current path.
+    /// Searches the best path like [`submit`](Self::submit), and waits. Returns the costs of the best and the current
+    /// path.
     ///
     /// # Errors
     /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
@@ -153,8 +154,8 @@ impl Seam {
     /// Makes the path of the last search the current path.
     ///
     /// Work that reads the new path must be submitted to the stream of the search, or after the search is done. The
-    /// next search overwrites the memory of the former previous path. So work that reads that path must be done before
-    /// the next search, or be on the same stream.
+    /// next search overwrites the memory of the path that was the previous path before this call. So work that reads
+    /// that path must be done before the next search, or be on the same stream.
     pub fn accept(&mut self) {
         let [current, former] = &mut self.paths;
         std::mem::swap(former, current);
@@ -172,8 +173,9 @@ impl Seam {
         if self.known == 0 { Ok(None) } else { self.paths[0].download(stream).map(Some) }
     }
 
-    /// Submits the kernel that writes the weights of a fade to the current path. The fade begins at the previous path,
-    /// or at the warp's weights if there is no previous path. `part` is the progress of the fade from 0 to 1.
+    /// Submits the kernel that writes the blending weights for one step of the fade to the current path. The fade
+    /// begins at the weights of the previous path, or at the warp's weights if there is no previous path. `part` is the
+    /// progress of the fade from 0 to 1.
     ///
     /// `out` must be a copy of `warp`, made by [`copy`](Self::copy). Only weights inside the overlap's box are
     /// written. If the seam has no path yet, does nothing.

@@ -1,4 +1,5 @@
-//! Selects the grid of cells for the seam search: its resolution, and the direction of the seam.
+//! Selects the grid of cells for the seam search: its resolution, and the direction of the seam. `search` finds paths
+//! on it.
 
 use crate::ops::seam::gridded::Gridded;
 use crate::ops::seam::gridded::cover;
@@ -25,7 +26,8 @@ use crate::warp::DeviceWarp;
 /// The maximum number of cells across the seam in the coarse grids that determine the seam's direction.
 const COARSE: u32 = 64;
 
-/// Directions are equivalent if their costs exceed the lowest cost by at most one part in this number.
+/// The reciprocal of the tolerance for costs: directions are equivalent if their costs exceed the lowest cost by at
+/// most a quarter.
 const ALIKE: u64 = 4;
 
 /// A direction of the seam, and the result of the coarse search in that direction.
@@ -39,7 +41,8 @@ struct Way {
     breaches: u32,
 }
 
-/// Returns a grid over the overlap's box plus one cell around it, as fine as the maximum number of cells allows.
+/// Returns the finest grid that has at most `most` cells across the seam. It covers the overlap's bounding box and one
+/// cell around it, within the panorama of `size` pixels.
 fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: u32) -> SeamGrid {
     let mut grid = SeamGrid {
         min: place.min,
@@ -50,7 +53,7 @@ fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: 
         reserved: 0,
     };
     loop {
-        // The cells around the box are seen by one camera only.
+        // Include the cells around the box, because the cost of breaches depends on them. At most one camera sees them.
         grid.min = place.min.saturating_sub(UVec2::splat(grid.cell));
         grid.max = (place.max + grid.cell).min(size);
         if grid.cells().x <= most {
@@ -76,9 +79,9 @@ impl Gridded {
 
     /// Selects the direction of the seam and returns the finest grid for it. Waits for the device.
     ///
-    /// Searches a path for uniform pictures in each direction. The cheapest path is short and has few breaches (cells
-    /// in which an edge of a picture would be visible). Of directions with equivalent costs, selects the one with the
-    /// longest grid, because its paths bend the least.
+    /// Searches a path in each direction as if both pictures were uniform. The cheapest path is short and has few
+    /// breaches (cells in which an edge of a picture would be visible). Of directions with equivalent costs, selects
+    /// the one with the longest grid, because its paths bend the least.
     pub(super) fn best(
         stream: &Stream,
         warp: &DeviceWarp,
@@ -110,14 +113,15 @@ impl Gridded {
         let Some(Way { way, rows, breaches, .. }) = alike.max_by_key(|way| way.length) else {
             return Err(SeamError::NoOverlap);
         };
-        // A few breaches are normal in the corners of the overlap, where the edges of the pictures cross.
+        // Some breaches are unavoidable in the corners of the overlap, where the edges of the pictures cross.
         if breaches > (rows / 2).max(8) {
             return Err(SeamError::Tangled { breaches, rows });
         }
         Ok(Self::new(stream, warp, grid(place, warp.size(), way, PLACES - 1))?)
     }
 
-    /// Checks that each camera sees a cell that the other camera does not see. The grid must not be swapped.
+    /// Checks that each camera sees a cell that the other camera does not see. The grid must not be swapped, so that
+    /// the near camera is the left one.
     fn check_both_alone(&self, stream: &Stream) -> Result<(), SeamError> {
         let seen = self.cells.download(stream)?.into_iter().fold(0, |all, cell| all | cell);
         for (camera, bit) in [("left", Sees::NEAR), ("right", Sees::FAR)] {

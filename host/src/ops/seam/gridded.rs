@@ -1,10 +1,11 @@
-//! A grid in device memory, and the launch shape for it.
+//! A seam grid with its images in device memory, and the launch configuration for its cells.
 
 use crate::device::{Image, LaunchConfig};
 use glam::UVec2;
 use shared_types::seam::{BLOCK, SeamGrid};
 
-/// A grid, the cameras that see each cell, and the costs of breaches (cells in which an edge of a picture is visible).
+/// A grid, and the images that depend only on the warp: `cells` has the cameras that see each cell and its additional
+/// costs, and `sides` has the costs of breaches (cells in which an edge of a picture is visible).
 #[derive(Debug)]
 pub(super) struct Gridded {
     pub(super) grid: SeamGrid,

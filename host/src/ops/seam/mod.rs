@@ -1,5 +1,5 @@
-//! Seams: narrow blends along a line through the overlap on which the cameras' pictures agree. Unlike with a wide
-//! blend, near or moving objects appear only once.
+//! Seams: narrow blends along a line through the overlap. The line runs where the cameras' pictures agree. Unlike with
+//! a wide blend, near or moving objects appear only once.
 //!
 //! A [`Seam`] belongs to a warp. It compares a pair of frames, finds the cheapest line through the overlap
 //! ([`kernels_gpu::seam`] defines the costs), and writes the weights of the line to a copy of the warp. [`seamed`]
@@ -50,7 +50,7 @@ impl SeamOptions {
     /// Checks the feather.
     ///
     /// # Errors
-    /// Returns [`SeamError::Feather`] if it is out of range.
+    /// Returns [`SeamError::Feather`] if the feather is not 1 to 1000 pixels.
     pub fn check(&self) -> Result<(), SeamError> {
         let fine = (1.0..=1000.0).contains(&self.feather);
         if fine { Ok(()) } else { Err(SeamError::Feather { pixels: self.feather }) }

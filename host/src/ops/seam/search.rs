@@ -39,8 +39,8 @@ impl Search {
         })
     }
 
-    /// Submits the search for the cheapest path, given the `difference` of the last compared frames. If `biased`, the
-    /// search prefers cells near the path `current`, and also computes the cost of `current`.
+    /// Submits the search for the cheapest path, based on the `difference` of the last compared frames. Also computes
+    /// the cost of the path `current`. If `biased` is true, the search prefers positions near `current`.
     pub(super) fn find(
         &mut self,
         stream: &Stream,

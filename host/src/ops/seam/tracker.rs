@@ -4,11 +4,11 @@
 
 use shared_types::seam::{BASE, SeamCosts};
 
-/// The maximum cost of a better path, as a fraction of the current path's cost.
+/// A path counts as better only if its cost is at most this fraction of the current path's cost.
 pub const KEEP: f32 = 0.8;
 
-/// The minimum difference between the costs of the current path and a better path, per row of cells. It is half the
-/// cost of a row on which both cameras agree.
+/// A path counts as better only if its cost is lower than the current path's by at least this much per row of cells.
+/// The value is half the cost of a row in which both cameras agree.
 pub const LEAST_GAIN: u32 = BASE;
 
 /// The number of consecutive searches that must find a better path before the seam changes. So a flash, or a camera
@@ -115,7 +115,8 @@ mod tests {
                 "the difference is less than `LEAST_GAIN` per row"
             );
         }
-        // A single better search is not enough. Nor are better searches that alternate with others.
+        // One search that finds a better path is not enough. Nor are such searches that alternate with searches that
+        // find none.
         for _ in 0..10 {
             assert!(!tracker.observe(costs(5000, 10_000), ROWS));
             assert!(!tracker.observe(costs(9000, 10_000), ROWS));
