@@ -144,7 +144,7 @@ fn what_cannot_be_read_or_written_is_refused() {
             "descends.csv:3: time 1 is less than the previous time",
         ),
         ("short.txt --fps 30 -o o.csv", "input", "short.txt:2: 2 fields, but the first row has 3"),
-        ("nanoseconds.csv --fps 30 -o o.csv", "input", "are the times in seconds?"),
+        ("nanoseconds.csv --fps 30 -o o.csv", "input", "check that the times are in seconds"),
         ("path.csv --times missing.csv -o o.csv", "input", "missing.csv: cannot be read"),
         (
             "path.csv --times nan.csv -o o.csv",
@@ -191,7 +191,7 @@ fn a_wrong_word_is_shown_in_its_line() {
     folder.write("word.csv", "t,x\n2,1\n3,one\n");
     let done = folder.words("trajectory resample word.csv --fps 30 -o o.csv");
     insta::assert_snapshot!(done.stderr, @r#"
-      x error: word.csv:3: column 2: "one" is not a number, such as 12, -1.5 or 2e-3
+      x error: word.csv:3: column 2: "one" is not a number; write numbers like 12, -1.5 or 2e-3
        ,-[word.csv:3:3]
      2 | 2,1
      3 | 3,one

@@ -352,7 +352,7 @@ fn times_in_nanoseconds_are_no_video() {
     for (first, last) in [(0.0, 1e9), (1.4e18, 1.4e18 + 3e10), (-1e308, 1e308)] {
         let error = frame_times(first, last, "30").unwrap_err();
         assert!(matches!(error, TrajectoryError::TooLong { .. }), "{error}");
-        assert!(error.to_string().ends_with("are the times in seconds?"), "{error}");
+        assert!(error.to_string().ends_with("check that the times are in seconds"), "{error}");
     }
     assert_eq!(frame_times(0.0, 16_777_215.0, "1").unwrap().len(), 1 << 24);
     assert!(frame_times(0.0, 16_777_216.0, "1").is_err());
@@ -368,7 +368,10 @@ fn times_alone_are_the_first_column() {
     for (text, message) in [
         ("", "times.csv: the file has no rows; at least one is needed"),
         ("t\n", "times.csv: the file has no rows; at least one is needed"),
-        ("1\nx\n", "times.csv:2: column 1: \"x\" is not a number, such as 12, -1.5 or 2e-3"),
+        (
+            "1\nx\n",
+            "times.csv:2: column 1: \"x\" is not a number; write numbers like 12, -1.5 or 2e-3",
+        ),
         (
             "1\n\ninf\n",
             "times.csv:3: column 1 is not a finite number; correct it, or leave the row out",

@@ -1,4 +1,5 @@
-//! The colour corrections of both cameras as a table in device memory.
+//! Builds the table of both cameras' colour corrections in device memory. The stitch kernels for `Power::Table` read it
+//! instead of computing powers.
 
 use cuda_std::DeviceSlice;
 use kernels_gpu::stitch::GammaTable as BuildTable;
@@ -7,8 +8,8 @@ use shared_types::stitch::Colour;
 
 use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};
 
-/// A table of corrected levels: 256 entries per camera and channel, which include gain and gamma, in total 12 KiB. A
-/// kernel rebuilds the table if gains or gammas change.
+/// A table of levels after gain and gamma: 256 entries for each channel of each camera, 12 KiB in total.
+/// [`update`](Self::update) rebuilds the table when gains or gammas change.
 #[derive(Debug)]
 pub struct GammaTable {
     entries: Buffer<TableEntry>,
@@ -52,7 +53,7 @@ impl GammaTable {
         Ok(())
     }
 
-    /// Returns the table as a kernel argument.
+    /// Returns the table as a kernel argument: [`TABLE_LEN`] entries, first those of the left camera.
     #[must_use]
     pub fn view(&self) -> DeviceSlice<'_, TableEntry> {
         self.entries.view()

@@ -1,4 +1,5 @@
-//! Launches the stitch kernels of the `mesh` lookup, for two or more cameras.
+//! Launches the stitch kernels of the `mesh` lookup, for two to four cameras. `planes` launches the kernels of the
+//! other lookups.
 
 use glam::UVec2;
 use kernels_gpu::stitch::mesh as kernels;
@@ -16,17 +17,18 @@ use crate::warp::{DeviceMesh, Mesh};
 /// The names of the cameras in errors.
 const ORDINALS: [&str; MAX_CAMERAS] = ["first", "second", "third", "fourth"];
 
-/// Options for stitching several cameras.
+/// Options for [`stitch_cameras`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CamerasOptions {
-    /// Rotates the panorama by 180°.
+    /// Whether to rotate the panorama by 180°.
     pub flip: bool,
-    /// Brightens both ends of the panorama.
+    /// Whether to brighten the left and the right tenth of the panorama, by a factor that rises to 1.35 at the edges.
     pub edge_boost: bool,
 }
 
-/// Submits the stitch of one frame per camera of a mesh into `out`, as one launch. `colours` has the colour of each
-/// camera. Gamma is computed as with [`Power::Fast`](super::Power::Fast).
+/// Submits the stitch of one frame per camera of a mesh into `out` without waiting, as one launch. `colours` has the
+/// colour correction of each camera, in the order of `frames`. Gamma is computed as with
+/// [`Power::Fast`](super::Power::Fast).
 ///
 /// # Errors
 /// Returns [`StitchError`] if frames, colours or output do not match the mesh, if the device cannot read a frame as
@@ -74,7 +76,7 @@ pub fn stitch_cameras<'a>(
     if !supports_flip(options.flip, output) {
         return Err(StitchError::Flip(output.size));
     }
-    // Hold the lock until the launch is submitted, so that no texture is evicted before.
+    // Hold the lock until the launch is submitted, so that no other thread evicts the textures before.
     let mut textures = lock(mesh.textures());
     let textured = frames
         .iter()
@@ -125,7 +127,8 @@ pub(super) fn launch(
     let (layers, patches, places, shares) = mesh.buffers();
     let threads = Mesh::tiles_of(mesh.size()) * UVec2::from(BLOCK);
     let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
-    // Kernels take four frames. If the mesh has fewer cameras, repeat the last frame.
+    // The kernels have arguments for four frames. If the mesh has fewer cameras, repeat the last frame; the mesh does
+    // not refer to it.
     let frame = |camera: usize| frames[camera.min(frames.len() - 1)];
     let (first, second, third, fourth) = (frame(0), frame(1), frame(2), frame(3));
     /// Launches one of the kernels, which all take these arguments.

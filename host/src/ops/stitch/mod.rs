@@ -22,21 +22,23 @@ use crate::warp::{DeviceWarp, RenderError};
 pub use gamma_table::GammaTable;
 pub use mesh::{CamerasOptions, stitch_cameras};
 
-/// The method to compute gamma.
+/// The method to compute the power function of a gamma correction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Power {
-    /// The power function, with an error of at most 2 ULP.
+    /// The power function in f32, with an error of at most 2 ULP.
     Exact,
-    /// The GPU's special function unit. Output levels differ from those of [`Exact`](Self::Exact) by at most one.
+    /// The power function of the GPU's special function unit. Output levels differ from those of [`Exact`](Self::Exact)
+    /// by at most one.
     #[default]
     Fast,
-    /// A table in shared memory, which a kernel rebuilds when gains or gammas change. The table adds an error of at
-    /// most 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. A gamma far below 1 increases the error near
-    /// black; it is 6 levels for a gamma of 0.45. Y'CbCr levels above white are clipped before the gain.
+    /// A table with one entry per 8-bit level, between which the kernel interpolates. Another kernel rebuilds the table
+    /// when gains or gammas change. The table adds an error of at most 0.6 levels for gains up to 2 and gammas from 0.8
+    /// to 1.2. For a gamma of 0.45, the error near black is 6 levels. Y'CbCr levels above white are clipped before the
+    /// gain.
     Table,
 }
 
-/// The way a stitch finds source coordinates.
+/// The way a stitch finds the source coordinates of each panorama pixel.
 ///
 /// Unsupported combinations fall back to [`Planes`](Self::Planes):
 ///
@@ -45,21 +47,23 @@ pub enum Power {
 /// - for [`Mesh`](Self::Mesh), a flipped NV12 panorama with an odd number of columns or rows
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
-    /// Evaluates a compact mesh, which is within 1/32 pixel of the warp's planes. The texture unit samples the frames
-    /// with 8-bit weights. From NV12 to NV12, the four pixels of a chroma sample share one chroma lookup if one patch
-    /// of the mesh covers the whole tile. This lookup is by far the fastest.
+    /// Evaluates a compact mesh, which is within 1/32 source pixel of the warp's planes. The texture unit samples the
+    /// frames with 8-bit weights. From NV12 to NV12, the four pixels of a chroma sample share one chroma lookup if one
+    /// patch of the mesh covers their whole 32×32 tile. For RGBA panoramas of 5700×1900 pixels, this lookup is three
+    /// times as fast as [`Planes`](Self::Planes) on an H100.
     #[default]
     Mesh,
-    /// Reads the warp's planes and samples the frames in floating point. This lookup is the reference.
+    /// Reads the warp's planes and samples the frames in floating point. This lookup is the reference for the results
+    /// of all others.
     Planes,
     /// Reads the warp's planes through the texture unit. The result is the same as with [`Planes`](Self::Planes).
     TexturedPlanes,
-    /// Reads the warp's planes. The texture unit samples the frames.
+    /// Reads the warp's planes. The texture unit samples the frames with 8-bit weights.
     HardwareBilinear,
 }
 
 impl Lookup {
-    /// Every lookup.
+    /// All lookups, in the order of their declaration.
     pub const ALL: [Self; 4] =
         [Self::Mesh, Self::Planes, Self::TexturedPlanes, Self::HardwareBilinear];
 
@@ -82,13 +86,13 @@ pub struct StitchOptions {
     pub left: Colour,
     /// The colour correction of the right camera.
     pub right: Colour,
-    /// The method to compute gamma. It has no effect if both gammas are 1.
+    /// The method to compute the power function of a gamma correction. It has no effect if both gammas are 1.
     pub power: Power,
-    /// Rotates the panorama by 180°.
+    /// Whether to rotate the panorama by 180°.
     pub flip: bool,
-    /// Brightens both ends of the panorama.
+    /// Whether to brighten the left and the right tenth of the panorama, by a factor that rises to 1.35 at the edges.
     pub edge_boost: bool,
-    /// The way source coordinates are found.
+    /// The way the stitch finds source coordinates.
     pub lookup: Lookup,
 }
 
@@ -114,7 +118,7 @@ pub enum StitchError {
         "stitching: the {side} picture is {}×{} pixels, but the warp was made for {}×{}; make a warp for this size", found.x, found.y, expected.x, expected.y
     )]
     SourceSize {
-        /// The picture.
+        /// The name of the picture, such as `left`.
         side: &'static str,
         /// The picture's size.
         found: UVec2,
@@ -144,13 +148,13 @@ pub enum StitchError {
         "stitching: the {which} frame's chroma plane must have half the width and height of its luma plane, rounded up"
     )]
     Chroma {
-        /// The frame.
+        /// The name of the frame, such as `left`.
         which: &'static str,
     },
-    /// A gain is not 0 to 1000.
+    /// A gain is not from 0 to 1000.
     #[error("stitching: the {side} camera's gains are {gain}; each must be 0 to 1000")]
     Gain {
-        /// The camera.
+        /// The name of the camera, such as `left`.
         side: &'static str,
         /// The gains of red, green and blue.
         gain: Vec3,
@@ -160,12 +164,12 @@ pub enum StitchError {
         "stitching: the {side} camera's gamma is {gamma}; it must be greater than 0 and at most 100"
     )]
     Gamma {
-        /// The camera.
+        /// The name of the camera, such as `left`.
         side: &'static str,
         /// The gamma.
         gamma: f32,
     },
-    /// The number of frames or colours is not the number of the mesh's cameras.
+    /// The number of frames, or of colours, differs from the number of cameras in the mesh.
     #[error(
         "stitching: {found} frames or colours, but the mesh has {expected} cameras; give a frame and a colour for each camera"
     )]
@@ -175,13 +179,13 @@ pub enum StitchError {
         /// The number of the mesh's cameras.
         expected: usize,
     },
-    /// The device cannot read a frame as textures, which this stitch needs.
+    /// The device cannot read a frame as textures, because the frame's rows are not aligned.
     #[error(
         "stitching: the rows of frame {0} (counted from 0) are not aligned for textures on this device; copy it to a `DeviceFrame`"
     )]
     Unaligned(usize),
-    /// An NV12 panorama with odd sides cannot be flipped.
-    #[error("stitching: an NV12 panorama of {}×{} pixels cannot be flipped; use even sides or RGBA", .0.x, .0.y)]
+    /// An NV12 panorama with an odd width or height cannot be flipped by the mesh kernels.
+    #[error("stitching: an NV12 panorama of {}×{} pixels cannot be flipped; use an even width and height, or RGBA", .0.x, .0.y)]
     Flip(UVec2),
     /// The warp's mesh could not be computed.
     #[error("stitching: cannot compute the warp's mesh: {0}")]
@@ -304,7 +308,7 @@ fn submit(
     if let Some(&(which, _)) = whole.iter().find(|(_, whole)| !whole) {
         return Err(StitchError::Chroma { which });
     }
-    // Hold the lock until the launch is submitted, so that no texture is evicted before.
+    // Hold the lock until the launch is submitted, so that no other thread evicts the textures before.
     let mut textures = lock(warp.textures());
     let mut textured = || {
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);

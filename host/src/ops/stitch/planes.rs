@@ -1,4 +1,4 @@
-//! Launches the stitch kernels of the lookups that read a warp's planes.
+//! Launches the stitch kernels of the lookups that read a warp's planes. `mesh` launches those of the `mesh` lookup.
 
 use cuda_std::DeviceTexture;
 use glam::Vec4;
@@ -12,7 +12,7 @@ use crate::device::{Device, DeviceError, LaunchConfig, Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
 use crate::warp::{DeviceWarp, Plane};
 
-/// The method to compute gamma in a launch.
+/// The kernel variant for gamma: none, a power function, or a table.
 enum Gamma<'a> {
     Linear,
     Exact,
@@ -20,8 +20,8 @@ enum Gamma<'a> {
     Table(&'a GammaTable),
 }
 
-/// Launches the kernel for the formats of two frames and the output. Callers have checked that both frames have one
-/// format. All kernels take these arguments; some also take a table.
+/// Launches the kernel for the formats of two frames and the output. The caller has checked that both frames have the
+/// same pixel format. The last argument is the gamma table for kernels that take one.
 macro_rules! launch_planes {
     (
         $stream:ident, $Frames:ident[$l:ident, $r:ident], [$left:ident, $right:ident], $params:ident, $out:ident:

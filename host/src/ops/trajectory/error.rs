@@ -17,26 +17,26 @@ pub enum TrajectoryError {
     /// The file could not be read as text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The file has no rows.
+    /// The file has no rows, apart from a header.
     #[error("{}: the file has no rows; at least one is needed", file.display())]
     Empty {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
     },
     /// A line of a file is invalid.
     #[error("{}:{line}: {fault}", file.display())]
     Line {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// The number of the line, from 1.
         line: usize,
         /// The cause.
         fault: RowError,
     },
-    /// A column given to [`Trajectory::new`](super::Trajectory::new) is invalid.
+    /// The list of columns passed to [`Trajectory::new`](super::Trajectory::new) is empty or has an invalid name.
     #[error("trajectory: {0}")]
     Columns(RowError),
-    /// A row given to [`Trajectory::new`](super::Trajectory::new) is invalid.
+    /// A row passed to [`Trajectory::new`](super::Trajectory::new) is invalid.
     #[error("trajectory: row {row} (counted from 0): {fault}")]
     Row {
         /// The index of the row, from 0.
@@ -44,20 +44,22 @@ pub enum TrajectoryError {
         /// The cause.
         fault: RowError,
     },
-    /// There are no times.
-    #[error("trajectory: there are no times; at least one is needed")]
+    /// The list of source or target times is empty.
+    #[error("trajectory: the list of times is empty; at least one time is needed")]
     NoTimes,
     /// The number of values is not the number of times multiplied by the number of columns.
-    #[error("trajectory: {found} values, but times and columns need {expected}")]
+    #[error(
+        "trajectory: there are {found} values; there must be {expected}, one per time and column"
+    )]
     Size {
         /// The number of values.
         found: usize,
-        /// The required number.
+        /// The required number of values.
         expected: usize,
     },
     /// The trajectory is too long for a list of frame times.
     #[error(
-        "trajectory: {seconds} s at {rate} frames per second are {frames:.0} frames, but at most {MAX_FRAMES} are supported; are the times in seconds?"
+        "trajectory: {seconds} s at {rate} frames per second are {frames:.0} frames, but at most {MAX_FRAMES} are supported; check that the times are in seconds"
     )]
     TooLong {
         /// The time from the first to the last row, in seconds.
@@ -67,14 +69,14 @@ pub enum TrajectoryError {
         /// The frame rate.
         rate: Rate,
     },
-    /// The difference of two values overflows.
+    /// The difference of two adjacent values of a column exceeds the range of f64.
     #[error(
         "trajectory: the values of column {column} around {time} s are too far apart; their difference must be a finite number"
     )]
     Overflow {
-        /// The column.
+        /// The name of the column.
         column: String,
-        /// The target time.
+        /// The target time in seconds.
         time: f64,
     },
     /// The resampling failed.
@@ -83,28 +85,28 @@ pub enum TrajectoryError {
     /// The file cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// A fault in a row or in the header of a trajectory. Columns are counted from 1; column 1 is the time.
+/// A fault in a row or in the header of a trajectory. Column numbers start at 1, which is the column of times.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum RowError {
     /// The row has a time and no values.
     #[error("no values; a row needs a time and at least one value")]
     NoValues,
-    /// A name is empty, used twice, or could not be read back from a file.
+    /// The name of a column is empty or used twice, or reading a file would not return it.
     #[error(
         "column {column} is named {name:?}; a name must be unique and not empty, must not start like a number, and must not contain commas, quotes or #"
     )]
     Name {
-        /// The column.
+        /// The number of the column, from 1.
         column: usize,
-        /// The column's name, shortened.
+        /// The column's name, shortened to 40 characters.
         name: String,
     },
     /// The row has more or fewer fields than the first row.
@@ -114,29 +116,29 @@ pub enum RowError {
     Fields {
         /// The number of fields in the row.
         found: usize,
-        /// The required number.
+        /// The number of fields in the first row.
         expected: usize,
     },
-    /// A word is not a number.
-    #[error("column {column}: {word:?} is not a number, such as 12, -1.5 or 2e-3")]
+    /// A field is not a number.
+    #[error("column {column}: {word:?} is not a number; write numbers like 12, -1.5 or 2e-3")]
     NotANumber {
-        /// The column.
+        /// The number of the column, from 1.
         column: usize,
-        /// The word, shortened.
+        /// The text of the field, shortened to 40 characters.
         word: String,
     },
     /// A number is not finite.
     #[error("column {column} is not a finite number; correct it, or leave the row out")]
     NotFinite {
-        /// The column.
+        /// The number of the column, from 1.
         column: usize,
     },
     /// A time is less than the previous one.
     #[error("time {time} is less than the previous time, {before}; sort the rows by time")]
     Descending {
-        /// The time.
+        /// The time in seconds.
         time: f64,
-        /// The time of the previous row.
+        /// The time of the previous row in seconds.
         before: f64,
     },
 }

@@ -1,17 +1,18 @@
 //! Reads, resamples and writes trajectories: named values over time, such as a camera path.
 //!
-//! A trajectory has a row for each time, in seconds, and a value per column. Between two times, values are
-//! interpolated linearly; before the first and after the last time, they are constant. Between two times less than a
-//! microsecond apart, values jump ([`crate::ops::resample`]). Numbers are f64, because times are often seconds since
-//! 1970, and f32 represents such times only to two minutes. Columns are interpolated independently. So a quaternion in
-//! four columns, as in TUM files, is shorter than 1 between times, and its user must normalise it.
+//! A trajectory has a row for each time, in seconds, and a value per column. Between two times, values are interpolated
+//! linearly; before the first and after the last time, they are constant. Between two times less than a microsecond
+//! apart, values jump without interpolation ([`crate::ops::resample`]). Numbers are f64, because times are often
+//! seconds since 1970, and f32 represents such times only to two minutes. Columns are interpolated independently. So a
+//! quaternion in four columns, as in TUM files, is shorter than 1 between times, and its user must normalise it.
 //!
 //! Files are text of at most [`FILE_LIMIT`] bytes, in one of two forms:
 //!
 //! - CSV: each line has a time and values (`t,x,y,…`). The header is optional; without a header, the columns are named
 //!   c1, c2, …. Fields may be in double quotes if they contain no comma.
-//! - Fields separated by spaces or tabs, as in TUM files (`timestamp tx ty tz qx qy qz qw`). The rules are the same as
-//!   for CSV, except that seven value columns without a header get the names of TUM files.
+//! - Fields separated by spaces or tabs, as in the camera paths of the TUM RGB-D data sets
+//!   (`timestamp tx ty tz qx qy qz qw`). The rules are the same as for CSV, except that seven value columns without a
+//!   header get the names of TUM files.
 //!
 //! The first non-empty line determines the form: it is CSV if the line contains a comma. This line is the header if
 //! none of its fields looks like a number. `#` begins a comment. Empty lines, a byte order mark and CRLF are accepted.
@@ -35,7 +36,7 @@ use crate::ops::resample::{ResampleError, Resampler, Resampling};
 /// The maximum number of frames of [`Trajectory::frame_times`]: 77 hours at 60 frames per second.
 pub const MAX_FRAMES: u32 = 1 << 24;
 
-/// The maximum rounding error to correct in [`Trajectory::frame_times`], as a fraction of a frame.
+/// The maximum tolerance for rounding errors in [`Trajectory::frame_times`], as a fraction of a frame.
 const MAX_SLACK: f64 = 0.01;
 
 /// The default name of the time column.
@@ -90,12 +91,12 @@ impl Trajectory {
     /// Reads a file.
     ///
     /// # Errors
-    /// Returns [`TrajectoryError::Text`], or an error of [`parse`](Self::parse).
+    /// Returns [`TrajectoryError::Text`] if the file cannot be read, or an error of [`parse`](Self::parse).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TrajectoryError> {
         Self::parse(&read::text_of(path.as_ref())?, path)
     }
 
-    /// Parses a trajectory. Errors name the source of the text by `file`.
+    /// Parses a trajectory. Errors refer to the text as `file`.
     ///
     /// # Errors
     /// Returns [`TrajectoryError::Empty`] if there are no rows, or [`TrajectoryError::Line`] if a line is invalid.
@@ -174,7 +175,7 @@ impl Trajectory {
         let width = size("columns", self.columns.len())?;
         let from = size("source times", self.times.len())?;
         let to = size("target times", targets.len())?;
-        // The rows have no padding, because padding would be most of a narrow image.
+        // The rows have no padding, because padding would take most of the memory of a narrow image.
         let image =
             |width, height| Image::with_pitch(stream.device(), width, height, 8 * u64::from(width));
         let (mut times, mut values) = (image(from, 1)?, image(width, from)?);
@@ -190,7 +191,8 @@ impl Trajectory {
         Ok(out.download(stream)?)
     }
 
-    /// Returns the number of `targets` outside the range of times. Resampling gives them the first or the last values.
+    /// Returns the number of `targets` before the first or after the last time. For these targets, resampling returns
+    /// the first or the last row.
     #[must_use]
     pub fn clamped(&self, targets: &[f64]) -> usize {
         let inside = self.times[0]..=self.times[self.times.len() - 1];
@@ -198,7 +200,7 @@ impl Trajectory {
     }
 
     /// Returns the times of frames at `rate`: the first time plus n / rate, up to the last time. Each time is computed
-    /// from n, so rounding errors do not accumulate. They do not exclude a frame at the last time either.
+    /// from n, so rounding errors do not accumulate. A tolerance for rounding errors includes a frame at the last time.
     ///
     /// # Errors
     /// Returns [`TrajectoryError::TooLong`] for more than [`MAX_FRAMES`] frames.
@@ -248,7 +250,8 @@ impl Trajectory {
     }
 }
 
-/// Returns the fault of a row, if any: a number that is not finite, or a time that is less than `before`.
+/// Returns the fault of a row, if any: a number that is not finite, or a time that is less than `before`, the time of
+/// the previous row.
 fn row_fault(before: f64, time: f64, values: &[f64]) -> Option<RowError> {
     if let Some(i) = [time].iter().chain(values).position(|number| !number.is_finite()) {
         return Some(RowError::NotFinite { column: i + 1 });

@@ -1,4 +1,4 @@
-//! Parses trajectories, and lists of times, from text.
+//! Parses trajectories, and lists of times, from text. The parent module documents the file format.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,15 +6,14 @@ use std::path::Path;
 use super::{RowError, TIME, Trajectory, TrajectoryError, row_fault};
 use crate::io::text::{TextError, read_text_up_to};
 
-/// The maximum size of a trajectory file in bytes. It is sufficient for a camera path of two hours with 100 poses per
-/// second.
+/// The maximum size of a trajectory file in bytes. A camera path of two hours with 100 poses per second fits into it.
 pub const FILE_LIMIT: u64 = 64 << 20;
 
 /// The names of the value columns of a TUM file. Such a file has no header, and each line has a time and seven values,
 /// separated by spaces.
 const TUM: [&str; 7] = ["tx", "ty", "tz", "qx", "qy", "qz", "qw"];
 
-/// The maximum length of a word in an error message, in characters.
+/// The maximum length of a field or name in an error message, in characters.
 const SHOWN: usize = 40;
 
 /// Reads the first column of a file as times in seconds, which may have any order. Ignores the other columns.
@@ -26,7 +25,7 @@ pub fn open_times(path: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
     parse_times(&text_of(path.as_ref())?, path)
 }
 
-/// Parses `text` as [`open_times`] parses a file. Errors name the source of the text by `file`.
+/// Parses `text` as [`open_times`] parses a file. Errors refer to the text as `file`.
 ///
 /// # Errors
 /// Returns [`TrajectoryError::Empty`] if there are no rows, or [`TrajectoryError::Line`] if a time is invalid.
@@ -110,7 +109,7 @@ pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<RowError> {
     Some(RowError::Name { column: i + 1, name: shown(name) })
 }
 
-/// Returns whether a word is a number or starts like one.
+/// Returns whether a field is a number or starts like one.
 fn like_number(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
         || word.parse::<f64>().is_ok()
@@ -124,11 +123,11 @@ fn shown(word: &str) -> String {
     word.chars().take(SHOWN).collect()
 }
 
-/// A text that consists of lines of fields.
+/// A text with one row of fields per line, in one of the two forms that the parent module documents.
 struct Table<'a> {
     text: &'a str,
     file: &'a Path,
-    /// Whether commas separate the fields, not spaces.
+    /// Whether commas separate the fields. Otherwise, spaces or tabs do.
     commas: bool,
     has_header: bool,
 }
@@ -152,7 +151,7 @@ impl<'a> Table<'a> {
         lines.filter(|(_, content)| !content.is_empty())
     }
 
-    /// Returns the lines after the header.
+    /// Returns the non-empty lines after the header, or all of them if there is no header.
     fn rows(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         self.lines().skip(usize::from(self.has_header))
     }

@@ -1,8 +1,8 @@
 //! Limits of a virtual camera, which keep a view within the area that the cameras cover.
 //!
 //! The covered area has an irregular outline. The limits are the largest upright rectangle inside the area on a
-//! cylinder. The rectangle limits pan and tilt independently, so that a limited view moves as steadily as the
-//! requested view. The area outside the rectangle is never visible. If the rectangle spans the whole circumference of
+//! cylinder. The rectangle limits pan and tilt independently, so that a limited view moves as steadily as the requested
+//! view. A limited view never shows the area outside the rectangle. If the rectangle spans the whole circumference of
 //! the cylinder, pan is unlimited.
 
 use std::f64::consts::PI;
@@ -19,13 +19,14 @@ const SCALE: f64 = 500.0;
 /// The upper and lower end of the cylinder, as the tangent of the elevation: ±76°.
 const HIGHEST: f64 = 4.0;
 
-/// The number of intervals between sample points along each side of a view.
+/// The number of intervals between the sampled rays along each side of a view.
 const PLACES: u32 = 32;
 
 /// The number of steps of a bisection. 30 steps determine the result to a billionth of the range.
 const STEPS: u32 = 30;
 
-/// The maximum tilt that is searched for a limited view, in degrees. Steeper views usually contain the pole.
+/// The maximum tilt of a limited view, in degrees. A view with a tilt above it contains the pole if its vertical field
+/// of view exceeds 20°.
 const STEEPEST: f64 = 80.0;
 
 /// The rectangle that limits views.
@@ -84,7 +85,7 @@ impl ViewLimits {
         [a.to_degrees(), -libm::atan(b).to_degrees()]
     }
 
-    /// Tilts and then pans the view into the limits. Returns `None` if the view is too wide.
+    /// Tilts and then pans the view into the limits. Returns `None` if the view is too wide or too high for them.
     fn turned(&self, view: &ViewPose, size: UVec2) -> Option<ViewPose> {
         let ahead = ViewPose { pan: 0.0, ..*view };
         let fits = |tilt: f64, end: fn([f64; 2], [f64; 2]) -> bool| {
@@ -125,7 +126,7 @@ impl ViewLimits {
     }
 }
 
-/// Yields rays along the edges of a view, in the panorama's frame.
+/// Yields rays along the edges of a view, in the panorama's coordinate system.
 fn edges(view: &ViewPose, size: UVec2) -> impl Iterator<Item = DVec3> {
     let (turn, half) = (view.turn(), half(view, size));
     (0..=PLACES).flat_map(move |i| {
@@ -142,8 +143,8 @@ fn half(view: &ViewPose, size: UVec2) -> DVec2 {
 
 /// Returns the tangents of the upper and lower end of a view on the cylinder, or `None` if the view contains a pole.
 fn down(view: &ViewPose, size: UVec2) -> Option<[f64; 2]> {
-    // The direction of the lower pole in the view's frame. The upper pole has the opposite direction and therefore the
-    // same position `pole` in the view's plane.
+    // The direction of the lower pole in the view's coordinate system. The upper pole has the opposite direction, so
+    // `pole` is the position of both poles in the view's plane.
     let DVec3 { x, y, z } = view.turn().transpose() * DVec3::Y;
     let pole = DVec2::new(x, y) / z;
     if z != 0.0 && pole.abs().cmple(half(view, size)).all() {
@@ -153,7 +154,7 @@ fn down(view: &ViewPose, size: UVec2) -> Option<[f64; 2]> {
     Some(tangents.fold([f64::MAX, f64::MIN], |[a, b], y| [a.min(y), b.max(y)]))
 }
 
-/// Returns the angles in radians of the left and right end, on the cylinder, of a view that does not contain a pole.
+/// Returns the angles in radians of the left and right end of a view on the cylinder. The view must not contain a pole.
 fn across(view: &ViewPose, size: UVec2) -> [f64; 2] {
     let angles = edges(view, size).map(|ray| libm::atan2(ray.x, ray.z));
     angles.fold([f64::MAX, f64::MIN], |[a, b], angle| [a.min(angle), b.max(angle)])

@@ -106,9 +106,9 @@ pub type ViewPath = Arc<dyn Fn(Duration) -> ViewPose + Send + Sync>;
 /// A virtual camera for live video.
 #[derive(Clone)]
 pub struct VirtualCamera {
-    /// The real cameras.
+    /// The viewer, which contains the real cameras and renders the views.
     pub viewer: Viewer,
-    /// The pose over time. The stitcher's worker thread calls this function once per pair, so it must be fast. If it
+    /// The pose over time. The stitcher's worker thread calls this function once per pair and waits for it. If it
     /// panics, the stitcher fails with [`LiveError::Panicked`](crate::live::LiveError::Panicked). If it returns an
     /// invalid pose, the stitcher uses the last valid pose, or [`ViewPose::default`] if there is none.
     pub path: ViewPath,
@@ -132,8 +132,8 @@ pub enum ViewError {
     /// The geometry does not have two cameras.
     #[error("view: the geometry has {0} cameras; it must have two")]
     Cameras(usize),
-    /// The warp that provides the weights does not have the size of the canvas.
-    #[error("view: the warp with the weights is {}×{} pixels, but the canvas is {}×{}", found.x, found.y, expected.x, expected.y)]
+    /// The warp whose weights blend the overlap does not have the size of the canvas.
+    #[error("view: the warp with the weights is {}×{} pixels, but the canvas is {}×{}; make the warp and the viewer from one geometry", found.x, found.y, expected.x, expected.y)]
     Weights {
         /// The warp's size.
         found: UVec2,
@@ -141,7 +141,7 @@ pub enum ViewError {
         expected: UVec2,
     },
     /// The panorama does not have the size of the canvas.
-    #[error("view: the panorama is {}×{} pixels, but the canvas is {}×{}", found.x, found.y, expected.x, expected.y)]
+    #[error("view: the panorama is {}×{} pixels, but the canvas is {}×{}; use the canvas of this panorama", found.x, found.y, expected.x, expected.y)]
     Panorama {
         /// The panorama's size.
         found: UVec2,
@@ -159,7 +159,7 @@ impl From<DeviceError> for ViewError {
     }
 }
 
-/// The arguments that all kernels that read two cameras' frames share.
+/// The arguments that are the same for all kernels that render views of two cameras' frames.
 struct CamerasKernel<'a> {
     left_weight: DeviceView<'a, f32>,
     right_weight: DeviceView<'a, f32>,
@@ -176,13 +176,13 @@ pub struct Viewer {
     /// The normals of the planes that bound each camera's field of view; see [`ViewCamera::new`].
     normals: [[DVec3; 4]; 2],
     flip: bool,
-    /// Texture objects over recent frames.
+    /// Texture objects over recently rendered frames, kept for reuse.
     textures: Mutex<Textures>,
 }
 
 impl Clone for Viewer {
-    /// Clones the cameras. The clone has separate texture objects. Stitchers that shared texture objects would evict
-    /// each other's, and each eviction waits for the GPU.
+    /// Clones the cameras. The clone has separate texture objects. If two stitchers shared texture objects, each would
+    /// evict those of the other, and each eviction waits for the GPU.
     fn clone(&self) -> Self {
         let Self { canvas, cameras, normals, flip, textures: _ } = self;
         let textures = Mutex::default();
@@ -280,8 +280,8 @@ impl Viewer {
         Ok(check_sources([left.size, right.size], self.sources())?)
     }
 
-    /// Returns the weight planes of a warp, or empty planes without a warp. Makes `stream` wait until the weights are
-    /// written.
+    /// Returns the weight planes of `warp`, or empty planes if `warp` is `None`. Makes `stream` wait until the weights
+    /// are written.
     #[track_caller]
     fn weights<'w>(
         &self,
@@ -312,7 +312,7 @@ impl Viewer {
         out: FrameViewMut<'_>,
     ) -> Result<(), ViewError> {
         let CamerasKernel { left_weight, right_weight, canvas, cameras, frame } = shared;
-        // Hold the lock until the launch is submitted, so that no texture is evicted before.
+        // Hold the lock until the launch is submitted, so that no other thread evicts the textures before.
         let mut textures = lock(&self.textures);
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
         let textured = textured(&left)?.zip(textured(&right)?);
@@ -407,8 +407,8 @@ pub fn view_pictures(
     Ok(picture)
 }
 
-/// Checks that the chroma plane of each frame matches its luma plane. `frames` has the name of each frame, and whether
-/// it matches.
+/// Checks that each frame's chroma plane has the size that its luma plane requires. `frames` has the name of each
+/// frame, and whether the sizes match.
 fn whole<const N: usize>(frames: [(&'static str, bool); N]) -> Result<(), ViewError> {
     match frames.into_iter().find(|(_, whole)| !whole) {
         Some((which, _)) => Err(StitchError::Chroma { which }.into()),

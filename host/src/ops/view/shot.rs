@@ -1,4 +1,4 @@
-//! The properties of one view (rotation, size and formats), and the bounds of a camera's field of view.
+//! Computes the launch parameters of one view (rotation, size and formats), and the bounds of a camera's field of view.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::view::{BLOCK, ViewCanvas, ViewFrame, tile};
@@ -13,7 +13,8 @@ use crate::geometry::border;
 /// enclose the camera's field of view with a margin: the camera sees no ray that has a negative dot product with a
 /// normal. For a lens that covers a hemisphere or more, all normals are 0, so no ray is excluded.
 pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
-    /// The margin, as a fraction of the picture, for the parts of the border between the sampled rays.
+    /// The margin on each side, as a fraction of the picture's size. It covers the parts of the border between the
+    /// sampled rays.
     const ROOM: f64 = 0.02;
     let mut bounds: Option<(DVec2, DVec2)> = None;
     // `border` samples pixel centres, but the picture extends half a pixel further. At the rim of a wide lens, half a

@@ -24,13 +24,13 @@ use crate::ops::trajectory::{Trajectory, TrajectoryError};
 /// The maximum smoothing: the standard deviation of the Gaussian in seconds.
 pub const MAX_SMOOTHING: f64 = 60.0;
 
-/// The radius of the Gaussian's support, in standard deviations.
+/// The distance from the centre at which the Gaussian is cut off, in standard deviations.
 const REACH: f64 = 3.0;
 
 /// The maximum number of poses: a day at 60 frames per second.
 const MAX_VIEWS: f64 = 86_400.0 * 60.0;
 
-/// The poses for the frames of a video.
+/// The poses of a virtual camera, one for each frame of a video.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
     rate: Rate,
@@ -38,46 +38,46 @@ pub struct Track {
     views: Vec<ViewPose>,
 }
 
-/// The file is not a track.
+/// The error for a file that is not a valid track, or a smoothing that is out of range.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TrackError {
-    /// The file is not a trajectory.
+    /// The file is not a valid trajectory.
     #[error(transparent)]
     Trajectory(#[from] TrajectoryError),
     /// A column is missing.
     #[error("{}: column {missing} is missing; a track needs the columns t, pan, tilt and fov, and may have roll", file.display())]
     Missing {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// The column.
+        /// The name of the column.
         missing: &'static str,
     },
-    /// A column is not a column of a track.
+    /// The file has a column that a track does not have.
     #[error("{}: unknown column {column:?}; the first line must name the columns t, pan, tilt, fov and optionally roll", file.display())]
     Unknown {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// The column.
+        /// The name of the column.
         column: String,
     },
-    /// A row is not a valid pose.
+    /// A keyframe is not a valid pose.
     #[error("{}: the keyframe at {time} s: {source}", file.display())]
     View {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// The time of the row in seconds.
         time: f64,
         /// The cause.
         source: ViewError,
     },
-    /// The smoothing is not a valid time.
+    /// The smoothing is not from 0 to [`MAX_SMOOTHING`] seconds.
     #[error("the smoothing of the track is {0} s; it must be 0 to {MAX_SMOOTHING} s")]
     Smoothing(f64),
     /// There are too many frames up to the last keyframe.
-    #[error("{}: the last keyframe is at {seconds} s, but a track may have at most {MAX_VIEWS} frames", file.display())]
+    #[error("{}: the last keyframe is at {seconds} s, but a track may have at most {MAX_VIEWS} frames; check that the times are in seconds", file.display())]
     TooLong {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// The time of the last keyframe in seconds.
         seconds: f64,
@@ -100,7 +100,7 @@ impl Track {
         Self::new(stream, &Trajectory::open(file)?, file, rate, smoothing)
     }
 
-    /// Computes poses as [`open`](Self::open) does, from keyframes in memory. Errors name the keyframes by `file`.
+    /// Computes poses as [`open`](Self::open) does, from keyframes in memory. Errors refer to the keyframes as `file`.
     ///
     /// # Errors
     /// Returns [`TrackError`] if the keyframes are not a valid track, `smoothing` is out of range, or the device
@@ -149,7 +149,7 @@ impl Track {
     }
 }
 
-/// The indices of a track's columns in a row.
+/// The positions of the values pan, tilt, roll and fov in a row of the trajectory.
 struct Columns {
     pan: usize,
     tilt: usize,
@@ -183,8 +183,8 @@ impl Columns {
     }
 }
 
-/// Returns the weights of a Gaussian from its centre outwards, normalised so that the weights of both halves together
-/// have the sum 1. `sigma` is in frames.
+/// Returns the weights of one half of a Gaussian window: first the weight of its centre, then those outwards. The
+/// weights of the whole window have the sum 1. `sigma` is in frames.
 fn gaussian(sigma: f64) -> Vec<f64> {
     let radius = (REACH * sigma).ceil() as u32;
     let weight = |i: u32| match i {
