@@ -1,4 +1,5 @@
-//! Buffers for frames and panoramas, in page-locked host memory and on the device.
+//! Buffers for frames and panoramas, in page-locked host memory and on the device, and frames in the caller's device
+//! memory. `pool` reuses the buffers.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -61,14 +62,14 @@ impl DerefMut for FrameBuffer {
     }
 }
 
-/// A frame in device memory that the caller owns, for example a camera's or a decoder's.
+/// A frame in device memory that other code owns, for example a camera driver or a decoder.
 pub struct ExternalFrame {
     view: FrameView<'static>,
     ready: Option<Arc<Event>>,
     _keep: Keep,
 }
 
-/// A value that is only stored to be dropped later. The mutex makes it `Sync`.
+/// A value that is stored only to be dropped later. The mutex makes `Keep` `Sync`.
 struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Drop for Keep {
@@ -111,12 +112,12 @@ impl ExternalFrame {
         self.view.format()
     }
 
-    /// Returns whether the chroma plane's size matches the luma plane's.
+    /// Returns whether the chroma plane has half the width and height of the luma plane, rounded up. True for RGBA.
     pub(super) fn is_whole(&self) -> bool {
         self.view.is_whole()
     }
 
-    /// Yields the places (GPU or host) of the frame's planes and of its event.
+    /// Yields the device (a GPU or the CPU) of each plane of the frame and of its event.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.view.places().chain(self.ready.iter().map(|ready| ready.place()))
     }
@@ -143,7 +144,8 @@ impl Input {
         }
     }
 
-    /// Submits the upload of a frame in host memory. Does nothing for an external frame, which is on the device.
+    /// Submits the upload of a frame in host memory. Does nothing for an external frame, which is already on the
+    /// device.
     ///
     /// # Safety
     /// The input must not be dropped or changed before the copy is done.
@@ -168,13 +170,14 @@ impl Input {
     }
 }
 
-/// The frames of both cameras. Whoever submits device work on the frames holds a reference until the work is done.
+/// The frames of both cameras. Code that submits device work on the frames must hold a reference to the pair until the
+/// work is done.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) left: Input,
     pub(super) right: Input,
-    /// A token that limits the number of pairs in flight. It is the last field, so that it returns to its pool after
-    /// the frames' buffers.
+    /// A token that limits the number of pairs in flight. It is the last field, so that it returns to its pool only
+    /// after the frames are released.
     pub(super) _token: Pooled<()>,
 }
 

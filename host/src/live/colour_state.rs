@@ -1,4 +1,4 @@
-//! The state of the colour correction and the seam search.
+//! The state of the colour correction and the seam search, as [`Stitcher::colour`](super::Stitcher::colour) returns it.
 
 use std::time::Duration;
 
@@ -20,9 +20,10 @@ pub struct Analysis {
 pub struct ColourState {
     /// Whether colour correction tracks changes in lighting.
     pub following: bool,
-    /// Whether the seam search runs.
+    /// Whether the seam search is switched on.
     pub seeking: bool,
-    /// The number of consecutive failures of the analysis, which runs both. The third failure switches both off.
+    /// The number of consecutive failures of the colour and seam analysis. The third failure switches off the colour
+    /// correction and the seam search.
     pub strikes: u32,
     /// The colours that were applied to the newest frame.
     pub colours: Colours,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The number of latencies that the percentiles cover, counted back from the newest.
+/// The number of latest panoramas whose latencies the percentiles cover.
 const LATENCIES: usize = 4096;
 
 /// Counts of frames that did not become part of a panorama, and of panoramas that were not read.
@@ -13,15 +13,15 @@ pub struct Dropped {
     pub left_alone: u64,
     /// Frames of the right camera without a partner.
     pub right_alone: u64,
-    /// Pairs that arrived while all input buffers were in use: the device is too slow.
+    /// Pairs that arrived while all input buffers or tokens were in use, because the device is too slow.
     pub busy: u64,
-    /// Pairs that arrived while the reader held all panorama buffers.
+    /// Pairs that were dropped because the reader held all panorama buffers.
     pub reader: u64,
-    /// Finished panoramas that were discarded to make room for newer ones: the reader is too slow.
+    /// Finished panoramas that were discarded to make room for newer ones, because the reader is too slow.
     pub unread: u64,
-    /// Pairs that the device rejected several times.
+    /// Pairs that were dropped because the device rejected their submission, after up to three attempts.
     pub failed: u64,
-    /// Pairs in flight when the device was lost.
+    /// Pairs that were not finished because the stitcher failed, for instance because the device was lost.
     pub lost: u64,
     /// Pairs and panoramas in flight when the stitcher was dropped.
     pub closing: u64,
@@ -38,29 +38,30 @@ impl Dropped {
 /// Counters of a stitcher since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct LiveCounters {
-    /// Received frames of both cameras.
+    /// The number of frames received from both cameras together.
     pub frames_in: u64,
-    /// Complete pairs.
+    /// The number of complete pairs.
     pub pairs: u64,
-    /// Finished panoramas.
+    /// The number of finished panoramas, including those that were discarded unread.
     pub panoramas: u64,
-    /// Dropped frames, pairs and panoramas, by reason.
+    /// The numbers of dropped frames, pairs and panoramas, by reason.
     pub dropped: Dropped,
-    /// Repeated submissions of a pair after a device error.
+    /// The number of repeated submissions of pairs after a device error.
     pub retries: u64,
-    /// Waits for a free buffer or for the other camera's frame.
+    /// The number of calls that waited for a free buffer or for the other camera's frame.
     pub slot_waits: u64,
-    /// Colour analyses with a result.
+    /// The number of finished colour analyses.
     pub analyses: u64,
-    /// Colour analyses of scenes too dark or too bright for an estimate.
+    /// The number of finished colour analyses of scenes too dark or too bright for an estimate.
     pub dark: u64,
-    /// Failures of the colour and seam analysis, including missed deadlines.
+    /// The number of failures of the colour and seam analysis, including missed deadlines.
     pub strikes: u64,
-    /// Moves of the seam, including its first placement.
+    /// The number of moves of the seam, including its first placement.
     pub seam_moves: u64,
-    /// The median latency in seconds: the time from a complete pair to its panorama in host memory.
+    /// The median latency of the latest 4096 panoramas, in seconds: the time from the complete pair to the panorama in
+    /// host memory. 0 before the first panorama.
     pub latency_p50: f64,
-    /// The 99th percentile of the latency in seconds.
+    /// The 99th percentile of the latencies of the latest 4096 panoramas, in seconds. 0 before the first panorama.
     pub latency_p99: f64,
 }
 
@@ -88,14 +89,16 @@ impl Tally {
         self.latencies.push_back(latency);
     }
 
-    /// Returns the counters, whose percentiles are not set, and the latencies for [`LiveCounters::with_latencies`].
+    /// Returns the counters without percentiles, and the latencies from which [`LiveCounters::with_latencies`] computes
+    /// them.
     pub(super) fn snapshot(&self) -> (LiveCounters, Vec<Duration>) {
         (self.counters, self.latencies.iter().copied().collect())
     }
 }
 
 impl LiveCounters {
-    /// Sets the percentiles. The sorting must not block the stitcher's threads, so call it without the tally's lock.
+    /// Sets the percentiles. Call this without the tally's lock, because sorting the latencies would block the
+    /// stitcher's threads.
     pub(super) fn with_latencies(self, mut latencies: Vec<Duration>) -> Self {
         let mut percentile = |part: f64| {
             let Some(last) = latencies.len().checked_sub(1) else {

@@ -13,13 +13,13 @@ use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
 use crate::warp::RenderError;
 
-/// A stitcher cannot be created, rejects its input, or has failed.
+/// The error of a stitcher that cannot be created, rejects its input, or has failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
     /// A frame does not have the format that the stitcher expects.
     #[error(
-        "live stitching: the {camera:?} frame is {found}; it must be {expected}, as given when the stitcher was created"
+        "live stitching: the {camera:?} frame is {found}; it must be {expected}, the format for which the stitcher was created"
     )]
     Format {
         /// The camera of the frame.
@@ -58,7 +58,7 @@ pub enum LiveError {
         /// The camera that the buffer was submitted for.
         camera: Side,
     },
-    /// A warp does not have the source sizes of the stitcher.
+    /// The source sizes of a warp differ from those of the stitcher.
     #[error(
         "live stitching: the warp is for pictures of {}×{} and {}×{} pixels, but the stitcher takes {}×{} and {}×{}; create a stitcher for this warp",
         found[0].x, found[0].y, found[1].x, found[1].y, expected[0].x, expected[0].y, expected[1].x, expected[1].y
@@ -69,14 +69,16 @@ pub enum LiveError {
         /// The source sizes of the stitcher.
         expected: [UVec2; 2],
     },
-    /// An option is invalid.
+    /// An option or a call is invalid. The text states the cause and the remedy.
     #[error("live stitching: {0}")]
     Options(&'static str),
-    /// The stitcher cannot use a warp or an option.
+    /// The stitcher cannot use a warp or an option. The contained error states the reason.
     #[error("live stitching: {0}")]
     Unusable(Arc<dyn std::error::Error + Send + Sync>),
     /// The stitcher was closed.
-    #[error("live stitching: the stitcher was closed and accepts no more frames")]
+    #[error(
+        "live stitching: the stitcher was closed and accepts no more frames; create a new stitcher"
+    )]
     Closed,
     /// The device failed. [`DeviceError::is_fatal`] tells whether the process must be restarted.
     #[error("live stitching: {0}")]

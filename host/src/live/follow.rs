@@ -1,12 +1,12 @@
 //! Analyses colours and searches the seam in parallel with the stitching, and collects the results without waiting.
 //!
-//! One analysis runs at a time, on a low-priority stream. It owns a reference to its pair of frames, so that the
-//! frames' buffers are not reused before it ends. Its result changes the colours of the following frames in small
-//! steps, and moves the seam.
+//! One analysis runs at a time, on a stream with a lower priority than the stitch. The analysis owns a reference to its
+//! pair of frames, so that the frames' buffers are not reused before it ends. Its result changes the colours of later
+//! frames in small steps, and may move the seam.
 //!
-//! Each failure of an analysis is counted as a strike; so is a missed deadline. The third consecutive strike switches
-//! off the colour correction and the seam search. The seam then keeps its position. A scene too dark for an estimate
-//! is not a failure.
+//! Each failure of an analysis, and each missed deadline, counts as a strike. The third consecutive strike switches off
+//! the colour correction and the seam search. The seam then keeps its position. A scene too dark for an estimate is not
+//! a failure.
 //!
 //! When the correction is switched on or off, the colours change from their current values in small steps. After it is
 //! switched off, they change to the manual colours, those of the stitcher's options.
@@ -46,10 +46,10 @@ struct Running {
 }
 
 enum Stage {
-    /// Not launched yet; the number of frames until the launch. Tests use it to delay analyses.
+    /// Not launched yet, with the number of frames until the launch. Only tests delay launches.
     Held(u32),
     Launched,
-    /// Failed without a result. The device may still read the frames.
+    /// Failed without a result. The device may still read the frames, so they are kept.
     Failed,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Follower {
     costs: Pinned<SeamCosts>,
     options: ColourOptions,
     tracker: ColourTracker,
-    /// The manual colours at the newest frame.
+    /// The manual colours that were valid for the newest frame.
     manual: Colours,
     running: Option<Running>,
     /// The number of frames since the last analysis was started.
@@ -108,7 +108,7 @@ impl Follower {
         Ok(state.colours)
     }
 
-    /// Processes the result of the running analysis if it is done. Checks its deadline otherwise.
+    /// Processes the result of the running analysis if the analysis is done. Otherwise, checks its deadline.
     fn collect(&mut self, shared: &Shared) -> Result<(), DeviceError> {
         let Some(running) = &mut self.running else { return Ok(()) };
         if let Stage::Held(frames) = &mut running.stage {
@@ -136,7 +136,7 @@ impl Follower {
         }
     }
 
-    /// Processes the result of an analysis. Ignores the parts that were switched off since its launch.
+    /// Processes the result of an analysis. Ignores the colours or the seam if they were switched off since its launch.
     fn take_in(&mut self, shared: &Shared, running: &Running) {
         let mut found = None;
         if running.colour {
@@ -195,7 +195,8 @@ impl Follower {
         let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
         let since = Instant::now();
         self.running = Some(Running { pair, warp, timestamp, colour, seam, since, stage });
-        // The stitch reads both frames, so when it is done, their uploads are done, too.
+        // The analysis must start after both frames are uploaded. The stitch reads them, so its event follows their
+        // uploads.
         if let Err(error) = self.stream.wait(stitched) {
             return self.failed(shared, error.into());
         }

@@ -20,10 +20,10 @@ use crate::lock::lock;
 pub enum Submitted {
     /// A pair was sent to the worker.
     Pair,
-    /// The frame waits for its partner.
+    /// The frame waits for the matching frame of the other camera.
     Waiting,
-    /// The frame or pair was dropped and counted in [`Dropped`], because all buffers were in use or the frame came too
-    /// late.
+    /// The frame or pair was dropped and counted in [`Dropped`], because all buffers were in use, or because the
+    /// frame's timestamp is too old for a pair.
     ///
     /// [`Dropped`]: super::Dropped
     Dropped,
@@ -38,7 +38,8 @@ pub(super) struct Intake {
 }
 
 impl Stitcher {
-    /// Copies a pair of frames from host memory and submits it. The caller can reuse the frames at once.
+    /// Copies a pair of frames from host memory and submits it. The caller can reuse the frames' memory when the call
+    /// returns.
     ///
     /// In [`Pace::Wait`], blocks until a buffer is free. In [`Pace::Live`], never blocks.
     ///
@@ -96,7 +97,7 @@ impl Stitcher {
         }
     }
 
-    /// Submits a pair of filled buffers.
+    /// Submits a pair of buffers that the caller has filled with frames.
     ///
     /// # Errors
     /// Returns [`LiveError`] if a buffer belongs to the other camera or to another stitcher, or if the stitcher was
@@ -126,12 +127,12 @@ impl Stitcher {
         self.submit_pair([Input::External(left), Input::External(right)], timestamp)
     }
 
-    /// Copies a frame of one camera from host memory. When the frame of the other camera that belongs to it has
-    /// arrived, submits the two as a pair.
+    /// Copies a frame of one camera from host memory. If the matching frame of the other camera has arrived, submits
+    /// both as a pair. Otherwise, the frame waits.
     ///
     /// The frames of each camera must arrive in the order of their timestamps. Two frames form a pair if their
-    /// timestamps differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without a
-    /// partner are dropped and counted. In [`Pace::Wait`], the call blocks while its camera is too far ahead of the
+    /// timestamps differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without a partner
+    /// are dropped and counted. In [`Pace::Wait`], the call blocks while `slots − 1` frames of its camera wait for the
     /// other camera.
     ///
     /// # Errors
@@ -195,7 +196,8 @@ impl Stitcher {
     }
 
     /// Locks the intake, checks that it is open, and takes a token for a pair. In [`Pace::Wait`], blocks until a token
-    /// is free and there is room for the frame among the waiting frames of its camera.
+    /// is free and there is room for the frame among the waiting frames of its camera. In [`Pace::Live`], returns
+    /// `None` if no token is free.
     fn room_to_push(
         &self,
         camera: Side,
@@ -234,7 +236,8 @@ impl Stitcher {
         if found == expected { Ok(()) } else { Err(LiveError::Format { camera, found, expected }) }
     }
 
-    /// Checks that the stitcher can use a frame: its buffer's owner, or its format, planes and device.
+    /// Checks that the stitcher can use a frame. A buffer must belong to `camera` of this stitcher. An external frame
+    /// must have the right format, planes and device.
     fn check(&self, camera: Side, input: &Input) -> Result<(), LiveError> {
         let frame = match input {
             Input::Host(buffer) => return self.check_buffer(camera, buffer),
@@ -260,7 +263,8 @@ impl Stitcher {
         self.check_taking(&lock(&self.intake))
     }
 
-    /// Checks that the stitcher works and was not closed. No other thread can close it while `intake` is locked.
+    /// Checks that the stitcher has not failed and was not closed. No other thread can close it while `intake` is
+    /// locked.
     fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
         self.health()?;
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
@@ -311,7 +315,7 @@ impl Stitcher {
     }
 }
 
-/// Counts a frame without a partner.
+/// Counts a frame that was dropped without a partner.
 pub(super) fn count_unpaired(counters: &mut LiveCounters, camera: Side) {
     match camera {
         Side::Left => counters.dropped.left_alone += 1,

@@ -1,4 +1,5 @@
-//! The stitcher's warp with the data derived from it, and the settings for the next frame.
+//! The stitcher's warp with the data derived from it (mesh, overlap and seam), the settings for the next frame, and the
+//! release of replaced warps.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -74,13 +75,13 @@ impl FrameSettings {
     }
 }
 
-/// Replaced warps that may still be in use.
+/// Replaced warps that frames in flight may still use.
 #[derive(Debug, Default)]
 pub(super) struct RetiredWarps(Vec<Arc<LiveWarp>>);
 
 impl RetiredWarps {
-    /// Waits at most half a second until `former` and the earlier replaced warps are unused, and frees them. The next
-    /// call frees the warps that are still in use.
+    /// Waits at most half a second until `former` and the earlier replaced warps are unused, and frees them. A warp
+    /// that is still in use then is left to the next call.
     ///
     /// Freeing device memory waits for the device, so it must not happen on the threads that process frames.
     pub(super) fn free(&mut self, former: Arc<LiveWarp>) {

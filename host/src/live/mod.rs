@@ -1,8 +1,9 @@
 //! Live stitching: frame pairs in, panoramas out, at the frame rate of the cameras.
 //!
 //! A [`Stitcher`] takes pairs of frames ([`submit`](Stitcher::submit)), or single frames that it pairs by timestamp
-//! ([`push`](Stitcher::push)). It stitches asynchronously. [`panoramas`](Stitcher::panoramas) delivers the panoramas
-//! in order to a loop, an `async` task or a callback. The warp and the options can change between any two frames.
+//! ([`push`](Stitcher::push)). It stitches asynchronously. [`panoramas`](Stitcher::panoramas) delivers the panoramas in
+//! order to a loop, an `async` task or a callback. The caller can change the warp and the options between any two
+//! frames.
 //!
 //! All buffers are allocated at the start and reused. The only exception is the table of
 //! [`Power::Table`](crate::ops::stitch::Power), which is allocated when it is first used. If frames arrive faster than
@@ -77,7 +78,7 @@ pub struct Stitcher {
     intake: Mutex<Intake>,
     /// Notified when a frame arrives or the stitcher is closed.
     moved: Condvar,
-    /// Locked during a warp swap.
+    /// The state of warp swaps, locked during a swap.
     swap: Mutex<WarpSwap>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -85,7 +86,7 @@ pub struct Stitcher {
 /// The state of warp swaps.
 #[derive(Debug)]
 struct WarpSwap {
-    /// Prepares new warps in parallel with the stitching.
+    /// The stream on which new warps are prepared in parallel with the stitching.
     stream: Stream,
     retired: RetiredWarps,
 }
@@ -100,8 +101,8 @@ impl Stitcher {
     }
 
     /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. Their size is
-    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. The warp
-    /// must be made from the geometry of `camera`. Only the colour correction and the seam use it.
+    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. `warp` must
+    /// be made from the geometry of `camera`. Only the colour correction and the seam use the warp.
     ///
     /// # Errors
     /// Returns [`LiveError`] if an option is invalid, the warp does not match the camera, memory runs out, or a thread
@@ -137,8 +138,8 @@ impl Stitcher {
         let how = (options.blend, options.stitch.lookup);
         let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, how)?);
         stream.synchronize()?;
-        // No channel is ever full: each item in a channel holds a token or an output buffer, and there are only as
-        // many as the channel has room for.
+        // No channel is ever full. Each item in a channel holds a token or an output buffer, and the channel has room
+        // for as many items as there are tokens or output buffers.
         let (finish, finished) = async_channel::bounded(options.slots);
         let (jobs, to_stitch) = mpsc::sync_channel(options.input_buffers());
         let (flights, flying) = mpsc::sync_channel(options.slots);
@@ -176,7 +177,7 @@ impl Stitcher {
         self.shared.formats.output
     }
 
-    /// Returns the device that stitches.
+    /// Returns the device on which the stitcher runs.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.shared.device
@@ -189,7 +190,7 @@ impl Stitcher {
         StitchedFrames::new(Arc::clone(&self.shared))
     }
 
-    /// Stops accepting frames. The pairs in flight are still stitched, and the readers end after their panoramas.
+    /// Stops accepting frames. The pairs in flight are still stitched. The readers end after the last panorama.
     pub fn close(&self) {
         let mut intake = lock(&self.intake);
         for (camera, _) in intake.pairing.clear() {
@@ -199,7 +200,7 @@ impl Stitcher {
         self.moved.notify_all();
     }
 
-    /// Stitches with another warp from the next frame on. The panorama keeps its size.
+    /// Replaces the warp from the next frame on. The panorama keeps its size.
     ///
     /// The new warp is prepared in parallel with the stitching. The call then waits at most half a second until no
     /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the
@@ -245,8 +246,8 @@ impl Stitcher {
         Ok(())
     }
 
-    /// Stitches with other options from the next frame on. The colours in `options` apply only while colour correction
-    /// is off. If it was just switched off, the current colours fade to those in `options`.
+    /// Replaces the options from the next frame on. The colours in `options` apply only while colour correction is off.
+    /// If it was just switched off, the current colours fade to those in `options`.
     ///
     /// # Errors
     /// Returns [`LiveError::Unusable`] if an option is out of range.
@@ -257,7 +258,7 @@ impl Stitcher {
     }
 
     /// Switches colour correction on or off from the next frame on. The colours change from their current values in
-    /// small steps: the correction of a pixel value changes by at most one level per frame.
+    /// small steps: for the same input level, the output level changes by at most one level per frame.
     ///
     /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
@@ -293,7 +294,7 @@ impl Stitcher {
         counters.with_latencies(latencies)
     }
 
-    /// Checks that the stitcher works.
+    /// Checks that the stitcher has not failed.
     ///
     /// A pair that the device rejects several times is dropped and counted in [`Dropped::failed`], and the stitcher
     /// continues. Also watch the counters: if [`Dropped::failed`] grows and [`LiveCounters::panoramas`] does not, the

@@ -10,15 +10,15 @@ use crate::ops::colour::EVERY;
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
 
-/// The behaviour if frames arrive faster than panoramas can be made or read.
+/// The behaviour of a stitcher if frames arrive faster than panoramas can be made or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
     /// For cameras: no call blocks. If no buffer is free, the pair is dropped. If the reader is too slow, the oldest
     /// unread panorama is discarded to make room for a new one.
     #[default]
     Live,
-    /// For files: only frames without a partner are dropped. `submit` and `push` block until a buffer is free. This
-    /// depends on the reader, so read the panoramas on another thread.
+    /// For files: only frames without a partner are dropped. `submit` and `push` block until a buffer is free. Buffers
+    /// become free only when panoramas are read, so read the panoramas on another thread.
     ///
     /// `push` also blocks while `slots − 1` frames of its camera wait for frames of the other camera. Therefore push
     /// each camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
@@ -36,7 +36,7 @@ pub struct ColourOptions {
     pub follow: bool,
     /// The number of frames from one analysis to the next, at least 1.
     pub every: u32,
-    /// The time limit for an analysis. Exceeding it is a failure.
+    /// The time limit for an analysis. An analysis that exceeds it counts as failed.
     pub deadline: Duration,
     /// The number of frames by which tests delay the launch of each analysis.
     #[doc(hidden)]
@@ -59,15 +59,15 @@ pub struct LiveOptions {
     /// The size of the panoramas or views. The default is the size of the warp for panoramas, and
     /// [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE) for views.
     pub size: Option<UVec2>,
-    /// Flip, edge boost, gamma method, and manual colours. The manual colours apply while colour correction is off,
-    /// and until its first result.
+    /// Flip, edge boost, gamma method, lookup, and manual colours. The manual colours apply while colour correction is
+    /// off, and until its first result.
     pub stitch: StitchOptions,
     /// The options for the colour correction.
     pub colour: ColourOptions,
     /// The blending in the overlap. The seam search runs as often as the colour analysis; see
     /// [`seam`](crate::ops::seam).
     pub blend: Blend,
-    /// The behaviour if frames arrive too fast.
+    /// The behaviour if frames arrive faster than panoramas can be made or read.
     pub pace: Pace,
     /// The maximum number of pairs in flight, at least 2. It is also the number of panorama buffers. One extra pair of
     /// input buffers is reserved for the running colour analysis.

@@ -4,10 +4,10 @@
 //! arrives, until its partner can no longer arrive, or until too many frames wait. This module uses only the
 //! timestamps of frames, not their contents.
 //!
-//! A frame must have only one possible partner. Therefore the tolerance is at most half the frame time, whatever the
-//! options say. With a larger tolerance, one lost frame at the start would pair every later frame with its partner's
-//! successor. The frame time is the median of recent intervals, so that one lost frame or a burst of two frames does
-//! not change it.
+//! A frame must have only one possible partner. Therefore the tolerance is limited to half the frame time, even if the
+//! options set a larger one. With a larger tolerance, one lost frame at the start would pair every later frame with its
+//! partner's successor. The frame time is the median of recent intervals, so that one lost frame or a burst of two
+//! frames does not change it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl FrameTime {
     }
 }
 
-/// Frames that wait for a partner, and the clocks of both cameras.
+/// The frames that wait for a partner, and the newest timestamp and the frame time of each camera.
 #[derive(Debug)]
 pub(super) struct Pairing<T> {
     waiting: [VecDeque<(Duration, T)>; 2],
@@ -69,14 +69,14 @@ pub(super) struct Pairing<T> {
     most: usize,
 }
 
-/// The result of adding a frame.
+/// The result of adding a frame to a [`Pairing`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outcome<T> {
     /// The completed pair, if any: the left frame, the right frame, and the later of their timestamps.
     pub(super) pair: Option<(T, T, Duration)>,
     /// Frames that will never have a partner.
     pub(super) alone: Vec<(Side, T)>,
-    /// Whether the frame waits for a partner.
+    /// Whether the added frame waits for a partner.
     pub(super) waits: bool,
 }
 
@@ -185,7 +185,8 @@ mod tests {
 
     type Lone = Vec<(Side, u64)>;
 
-    /// Adds frames whose value is their timestamp in milliseconds. Returns the pairs and the unpaired frames.
+    /// Adds frames in the given order. The value of a frame is its timestamp in milliseconds. Returns the pairs and the
+    /// unpaired frames.
     fn run(frames: &[(Side, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
         let mut pairing = Pairing::new(MS(tolerance), 3);
         let (mut pairs, mut alone) = (Vec::new(), Vec::new());
@@ -233,7 +234,8 @@ mod tests {
     }
 
     /// Two cameras run at 120 frames/s with jitter, a pause of 400 ms, lost frames of both cameras, and bursts of two
-    /// frames. The frame times of all pairs differ by at most the jitter of a burst, and few pairs are lost.
+    /// frames. The timestamps of each pair differ by at most 1 ms, the interval of a burst, and at least 182 of the 185
+    /// possible pairs are found.
     #[test]
     fn lost_frames_and_bursts_do_not_change_the_frame_time() {
         let mut frames = Vec::new();

@@ -25,7 +25,7 @@ impl StitchedFrame {
         self.format
     }
 
-    /// Returns all planes, one after the other without padding.
+    /// Returns the bytes of all planes, one plane after the other without padding.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer.host
@@ -54,7 +54,7 @@ impl StitchedFrame {
         self.timestamp
     }
 
-    /// Returns the time from the completion of the pair to the finished panorama.
+    /// Returns the time from the complete pair to the finished panorama in host memory.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.latency

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::lock::lock;
 
-/// A handle to a pool. All clones share the items.
+/// A handle to a pool. All clones of a handle share the pool's items.
 pub(super) struct Pool<T>(Arc<PoolState<T>>);
 
 struct PoolState<T> {
@@ -69,8 +69,9 @@ impl<T> Pool<T> {
         Arc::ptr_eq(&self.0, &item.state)
     }
 
-    /// Returns the number of changes so far: returned items, closings and [`nudge`](Self::nudge)s. Read this number
-    /// before you check the condition for a [`wait`](Self::wait), so that the wait does not miss a change in between.
+    /// Returns the number of changes so far: returned items, closings and [`nudge`](Self::nudge)s. Call this before you
+    /// check the condition to wait for, and pass the number to [`wait`](Self::wait). Then the wait cannot miss a change
+    /// after the check.
     pub(super) fn changes(&self) -> u64 {
         self.0.free().changes
     }
@@ -85,19 +86,19 @@ impl<T> Pool<T> {
         self.0.free().closed
     }
 
-    /// Stops handing out items, and wakes the waiting threads.
+    /// Makes [`try_take`](Self::try_take) return `None` from now on, and wakes the waiting threads.
     pub(super) fn close(&self) {
         self.0.change(|free| free.closed = true);
     }
 
-    /// Wakes the waiting threads because another condition changed.
+    /// Wakes the waiting threads, so that they check a condition that is not part of the pool.
     pub(super) fn nudge(&self) {
         self.0.change(|_| ());
     }
 }
 
 impl<T> Pooled<T> {
-    /// Leaks the item instead of returning it. Used if the GPU may still access the item's memory.
+    /// Leaks the item instead of returning it to the pool. Call this if the GPU may still access the item's memory.
     pub(super) fn abandon(mut self) {
         std::mem::forget(self.item.take());
     }

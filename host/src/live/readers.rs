@@ -13,8 +13,8 @@ use futures_core::Stream;
 use super::panorama::StitchedFrame;
 use super::shared::Shared;
 
-/// A reader of a stitcher's panoramas, in order. It is a blocking [`Iterator`] and an `async` [`Stream`]. It ends
-/// after the stitcher was closed or has failed; [`Stitcher::health`] distinguishes the two.
+/// A reader of a stitcher's panoramas, in order. It is a blocking [`Iterator`] and an `async` [`Stream`]. It ends after
+/// the stitcher was closed or has failed. Only after a failure, [`Stitcher::health`] returns an error.
 ///
 /// Each panorama is delivered to one reader only.
 ///

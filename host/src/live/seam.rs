@@ -1,8 +1,8 @@
-//! The seam of the warp in use. A better path of the seam is searched in parallel with the stitching. Then the
-//! blending weights fade to the new path over several frames.
+//! The seam of the warp in use. `follow` searches a better path for it in parallel with the stitching. Then the
+//! blending weights fade to the new path over 12 frames.
 //!
-//! A copy of the warp has the blending weights with the seam. The weights are written only during a fade, on the
-//! compute stream before the stitch of the frame. Therefore no stitch reads partly written weights.
+//! The seam's blending weights are in a copy of the warp. They are written only during a fade, on the compute stream
+//! before the stitch of the frame. Therefore no stitch reads partly written weights.
 
 use shared_types::seam::SeamCosts;
 
@@ -19,7 +19,8 @@ pub(super) struct LiveSeam {
     seam: Seam,
     tracker: SeamTracker,
     seamed: DeviceWarp,
-    /// The fraction of the fade that the next frame's weights must show; `None` if the weights are up to date.
+    /// The progress of the fade, 0 to 1, for which the next frame's weights must still be written; `None` if the
+    /// weights are up to date.
     unwritten: Option<f32>,
 }
 
@@ -46,8 +47,8 @@ impl LiveSeam {
         self.unwritten = self.tracker.advance().or(self.unwritten);
     }
 
-    /// Returns the warp for the frame. If the weights change for this frame, submits the kernel that writes them to
-    /// `stream` first. May be called again if the frame is submitted again.
+    /// Returns the warp for the frame. If the weights change for this frame, first submits to `stream` the kernel that
+    /// writes them. The worker calls this again if it submits the frame again.
     pub(super) fn warp(
         &mut self,
         stream: &Stream,
@@ -101,7 +102,7 @@ impl LiveSeam {
         Ok(())
     }
 
-    /// Processes the costs of a finished search. Returns whether the seam moves.
+    /// Processes the costs of a finished search. Returns whether the seam moves to the path that the search found.
     pub(super) fn observe(&mut self, costs: SeamCosts) -> bool {
         let moves = self.tracker.observe(costs, self.seam.grid().cells().y);
         if moves {

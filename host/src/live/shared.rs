@@ -1,4 +1,5 @@
-//! State shared by the stitcher, its threads and its readers.
+//! The state that the stitcher, its two threads and its readers share: pools, streams, settings, counters and the first
+//! failure.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire};
@@ -19,14 +20,14 @@ use crate::frame::FrameFormat;
 use crate::lock::lock;
 use crate::ops::seam::Blend;
 
-/// Frame formats of a stitcher.
+/// The formats of a stitcher's input frames (left, right) and of its output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Formats {
     pub(super) inputs: [FrameFormat; 2],
     pub(super) output: FrameFormat,
 }
 
-/// The streams for upload, stitch and download, which all frames share.
+/// The streams for upload, stitch and download. All frames use the same three streams.
 pub(super) struct Streams {
     pub(super) upload: Stream,
     pub(super) compute: Stream,
@@ -48,7 +49,7 @@ impl Streams {
     }
 }
 
-/// The shared state.
+/// The state that the stitcher, its two threads and its readers share.
 pub(super) struct Shared {
     pub(super) device: Device,
     pub(super) formats: Formats,
@@ -57,7 +58,7 @@ pub(super) struct Shared {
     pub(super) streams: Streams,
     pub(super) inputs: [Pool<InputBuffer>; 2],
     pub(super) outputs: Pool<OutputBuffer>,
-    /// The pool of tokens. Each pair in flight holds one.
+    /// The pool of tokens. Each pair in flight holds one token.
     pub(super) tokens: Pool<()>,
     pub(super) current: Mutex<FrameSettings>,
     pub(super) tally: Mutex<Tally>,
@@ -72,7 +73,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Allocates the buffers.
+    /// Creates the shared state, and allocates all buffers and streams.
     pub(super) fn new(
         device: &Device,
         options: &LiveOptions,
@@ -120,7 +121,8 @@ impl Shared {
         lock(&self.colour)
     }
 
-    /// Returns whether there was a reader and all readers were dropped. Unread panoramas may then be discarded.
+    /// Returns whether at least one reader was created and all readers were dropped. Unread panoramas may then be
+    /// discarded.
     pub(super) fn is_abandoned(&self) -> bool {
         self.read.load(Acquire) && self.readers.load(Acquire) == 0
     }
@@ -148,7 +150,7 @@ impl Shared {
     }
 
     pub(super) fn health(&self) -> Result<(), LiveError> {
-        // Ask the device, too, because other code in this process may have caused its loss.
+        // Check the device, too, because other code in this process may have caused its loss.
         if lock(&self.failure).is_none()
             && let Err(error) = self.device.health()
         {

@@ -2,7 +2,7 @@
 //!
 //! Upload, stitch and download use one stream each, ordered by events, so that the work of different frames overlaps.
 //! In normal operation, the first thread waits only for a free output buffer, never for the device. The second thread
-//! waits for the panoramas one by one. On the CPU, the same calls do the work immediately.
+//! waits for the panoramas one by one. On the CPU, each of these calls returns only when its work is done.
 //!
 //! If the driver rejects the submission of a pair, the first thread drains the streams and submits the pair again, up
 //! to `ATTEMPTS` times in total. A fatal error or a panic stops the stitcher. After that, both threads only count the
@@ -30,7 +30,7 @@ use crate::ops::colour::{Colours, GammaTable};
 use crate::ops::stitch::{Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
-/// The maximum number of attempts to submit a pair.
+/// The maximum number of attempts to submit a pair to the device.
 const ATTEMPTS: u32 = 3;
 
 /// A complete pair that was not submitted to the device yet.
@@ -58,15 +58,15 @@ impl Flight {
     }
 }
 
-/// Runs `body` and returns whether it panicked. Code of the caller may panic, for instance in the drop of an external
-/// frame.
+/// Runs `body` and returns whether it panicked. User code that `body` runs may panic, for instance the drop of an
+/// external frame.
 fn panics(body: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(body)).is_err()
 }
 
 /// The reason why there is no output buffer.
 enum NoOutput {
-    /// The reader holds all panoramas.
+    /// The readers hold all panorama buffers.
     Reader,
     /// The stitcher is being dropped or has failed.
     Closed,
@@ -81,7 +81,7 @@ pub(super) struct Worker {
     path: Option<ViewPath>,
     /// The last valid pose of the virtual camera.
     view: ViewPose,
-    /// Whether the last pose was invalid. The warning about it is logged once, until the next valid pose.
+    /// Whether the last pose was invalid. A series of invalid poses is logged only once.
     view_stays: bool,
     flights: SyncSender<Flight>,
 }
@@ -115,7 +115,7 @@ impl Worker {
                 self.shared.fail_with_pair(LiveError::Panicked);
             }
         }
-        // Close the channel first, so that the other thread ends even if the analysis never ends.
+        // Close the channel first, so that the collecting thread ends even if the colour and seam analysis never ends.
         drop(self.flights);
         let (shared, follower) = (self.shared, self.follower);
         let end = || follower.end().unwrap_or_else(|error| shared.fail(error.into()));
@@ -162,8 +162,8 @@ impl Worker {
         let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
-            // The device may still use the buffers for the part that was submitted. If the wait fails because the
-            // device was lost, the buffers are leaked.
+            // The device may still use the buffers, because a part of the pair's work was submitted. So wait for it. If
+            // the wait fails, leak the buffers.
             if let Err(error) = shared.streams.drain() {
                 if let Some(flight) = held.take() {
                     flight.abandon();
@@ -246,7 +246,8 @@ impl Worker {
     }
 
     /// Takes an output buffer. If none is free, waits for one. In [`Pace::Live`], or if all readers were dropped,
-    /// discards the oldest unread panorama first, and returns [`NoOutput::Reader`] if the reader holds all panoramas.
+    /// discards the oldest unread panorama first, and returns [`NoOutput::Reader`] if the readers hold all panorama
+    /// buffers.
     fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
         let shared = &self.shared;
         let mut waited = false;
@@ -260,7 +261,8 @@ impl Worker {
             }
             if shared.pace == Pace::Live || shared.is_abandoned() {
                 // Load `in_flight` before `try_recv`, because the collecting thread sends a panorama before it
-                // decrements `in_flight`. Otherwise a panorama that is sent in between could be missed in both.
+                // decrements `in_flight`. Otherwise this thread could miss a panorama that is sent between the two
+                // steps.
                 let in_flight = shared.in_flight.load(Acquire);
                 if shared.finished.try_recv().is_ok() {
                     shared.tally().counters.dropped.unread += 1;
@@ -296,7 +298,7 @@ pub(super) fn collect(
 
 /// Waits for one panorama and sends it to the readers. Only the drop of the frames may panic, so it is the last step.
 fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<StitchedFrame>) {
-    // If waiting for the event fails, draining the streams may still succeed; the panorama is then done, too.
+    // If the wait for the event fails, draining the streams may still succeed. The panorama is then done as well.
     let done = insist(DeviceError::is_fatal, || flight.output.done.synchronize())
         .or_else(|_| shared.streams.drain());
     if let Err(error) = done {
@@ -307,8 +309,8 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
-    // Send and count the panorama under the lock: no reader sees a panorama before it is counted, and no panorama is
-    // counted that was not sent.
+    // Send and count the panorama under the lock, so that the counters always include a panorama that a reader has
+    // received, and never one that was not sent.
     let mut tally = shared.tally();
     // The channel has room for all output buffers, so it is never full.
     let sent = finished.try_send(panorama);

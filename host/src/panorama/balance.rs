@@ -1,4 +1,5 @@
-//! Computes colour corrections of all pictures, such that their overlaps match best.
+//! Computes one colour correction per picture, such that all overlaps match as well as possible. `ops::colour`
+//! estimates the colours of each pair.
 
 use glam::Vec3;
 use nalgebra::{DMatrix, DVector};
@@ -12,12 +13,12 @@ use crate::geometry::Geometry;
 use crate::ops::colour::{Overlap, estimate};
 use crate::warp::DeviceWarp;
 
-/// Returns the colour correction of each picture that makes the overlaps match best, and the indices of the pictures
-/// that could not be matched.
+/// Returns the colour correction of each picture, and the indices of the pictures that could not be matched.
 ///
-/// Each overlapping pair determines the ratios of its gains and of its gammas. The logarithm of a ratio is the
-/// difference of the pictures' logarithms, so the corrections follow from linear least squares. Each pair is weighted
-/// by its number of samples. The mean of the logarithms is 0, which is a neutral correction.
+/// Each overlapping pair determines the ratio of its two gains per channel, and the ratio of its two gammas. The
+/// logarithm of a ratio is a difference of logarithms, so linear least squares gives the logarithms of all corrections.
+/// Each pair has the sum of its pixels' weights as its weight. The mean logarithm is 0, so the pictures become neither
+/// brighter nor darker on average.
 pub(super) fn balanced(
     stream: &Stream,
     images: &[Image<Rgba8>],
@@ -26,7 +27,7 @@ pub(super) fn balanced(
 ) -> Result<(Vec<Colour>, Vec<usize>), PanoramaError> {
     let many = images.len();
     let mut matrix = DMatrix::<f64>::zeros(many, many);
-    // Right-hand sides for red, green, blue and gamma.
+    // The right-hand sides of the normal equations for red, green, blue and gamma.
     let mut sides = [0; 4].map(|_| DVector::<f64>::zeros(many));
     for right in 1..many {
         for left in (0..right).filter(|&left| seen.overlap(left, right)) {

@@ -1,21 +1,22 @@
-//! The cameras that see each pixel of a panorama.
+//! Records the cameras that see each pixel of a panorama, and derives the coverage, the overlaps and the order of the
+//! cameras.
 
 use crate::device::{DeviceError, Stream};
 use crate::geometry::Geometry;
 use crate::warp::{DeviceWarp, Plane};
 
-/// The fractions of a panorama's pixels that cameras see, 0 to 1.
+/// The fractions of a panorama's pixels that cameras see, each from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coverage {
-    /// The fraction that at least one camera sees.
+    /// The fraction of the pixels that at least one camera sees.
     pub any: f64,
-    /// The fraction that each camera sees.
+    /// For each camera, the fraction of the pixels that it sees.
     pub cameras: Vec<f64>,
-    /// The fraction that more than one camera sees.
+    /// The fraction of the pixels that more than one camera sees.
     pub overlap: f64,
 }
 
-/// The cameras that see each pixel: bit i is camera i.
+/// The cameras that see each pixel. Bit i of an element is set if camera i sees the pixel.
 pub(super) struct Seen {
     pixels: Vec<u64>,
     cameras: usize,
@@ -27,7 +28,8 @@ impl Seen {
         Self { pixels, cameras: cameras.len() }
     }
 
-    /// Records the pixels that two cameras see, from a warp with margins instead of weights.
+    /// Records the pixels that each of two cameras sees. `warp` must have margins instead of weights, as
+    /// [`DeviceWarp::margins`] renders it.
     pub(super) fn look(
         &mut self,
         stream: &Stream,
@@ -54,14 +56,14 @@ impl Seen {
         }
     }
 
-    /// Returns whether two cameras see a common pixel.
+    /// Returns whether there is a pixel that both cameras see.
     pub(super) fn overlap(&self, a: usize, b: usize) -> bool {
         let both = 1 << a | 1 << b;
         self.pixels.iter().any(|seen| seen & both == both)
     }
 
-    /// Returns the order in which to add cameras: the first camera, and then always the camera with the largest
-    /// overlap with those before it, so that a seam can be found in each step.
+    /// Returns the order in which to add cameras: first camera 0, then in each step the camera that has the most pixels
+    /// in common with the cameras before it. A seam needs such an overlap in each step.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut order = vec![0];
         while order.len() < self.cameras {
@@ -75,7 +77,8 @@ impl Seen {
                 }
             }
             let rest = (0..self.cameras).filter(|camera| before >> camera & 1 == 0);
-            // `max_by_key` returns the last maximum, and with `rev` the first camera.
+            // `max_by_key` returns the last of several equal maxima. With `rev`, that is the camera with the lowest
+            // index.
             order.extend(rest.rev().max_by_key(|&camera| common[camera]));
         }
         order

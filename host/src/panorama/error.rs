@@ -1,4 +1,4 @@
-//! The error of panoramas.
+//! The error type of panoramas.
 
 use thiserror::Error;
 
@@ -8,11 +8,11 @@ use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::warp::{PlaneError, RenderError};
 
-/// Pictures and geometry do not match, or the device failed.
+/// Pictures, geometry and options do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PanoramaError {
-    /// The geometry has one camera, or too many.
+    /// The geometry has fewer than 2 or more than [`MAX_CAMERAS`] cameras.
     #[error("panorama: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS}")]
     Cameras(usize),
     /// The number of pictures differs from the number of cameras.
@@ -30,7 +30,7 @@ pub enum PanoramaError {
         "panorama: gains and gammas can be given only for two pictures; use colour matching for more"
     )]
     Colours,
-    /// The size is invalid for a panorama or picture.
+    /// The size of the panorama or of a picture is invalid.
     #[error("panorama: {0}")]
     Size(#[from] PlaneError),
     /// Pictures, warp and options do not match.

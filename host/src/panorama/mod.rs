@@ -1,10 +1,11 @@
 //! Panoramas of two or more pictures in host memory: colours, seams and stitches.
 //!
-//! Two pictures need one stitch. Each further picture needs one more, with the panorama so far as the left picture.
-//! The pixels of the panorama so far keep their positions. Their weight comes from the sum of their cameras' margins;
-//! a margin is the distance of a pixel from the nearest edge of a camera's picture. So each camera has the same weight
-//! as if all were blended at once, and the seams and stitches for two pictures are used. Colour corrections are
-//! computed for all pictures before the first stitch, so they do not depend on the order.
+//! Two pictures need one stitch. Each further picture needs one more, with the panorama so far as the left picture. The
+//! pixels of the panorama so far keep their positions. A margin is the distance of a pixel from the nearest edge of a
+//! camera's picture. The weight of the panorama so far comes from the sum of its cameras' margins, so each camera has
+//! the same weight as if all pictures were blended at once. Each step uses the seam search and the stitch for two
+//! pictures. Colour corrections are computed for all pictures before the first stitch, so they do not depend on the
+//! order.
 //!
 //! ```no_run
 //! # fn stitch(
@@ -50,7 +51,8 @@ use coverage::Seen;
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
-    /// Flip, edge boost, gamma method and lookup. Its colours apply to two pictures if `match_colour` is off.
+    /// Flip, edge boost, gamma method and lookup. The colours in it apply to two pictures if `match_colour` is off. For
+    /// more pictures, they must be the identity.
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
@@ -67,9 +69,10 @@ pub struct Panorama {
     pub picture: Picture,
     /// The colour correction of each picture.
     pub colours: Vec<Colour>,
-    /// Indices of the pictures whose colours could not be matched, because their overlaps are small or dark.
+    /// Indices of the pictures whose colours could not be matched, because their overlaps are too small, too dark or
+    /// too bright.
     pub unmatched: Vec<usize>,
-    /// The reasons for overlaps that are feathered although a seam was requested.
+    /// The reasons why overlaps were feathered although a seam was requested, one per such overlap.
     pub without_seam: Vec<SeamError>,
     /// The camera with the largest weight at each pixel, row by row; `u8::MAX` at pixels that no camera sees. Empty if
     /// not requested by the options.
@@ -168,7 +171,7 @@ fn check(
     Ok(())
 }
 
-/// Stitches the first two pictures of `order`, then each further one to the panorama so far.
+/// Stitches the first two pictures of `order`, then the panorama so far with each further picture.
 #[track_caller]
 fn add_all(
     stream: &Stream,
@@ -198,7 +201,8 @@ fn add_all(
         let options = StitchOptions {
             flip: flip && last,
             edge_boost: edge_boost && last,
-            // Computing a mesh takes longer than it saves in one stitch, and intermediate results must stay exact.
+            // Computing a mesh takes longer than it saves in one stitch. `Planes` also keeps intermediate results
+            // exact.
             lookup: if lookup == Lookup::Mesh { Lookup::Planes } else { lookup },
             ..options.stitch
         };
@@ -233,7 +237,7 @@ fn add_margins(
     Ok(sum)
 }
 
-/// A panorama on the device to which pictures are added.
+/// A panorama in progress on the device, to which pictures are added step by step.
 struct Making {
     out: Image<Rgba8>,
     blend: Blend,

@@ -1,4 +1,4 @@
-//! Flicker: unsteady brightness of a video.
+//! Measures the flicker of a video: brightness that varies from frame to frame.
 //!
 //! A grid divides the panorama into blocks; b(t) is a block's mean gray level in frame t. A frame's flicker is the
 //! median over the blocks of
@@ -12,8 +12,8 @@
 //! through less than half of the panorama. The largest step, the median of |b(t) − b(t−1)|, is reported too: it shows
 //! an exposure that jumps once, which a mean over the video hides.
 //!
-//! Not detected: flicker in less than half of the blocks, for example from one lamp; and slow pulsing, which looks
-//! like changing light. A moving camera or a cut is measured as flicker.
+//! Not detected: flicker in less than half of the blocks, for example from one lamp. Slow pulsing is not detected
+//! either, because it looks like changing light. A moving camera or a cut is measured as flicker.
 
 use glam::UVec2;
 
@@ -26,12 +26,12 @@ const BLOCKS: UVec2 = UVec2::new(8, 6);
 /// The flicker, in levels, that gives score 0.
 const FLICKER_RANGE: f64 = 10.0;
 
-/// A meter for the flicker of a video. It takes one frame at a time, without allocating per frame.
+/// Measures the flicker of a video, one frame after the other. Allocates nothing per frame.
 #[derive(Clone, Debug)]
 pub struct FlickerMeter {
     size: UVec2,
     blocks: UVec2,
-    /// Whether each block is measured: cameras see at least half of its pixels.
+    /// Whether each block is measured. A block is measured if cameras see at least half of its pixels.
     seen: Vec<bool>,
     /// Block means of this frame and the two frames before it, newest first.
     means: [Vec<f64>; 3],
@@ -40,7 +40,7 @@ pub struct FlickerMeter {
     sum: f64,
 }
 
-/// The contribution of one frame, in levels.
+/// The measurements of one frame, in levels from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlickerFrame {
     /// Mean gray level of the measured blocks.
@@ -58,9 +58,9 @@ pub struct Flicker {
     pub frames: u64,
     /// Mean flicker of the frames in levels; 0 for fewer than three frames.
     pub mean: f64,
-    /// The frame with the maximum flicker.
+    /// The maximum flicker of a frame, in levels, and the number of this frame.
     pub most: AtFrame,
-    /// The frame with the largest [step](FlickerFrame::step).
+    /// The largest [step](FlickerFrame::step) of a frame, in levels, and the number of this frame.
     pub largest_step: AtFrame,
 }
 
@@ -72,11 +72,12 @@ pub fn flicker_score(levels: f64) -> f64 {
 }
 
 impl FlickerMeter {
-    /// Creates a meter for frames of `size` pixels. `owners` is the camera of each pixel, or [`NOBODY`], as for
-    /// [`SeamLine`](super::SeamLine); blocks that are mostly black are not measured.
+    /// Creates a meter for frames of `size` pixels. `owners` has the camera of each pixel, row by row, or [`NOBODY`]
+    /// where no camera contributes. Blocks in which cameras see fewer than half of the pixels are not measured, unless
+    /// there are no other blocks.
     ///
     /// # Errors
-    /// Returns [`QualityError::Count`] if `owners` has another length or is empty.
+    /// Returns [`QualityError::Count`] if `owners` does not have one element per pixel, or a side of `size` is 0.
     pub fn new(size: UVec2, owners: &[u8]) -> Result<Self, QualityError> {
         if size.min_element() == 0 {
             return Err(QualityError::Count { what: "pixels", found: 0, size });
@@ -110,7 +111,7 @@ impl FlickerMeter {
     /// Adds the next frame.
     ///
     /// # Errors
-    /// Returns [`QualityError::Size`] if the frame has another size.
+    /// Returns [`QualityError::Size`] if the frame does not have the meter's size.
     pub fn add(&mut self, levels: &Levels<'_>) -> Result<FlickerFrame, QualityError> {
         check_size("frame", levels.size(), self.size)?;
         self.means.rotate_right(1);
@@ -152,7 +153,7 @@ impl FlickerMeter {
         Ok(FlickerFrame { level, step, flicker })
     }
 
-    /// Returns the result so far.
+    /// Returns the flicker of the frames so far.
     #[must_use]
     pub fn found(&self) -> Flicker {
         self.found
@@ -171,7 +172,7 @@ impl FlickerMeter {
     }
 }
 
-/// Returns the first column of pixels in a column of blocks, or the first row in a row of blocks.
+/// Returns the first pixel of block `block` along one axis, on which `blocks` blocks divide `side` pixels.
 fn first(block: u32, side: u32, blocks: u32) -> u32 {
     (u64::from(block) * u64::from(side) / u64::from(blocks)) as u32
 }
@@ -179,7 +180,7 @@ fn first(block: u32, side: u32, blocks: u32) -> u32 {
 /// Returns the index of the block that contains a pixel.
 fn block(x: u32, y: u32, size: UVec2, blocks: UVec2) -> usize {
     let of = |at: u32, side: u32, blocks: u32| {
-        // The last block that begins at or before the pixel.
+        // `guess` is the last block that begins at or before the pixel.
         let guess = ((u64::from(at) + 1) * u64::from(blocks)).div_ceil(u64::from(side)) as u32 - 1;
         debug_assert!(first(guess, side, blocks) <= at && at < first(guess + 1, side, blocks));
         guess

@@ -1,16 +1,16 @@
-//! The levels of a picture or frame in any format.
+//! Reads the levels of a picture or of a frame in either pixel format.
 
 use glam::UVec2;
 
 use crate::frame::{Frame, PixelFormat, PlaneBytes};
 use crate::io::picture::Picture;
 
-/// Levels to measure: red, green and blue of RGBA, or the stored luma of NV12.
+/// The levels to measure, 0 to 255: red, green and blue of RGBA, or the stored luma of NV12.
 #[derive(Clone, Copy, Debug)]
 pub struct Levels<'a> {
     size: UVec2,
     plane: PlaneBytes<'a>,
-    /// The number of bytes per pixel, and of levels at their start.
+    /// The number of bytes per pixel, and how many of these bytes, from the first, are levels.
     pixel: (usize, usize),
 }
 

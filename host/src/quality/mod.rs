@@ -1,15 +1,16 @@
 //! Quality scores of a panorama: visibility of the seam, agreement of the cameras, flicker.
 //!
-//! - [`SeamLine`] compares the level changes across the line between two cameras with those beside it.
+//! - [`SeamLine`] compares the level changes across the line between two cameras with the level changes beside the
+//!   line.
 //! - [`OverlapMeter`] measures the colour difference of the cameras in the overlap, before and after correction.
 //! - [`FlickerMeter`] measures the unsteadiness of a video's brightness.
 //!
-//! Each has a score from 0 (worst) to 1 (best): [`seam_score`], [`colour_score`], [`flicker_score`]. At about 0.9 a
-//! careful viewer begins to notice. [`ssim`](crate::ops::ssim) compares two panoramas.
+//! Each measurement has a score from 0 (worst) to 1 (best): [`seam_score`], [`colour_score`], [`flicker_score`]. Below
+//! about 0.9, a careful viewer notices the defect. [`ssim`](crate::ops::ssim) compares two panoramas.
 //!
-//! All measurements run on the host and are cheap: the line has few pixels, the overlap is sampled, and each frame is
-//! summed once. Not measured: geometry, sharpness, completeness, and ghosts in a wide blend;
-//! [`CameraDifference::disagreement`] is a hint at ghosts.
+//! All measurements run on the host. They read only the pixels near the line, at most 262,144 pixels of the overlap,
+//! and each level of a frame once for flicker. Not measured: geometry, sharpness, completeness, and ghosts in a wide
+//! blend; A large [`CameraDifference::disagreement`] is a hint at ghosts.
 
 mod flicker;
 mod levels;
@@ -28,16 +29,16 @@ pub use seam::{
     seam_score,
 };
 
-/// The inputs do not match, or the device failed.
+/// The sizes of inputs do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QualityError {
-    /// A picture or frame has another size.
+    /// A picture or frame does not have the required size.
     #[error("quality: the {what} is {}×{} pixels; it must be {}×{}", found.x, found.y, expected.x, expected.y)]
     Size {
-        /// The input.
+        /// The name of the input, such as `panorama`.
         what: &'static str,
-        /// Its size.
+        /// The input's size.
         found: UVec2,
         /// The required size.
         expected: UVec2,
@@ -45,9 +46,9 @@ pub enum QualityError {
     /// The number of owners or weights differs from the number of pixels.
     #[error("quality: {found} {what} for a panorama of {}×{} pixels; give one per pixel", size.x, size.y)]
     Count {
-        /// The input.
+        /// The name of the input, such as `panorama`.
         what: &'static str,
-        /// Its length.
+        /// The number of the input's elements.
         found: usize,
         /// The panorama's size.
         size: UVec2,

@@ -1,8 +1,8 @@
-//! Colour difference of two cameras in their overlap.
+//! Measures the colour difference of two cameras in their overlap.
 //!
 //! The compared pixels are those of [`colour`](crate::ops::colour): for each panorama pixel at which both cameras have
-//! a weight over 0.1, the nearest pixel of each picture. Saturated pixels are included, because a viewer sees them
-//! even if no correction can fix them.
+//! a weight over 0.1, the nearest pixel of each picture. Unlike for colour matching, saturated pixels are included,
+//! because a viewer sees their difference even if no correction can remove it.
 
 use glam::UVec2;
 use shared_types::colour::OverlapPixel;
@@ -15,13 +15,13 @@ use crate::frame::{Frame, PixelFormat};
 use crate::ops::colour::{Colours, Overlap};
 use crate::warp::DeviceWarp;
 
-/// Maximum number of compared pixels. Their mean is accurate to a few hundredths of a level.
+/// The maximum number of compared pixels. With this number, sampling changes the means by a few hundredths of a level.
 const MOST: usize = 1 << 18;
 
 /// The colour difference, in levels, that gives score 0.
 const COLOUR_RANGE: f64 = 30.0;
 
-/// The overlap of a warp, in which pairs of frames are measured.
+/// Measures pairs of frames in the overlap of a warp.
 #[derive(Debug)]
 pub struct OverlapMeter {
     sources: [UVec2; 2],
@@ -88,7 +88,7 @@ impl OverlapMeter {
     /// does: `255 · clamp(gain · c / 255, 0, 1)^gamma`. NV12 is decoded with the nearest chroma.
     ///
     /// # Errors
-    /// Returns [`QualityError::Size`] if a frame has another size.
+    /// Returns [`QualityError::Size`] if a frame does not have the size of its camera's picture.
     pub fn measure(
         &self,
         left: &Frame<'_>,

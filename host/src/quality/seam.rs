@@ -1,8 +1,8 @@
-//! Visibility of a seam: the level changes of a panorama across the line between two cameras.
+//! Measures the visibility of a seam: the level changes of a panorama across the line between two cameras.
 //!
 //! The *owner* of a pixel is the camera with the largest weight. A *place* is a pair of neighbouring pixels with
-//! different owners. At each place, four pixels are read along the axis of the pair, `span` apart. The line between
-//! the cameras is between the second and the third pixel:
+//! different owners. At each place, four pixels are read along the line through the pair, `span` pixels apart. The line
+//! between the cameras is between the second and the third pixel:
 //!
 //! ```text
 //!   a ──span── b ──span──│──── c ──span── d        ratio = (mean |c − b| + ½) / (mean of |b − a| and |d − c| + ½)
@@ -10,12 +10,12 @@
 //!
 //! Means are over all places and channels. An invisible line has the ratio 1: the picture changes across it as much as
 //! beside it. The half level in numerator and denominator accounts for rounding, so flat pictures have a ratio too. A
-//! sharp line shows at span 1; a brightness step that fades over a seam's feather shows at a longer span. The result
-//! is the largest ratio of all spans.
+//! sharp line raises the ratio at span 1. A brightness step that fades over a seam's feather raises it at a longer
+//! span. The result is the largest ratio of all spans.
 //!
-//! Not detected: a blend wider than the longest span; ghosts in a blend; and a step among stronger contours, which
-//! hide it from the eye too. [`SpanDifference::step`] measures such a step if there are many places. If the cameras
-//! disagree, the seam may follow a real contour, which is measured like a visible seam.
+//! Not detected: a blend wider than the longest span; ghosts in a blend; and a step among stronger contours, which also
+//! hide the step from a viewer. [`SpanDifference::step`] measures such a step if the line has many places. If the
+//! cameras disagree, the seam may follow a real contour, which is measured like a visible seam.
 
 use glam::UVec2;
 use shared_types::stitch::MIN_WEIGHT;
@@ -26,51 +26,51 @@ use crate::warp::{Plane, Warp};
 /// The owner of a pixel that no camera sees.
 pub const NOBODY: u8 = u8::MAX;
 
-/// Distances of the compared pixels: 1 compares neighbours, 5 detects a sharp line that an encoder has smoothed, and
-/// 25 reaches beyond the default feather of a seam.
+/// The distances of compared pixels, in pixels: 1 compares neighbours, 5 detects a sharp line that an encoder has
+/// smoothed, and 25 reaches beyond the default feather of a seam (16 pixels).
 pub const SPANS: [u32; 3] = [1, 5, 25];
 
 /// The contribution of rounding to a difference, in levels.
 const ROUNDING: f64 = 0.5;
 
-/// The line between cameras: the places to read at each span.
+/// The line between the cameras of a panorama: for each span, the neighbouring pixels between which it runs.
 #[derive(Clone, Debug)]
 pub struct SeamLine {
     size: UVec2,
     places: [Vec<Place>; SPANS.len()],
 }
 
-/// A pixel whose right or lower neighbour belongs to another camera.
+/// A pixel whose right or lower neighbour shows another camera.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     x: u32,
     y: u32,
-    /// Whether the neighbour is the lower one, not the right one.
+    /// Whether the neighbour is the lower one. Otherwise, it is the right one.
     below: bool,
-    /// Whether the neighbour's camera has the higher index.
+    /// Whether the neighbour's camera has a higher index than the pixel's camera.
     rises: bool,
 }
 
-/// The changes of a panorama at one span, in levels.
+/// The level changes of a panorama across and beside the line at one span, in levels from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpanDifference {
     /// The distance of the compared pixels, in pixels.
     pub span: u32,
-    /// The number of places; not 0.
+    /// The number of measured positions along the line; at least 1.
     pub places: usize,
-    /// Mean absolute difference across the line.
+    /// The mean absolute difference of two pixels across the line.
     pub across: f64,
-    /// Mean absolute difference beside the line, on both sides.
+    /// The mean absolute difference of two pixels on the same side of the line, over both sides.
     pub beside: f64,
-    /// The level step from one camera to the other, minus the slope beside the line. It is a signed mean for each
-    /// channel, in which textures cancel; the result is the mean of the channels' absolute values.
+    /// The level step from one camera to the other, minus the slope beside the line. For each channel, it is a signed
+    /// mean, in which textures cancel. The value is the mean of the channels' absolute steps.
     pub step: f64,
 }
 
 /// The visibility of a seam.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeamVisibility {
-    /// One element per span of [`SPANS`] that fits the line; not empty.
+    /// One element for each span of [`SPANS`] with at least one measured position; not empty.
     pub spans: Vec<SpanDifference>,
 }
 
@@ -118,7 +118,8 @@ pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
     owners_of_weights(weights.each_ref().map(Vec::as_slice))
 }
 
-/// Returns the owners as [`owners_of_warp`] does, but from the weights alone.
+/// Returns the owners like [`owners_of_warp`], but only from the weights of the left and the right camera. Does not
+/// check that source coordinates are inside the pictures.
 #[must_use]
 pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
     let owner = |(&left, &right): (&f32, &f32)| match (left > MIN_WEIGHT, right > MIN_WEIGHT) {
@@ -129,12 +130,12 @@ pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
 }
 
 impl SeamLine {
-    /// Finds the line between the cameras in a panorama of `size` pixels. `owners` has the camera of each pixel, row
-    /// by row, or [`NOBODY`] where no camera contributes. A place is not measured at a span at which one of its four
-    /// pixels is outside the panorama or on the wrong side of the line.
+    /// Finds the line between the cameras in a panorama of `size` pixels. `owners` has the camera of each pixel, row by
+    /// row, or [`NOBODY`] where no camera contributes. At each span, excludes positions where one of the four pixels to
+    /// read is outside the panorama or on the wrong side of the line.
     ///
     /// # Errors
-    /// Returns [`QualityError::Count`] if `owners` has another length.
+    /// Returns [`QualityError::Count`] if `owners` does not have one element per pixel.
     pub fn new(owners: &[u8], size: UVec2) -> Result<Self, QualityError> {
         check_count("owners", owners.len(), size)?;
         let at = |x: u32, y: u32| owners[y as usize * size.x as usize + x as usize];
@@ -170,7 +171,7 @@ impl SeamLine {
     /// cameras' areas do not touch, or one camera owns only a narrow strip.
     ///
     /// # Errors
-    /// Returns [`QualityError::Size`] if the panorama has another size.
+    /// Returns [`QualityError::Size`] if the panorama does not have the size that was passed to [`new`](Self::new).
     pub fn visibility(&self, levels: &Levels<'_>) -> Result<Option<SeamVisibility>, QualityError> {
         check_size("panorama", levels.size(), self.size)?;
         let spans = self.places.iter().zip(SPANS);
@@ -211,7 +212,8 @@ impl SeamLine {
 }
 
 impl Place {
-    /// Returns pixel `i` of the four pixels of the place, if it is in a panorama of `size` pixels.
+    /// Returns pixel `i` (0 to 3) of the four pixels to read at `span`, or `None` if it is outside a panorama of `size`
+    /// pixels.
     fn pixel(self, span: u32, i: usize, size: UVec2) -> Option<(u32, u32)> {
         let [near, far] = [(span - 1) / 2, (span - 1) / 2 + span].map(i64::from);
         let along = [-far, -near, near + 1, far + 1][i];

@@ -1,11 +1,11 @@
-//! Compares two videos frame by frame: SSIM and PSNR of each frame and of the whole.
+//! Compares two videos frame by frame: computes SSIM and PSNR of each frame and of the whole video.
 //!
-//! Frame n of one video is compared with frame n of the other, whatever their rates. The comparison ends with the
-//! shorter video and reports which video that is. It allocates nothing per frame: each video's frames use the few
+//! Frame n of one video is compared with frame n of the other, even if the frame rates differ. The comparison ends with
+//! the shorter video and reports which video that is. It allocates nothing per frame: each video's frames use the few
 //! buffers of its [`VideoSource`] and one buffer on the device.
 //!
 //! For NV12, the stored luma is compared. The highest level for PSNR is 255, even in limited range, as is customary.
-//! Videos with different start times are not aligned.
+//! The comparison does not align videos with different start times.
 
 use std::time::Duration;
 
@@ -57,16 +57,16 @@ pub struct FrameSimilarity {
     pub frame: u64,
     /// The frame's time in the first video.
     pub time: Duration,
-    /// The similarity.
+    /// The similarity of the two videos' frames.
     pub similarity: Similarity,
 }
 
-/// A value and the frame that has it.
+/// A value, and the number of the frame that has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtFrame {
     /// The frame's number, from 0.
     pub frame: u64,
-    /// The value.
+    /// The value, in the unit that the field of this type documents.
     pub value: f64,
 }
 
@@ -77,11 +77,11 @@ pub struct Comparison {
     pub frames: u64,
     /// Mean SSIM of the frames.
     pub ssim: f64,
-    /// The first frame with the lowest SSIM.
+    /// The first frame with the lowest SSIM, and this SSIM.
     pub least_ssim: AtFrame,
     /// PSNR of luma in dB, from the mean of the frames' mean squared errors; infinite for identical videos.
     pub psnr: f64,
-    /// The first frame with the lowest PSNR of luma; infinite for identical videos.
+    /// The first frame with the lowest PSNR of luma, and this PSNR in dB; infinite for identical videos.
     pub least_psnr: AtFrame,
     /// PSNR of red, green and blue, computed like [`psnr`](Self::psnr); `None` if only luma was compared.
     pub psnr_rgb: Option<f64>,
@@ -147,7 +147,7 @@ impl Totals {
     }
 }
 
-/// Compares two videos on a device, and calls `each` after every frame.
+/// Compares two videos on a device, and calls `each` with the result of every frame.
 ///
 /// # Errors
 /// Returns [`CompareError`] if sizes or formats differ, frames are smaller than SSIM's window, or a video or the

@@ -1,4 +1,4 @@
-//! The error of stitching video files.
+//! The error type of stitching video files.
 
 use crate::io::video::VideoError;
 use crate::live::LiveError;
@@ -9,7 +9,7 @@ pub enum VideoStitchError {
     /// A video cannot be read or written.
     #[error(transparent)]
     Video(#[from] VideoError),
-    /// The stitcher failed.
+    /// The live stitcher failed.
     #[error(transparent)]
     Live(#[from] LiveError),
 }

@@ -1,8 +1,8 @@
 //! Stitches videos frame by frame for measurements of each panorama, its cameras' frames and its weights.
 //!
 //! The stitcher and its options are those of [`stitch_video`](super::stitch_video), so colours and seams change in the
-//! same way. But a pair is submitted only after the previous panorama was processed, so that panorama, frames and
-//! weights belong together.
+//! same way. However, a pair is submitted only after the previous panorama was processed. So the panorama, the frames
+//! and the weights belong to the same pair.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -21,7 +21,7 @@ use crate::io::video::{VideoError, VideoSource};
 use crate::live::{LiveError, StitchedFrame, StitchedFrames, Stitcher};
 use crate::warp::DeviceWarp;
 
-/// Time between two polls for a panorama.
+/// The time between two polls for a finished panorama.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A panorama and its inputs.
@@ -67,7 +67,7 @@ pub fn stitch_each<E: From<VideoStitchError>>(
     let mut number = 0;
     for n in 0..options.limit.unwrap_or(u64::MAX) {
         let Some(cameras) = pairs.pair(n).map_err(VideoStitchError::Video)? else {
-            // `ended_first` logs a warning.
+            // Call `ended_first` only for the warning that it logs.
             pairs.ended_first(n);
             break;
         };
@@ -100,7 +100,7 @@ pub fn for_each_pair<E: From<VideoError>>(
     let mut n = 0;
     while n < limit {
         let Some(cameras) = pairs.pair(n)? else {
-            // `ended_first` logs a warning.
+            // Call `ended_first` only for the warning that it logs.
             pairs.ended_first(n);
             break;
         };
@@ -110,8 +110,8 @@ pub fn for_each_pair<E: From<VideoError>>(
     Ok(())
 }
 
-/// Waits for the panorama of the one pair in flight. Returns `None` if this pair was dropped. `given_up` is the number
-/// of pairs that were dropped before.
+/// Waits for the panorama of the one pair in flight. Returns `None` if the stitcher drops this pair. `given_up` is the
+/// number of pairs that it dropped before.
 fn next(
     stitcher: &Stitcher,
     panoramas: &mut StitchedFrames,

@@ -12,17 +12,18 @@ use crate::frame::Rate;
 use crate::io::video::{VideoError, VideoSource};
 use crate::live::{Side, Stitcher};
 
-/// Maximum difference in length, in panoramas, that is not reported: cameras do not stop at the same moment.
+/// The maximum difference in length, in panoramas, that is not reported, because two cameras never stop at exactly the
+/// same time.
 const SAME_END: u64 = 2;
 
-/// Time to wait for a further frame of one video after the other one ended.
+/// The maximum time to wait for a further frame of one video after the other video has ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A video is reported as too short if the number of its missing frames, times this factor, exceeds its stated number
 /// of frames: more than 0.5 % are missing.
 const SHORT: u64 = 200;
 
-/// Counts of the frames of both videos: left, right.
+/// The counts of frames of both videos, left and right, and how the videos ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) read: [u64; 2],
@@ -32,7 +33,7 @@ pub(super) struct Counts {
     pub(super) stopped: bool,
 }
 
-/// Two videos that are read in step.
+/// Two videos, whose frames are read in pairs.
 pub(super) struct Pairs {
     sides: [Feed; 2],
     /// Panoramas per second.
@@ -57,7 +58,7 @@ impl Pairs {
         Self { sides: sources.map(side), rate }
     }
 
-    /// Submits a pair for each panorama, up to `limit`.
+    /// Submits the pairs of panoramas until a video ends or `limit` pairs were submitted.
     pub(super) fn submit_all(
         &mut self,
         stitcher: &Stitcher,
@@ -165,7 +166,8 @@ impl Feed {
         Some(Frame::tight(self.source.format(), bytes).map_err(VideoError::Pair))
     }
 
-    /// Returns whether frame `n` exists. Frames read for this are not counted.
+    /// Returns whether the video has frame `n`, by reading up to this frame. Discards the frames that it reads, and
+    /// does not count them.
     fn has(&mut self, n: u64) -> bool {
         (self.read..=n).all(|_| match self.source.frame_within(Some(PATIENCE)) {
             Ok(Some(frame)) => {

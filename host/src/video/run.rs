@@ -1,10 +1,10 @@
-//! Connects two sources, the live stitcher and a sink.
+//! Stitches two videos into one: connects two sources, the live stitcher and a sink.
 //!
-//! One thread reads pairs (`pairs`) and submits them; another takes the panoramas and writes them. The panorama has
-//! the left video's rate, unless another one is given.
+//! One thread reads pairs of frames (`pairs`) and submits them. The calling thread receives the panoramas and writes
+//! them. The output has the left video's rate unless [`VideoOptions::rate`] sets another.
 //!
-//! If the stitcher drops a pair, the next panorama is written in its place as well, so pictures and sound stay in
-//! sync.
+//! If the stitcher drops a pair, the next panorama is also written in the place of the missing one, so that pictures
+//! and sound stay in sync.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ use crate::warp::DeviceWarp;
 /// Options of stitching two videos.
 #[derive(Clone, Debug, Default)]
 pub struct VideoOptions {
-    /// Flip, edge boost, gamma method and lookup. Its colours apply if `colour.follow` is off, or as long as the first
-    /// frames cannot be matched.
+    /// Flip, edge boost, gamma method and lookup. The colours in it apply if `colour.follow` is off. Otherwise, they
+    /// apply until the first frames that can be matched.
     pub stitch: StitchOptions,
     /// Colour correction that tracks changes in lighting.
     pub colour: ColourOptions,
@@ -36,7 +36,7 @@ pub struct VideoOptions {
     pub camera: Option<VirtualCamera>,
     /// Panoramas per second, equal to the sink's rate; `None` for the left video's rate.
     pub rate: Option<Rate>,
-    /// Maximum number of panoramas.
+    /// The maximum number of panoramas; `None` for no limit.
     pub limit: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ pub struct Summary {
     pub read: [u64; 2],
     /// Approximate number of frames according to the videos' stated lengths, left and right; `None` for a pipe.
     pub expected: [Option<u64>; 2],
-    /// The video that ended before the other one.
+    /// The video that ended before the other one; `None` if both ended together or a stop was requested.
     pub ended_first: Option<Side>,
     /// The number of panoramas written.
     pub written: u64,
@@ -110,7 +110,7 @@ pub fn stitch_video(
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;
-        // Also stops the sources, because the feeder may be waiting for a silent pipe.
+        // Also stops the sources, because the feeder may be waiting for data from a pipe.
         let give_up = || {
             stitcher.close();
             stops.iter().for_each(Stop::ask);
@@ -119,7 +119,7 @@ pub fn stitch_video(
         let mut result = Ok(());
         for panorama in stitcher.panoramas() {
             if result.is_err() {
-                // Draining the stitcher lets the feeder end.
+                // Discard the remaining panoramas, so that the feeder is not blocked and ends.
                 continue;
             }
             let gap = gap(rate, summary.written, panorama.timestamp());
@@ -167,7 +167,7 @@ pub(super) fn start(
     output: FrameFormat,
     camera: Option<&VirtualCamera>,
 ) -> Result<Option<Stitcher>, VideoStitchError> {
-    // Waits before the stitcher exists, because it allocates gigabytes for large frames.
+    // Wait before creating the stitcher, which allocates gigabytes for large frames.
     for source in &mut *sources {
         if !source.await_first()? {
             return Ok(None);
@@ -195,7 +195,8 @@ pub(super) fn start(
     }))
 }
 
-/// Returns the colours that match the first frames, so that a video starts corrected.
+/// Returns the colour corrections that match the first frames, so that the first panorama is already corrected. Returns
+/// `None` if the first frames cannot be matched.
 fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
@@ -215,7 +216,7 @@ fn first_colours(
     Ok(matched(&stream, left.view(), right.view(), warp).map_err(LiveError::from)?)
 }
 
-/// Returns the number of panoramas that are missing before the one at `time`, if `written` were written before.
+/// Returns the number of panoramas that are missing between the first `written` panoramas and the one at `time`.
 fn gap(rate: Rate, written: u64, time: Duration) -> u64 {
     (written..).take_while(|n| rate.time(*n) < time).count() as u64
 }

@@ -53,7 +53,7 @@ impl GammaTable {
         Ok(())
     }
 
-    /// Returns the table as a kernel argument: [`TABLE_LEN`] entries, first those of the left camera.
+    /// Returns the table as a kernel argument: 1536 entries, first those of the left camera.
     #[must_use]
     pub fn view(&self) -> DeviceSlice<'_, TableEntry> {
         self.entries.view()

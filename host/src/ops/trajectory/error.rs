@@ -92,14 +92,15 @@ pub enum TrajectoryError {
     },
 }
 
-/// A fault in a row or in the header of a trajectory. Column numbers start at 1, which is the column of times.
+/// A fault in a row or in the header of a trajectory. Columns are numbered from 1. Column 1 contains the times.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum RowError {
     /// The row has a time and no values.
     #[error("no values; a row needs a time and at least one value")]
     NoValues,
-    /// The name of a column is empty or used twice, or reading a file would not return it.
+    /// The name of a column is empty or used twice, or would change if the trajectory were written to a file and read
+    /// again.
     #[error(
         "column {column} is named {name:?}; a name must be unique and not empty, must not start like a number, and must not contain commas, quotes or #"
     )]
