@@ -9,9 +9,9 @@ const LATENCIES: usize = 4096;
 /// Counts of frames that did not become part of a panorama, and of panoramas that were not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Dropped {
-    /// Frames of the left camera without a partner.
+    /// Frames of the left camera that were dropped without a matching frame of the right camera.
     pub left_alone: u64,
-    /// Frames of the right camera without a partner.
+    /// Frames of the right camera that were dropped without a matching frame of the left camera.
     pub right_alone: u64,
     /// Pairs that arrived while all input buffers or tokens were in use, because the device is too slow.
     pub busy: u64,
@@ -74,7 +74,7 @@ pub(super) struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        // Live stitching allocates all memory at the start.
+        // Allocate the memory at the start, so that counting a panorama allocates nothing.
         let latencies = VecDeque::with_capacity(LATENCIES);
         Self { counters: LiveCounters::default(), latencies }
     }

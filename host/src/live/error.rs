@@ -80,7 +80,7 @@ pub enum LiveError {
         "live stitching: the stitcher was closed and accepts no more frames; create a new stitcher"
     )]
     Closed,
-    /// The device failed. [`DeviceError::is_fatal`] tells whether the process must be restarted.
+    /// The device failed. [`DeviceError::is_fatal`] returns whether the process must be restarted.
     #[error("live stitching: {0}")]
     Device(#[from] DeviceError),
     /// A thread of the stitcher panicked. The panic was in the drop of an [`ExternalFrame`](super::ExternalFrame)'s

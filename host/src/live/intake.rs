@@ -29,7 +29,7 @@ pub enum Submitted {
     Dropped,
 }
 
-/// The state of the frame intake.
+/// The state of the frame intake: the waiting frames, and the channel to the worker.
 #[derive(Debug)]
 pub(super) struct Intake {
     pub(super) pairing: Pairing<FrameBuffer>,

@@ -69,7 +69,7 @@ pub(super) struct FrameSettings {
 }
 
 impl FrameSettings {
-    /// Returns the manual colours, those of the options.
+    /// Returns the manual colours, which are those of the options.
     pub(super) fn colours(&self) -> Colours {
         Colours { left: self.stitch.left, right: self.stitch.right }
     }

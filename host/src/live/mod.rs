@@ -68,7 +68,7 @@ use pairing::Pairing;
 use shared::{Formats, Shared};
 use worker::Worker;
 
-/// Stitches live video. Any thread may call its methods.
+/// A stitcher for live video. Any thread may call its methods.
 ///
 /// Dropping the stitcher discards the pairs in flight. To receive all panoramas, call [`close`](Self::close) and read
 /// until the reader ends before you drop the stitcher.
@@ -76,7 +76,7 @@ use worker::Worker;
 pub struct Stitcher {
     shared: Arc<Shared>,
     intake: Mutex<Intake>,
-    /// Notified when a frame arrives or the stitcher is closed.
+    /// The condition that is notified when a frame arrives or the stitcher is closed.
     moved: Condvar,
     /// The state of warp swaps, locked during a swap.
     swap: Mutex<WarpSwap>,
@@ -287,7 +287,7 @@ impl Stitcher {
         Ok([left?, right?])
     }
 
-    /// Returns the counters so far.
+    /// Returns the counters since the creation of the stitcher.
     #[must_use]
     pub fn counters(&self) -> LiveCounters {
         let (counters, latencies) = self.shared.tally().snapshot();

@@ -33,7 +33,7 @@ pub enum ResampleError {
         axis: &'static str,
         /// The image's number of rows or columns.
         found: u64,
-        /// The required number.
+        /// The required number of rows or columns.
         expected: u64,
     },
     /// There is more data than one resampling supports.
@@ -84,9 +84,9 @@ pub struct Resampling<'a, V: Sampled> {
     pub out: &'a mut Image<V>,
 }
 
-/// A number that can be resampled.
+/// A number type that a [`Resampler`] can interpolate: f64, f32, bf16 or f16.
 pub trait Sampled: Number {
-    /// The type of the times.
+    /// The number type of source and target times: f64 for f64 values, and f32 for all others.
     type Time: Number;
 
     /// Submits the kernel. Prefers the variant that moves 16 bytes per thread if length and alignment of the rows
@@ -114,7 +114,7 @@ fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, 
     })
 }
 
-/// Returns a view as [`wide`] does, for writing.
+/// Returns a writable view in 16-byte elements, or `None` if [`wide`] returns `None`.
 fn wide_mut<V: Number, W: bytemuck::Pod>(image: &mut Image<V>) -> Option<DeviceViewMut<'_, W>> {
     let (width, height) = wide::<V, W>(image)?.size();
     let (data, pitch, place) = (image.as_ptr(), image.pitch(), image.device().place());

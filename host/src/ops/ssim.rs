@@ -43,7 +43,7 @@ pub enum Compared<'a> {
         a: DeviceView<'a, u16>,
         /// The second plane.
         b: DeviceView<'a, u16>,
-        /// The number of bits per pixel.
+        /// The number of luma bits per pixel, 9 to 16.
         bits: u32,
     },
     /// Two colour pictures. Their SSIM is that of luma (BT.601 in integer arithmetic, as in Pillow).
@@ -74,7 +74,7 @@ pub enum SsimError {
     /// A picture, or the map, does not have the required size.
     #[error("ssim: the {which} is {}×{} pixels; it must be {}×{}", found.x, found.y, expected.x, expected.y)]
     Size {
-        /// The picture or map.
+        /// The name of the input, such as `map`.
         which: &'static str,
         /// The picture's or map's size.
         found: UVec2,
@@ -394,7 +394,7 @@ mod tests {
                 }
             }
         }
-        // The largest possible sizes neither overflow nor take long.
+        // With the largest possible sizes, the function neither overflows nor takes long.
         for inside in [uvec2(u32::MAX - MARGIN, 1), UVec2::splat(u32::MAX - MARGIN)] {
             strip_rows(inside, 264);
         }

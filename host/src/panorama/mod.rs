@@ -56,7 +56,7 @@ pub struct PanoramaOptions {
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
-    /// Blending in the overlaps.
+    /// The kind of blending in the overlaps.
     pub blend: Blend,
     /// Whether to record the camera with the largest weight at each pixel in [`Panorama::owners`].
     pub owners: bool,
@@ -65,7 +65,7 @@ pub struct PanoramaOptions {
 /// A panorama, its colour corrections, and the results of blending.
 #[derive(Debug)]
 pub struct Panorama {
-    /// The panorama.
+    /// The panorama as a picture in host memory.
     pub picture: Picture,
     /// The colour correction of each picture.
     pub colours: Vec<Colour>,
@@ -284,7 +284,7 @@ impl Making {
             let [l, r] = weights.map(|plane| warp.plane(plane).download(stream));
             for (owner, (l, r)) in self.owners.iter_mut().zip(l?.into_iter().zip(r?)) {
                 let most = if r > l { right.2 } else { left.2.filter(|_| l > 0.0) };
-                // A camera's index is less than 64.
+                // The index fits into a `u8`, because there are at most 64 cameras.
                 *owner = most.map_or(*owner, |camera| camera as u8);
             }
         }

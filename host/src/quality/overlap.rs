@@ -29,23 +29,24 @@ pub struct OverlapMeter {
     pixels: Vec<OverlapPixel>,
 }
 
-/// The difference of two cameras, in levels of red, green and blue.
+/// The colour difference of two cameras in their overlap, in levels (0 to 255) of red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CameraDifference {
-    /// Absolute differences of the cameras' means: exposure and white balance.
+    /// The absolute difference of the cameras' means for each channel. It shows differences in exposure and white
+    /// balance.
     pub means: [f64; 3],
-    /// Means of the absolute pixel differences, which include parallax, motion and noise.
+    /// The mean of the absolute pixel differences for each channel. It also includes parallax, motion and noise.
     pub pixels: [f64; 3],
 }
 
 impl CameraDifference {
-    /// Returns the mean of [`means`](Self::means).
+    /// Returns the mean of [`means`](Self::means) over the three channels, in levels.
     #[must_use]
     pub fn colour(&self) -> f64 {
         self.means.iter().sum::<f64>() / 3.0
     }
 
-    /// Returns the mean of [`pixels`](Self::pixels).
+    /// Returns the mean of [`pixels`](Self::pixels) over the three channels, in levels.
     #[must_use]
     pub fn disagreement(&self) -> f64 {
         self.pixels.iter().sum::<f64>() / 3.0
@@ -71,7 +72,7 @@ impl OverlapMeter {
         pixels.retain(|pixel| *pixel != OverlapPixel::NONE);
         let area = f64::from(warp.size().x) * f64::from(warp.size().y);
         let share = pixels.len() as f64 / area;
-        // An odd step, so that it does not select the same columns in every row.
+        // The step is odd, because an even step would select only every second column if all rows have an even length.
         let step = pixels.len().div_ceil(MOST) | 1;
         let pixels: Vec<_> = pixels.into_iter().step_by(step).collect();
         let sources = warp.sources();

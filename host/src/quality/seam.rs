@@ -67,7 +67,7 @@ pub struct SpanDifference {
     pub step: f64,
 }
 
-/// The visibility of a seam.
+/// The visibility of a seam: the differences at each span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeamVisibility {
     /// One element for each span of [`SPANS`] with at least one measured position; not empty.
@@ -83,10 +83,10 @@ impl SpanDifference {
 }
 
 impl SeamVisibility {
-    /// Returns the span with the largest ratio.
+    /// Returns the differences at the span with the largest ratio.
     #[must_use]
     pub fn worst(&self) -> &SpanDifference {
-        // `spans` is not empty.
+        // The index is valid, because `spans` is not empty.
         let first = &self.spans[0];
         self.spans.iter().fold(first, |a, b| if b.ratio() > a.ratio() { b } else { a })
     }

@@ -17,7 +17,7 @@ use crate::frame::{DeviceFrame, Frame, FrameView};
 use crate::io::video::{VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 
-/// Videos cannot be compared or read.
+/// The error for videos that cannot be compared or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CompareError {
@@ -75,7 +75,7 @@ pub struct AtFrame {
 pub struct Comparison {
     /// The number of compared frames; not 0.
     pub frames: u64,
-    /// Mean SSIM of the frames.
+    /// The mean SSIM of all compared frames.
     pub ssim: f64,
     /// The first frame with the lowest SSIM, and this SSIM.
     pub least_ssim: AtFrame,

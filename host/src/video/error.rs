@@ -3,7 +3,7 @@
 use crate::io::video::VideoError;
 use crate::live::LiveError;
 
-/// Stitching two videos failed.
+/// The error for two videos that could not be stitched.
 #[derive(Debug, thiserror::Error)]
 pub enum VideoStitchError {
     /// A video cannot be read or written.

@@ -24,7 +24,7 @@ use crate::warp::DeviceWarp;
 /// The time between two polls for a finished panorama.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A panorama and its inputs.
+/// A panorama, with the frames and the weights that it was made from.
 pub struct Stitched<'a> {
     /// The panorama's number, from 0.
     pub number: u64,

@@ -36,7 +36,7 @@ pub(super) struct Counts {
 /// Two videos, whose frames are read in pairs.
 pub(super) struct Pairs {
     sides: [Feed; 2],
-    /// Panoramas per second.
+    /// The number of panoramas per second.
     rate: Rate,
 }
 

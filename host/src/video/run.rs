@@ -28,9 +28,9 @@ pub struct VideoOptions {
     /// Flip, edge boost, gamma method and lookup. The colours in it apply if `colour.follow` is off. Otherwise, they
     /// apply until the first frames that can be matched.
     pub stitch: StitchOptions,
-    /// Colour correction that tracks changes in lighting.
+    /// The options for the colour correction, which tracks changes in lighting.
     pub colour: ColourOptions,
-    /// Blending in the overlap.
+    /// The kind of blending in the overlap.
     pub blend: Blend,
     /// The virtual camera to render instead of the panorama, if any.
     pub camera: Option<VirtualCamera>,
@@ -40,14 +40,14 @@ pub struct VideoOptions {
     pub limit: Option<u64>,
 }
 
-/// Progress of a video.
+/// The progress of [`stitch_video`].
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// The number of panoramas written.
     pub frames: u64,
-    /// Time from the submission of the last panorama's pair to its completion.
+    /// The time from the submission of the latest panorama's pair until the panorama was finished.
     pub latency: Duration,
-    /// Colour correction of the last panorama.
+    /// The colour corrections of the latest panorama.
     pub colours: Colours,
 }
 
@@ -68,9 +68,9 @@ pub struct Summary {
     pub unpaired: [u64; 2],
     /// The number of pairs that repeat a frame: left, right.
     pub repeated: [u64; 2],
-    /// Time from the first pair to the last panorama written.
+    /// The time from the first pair to the last written panorama.
     pub time: Duration,
-    /// Colour correction of the last panorama.
+    /// The colour corrections of the latest panorama.
     pub colours: Option<Colours>,
     /// Counters of the stitcher: drops by reason, and latency.
     pub live: LiveCounters,

@@ -397,8 +397,8 @@ fn what_cannot_be_compared() {
     for (a, b, bits, map, said) in [
         (s(), r(), 10, None, "the first picture is 40×39"),
         (r(), s(), 10, None, "the second picture is 40×39"),
-        (r(), r(), 8, None, "luma of 8 bits;"),
-        (r(), r(), 17, None, "luma of 17 bits;"),
+        (r(), r(), 8, None, "has 8 bits;"),
+        (r(), r(), 17, None, "has 17 bits;"),
         (r(), r(), 16, Some(&mut map), "the map is 40×40 pixels; it must be 30×30"),
     ] {
         let error = comparer.submit(&stream, Compared::Luma16 { a, b, bits }, map).unwrap_err();

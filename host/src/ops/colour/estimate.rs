@@ -9,7 +9,7 @@ use shared_types::colour::{ColourSums, LUMA};
 use shared_types::stitch::Colour;
 use thiserror::Error;
 
-/// Colour corrections of both cameras.
+/// The colour corrections of both cameras.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Colours {
     /// The left camera's correction.

@@ -168,7 +168,7 @@ impl Overlap {
     /// Submits the computation of the colour sums of a pair of frames over the overlap, without waiting.
     ///
     /// # Safety
-    /// Work on `summing` in other streams must be done.
+    /// Work on `summing` in other streams must be done before this call.
     ///
     /// # Errors
     /// Returns [`StitchError`] if the frames do not match the warp or the device fails.

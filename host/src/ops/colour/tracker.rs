@@ -153,7 +153,7 @@ impl ColourTracker {
         }
     }
 
-    /// Adds an estimate.
+    /// Adds an estimate to the average, which may change the target of the colours.
     ///
     /// `None`, which means that a scene was too dark or too bright, changes nothing: in the dark no difference is
     /// visible, and when the light returns, the cameras are most likely unchanged. An estimate with a gain or gamma

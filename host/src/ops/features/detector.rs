@@ -70,7 +70,7 @@ impl Detector {
         Ok(Self { options: options.clone(), size, luma: image()?, maps })
     }
 
-    /// Returns the options.
+    /// Returns the options that were passed to [`new`](Self::new).
     #[must_use]
     pub fn options(&self) -> &FeatureOptions {
         &self.options

@@ -61,9 +61,9 @@ impl Default for FeatureOptions {
 /// A feature: a pixel and its eigenvalue.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Feature {
-    /// The column.
+    /// The pixel's column, from 0 at the left.
     pub x: u32,
-    /// The row.
+    /// The pixel's row, from 0 at the top.
     pub y: u32,
     /// The smaller eigenvalue at this pixel, in (levels per pixel)².
     pub value: f32,

@@ -84,7 +84,7 @@ pub struct Describer {
     fields: Buffer<Field>,
 }
 
-/// One level of the pyramid.
+/// One level of the pyramid, with the detector that finds its points.
 #[derive(Debug)]
 struct Level {
     /// The downscaled luma; `None` for a level of the picture's size, which uses the picture's luma.

@@ -1,4 +1,4 @@
-//! Matches all pairs of several pictures.
+//! Describes several pictures, and matches each pair of them. Pairs without overlap are included.
 
 use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::device::Stream;

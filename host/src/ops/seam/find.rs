@@ -31,7 +31,7 @@ pub struct Seam {
     search: Search,
     /// The current path and the previous path.
     paths: [Buffer<u32>; 2],
-    /// The number of valid elements of `paths`.
+    /// The number of valid paths in `paths`, 0 to 2.
     known: usize,
     feather: f32,
 }

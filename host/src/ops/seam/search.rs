@@ -1,4 +1,4 @@
-//! The search for the cheapest path on a grid.
+//! Submits the search for the cheapest path on a grid of cells. The kernels in `kernels_gpu::seam` define the costs.
 
 use super::SeamOptions;
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};

@@ -21,7 +21,7 @@ pub const FADE: u32 = 12;
 /// The state of a seam over time: the number of better paths found, and the progress of a fade.
 #[derive(Clone, Debug, Default)]
 pub struct SeamTracker {
-    /// Whether there is a path.
+    /// Whether the seam has a path.
     begun: bool,
     /// The number of consecutive searches that found a better path.
     better: u32,
@@ -49,7 +49,7 @@ impl SeamTracker {
         moves
     }
 
-    /// Returns whether there is no path yet.
+    /// Returns whether the seam has no path yet.
     #[must_use]
     pub fn is_new(&self) -> bool {
         !self.begun

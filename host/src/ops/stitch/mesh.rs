@@ -14,7 +14,7 @@ use crate::frame::{
 use crate::lock::lock;
 use crate::warp::{DeviceMesh, Mesh};
 
-/// The names of the cameras in errors.
+/// The names of the cameras in error texts.
 const ORDINALS: [&str; MAX_CAMERAS] = ["first", "second", "third", "fourth"];
 
 /// Options for [`stitch_cameras`].

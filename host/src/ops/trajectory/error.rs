@@ -30,7 +30,7 @@ pub enum TrajectoryError {
         file: PathBuf,
         /// The number of the line, from 1.
         line: usize,
-        /// The cause.
+        /// The fault in the line or row.
         fault: RowError,
     },
     /// The list of columns passed to [`Trajectory::new`](super::Trajectory::new) is empty or has an invalid name.
@@ -41,7 +41,7 @@ pub enum TrajectoryError {
     Row {
         /// The index of the row, from 0.
         row: usize,
-        /// The cause.
+        /// The fault in the line or row.
         fault: RowError,
     },
     /// The list of source or target times is empty.

@@ -88,7 +88,7 @@ impl Trajectory {
         Ok(Self { time: TIME.to_owned(), columns, times, values })
     }
 
-    /// Reads a file.
+    /// Reads a trajectory from a file.
     ///
     /// # Errors
     /// Returns [`TrajectoryError::Text`] if the file cannot be read, or an error of [`parse`](Self::parse).
@@ -222,7 +222,7 @@ impl Trajectory {
     /// Writes the trajectory as CSV with a header.
     ///
     /// # Errors
-    /// Returns the writer's error.
+    /// Returns the error of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         write!(out, "{}", self.time)?;
         for column in &self.columns {

@@ -29,7 +29,7 @@ const STEPS: u32 = 30;
 /// of view exceeds 20°.
 const STEEPEST: f64 = 80.0;
 
-/// The rectangle that limits views.
+/// The rectangle, on a cylinder around the cameras, within which a limited view stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewLimits {
     /// The angles of the rectangle's left and right side, in radians, positive to the right.

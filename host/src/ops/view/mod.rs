@@ -54,13 +54,13 @@ pub const DEFAULT_SIZE: UVec2 = UVec2::new(1920, 1080);
 /// The direction and the field of view of a virtual camera, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewPose {
-    /// The angle to the right of the panorama's direction.
+    /// The angle to the right of the panorama's direction, in degrees.
     pub pan: f64,
-    /// The angle above the panorama's direction.
+    /// The angle above the panorama's direction, in degrees.
     pub tilt: f64,
-    /// The rotation, clockwise in the view.
+    /// The rotation of the camera, clockwise in the view, in degrees.
     pub roll: f64,
-    /// The field of view: the angle from the left edge to the right edge.
+    /// The field of view: the angle from the left edge to the right edge, in degrees.
     pub fov: f64,
 }
 

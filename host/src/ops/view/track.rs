@@ -68,7 +68,7 @@ pub enum TrackError {
         file: PathBuf,
         /// The time of the row in seconds.
         time: f64,
-        /// The cause.
+        /// The reason why the pose is invalid.
         source: ViewError,
     },
     /// The smoothing is not from 0 to [`MAX_SMOOTHING`] seconds.
