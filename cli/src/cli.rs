@@ -1,4 +1,4 @@
-//! The command line: the global options, and dispatch to the subcommands.
+//! Parses the command line and calls the subcommand. This file defines only the options that all subcommands have.
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::output::interrupt::Interrupt;
 use crate::output::{log, report};
 use clap::{ArgAction, Parser, Subcommand};
 
-/// The heading, in the help, of the options that all subcommands have.
+/// The heading above the options in `--help` that all subcommands have.
 const COMMON: &str = "Common options";
 
 const AFTER_HELP: &str = "\
@@ -22,13 +22,14 @@ Exit codes:
   3  no usable device
   4  the GPU was lost; restart the process
   5  a check failed: a rig has drifted, or a score is below --fail-below; the results are still printed
-  130  Ctrl-C, SIGTERM or SIGHUP stopped the command; a video is complete unless a second signal came
+  130  Ctrl-C, SIGTERM or SIGHUP stopped the command; a video ends early but can be played, unless a second signal came
 
 With --json, an error is also printed to stdout, as a JSON object:
   {\"error\": {\"message\": \"...\", \"kind\": \"input\", \"exit_code\": 2}}
 Its kind is one of: usage, input, output, device, no_device, device_lost, interrupted.
 
-RUST_LOG=panoweave=debug selects log messages by module and level. It overrides -v and -q.";
+The environment variable RUST_LOG selects log messages by module and level, for example RUST_LOG=panoweave=debug.
+It overrides -v and -q.";
 
 /// Stitches the pictures of two or more cameras into one panorama, on an NVIDIA GPU or the CPU.
 #[derive(Debug, Parser)]
@@ -36,13 +37,13 @@ RUST_LOG=panoweave=debug selects log messages by module and level. It overrides 
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Machine-readable output: prints the result, or the error, as JSON.
+    /// Prints the result or the error to stdout as JSON, for use in scripts.
     #[arg(long, global = true, help_heading = COMMON)]
     json: bool,
-    /// Logs more: -v adds debug messages, -vv also trace messages.
+    /// Writes more log messages to stderr: -v adds debug messages, -vv adds debug and trace messages.
     #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
-    /// Logs less: -q logs only warnings and errors, -qq only errors.
+    /// Writes fewer log messages to stderr: -q only warnings and errors, -qq only errors.
     #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count)]
     quiet: u8,
 }
@@ -61,7 +62,7 @@ enum Command {
     Info(info::Args),
 }
 
-/// Runs the program.
+/// Parses the command line, runs the subcommand, and returns the program's exit code.
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(modernise(std::env::args_os())) {
         Ok(cli) => cli,
@@ -90,7 +91,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Returns whether the unparsed options include `--json`.
+/// Returns whether the arguments include `--json`. If clap cannot parse them, this decides the form of the error.
 fn asks_for_json() -> bool {
     std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == OsStr::new("--json"))
 }

@@ -1,7 +1,7 @@
-//! The program `panoweave`: calibrates cameras, stitches pictures and videos, makes warp files, measures quality, and
-//! reports on the machine.
+//! The program `panoweave`: calibrates cameras, stitches pictures and videos, makes warp files, compares pictures,
+//! scores panoramas, finds features, resamples trajectories, and lists devices.
 //!
-//! A subcommand reads options, calls the library `panoweave` and prints the result.
+//! Each subcommand parses its options, calls the library `panoweave` and prints the result.
 
 mod cli;
 mod commands;

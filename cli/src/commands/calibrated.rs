@@ -1,4 +1,4 @@
-//! Calibrates photographs, for `calibrate` and for `stitch` without a warp.
+//! Calibrates photographs, for `panoweave calibrate`, and for `panoweave stitch` without a warp, rig or homography.
 
 use std::path::{Path, PathBuf};
 
@@ -16,38 +16,38 @@ use serde_json::{Value, json};
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
 
-/// The input pictures of a command.
+/// The input pictures of `calibrate` and `stitch`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pictures {
     /// Picture of the left camera, PNG or JPEG.
     left: PathBuf,
     /// Picture of the right camera, PNG or JPEG.
     right: PathBuf,
-    /// Pictures of further cameras, PNG or JPEG.
+    /// Pictures of further cameras, PNG or JPEG. A command accepts at most 64 pictures in total.
     more: Vec<PathBuf>,
 }
 
 impl Pictures {
-    /// Returns the files of all pictures.
+    /// Returns the files of all pictures, in the order of the command line.
     pub(crate) fn files(&self) -> Vec<&Path> {
         [&self.left, &self.right].into_iter().chain(&self.more).map(PathBuf::as_path).collect()
     }
 }
 
-/// The options of known lenses.
+/// The options that describe known lenses.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Lenses {
-    /// OpenCV YAML file with the camera matrix and the distortion. Give it once for all pictures, or once for each
-    /// picture. Without it, lenses are treated as pinholes, and their focal length is estimated.
+    /// OpenCV YAML file with the camera matrix and the distortion of a lens. Give the option once for all pictures, or
+    /// once for each picture in order. Without it, lenses are treated as pinholes, and their focal length is estimated.
     #[arg(long = "lens", value_name = "FILE.yaml")]
     files: Vec<PathBuf>,
-    /// Treats the lenses of --lens as fisheyes (equidistant, four coefficients).
+    /// Treats the lenses of --lens as fisheyes (OpenCV's equidistant model with four coefficients). Default: pinholes.
     #[arg(long, requires = "files")]
     fisheye: bool,
 }
 
 impl Lenses {
-    /// Returns the lens of each picture, in file order.
+    /// Reads the lens of each picture; `None` without `--lens`. Fails if a lens file is for pictures of another size.
     fn known(
         &self,
         files: &[&Path],
@@ -76,32 +76,32 @@ impl Lenses {
     }
 }
 
-/// Reads pictures.
+/// Reads the pictures in `files`.
 pub(crate) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
     files.iter().map(|file| Ok(Picture::open(file)?)).collect()
 }
 
-/// The result of a calibration.
+/// A calibrated rig, and the correspondences and measurements that it is based on.
 pub(crate) struct Calibrated {
     pub(crate) rig: Rig,
     pub(crate) links: Vec<PhotoPair>,
     figures: Figures,
 }
 
-/// The figures of a calibration of two pictures, or of more.
+/// The result of calibrating a pair of pictures, or of calibrating more than two together.
 enum Figures {
     Pair(Box<Calibration>),
     Bundle(Bundle),
 }
 
-/// A pair of overlapping pictures.
+/// A pair of overlapping pictures with its correspondences.
 pub(crate) struct Link<'a> {
     pub(crate) pair: &'a PhotoPair,
-    /// Indices of the correspondences that agree with the calibration.
+    /// Indices, in `pair.correspondences`, of those that agree with the calibration.
     pub(crate) inliers: &'a [usize],
 }
 
-/// Matches every pair of pictures, and returns the correspondences of each.
+/// Matches every two pictures, and returns the correspondences of each pair.
 pub(crate) fn matched(
     stages: &mut Stages,
     stream: &Stream,
@@ -124,7 +124,7 @@ impl Calibrated {
     ) -> Result<Self, Failure> {
         let lenses = lenses.known(files, pictures)?;
         if pictures.len() > MAX_CAMERAS {
-            // Fail before the pairs are matched.
+            // Fail before the pictures are matched, which takes long for many pictures.
             let found = pictures.len();
             return Err(Failure::refused(files, Refusal::Pictures { found }));
         }
@@ -148,7 +148,7 @@ impl Calibrated {
         })
     }
 
-    /// Returns the relative camera poses.
+    /// Returns the positions of the pictures relative to each other.
     pub(crate) fn views(&self) -> &Views {
         match &self.figures {
             Figures::Pair(found) => &found.views,
@@ -156,7 +156,7 @@ impl Calibrated {
         }
     }
 
-    /// Returns the overlapping pairs.
+    /// Returns the overlapping pairs of pictures, each with its inliers.
     pub(crate) fn overlapping(&self) -> Vec<Link<'_>> {
         match &self.figures {
             Figures::Pair(found) => {
@@ -176,7 +176,7 @@ impl Calibrated {
         }
     }
 
-    /// Summarises the number and accuracy of the matches in one line.
+    /// Formats the model, the number of agreeing matches, the errors in pixels and the overlap as one line.
     pub(crate) fn summary(&self) -> String {
         let Some(q) = &self.rig.quality else { return String::new() };
         format!(
@@ -190,7 +190,8 @@ impl Calibrated {
         )
     }
 
-    /// Returns the figures of the calibration as a JSON object.
+    /// Returns the model, the matches, the errors and the overlap as a JSON object. More than two pictures have these
+    /// per pair.
     pub(crate) fn json(&self) -> Value {
         match &self.figures {
             Figures::Pair(pair) => json!({
@@ -223,8 +224,8 @@ impl Calibrated {
     }
 }
 
-/// Returns the name and size of each picture. Two pictures are `left` and `right`. More are named after their files,
-/// or `camera N` if such a name is empty or already taken.
+/// Returns the name and size of each picture. Two pictures are named `left` and `right`. More pictures are named after
+/// their files, or `camera N` if the file name is empty or already used.
 fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Photo> {
     let stem = |file: &&Path| file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let mut names: Vec<String> = match files.len() {

@@ -1,4 +1,4 @@
-//! `panoweave compare`: similarity of two pictures, or of two videos frame by frame.
+//! `panoweave compare`: measures the similarity of two pictures, or of two videos frame by frame.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -34,35 +34,38 @@ field \"identical\"), and inf in the CSV.
 
 The inputs are two pictures (.png, .jpg, .jpeg) or two videos in the formats of `panoweave video`. Frames are compared
 one by one in order, up to the end of the shorter video. Videos from ffmpeg or Y4M are compared by their stored luma.
-If ffmpeg reads only one of the videos, it converts that video to the matrix and the range of the other one (Y4M:
-BT.601; raw NV12: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
+If ffmpeg reads only one of the videos, it converts that video to the YUV matrix and range of the other one
+(Y4M: BT.601; raw NV12: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
 
---fail-below sets a lower limit for SSIM (for videos, for the worst frame). Below it, the exit code is 5.
+--fail-below sets a minimum for the SSIM of two pictures, or of the worst frame of two videos. Below it, the exit code
+is 5.
 See panoweave --help for exit codes and errors as JSON.";
 
 /// Measures the similarity of two pictures or videos: SSIM and PSNR.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The reference picture or video; - is a video from standard input.
+    /// Reference picture or video; - reads a video from standard input.
     reference: PathBuf,
-    /// The picture or video to compare, of the same size; - is a video from standard input.
+    /// Picture or video to compare with the reference, of the same size; - reads a video from standard input.
     distorted: PathBuf,
     /// Pictures only: writes the SSIM of each pixel as a gray PNG. The levels are linear, from 0 for an SSIM of 0 or
-    /// less to 255 for an SSIM of 1. Pixels less than 5 pixels from the edge have no SSIM and are left out.
+    /// less to 255 for an SSIM of 1. The 5 outer rows and columns on each side have no SSIM, so the PNG is 10 pixels
+    /// narrower and lower than the pictures.
     #[arg(long, value_name = "OUT.png")]
     map: Option<PathBuf>,
-    /// Videos only: writes a CSV with a line per frame: frame, time, ssim_gray, psnr_gray and, for RGBA, psnr_rgb.
+    /// Videos only: writes a CSV file with one line per frame. The columns are frame (number from 0), time (in
+    /// seconds), ssim_gray, psnr_gray (in dB) and, for RGBA frames, psnr_rgb (in dB).
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
-    /// Videos only: plots SSIM and PSNR over time.
+    /// Videos only: writes a plot of SSIM and PSNR over time as an SVG file.
     #[arg(long, value_name = "OUT.svg")]
     plot: Option<PathBuf>,
     #[command(flatten)]
     fail_below: FailBelow,
     #[command(flatten)]
     clips: Clips,
-    /// Device to run on: auto, cpu or cuda:N.
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }
@@ -196,9 +199,10 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(judged.exit_code())
 }
 
-/// Opens both videos.
+/// Opens the reference and the distorted video, in this order in the result.
 fn open(inputs: &[VideoInput; 2], stop: &Stop) -> Result<[VideoSource; 2], Failure> {
-    // A video that ffmpeg reads is opened second, because ffmpeg can convert it to the format of the first.
+    // If ffmpeg reads only one of the videos, open that one second, because ffmpeg can convert it to the format of the
+    // other.
     let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
     let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
     let first = VideoSource::open(&inputs[order[0]], None, stop)?;
@@ -206,7 +210,7 @@ fn open(inputs: &[VideoInput; 2], stop: &Stop) -> Result<[VideoSource; 2], Failu
     Ok(if order == [0, 1] { [first, second] } else { [second, first] })
 }
 
-/// Returns the comparison of two videos as JSON.
+/// Returns the similarity of two videos as a JSON object.
 fn describe(found: &Comparison) -> Value {
     json!({
         "kind": "videos",
@@ -227,7 +231,8 @@ impl Args {
         [&self.reference, &self.distorted]
     }
 
-    /// Returns the inputs of two videos, after checking the options and that no output is an input.
+    /// Returns how to open both videos. Fails for options that require pictures, and for an output that cannot be
+    /// written or is an input.
     fn video_inputs(&self, both: [&Path; 2]) -> Result<[VideoInput; 2], Failure> {
         if self.map.is_some() {
             return Err(Failure::Usage("--map requires pictures, but these are videos"));
@@ -252,7 +257,7 @@ impl Args {
         Ok(inputs)
     }
 
-    /// Writes the table and the plot of the frames.
+    /// Writes the files of `--csv` and `--plot`, if these options are given.
     fn save(&self, frames: &[FrameSimilarity]) -> Result<(), Failure> {
         let write = |file: &Path, text: String| {
             let unwritable = |source| Failure::TextUnwritable { file: file.to_owned(), source };
@@ -282,7 +287,7 @@ impl Args {
     }
 }
 
-/// Formats the frames as CSV: a header line, and a line per frame.
+/// Formats the frames as CSV: a header, and one line per frame.
 fn csv(frames: &[FrameSimilarity]) -> String {
     let colour = frames.iter().any(|frame| frame.similarity.psnr_rgb.is_some());
     let mut text = String::from("frame,time,ssim_gray,psnr_gray");
@@ -320,12 +325,12 @@ fn table(found: &Comparison) -> String {
     text
 }
 
-/// Formats a PSNR for people.
+/// Formats a PSNR in dB as text. An infinite PSNR is `identical`.
 pub(crate) fn shown(psnr: f64) -> String {
     if psnr.is_finite() { format!("{psnr:.6} dB") } else { "identical".to_owned() }
 }
 
-/// Formats a PSNR for scripts: JSON has no infinity.
+/// Returns a PSNR in dB as JSON. An infinite PSNR is null, because JSON has no infinity.
 pub(crate) fn decibels(psnr: f64) -> Value {
     if psnr.is_finite() { psnr.into() } else { Value::Null }
 }

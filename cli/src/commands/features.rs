@@ -1,4 +1,4 @@
-//! `panoweave features`: finds pixels of a picture that can be tracked into another picture.
+//! `panoweave features`: finds the pixels of a picture that can be found again in another picture, such as corners.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -19,46 +19,50 @@ Examples:
   panoweave features photo.jpg --count 500
   panoweave features photo.png --mindist 30 --preview marked.png --device cuda:0 --json
 
-Prints one line per feature, the best first: column, row, and the smaller eigenvalue of the matrix of gradient
-products.
+Prints one line per feature, the best first: column and row from 0, and the smaller eigenvalue of the matrix of gradient
+products in the window. A larger eigenvalue means a stronger corner.
 See panoweave --help for exit codes and errors as JSON.";
 
 /// Radius of a mark in the preview, in pixels.
 const MARK: i64 = 3;
-/// Colours of a mark's outline and of the mark. The outline keeps the mark visible on a bright picture.
+/// Colours of the outline of a mark (black) and of the mark itself (yellow). The outline keeps the mark visible on a
+/// bright picture.
 const MARK_COLOURS: [Rgba8; 2] = [Rgba8::opaque(0, 0, 0), Rgba8::opaque(255, 220, 0)];
 
-/// Finds features as the KLT library does: pixels whose neighbourhood changes along both axes.
+/// Finds features that can be tracked, as the KLT library does: pixels whose neighbourhood changes along both axes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The picture, PNG or JPEG.
+    /// Picture to search, PNG or JPEG.
     image: PathBuf,
-    /// Maximum number of features.
+    /// Maximum number of features; the best ones are printed.
     #[arg(long, value_name = "N", default_value = "100")]
     count: usize,
-    /// Side of the window around a feature in pixels: odd, 3 to 31.
+    /// Side of the square window around a feature over which gradient products are summed, in pixels: an odd number
+    /// from 3 to 31.
     #[arg(long, value_name = "PIXELS", value_parser = window, default_value = "7")]
     window: u32,
-    /// Minimum distance between features in pixels, along x or y.
+    /// Minimum distance between two features along x or along y, in pixels.
     #[arg(long, value_name = "PIXELS", default_value = "10")]
     mindist: u32,
-    /// Minimum eigenvalue of a feature; values below 1 count as 1.
+    /// Minimum eigenvalue of a feature. A larger value leaves only stronger corners; a value below 1 counts as 1.
     #[arg(long, value_name = "VALUE", value_parser = eigenvalue, default_value = "1")]
     min_eigenvalue: f32,
-    /// Width of the border without features, in pixels.
+    /// Width of the border of the picture in which no feature is searched, in pixels. At least half the window is left
+    /// out.
     #[arg(long, value_name = "PIXELS", default_value = "24")]
     border: u32,
-    /// Standard deviation of the Gaussian whose derivatives are the gradients, in pixels: 0.1 to 1000.
+    /// Standard deviation of the Gaussian with whose derivatives the gradients are computed, in pixels: 0.1 to 1000.
     #[arg(long, value_name = "PIXELS", value_parser = sigma, default_value = "1")]
     gradient_sigma: f32,
-    /// Computes gradients without smoothing the picture first.
+    /// Does not smooth the picture before the gradients are computed. By default, it is smoothed by a Gaussian with a
+    /// standard deviation of a tenth of the window.
     #[arg(long)]
     no_smoothing: bool,
-    /// Device to run on: auto, cpu or cuda:N.
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Writes the picture with the features marked: .png, .jpg or .jpeg.
+    /// Writes a copy of the picture with a square around each feature: .png, .jpg or .jpeg.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
 }
@@ -116,7 +120,7 @@ impl Args {
     }
 }
 
-/// Draws a square around each feature.
+/// Draws a yellow square with a black outline around each feature.
 fn mark(picture: &mut Picture, features: &[Feature]) {
     let (width, height) = (picture.width(), picture.height());
     let pixels = picture.pixels_mut();

@@ -1,6 +1,6 @@
-//! `panoweave info`: version, driver, devices, and resources of the kernels.
+//! `panoweave info`: prints the version, the driver, the devices, and the resources that each kernel needs.
 //!
-//! It works without a GPU: it reports missing parts instead of failing.
+//! The command also works without a driver or GPU: it prints the reason why they cannot be used instead of failing.
 
 use std::fmt::Write as _;
 
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::output;
 use crate::output::failure::Failure;
 
-/// Shows version, driver, devices, and the registers, memory and spills of every kernel.
+/// Prints the version, the CUDA driver, the devices, and the registers, memory and spills of every kernel.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  panoweave info\n  panoweave info --json | jq .kernels")]
 pub(crate) struct Args {}
 
-/// Everything that the command prints.
+/// The output of the command.
 #[derive(Serialize)]
 struct Info {
     version: &'static str,
@@ -28,7 +28,7 @@ struct Info {
     kernels: Vec<Arch>,
 }
 
-/// The driver, or the error if it cannot be loaded.
+/// The CUDA driver, or the error if it cannot be loaded.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Driver {
@@ -36,7 +36,7 @@ enum Driver {
     None { error: String },
 }
 
-/// A GPU, and the resources of panoweave's kernels on it, as the driver reports them.
+/// A GPU, and the resources that the driver reports for panoweave's kernels on it.
 #[derive(Serialize)]
 struct Gpu {
     ordinal: u32,
@@ -56,7 +56,7 @@ struct Loaded {
     resources: KernelResources,
 }
 
-/// The part of a `cuda_builder::Build` that the command prints.
+/// The part of the kernels' build report that the command prints. `cuda_builder::Build` writes the report.
 #[derive(Deserialize)]
 struct Build {
     archs: Vec<Arch>,
@@ -140,8 +140,8 @@ impl Gpu {
         }
     }
 
-    /// Returns the resources of all kernels, as the driver reports them. Takes the names from the first architecture,
-    /// because all architectures have the same kernels.
+    /// Returns the resources that the driver reports for all kernels on a GPU. The kernel names are those of the first
+    /// architecture, because all architectures have the same kernels.
     fn loaded(ordinal: u32, build: &Build) -> Result<Vec<Loaded>, DeviceError> {
         let device = Device::cuda(ordinal)?;
         let mut kernels = Vec::new();
@@ -156,7 +156,7 @@ impl Gpu {
 
 impl Info {
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        // Print the versions and devices last, so that they are next to the prompt.
+        // Print the versions and devices after the long list of kernels, so that they stay visible in a terminal.
         self.kernels.iter().try_for_each(|arch| arch.write(text))?;
         self.devices.iter().try_for_each(|gpu| gpu.write_kernels(text))?;
         writeln!(text, "panoweave {}, kernels for {}", self.version, self.archs.join(", "))?;

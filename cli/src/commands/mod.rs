@@ -1,4 +1,5 @@
-//! The subcommands. Each module has the options, the work and the output of one; `calibrated` is shared by two.
+//! The subcommands. Each module contains the options, the work and the output of one subcommand. The module
+//! `calibrated` is not a subcommand: `calibrate` and `stitch` share it.
 
 pub(crate) mod calibrate;
 pub(crate) mod calibrated;

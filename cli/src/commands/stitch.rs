@@ -1,4 +1,5 @@
-//! `panoweave stitch`: stitches pictures into a panorama, with a given warp or after calibrating the pictures.
+//! `panoweave stitch`: stitches pictures into a panorama. The geometry comes from a warp, a rig or a homography, or
+//! from a calibration of the pictures.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ Examples:
   panoweave stitch l.png r.png --warp planes/ --size 5700x1900 -o pano.png --flip
 
 Without --warp, --rig or --homography, the pictures are calibrated first, like `panoweave calibrate` does. Their
-colours are matched, and they are blended along a seam. More than two pictures need --rig, or are calibrated.
+colours are matched, and they are blended along a seam. --warp and --homography accept only two pictures.
 A homography file has nine numbers, row by row: the matrix that maps right pixels to left pixels.
 See panoweave --help for exit codes and errors as JSON.";
 
@@ -44,14 +45,14 @@ pub(crate) struct Args {
     pictures: Pictures,
     #[command(flatten)]
     map: WarpSource,
-    /// The panorama to write: .png, .jpg or .jpeg.
+    /// Panorama file to write: .png, .jpg or .jpeg.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Device to run on: auto, cpu or cuda:N.
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Matches the colours of overlapping pictures. This is the default without --warp, --rig and --homography, unless
-    /// a gain or gamma is given.
+    /// Corrects the colours of the pictures so that they match in the overlaps. This is the default without --warp,
+    /// --rig and --homography, unless a gain or gamma is given.
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
     #[command(flatten)]
@@ -145,7 +146,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Returns the options of the panorama. Without a warp, colours are matched and a seam is used by default.
+    /// Returns the options of the panorama. If the pictures are calibrated first, the default is to match colours and
+    /// to blend along a seam.
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
         // Fail before any computation.
@@ -155,7 +157,7 @@ impl Args {
             }
             if self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
                 return Err(Failure::Usage(
-                    "--lookup mesh supports only two pictures; remove it to stitch more",
+                    "--lookup mesh supports only two pictures; remove --lookup to stitch more",
                 ));
             }
         }
@@ -170,7 +172,7 @@ impl Args {
     }
 }
 
-/// Stitches the pictures. Returns the panorama, and the fractions of it that the cameras see.
+/// Stitches the pictures. Returns the panorama, and the fractions of it that the cameras cover.
 fn stitched(
     options: &PanoramaOptions,
     stages: &mut Stages,

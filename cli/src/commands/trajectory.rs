@@ -1,4 +1,4 @@
-//! `panoweave trajectory`: resamples camera paths and other values over time.
+//! `panoweave trajectory`: resamples camera paths, or other values over time, at given times.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ Examples:
 A trajectory file has a time in seconds and values in each line. It is CSV, with or without a header, or its fields are
 separated by spaces, like those of TUM files. The output is CSV.
 
-Values are interpolated linearly between two times, and are constant before the first and after the last time. Of lines
-with the same time, the last one counts. Between times less than a microsecond apart, values are not interpolated.
+Values are interpolated linearly between two times, and are constant before the first and after the last time. If several
+lines have the same time, the last one counts. Between times less than a microsecond apart, values are not interpolated.
 Columns are interpolated independently: an interpolated quaternion is shorter than 1, so normalise it.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Processes values over time, such as a camera path.
+/// Processes files with values over time, such as camera paths.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -43,31 +43,31 @@ enum Action {
     Resample(Resample),
 }
 
-/// Resamples a trajectory at other times: the frames of a video, or the times of a file.
+/// Resamples a trajectory at other times: at the frames of a video, or at the times in a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 struct Resample {
-    /// The trajectory, a file; - is standard input.
+    /// Trajectory file to read, CSV or TUM; - is standard input.
     input: PathBuf,
     #[command(flatten)]
     targets: Targets,
-    /// The CSV file to write; - is standard output.
+    /// CSV file to write; - is standard output.
     #[arg(short, long, value_name = "OUT.csv")]
     output: PathBuf,
-    /// Device to run on: auto, cpu or cuda:N.
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }
 
-/// The target times.
+/// The options that select the output times.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Targets {
-    /// Output times per second, such as 30 or 30000/1001. They run from the first to the last time of the input
-    /// trajectory. 29.97, 59.94 and similar numbers mean exact fractions such as 30000/1001.
+    /// Number of output times per second, such as 30 or 30000/1001, from the first to the last time of the trajectory.
+    /// 29.97, 59.94 and similar numbers mean exact fractions such as 30000/1001.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
-    /// File whose first column has the output times, in any order; - is standard input.
+    /// File with the output times in its first column, in seconds and in any order; - is standard input.
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
 }
@@ -150,7 +150,7 @@ impl Resample {
 }
 
 impl Targets {
-    /// Returns the target times.
+    /// Returns the output times in seconds.
     fn of(&self, trajectory: &Trajectory) -> Result<Vec<f64>, Failure> {
         match (self.fps, &self.times) {
             (Some(rate), _) => Ok(trajectory.frame_times(rate)?),
@@ -162,7 +162,7 @@ impl Targets {
     }
 }
 
-/// Reads a file, or standard input.
+/// Reads a file with `open`; for `-`, reads standard input and parses it with `parse`.
 fn opened<T>(
     file: &Path,
     open: impl FnOnce(&Path) -> Result<T, TrajectoryError>,

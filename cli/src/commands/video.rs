@@ -40,12 +40,12 @@ Examples:
   camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
       --warp rig.safetensors -o - | ffplay -
 
-The name of a file selects its format: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on a
-pipe. Other files are read and written by ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
+The name of a file selects its format: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on standard
+input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
 PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the left video's sound.
 H.264 needs even sizes, so an odd last column or row is cut off. The panorama ends with the shorter video.
 
-Ctrl-C, SIGTERM or SIGHUP finishes the file and exits with code 130; a second signal ends the program at once.
+Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits with code 130. A second signal aborts.
 See panoweave --help for exit codes and errors as JSON.";
 
 /// Stitches two videos into a video of panoramas, or of a virtual camera's view.
@@ -59,33 +59,34 @@ pub(crate) struct Args {
     right: PathBuf,
     #[command(flatten)]
     map: WarpSource,
-    /// The video to write; - is standard output, as Y4M.
+    /// Video to write, in the format of its name; - writes Y4M to standard output.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Device to run on: auto, cpu or cuda:N.
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Format of both inputs. Default: from their names.
+    /// Format of both inputs: y4m, or raw frames without a header as nv12 or rgba. Default: selected by the file name.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Size of the frames of raw videos (nv12, rgba), which do not store it.
+    /// Frame size in pixels of raw videos (nv12, rgba), which do not store it and require this option.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Panoramas per second, such as 30 or 30000/1001. Default: the left video's rate. Frames are repeated or dropped;
-    /// the playback speed stays the same. This is also the input rate of raw videos and numbered pictures, which store
-    /// none.
+    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the left video.
+    /// Frames are repeated or dropped; the playback speed stays the same. Raw videos and numbered pictures, which store
+    /// no rate, are also read at this rate and require the option.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
-    /// Format of the output. Default: from its name.
+    /// Format of the output: y4m, or raw frames without a header as nv12 or rgba. Default: selected by the file name.
     #[arg(long, value_enum, value_name = "FORMAT")]
     output_format: Option<Format>,
-    /// Quality of H.264: 0 is lossless, 51 the worst.
+    /// Quality of H.264 output (.mp4, .m4v, .mov, .mkv): from 0, lossless and largest, to 51, worst and smallest.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
-    /// Stops after this many panoramas.
+    /// Stops after N frames of output. Default: stitches until the shorter video ends.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
-    /// Leaves colours unchanged. By default they are matched continuously, unless a gain or gamma is given.
+    /// Does not correct colours. By default, the colours of the cameras are matched continuously, unless a gain or
+    /// gamma is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
@@ -116,7 +117,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         let mut right = VideoSource::open(&inputs[1], Some(left.format().pixels), stop)?;
         let sizes = [left.format().size, right.format().size];
         let plan = args.map.open(&sizes, &[left.name(), right.name()], &args.output)?;
-        // Fail before any computation.
+        // Wait for the first frames, so that an input without frames fails before any computation.
         for source in [&mut left, &mut right] {
             source.await_first()?;
         }
@@ -129,7 +130,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.look.says_lookup() {
         return Err(Failure::Usage(
-            "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove it",
+            "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove --lookup",
         ));
     }
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
@@ -196,7 +197,7 @@ impl Args {
         Ok([left?, right?])
     }
 
-    /// Returns the output, after checking that it can be written and is none of the inputs.
+    /// Returns how to open the output. Fails if it cannot be written or is one of the inputs.
     fn output(&self, inputs: &[VideoInput; 2]) -> Result<VideoOutput, Failure> {
         let path = self.output.clone();
         let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
@@ -213,7 +214,7 @@ impl Args {
                 let special =
                     std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
                 if path == Path::new(STANDARD) {
-                    // With `>> input`, the input would grow while it is read.
+                    // With the redirection `>> input`, the input would grow while it is read.
                     if files.iter().any(|file| output::same(file, Path::new("/dev/stdout"))) {
                         return Err(Failure::OutputIsInput { file: "stdout".into() });
                     }
@@ -236,7 +237,7 @@ impl Args {
         Ok(VideoOutput { path, medium, crf: self.crf, sound: None })
     }
 
-    /// Describes a finished video in one line.
+    /// Formats the result of a finished video as one line.
     fn line(&self, done: &Summary, size: UVec2, device: &Device, limited: Corrections) -> String {
         let Corrections { views, most, at } = limited;
         let kept = match views {
@@ -258,7 +259,7 @@ impl Args {
         )
     }
 
-    /// Estimates the number of panoramas.
+    /// Estimates the number of output frames from the lengths of the inputs and `--frames`; `None` if all are unknown.
     fn expected(&self, sources: [&VideoSource; 2], rate: Rate) -> Option<u64> {
         let of = |source: &VideoSource| Some(rate.nearest(source.expected()?, source.rate()));
         sources.into_iter().filter_map(of).chain(self.frames).min()

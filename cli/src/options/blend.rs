@@ -1,4 +1,4 @@
-//! Options of blending in the overlap.
+//! The options `--blend` and `--feather`: blending where the pictures overlap.
 
 use clap::ValueEnum;
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -6,15 +6,16 @@ use panoweave::ops::seam::{Blend, SeamOptions};
 use crate::options::values::feather;
 use crate::output::failure::Failure;
 
-/// How the pictures are blended in the overlap.
+/// The options `--blend` and `--feather`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blending {
-    /// Blending in the overlap. `feather` fades from one camera to the other across the whole overlap. `seam` follows
-    /// a line along which the pictures agree, so that near or moving objects appear once. Default: feather, or seam if
-    /// the same command calibrates the pictures.
+    /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
+    /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
+    /// once. Default: seam for `stitch` without --warp, --rig and --homography, otherwise feather.
     #[arg(long, value_enum)]
     blend: Option<Choice>,
-    /// Width in pixels over which a seam fades from one camera to the other; default 16.
+    /// Width of the fade from one camera to the other across a seam, in panorama pixels: 1 to 1000. Default: 16. Not
+    /// allowed with feathered blending.
     #[arg(long, value_name = "PIXELS", value_parser = feather, allow_negative_numbers = true)]
     feather: Option<f32>,
 }
@@ -26,12 +27,13 @@ enum Choice {
 }
 
 impl Blending {
-    /// Returns whether no option is given.
+    /// Returns whether neither `--blend` nor `--feather` is given.
     pub(crate) fn is_default(&self) -> bool {
         self.blend.is_none() && self.feather.is_none()
     }
 
-    /// Returns the selected blending, or `otherwise` if none is given.
+    /// Returns the blending that the options select. Without `--blend`, it is `otherwise`. Fails if `--feather` is
+    /// given but the blending is not a seam.
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
         let blend = match self.blend {
             Some(Choice::Feather) => Blend::Feather,
@@ -41,9 +43,9 @@ impl Blending {
         match (blend, self.feather) {
             (blend, None) => Ok(blend),
             (Blend::Seam(_), Some(feather)) => Ok(Blend::Seam(SeamOptions { feather })),
-            (Blend::Feather, Some(_)) => {
-                Err(Failure::Usage("--feather is the width of a seam; give --blend seam too"))
-            }
+            (Blend::Feather, Some(_)) => Err(Failure::Usage(
+                "--feather sets the width of a seam and requires one; give --blend seam too",
+            )),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The option `--fail-below`: minimum scores, reported by the exit code.
+//! The option `--fail-below`: minimum scores. A score below its minimum gives exit code 5.
 //!
-//! `compare` and `quality` share it, each with its own scores.
+//! `compare` and `quality` share the option, and each passes the names of its own scores.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -14,12 +14,13 @@ use crate::output::failure::{CHECK_FAILED, Failure};
 /// The option `--fail-below`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailBelow {
-    /// Exits with code 5 if a score is below this; without a name, the lowest score.
+    /// Exits with code 5 if the score NAME is below SCORE, a number from 0 to 1. Without NAME, the lowest of all scores
+    /// counts. Can be given several times.
     #[arg(long = "fail-below", value_name = "[NAME=]SCORE")]
     gates: Vec<Gate>,
 }
 
-/// The lower limit of a score. The best score is 1.
+/// The minimum of a score, from 0 to 1. The best score is 1.
 #[derive(Clone, Debug, PartialEq)]
 struct Gate {
     /// The name of the score; `None` for the lowest of all scores.
@@ -42,14 +43,14 @@ impl FromStr for Gate {
     }
 }
 
-/// The scores that are below their limits.
+/// The scores that are below their minimum.
 pub(crate) struct Judged {
-    /// The name, the score and the limit of each failed check.
+    /// The name, the score and the minimum of each failed check.
     below: Vec<(&'static str, f64, f64)>,
 }
 
 impl FailBelow {
-    /// Rejects limits on unknown scores. Commands call it before any computation.
+    /// Fails if the option names a score that is not in `known`. Commands call this before any computation.
     pub(crate) fn check(&self, known: &[&str]) -> Result<(), Failure> {
         for name in self.gates.iter().filter_map(|gate| gate.name.as_deref()) {
             if !known.contains(&name) {
@@ -59,7 +60,8 @@ impl FailBelow {
         Ok(())
     }
 
-    /// Compares scores with limits. A limit on a score that could not be measured is an error.
+    /// Compares the scores, given by name, with their minimums. Fails if a score with a minimum is missing, because it
+    /// could not be measured.
     pub(crate) fn judge(&self, scores: &[(&'static str, f64)]) -> Result<Judged, Failure> {
         let mut below = Vec::new();
         for Gate { name, least } in &self.gates {
@@ -80,7 +82,7 @@ impl FailBelow {
 }
 
 impl Judged {
-    /// Formats a line for each failed check.
+    /// Formats one line for each failed check; an empty text if all checks passed.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for (name, value, least) in &self.below {
@@ -90,7 +92,7 @@ impl Judged {
         text
     }
 
-    /// Formats the result for scripts.
+    /// Returns the failed checks as a JSON array.
     pub(crate) fn json(&self) -> Value {
         let entry = |(name, value, least): &(&str, f64, f64)| json!({ "score": name, "value": value, "fail_below": least });
         self.below.iter().map(entry).collect()

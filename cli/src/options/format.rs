@@ -1,9 +1,9 @@
-//! The format of a stream of frames.
+//! The values of `--input-format` and `--output-format`.
 
 use clap::ValueEnum;
 use panoweave::io::video::StreamFormat;
 
-/// Format of a stream.
+/// A stream format that panoweave reads and writes without ffmpeg.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Format {
     Y4m,

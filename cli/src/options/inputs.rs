@@ -1,4 +1,5 @@
-//! Inputs that are pictures or videos, and the properties that raw videos do not store.
+//! Distinguishes pictures from videos by file name, and reads the options for videos that do not store their size or
+//! rate.
 
 use std::path::{Path, PathBuf};
 
@@ -11,28 +12,32 @@ use crate::options::format::Format;
 use crate::options::values::picture_size;
 use crate::output::failure::Failure;
 
-/// Properties of videos whose files do not store them.
+/// The options that state the format, frame size and frame rate of videos.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Clips {
-    /// Format of the videos. Default: from their names.
+    /// Format of the input videos: y4m, or raw frames without a header as nv12 or rgba. Default: selected by the file
+    /// extension (.y4m, .nv12, .rgba); ffmpeg reads files with any other.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Size of the frames of raw videos (nv12, rgba), which do not store it.
+    /// Frame size in pixels of raw videos (nv12, rgba), which do not store it and require this option.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frames per second, such as 30 or 30000/1001. Raw videos and numbered pictures, which store none, require it.
-    /// Videos that ffmpeg reads are converted to this rate.
+    /// Frame rate of the videos in frames per second, such as 30 or 30000/1001. Raw videos and numbered pictures store
+    /// no rate and require this option. ffmpeg repeats or drops frames of other files to reach the rate; Y4M keeps its
+    /// own.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
 }
 
 impl Clips {
-    /// Returns whether `file` has a picture's extension and is not a pattern of numbered pictures.
+    /// Returns whether `file` is a single picture: it has a picture's extension, is not a pattern of numbered pictures,
+    /// and `--input-format` is not given.
     pub(crate) fn is_picture(&self, file: &Path) -> Result<bool, Failure> {
         Ok(self.medium(file)? == Medium::File && Picture::check_name(file).is_ok())
     }
 
-    /// Returns whether all files are pictures rather than videos. A mixture is an error.
+    /// Returns true if all files are pictures, and false if all are videos. Fails for a mixture, and for pictures if an
+    /// option for videos is given.
     pub(crate) fn are_pictures(&self, files: &[&Path]) -> Result<bool, Failure> {
         let mut kinds = Vec::with_capacity(files.len());
         for file in files {
@@ -49,7 +54,7 @@ impl Clips {
         }
     }
 
-    /// Returns the description of the video in `file`, for opening it.
+    /// Returns the file, medium, frame size and frame rate with which to open the video in `file`.
     pub(crate) fn input(&self, file: &Path) -> Result<VideoInput, Failure> {
         let (path, medium) = (file.to_owned(), self.medium(file)?);
         Ok(VideoInput { path, medium, size: self.input_size, rate: self.fps })
@@ -60,7 +65,7 @@ impl Clips {
     }
 }
 
-/// Returns the files from which a video is read: one, or one per numbered picture.
+/// Returns the files from which a video is read: all existing numbered pictures of a pattern, or else a single file.
 pub(crate) fn files(input: &VideoInput) -> Result<Vec<PathBuf>, Failure> {
     Ok(match &input.medium {
         Medium::Pictures(pattern) => {

@@ -6,10 +6,11 @@ use panoweave::ops::stitch::Lookup;
 /// The option `--lookup`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LookupOption {
-    /// How source coordinates and pixels are read. `mesh`: coordinates from a compact mesh, within 1/32 pixel.
-    /// `planes`: exact coordinates from the warp's planes. `textured-planes`: the same result, with the planes read
-    /// through the texture unit. `hardware-bilinear`: exact coordinates, pixels interpolated by the texture unit.
-    /// Default: mesh for videos, planes for pictures.
+    /// Method to find the source coordinates of each panorama pixel and to sample the pictures there. `mesh`:
+    /// coordinates from a compact mesh, within 1/32 pixel; fastest on GPUs. `planes`: exact coordinates from the warp's
+    /// planes. `textured-planes`: the same result as `planes`, but the GPU's texture unit reads the planes.
+    /// `hardware-bilinear`: exact coordinates, but the texture unit interpolates the pixels. Default: mesh for videos,
+    /// planes for pictures.
     #[arg(long, value_name = "HOW", value_parser = by_name())]
     lookup: Option<Lookup>,
 }
@@ -20,15 +21,16 @@ impl LookupOption {
         self.lookup.is_some()
     }
 
-    /// Returns the given lookup, or else `default`.
+    /// Returns the lookup that the option selects, or `default` if the option is not given.
     pub(crate) fn or(&self, default: Lookup) -> Lookup {
         self.lookup.unwrap_or(default)
     }
 }
 
-/// Parses the name of a lookup.
+/// Returns a parser for the names of lookups.
 fn by_name() -> impl TypedValueParser<Value = Lookup> {
     let named = |name: String| Lookup::ALL.into_iter().find(|lookup| lookup.name() == name);
-    PossibleValuesParser::new(Lookup::ALL.map(Lookup::name))
-        .try_map(move |name| named(name).ok_or("no such lookup"))
+    PossibleValuesParser::new(Lookup::ALL.map(Lookup::name)).try_map(move |name| {
+        named(name).ok_or("unknown lookup; see --help for the possible values")
+    })
 }

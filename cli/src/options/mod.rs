@@ -1,4 +1,4 @@
-//! Options that several subcommands share, and their values.
+//! Options that several subcommands share, and the parsers of their values.
 
 pub(crate) mod blend;
 pub(crate) mod fail_below;

@@ -1,14 +1,15 @@
-//! The old spelling `--warp HOW`, which an alias cannot express.
+//! Accepts `--warp HOW`, the old spelling of `--lookup HOW`.
 //!
-//! `--warp HOW` selected the lookup; today `--warp` names a warp file and `--lookup HOW` selects the lookup. All other
-//! old spellings are aliases of their options and commands: `--lut` in `options/warp.rs`, `panoweave lut` in `cli.rs`.
+//! Today `--warp` names a warp file, so clap cannot express the old spelling as an alias. The other old spellings are
+//! aliases: `--lut` of `--warp` in `options/warp.rs`, and `panoweave lut` of `panoweave warp` in `cli.rs`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use panoweave::ops::stitch::Lookup;
 
-/// Returns the arguments with `--warp HOW` replaced by `--lookup HOW`, unless a file `HOW` exists.
+/// Returns the arguments with `--warp HOW` replaced by `--lookup HOW` if `HOW` is the name of a lookup and not of an
+/// existing file.
 pub(crate) fn modernise(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = arguments.collect();
     let options = all.iter().position(|argument| argument == "--").unwrap_or(all.len());

@@ -1,4 +1,4 @@
-//! Builds a warp from a rig or a homography. Keeps the rig's TOML or the homography's text for the warp file's
+//! Computes a warp from a rig or a homography. The warp file stores the rig's TOML or the homography's text as
 //! metadata.
 
 use std::path::Path;
@@ -22,9 +22,9 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// Reads a rig, and scales its canvas to `size` if that is given.
+    /// Reads a rig, and scales its canvas to `size` pixels if `size` is given.
     ///
-    /// Fails if `output` is one of the calibration files that the rig names.
+    /// Fails if `output` is one of the rig's calibration files, so that the output does not overwrite it.
     pub(crate) fn from_rig(
         file: &Path,
         size: Option<UVec2>,
@@ -51,7 +51,7 @@ impl Recipe {
         })
     }
 
-    /// Reads a homography between a left and a right picture, whose sizes are `sources`.
+    /// Reads a homography from right to left pixels. `sources` are the sizes of the left and the right picture.
     pub(crate) fn from_homography(file: &Path, sources: [UVec2; 2]) -> Result<Self, Failure> {
         let homography = Homography::open(file)?;
         let geometry = homography.geometry(sources[0], sources[1])?;
@@ -59,13 +59,13 @@ impl Recipe {
         Ok(Self { geometry, projection, text, is_rig: false })
     }
 
-    /// Returns the canvas and the cameras.
+    /// Returns the panorama's canvas and the cameras.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Returns whether the recipe is a rig. A rig's geometry is in world directions, a homography's in pixels of the
-    /// left picture.
+    /// Returns whether the recipe is a rig. Its geometry then maps world directions to pixels. The geometry of a
+    /// homography has no world directions; it maps pixels of the left picture.
     pub(crate) fn is_rig(&self) -> bool {
         self.is_rig
     }
@@ -75,7 +75,8 @@ impl Recipe {
         self.geometry.cameras.iter().map(|camera| camera.size).collect()
     }
 
-    /// Renders the warp for a warp file. Fails unless there are two cameras.
+    /// Renders the warp and downloads it, for a warp file. Fails for more than two cameras, which warp files do not
+    /// support.
     pub(crate) fn render(self, stream: &Stream) -> Result<Warp, Failure> {
         if self.geometry.cameras.len() != 2 {
             return Err(Failure::Usage(

@@ -1,4 +1,5 @@
-//! Options of a stitch: colour, flip and, from [`lookup`](super::lookup), `--lookup`.
+//! Options that `stitch`, `video` and `quality` share: gains, gammas, flip, edge boost, and `--lookup` from
+//! [`lookup`](super::lookup).
 
 use clap::ValueEnum;
 use glam::Vec3;
@@ -8,32 +9,38 @@ use panoweave::ops::stitch::{Lookup, Power, StitchOptions};
 use crate::options::lookup::LookupOption;
 use crate::options::values::{gain, gamma};
 
-/// The clap IDs of the options that set gains and gammas.
+/// The clap IDs of the options for gains and gammas, with which `--match-colour` conflicts.
 pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
 
-/// The options of a stitch.
+/// The options for gains, gammas, flip, edge boost and lookup.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stitching {
-    /// Gain of the left picture: one number, or R,G,B.
+    /// Factor by which the levels of the left picture are multiplied: one number from 0 to 1000, or three for red,
+    /// green and blue.
     #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
     gain_left: Vec3,
-    /// Gain of the right picture: one number, or R,G,B.
+    /// Factor by which the levels of the right picture are multiplied: one number from 0 to 1000, or three for red,
+    /// green and blue.
     #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
     gain_right: Vec3,
-    /// Gamma of the left picture; below 1 brightens.
+    /// Exponent applied to the levels of the left picture (scaled to 0 to 1) after its gain. A number below 1
+    /// brightens, above 1 darkens; at most 100.
     #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
     gamma_left: f32,
-    /// Gamma of the right picture; below 1 brightens.
+    /// Exponent applied to the levels of the right picture (scaled to 0 to 1) after its gain. A number below 1
+    /// brightens, above 1 darkens; at most 100.
     #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
     gamma_right: f32,
-    /// Gamma method: `fast` differs from `exact` by at most one level; `table` interpolates a table, within
-    /// 0.6 level for gains up to 2 and gammas from 0.8 to 1.2.
+    /// Method to compute a gamma other than 1. `exact` is the reference. `fast` differs from it by at most one of 256
+    /// levels. `table` interpolates a table and adds an error of at most 0.6 levels for gains up to 2 and gammas from
+    /// 0.8 to 1.2.
     #[arg(long, value_enum, default_value = "fast")]
     power: PowerChoice,
     /// Rotates the panorama by 180°.
     #[arg(long)]
     flip: bool,
-    /// Brightens both ends of the panorama.
+    /// Brightens the outer tenths of the panorama at its left and right end, increasingly towards the end, by up to 35
+    /// %.
     #[arg(long)]
     edge_boost: bool,
     #[command(flatten)]
@@ -60,7 +67,7 @@ impl Stitching {
         self.lookup.is_given()
     }
 
-    /// Returns whether the panorama is rotated.
+    /// Returns whether `--flip` is given, which rotates the panorama by 180°.
     pub(crate) fn flips(&self) -> bool {
         self.flip
     }

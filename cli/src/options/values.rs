@@ -13,7 +13,7 @@ use panoweave::ops::stitch::Lookup;
 use panoweave::ops::view::MAX_SMOOTHING;
 use thiserror::Error;
 
-/// The reason why an option value is rejected.
+/// The error of an invalid option value: states the allowed values.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum ValueError {
     #[error("a size must be WIDTHxHEIGHT in pixels, such as 3840x2160")]
@@ -62,7 +62,7 @@ impl From<ParseFloatError> for ValueError {
     }
 }
 
-/// Parses a whole number without a sign.
+/// Parses a whole number. Rejects a leading plus sign, which `u32::from_str` accepts.
 fn whole(text: &str) -> Result<u32, ValueError> {
     if text.starts_with('+') {
         return Err(ValueError::Size);
@@ -70,7 +70,7 @@ fn whole(text: &str) -> Result<u32, ValueError> {
     Ok(text.parse()?)
 }
 
-/// Parses width and height. A number that does not fit into `u32` is `None`.
+/// Parses `WIDTHxHEIGHT`. A number too large for `u32` becomes `None`, so that the caller can report its limit.
 fn sides(text: &str) -> Result<[Option<u32>; 2], ValueError> {
     let (width, height) = text.split_once(['x', 'X', '×']).ok_or(ValueError::Size)?;
     let side = |text: &str| match whole(text) {
@@ -81,7 +81,7 @@ fn sides(text: &str) -> Result<[Option<u32>; 2], ValueError> {
     Ok([side(width)?, side(height)?])
 }
 
-/// Parses the size of a picture.
+/// Parses the size of a picture. Each side must be 1 to `MAX_SIDE` pixels.
 pub(crate) fn picture_size(text: &str) -> Result<UVec2, ValueError> {
     match sides(text)? {
         [Some(w), Some(h)] if w.min(h) > 0 && w.max(h) <= MAX_SIDE => Ok(UVec2::new(w, h)),
@@ -89,7 +89,8 @@ pub(crate) fn picture_size(text: &str) -> Result<UVec2, ValueError> {
     }
 }
 
-/// Parses the size of a panorama.
+/// Parses the size of a panorama. Each side must be 1 to `MAX_CANVAS_SIDE` pixels, and the area at most
+/// `MAX_CANVAS_AREA`.
 pub(crate) fn canvas_size(text: &str) -> Result<UVec2, ValueError> {
     match sides(text)? {
         [Some(w), Some(h)]
@@ -103,7 +104,7 @@ pub(crate) fn canvas_size(text: &str) -> Result<UVec2, ValueError> {
     }
 }
 
-/// Parses one gain for all channels, or three gains for red, green and blue.
+/// Parses one gain for all channels, or three gains for red, green and blue. Each must be 0 to 1000.
 pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
     let numbers: Vec<f32> =
         text.split(',').map(|word| word.trim().parse()).collect::<Result<_, _>>()?;
@@ -119,25 +120,25 @@ pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
     }
 }
 
-/// Parses a gamma, the exponent of the colour correction.
+/// Parses a gamma, the exponent of the colour correction: greater than 0 and at most 100.
 pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
     let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
     if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
 }
 
-/// Parses the width in pixels over which a seam fades.
+/// Parses the width of the fade across a seam, in pixels: 1 to 1000.
 pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
     let feather = text.parse().map_err(|_| ValueError::Feather)?;
     SeamOptions { feather }.check().map_err(|_| ValueError::Feather)?;
     Ok(feather)
 }
 
-/// Parses the quality of H.264.
+/// Parses the H.264 quality: 0 (lossless) to 51 (worst).
 pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
     text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
 }
 
-/// Parses the side of the window around a feature, in pixels.
+/// Parses the side of the window around a feature, in pixels: an odd number from 3 to `MAX_WINDOW`.
 pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
     match text.parse() {
         Ok(window) if window % 2 == 1 && (3..=MAX_WINDOW).contains(&window) => Ok(window),
@@ -145,25 +146,25 @@ pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
     }
 }
 
-/// Parses the minimum eigenvalue of a feature.
+/// Parses the minimum eigenvalue of a feature: a number that is not negative.
 pub(crate) fn eigenvalue(text: &str) -> Result<f32, ValueError> {
     let value: f32 = text.parse().map_err(|_| ValueError::Eigenvalue)?;
     if value >= 0.0 { Ok(value) } else { Err(ValueError::Eigenvalue) }
 }
 
-/// Parses the smoothing of a track, in seconds.
+/// Parses the smoothing of a track, in seconds: 0 to `MAX_SMOOTHING`.
 pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
     let seconds = text.parse().map_err(|_| ValueError::Smoothing)?;
     if (0.0..=MAX_SMOOTHING).contains(&seconds) { Ok(seconds) } else { Err(ValueError::Smoothing) }
 }
 
-/// Parses the standard deviation of a Gaussian.
+/// Parses the standard deviation of a Gaussian, in pixels: 0.1 to 1000.
 pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
     let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
     if (0.1..=1000.0).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
 }
 
-/// Parses the error bound of a mesh, in source pixels.
+/// Parses the maximum error of a mesh, in source pixels: a finite number greater than 0.
 pub(crate) fn mesh_error(text: &str) -> Result<f32, ValueError> {
     let error: f32 = text.parse().map_err(|_| ValueError::MeshError)?;
     if error > 0.0 && error.is_finite() { Ok(error) } else { Err(ValueError::MeshError) }

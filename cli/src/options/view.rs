@@ -1,4 +1,4 @@
-//! Options of the virtual camera.
+//! The options of `panoweave video` for a virtual camera, which moves along a track of keyframes.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,19 +17,21 @@ use crate::output::failure::Failure;
 /// The options of a virtual camera.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Viewing {
-    /// Renders a virtual camera along this track instead of the panorama. The track is a CSV of keyframes with the
-    /// columns t, pan, tilt, fov and optionally roll: seconds from the first frame, and degrees from the direction of
-    /// the rig's panorama (pan right, tilt up, roll clockwise, fov across the view's width). Needs --rig.
+    /// Writes the view of a virtual camera instead of the panorama. TRACK.csv has one keyframe per line, with the
+    /// columns t, pan, tilt, fov and optionally roll. t is the time in seconds from the first frame. The others are
+    /// angles in degrees: pan to the right and tilt up from the direction of the rig's panorama, roll clockwise, and
+    /// fov across the width of the view. Requires --rig.
     #[arg(long, value_name = "TRACK.csv")]
     view: Option<PathBuf>,
-    /// Size of the view; default 1920x1080.
+    /// Size of the virtual camera's view in pixels. Default: 1920x1080.
     #[arg(long, value_name = "WxH", value_parser = picture_size, requires = "view")]
     view_size: Option<UVec2>,
-    /// Smoothing of the track: the standard deviation of a Gaussian in seconds. With 0, the camera passes through
-    /// every keyframe.
+    /// Smoothing of the virtual camera's motion: the standard deviation of a Gaussian over time, 0 to 60 seconds. With
+    /// 0, the camera passes exactly through every keyframe.
     #[arg(long, value_name = "SECONDS", value_parser = smoothing, default_value = "0.2", requires = "view")]
     view_smooth: f64,
-    /// Lets the view leave the area that the cameras cover. Uncovered pixels are black.
+    /// Allows the view to leave the area that the cameras cover; uncovered pixels are black. By default, the view is
+    /// moved into that area.
     #[arg(long, requires = "view")]
     view_free: bool,
 }
@@ -41,17 +43,18 @@ pub(crate) struct Viewed {
     pub(crate) limited: Limited,
 }
 
-/// The corrections of views that would have left the covered area. The stitcher's closure adds to them.
+/// A record of the views that would have left the covered area and were moved into it. Clones share the record: the
+/// virtual camera's path writes it while the stitcher runs, and the command reads it at the end.
 #[derive(Clone, Default)]
 pub(crate) struct Limited(Arc<Mutex<Corrections>>);
 
-/// The number of corrected views, and the largest correction.
+/// The number of views that were moved into the covered area, and the largest correction.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Corrections {
     pub(crate) views: u64,
     /// The largest change of pan, tilt, roll or field of view, in degrees.
     pub(crate) most: f64,
-    /// The time of the largest correction.
+    /// The time of the largest correction, from the first frame.
     pub(crate) at: Duration,
 }
 
@@ -60,7 +63,7 @@ impl Limited {
         *self.corrections()
     }
 
-    /// Locks the corrections. They are plain numbers, so they are valid even if another thread panicked.
+    /// Locks the corrections. Ignores a poisoned lock, because plain numbers stay valid if another thread panics.
     fn corrections(&self) -> MutexGuard<'_, Corrections> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,7 +86,8 @@ impl Viewing {
         self.view.as_deref()
     }
 
-    /// Opens the virtual camera if `--view` is given. `geometry` is the rig's, or `None` without a rig.
+    /// Opens the track and creates the virtual camera; returns `None` without `--view`. `geometry` is the geometry of
+    /// the rig, or `None` without a rig, which is an error. `rate` is the output frame rate.
     pub(crate) fn open(
         &self,
         stream: &Stream,
@@ -99,7 +103,7 @@ impl Viewing {
         };
         if look.edge_boost {
             return Err(Failure::Usage(
-                "--edge-boost brightens the ends of a panorama and does not apply to --view; remove it",
+                "--edge-boost brightens the ends of a panorama and does not apply to --view; remove --edge-boost",
             ));
         }
         let viewer = Viewer::new(geometry, look.flip)?;

@@ -16,7 +16,7 @@ use crate::output::failure::Failure;
 pub(crate) struct WarpSource {
     #[command(flatten)]
     source: Source,
-    /// Size of the raw planes, if --warp is a folder.
+    /// Size of the panorama in pixels. Required if --warp is a folder of raw planes, which do not store it.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["rig", "homography"])]
     size: Option<UVec2>,
 }
@@ -24,18 +24,21 @@ pub(crate) struct WarpSource {
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct Source {
-    /// A warp file, or a folder of six raw planes (with --size).
+    /// Warp file, as `panoweave warp` writes it: the source coordinates and weights of every panorama pixel. Or a
+    /// folder of six raw planes; then --size is required.
     #[arg(long, alias = "lut", value_name = "PATH")]
     warp: Option<PathBuf>,
-    /// A rig file (TOML).
+    /// Rig file (TOML), as `panoweave calibrate` writes it: the size and projection of the panorama, and the lens and
+    /// direction of each camera.
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
-    /// A homography file (text), which maps right pixels to left pixels.
+    /// Text file with a homography: the nine numbers, row by row, of the matrix that maps right pixels to left pixels.
     #[arg(long, value_name = "FILE")]
     homography: Option<PathBuf>,
 }
 
-/// Checks that the pictures have the number and the sizes that the warp expects.
+/// Checks the number and the sizes of the pictures. The warp or rig in the file `map` expects the sizes `wanted`; the
+/// pictures in `files` have the sizes `found`.
 pub(crate) fn check_pictures(
     map: &Path,
     wanted: &[UVec2],
@@ -60,14 +63,14 @@ pub(crate) fn check_pictures(
     Ok(())
 }
 
-/// A warp that is not on the device yet: read from a file, or to be rendered.
+/// A warp that is not on the device yet: the planes of a warp file, or a recipe that the device will render.
 pub(crate) enum Plan {
     Planes(Warp),
     Render(Recipe),
 }
 
 impl WarpSource {
-    /// Rejects `--size`, which has no meaning without `--warp`.
+    /// Fails if `--size` is given. Commands call this if `--warp` is not given, without which `--size` has no meaning.
     pub(crate) fn check_absent(&self) -> Result<(), Failure> {
         match self.size {
             Some(_) => Err(Failure::Usage(
@@ -83,7 +86,8 @@ impl WarpSource {
         warp.as_deref().or(rig.as_deref()).or(homography.as_deref())
     }
 
-    /// Reads the warp and checks that it matches the picture sizes `sources`. Errors name the pictures by `files`.
+    /// Reads the warp, and checks that it is for pictures of the sizes `sources`, which were read from `files`. Fails
+    /// if `output` is one of the rig's calibration files.
     pub(crate) fn open(
         &self,
         sources: &[UVec2],
@@ -91,13 +95,13 @@ impl WarpSource {
         output: &Path,
     ) -> Result<Plan, Failure> {
         let plan = self.read(sources, output)?;
-        // Fail before any computation, and name the file in the error.
+        // Fail before any computation. The stitch would fail later, without the name of the file.
         check_pictures(&self.name(), &plan.sources(), sources, files)?;
         Ok(plan)
     }
 
-    /// Reads the warp of a panorama without its cameras' pictures. Fails for a homography and for raw planes, which do
-    /// not store the picture sizes.
+    /// Reads the warp of a finished panorama if the pictures of its cameras are not given. Fails for a homography and
+    /// for raw planes, because they do not store the picture sizes.
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
         let Source { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
@@ -160,7 +164,7 @@ impl Plan {
         }
     }
 
-    /// Uploads or renders the warp of two pictures.
+    /// Uploads or renders the warp of two pictures, and waits for the device.
     pub(crate) fn prepare(self, stream: &Stream) -> Result<DeviceWarp, Failure> {
         let warp = match self {
             Self::Planes(warp) => DeviceWarp::upload(stream, &warp)?,

@@ -1,14 +1,16 @@
-//! Colour corrections as text and as JSON.
+//! Formats colour corrections as text and as JSON.
 
 use panoweave::ops::colour::Colour;
 use serde_json::{Value, json};
 
-/// Returns gains and gamma as JSON. They have the values that the options for gain and gamma take.
+/// Returns a camera's gains and gamma as JSON. The options `--gain-left`, `--gamma-left` and so on accept the same
+/// numbers.
 pub(crate) fn describe(Colour { gain, gamma }: &Colour) -> Value {
     json!({ "gain": gain.to_array(), "gamma": gamma })
 }
 
-/// Formats the colours as one line. For two pictures, it contains the equivalent options.
+/// Formats the colour corrections as one line. For two pictures, the line has the options that give the same
+/// correction. For more pictures, it has only the gains.
 pub(crate) fn text(colours: &[Colour]) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
     if let [left, right] = colours {

@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     #[error("{}: a warp file stores its own size; remove --size", file.display())]
     NeedlessSize { file: PathBuf },
     #[error(
-        "the size of the {side} picture is unknown; give --{side}-size WxH, or --{side} PICTURE to read the size from"
+        "the size of the {side} picture is unknown; give --{side}-size WxH, or give a picture of that size with --{side} PICTURE"
     )]
     SourceSize { side: &'static str },
     #[error("{}: cannot be written: it is an input too; choose another name", file.display())]
@@ -50,7 +50,7 @@ pub(crate) enum Failure {
     #[error("{}: cannot be written: two outputs have this name; choose different names", file.display())]
     OutputTwice { file: PathBuf },
     #[error(
-        "{}: {}×{} pixels, but {} is for {which} of {}×{}",
+        "{}: {}×{} pixels, but {} is for {which} of {}×{} pixels; give files of matching sizes",
         file.display(), found.x, found.y, source_of_warp.display(), expected.x, expected.y
     )]
     PictureSize {
@@ -60,7 +60,7 @@ pub(crate) enum Failure {
         expected: UVec2,
         source_of_warp: PathBuf,
     },
-    #[error("{} is for {expected} pictures, but {found} are given", source_of_warp.display())]
+    #[error("{} is for {expected} pictures, but {found} are given; give one input per camera, or a file for {found} pictures", source_of_warp.display())]
     PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
     #[error(
         "{}: the size is {}×{} pixels, but {} describes a panorama of {}×{} pixels; give the file that made this panorama",
@@ -80,7 +80,7 @@ pub(crate) enum Failure {
     #[error("--fail-below: there is no score {name}; choose one of: {known}")]
     Gate { name: String, known: String },
     #[error(
-        "--fail-below: cannot be checked, because no value was measured for {name}; check another score"
+        "--fail-below: no value was measured for {name}, so the limit cannot be checked; give another score, or remove the option"
     )]
     NotMeasured { name: String },
     #[error("{}: cannot be written: {source}", file.display())]
@@ -129,17 +129,17 @@ pub(crate) enum Failure {
     View(ViewError),
     #[error(transparent)]
     Track(TrackError),
-    // Prints only the kind of the error: its source location does not help a user without a device.
+    // Prints only the kind of the error and not its source location, which does not help a user without a device.
     #[error("no usable device: {}", .0.kind)]
     NoDevice(DeviceError),
     #[error(transparent)]
     Device(DeviceError),
 }
 
-/// The exit code of a command whose check failed.
+/// The exit code if a check failed: a rig has drifted, or a score is below `--fail-below`.
 pub(crate) const CHECK_FAILED: u8 = 5;
 
-/// The kinds of failure that a script can distinguish.
+/// The kinds of failure that scripts can distinguish by the JSON error; several kinds share an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Usage,
@@ -152,7 +152,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the name in JSON.
+    /// Returns the name of the kind in the JSON error.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Usage => "usage",
@@ -172,19 +172,19 @@ impl Kind {
             Self::Usage | Self::Input | Self::Output => 2,
             Self::NoDevice => 3,
             Self::DeviceLost => 4,
-            // As shells report a program that SIGINT ended: 128 + 2.
+            // Shells report 128 + 2 for a program that SIGINT (signal 2) ended.
             Self::Interrupted => 130,
         }
     }
 }
 
 impl Failure {
-    /// Wraps the refusal to calibrate these pictures.
+    /// Returns the failure to calibrate the pictures in `files`, for the reason `refusal`.
     pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
         Self::Refused { files: listed(files), refusal }
     }
 
-    /// Wraps the error of comparing these pictures or videos.
+    /// Returns the failure to compare the pictures or videos in `files`. Device and video errors keep their own kind.
     pub(crate) fn compare(files: &[&Path], error: impl Into<CompareError>) -> Self {
         match error.into() {
             CompareError::Device(error) => error.into(),
@@ -239,7 +239,8 @@ impl Failure {
             | Self::Track(_)
             | Self::Trajectory(_)
             | Self::Refused { .. } => Kind::Input,
-            // A thread did not start, for lack of memory or threads. Another try may succeed.
+            // The system could not start a thread, for lack of memory or threads. Trying again may succeed, as after a
+            // device error.
             Self::Video(VideoError::Thread(_)) | Self::Live(LiveError::Thread(_)) => Kind::Device,
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) | Self::Live(_) => Kind::Input,
@@ -252,7 +253,7 @@ impl Failure {
     }
 }
 
-/// Joins file names for a sentence. For more than four files, names only the first and the last.
+/// Joins file names with commas and "and". For more than four files, names only the first and the last.
 fn listed(files: &[&Path]) -> String {
     let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     match &names[..] {

@@ -1,10 +1,11 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first signal finishes a video, the second one aborts.
+//! Handles Ctrl-C, SIGTERM and SIGHUP. The first signal completes a video with the frames so far; the second one aborts
+//! it. Other commands end at the first signal.
 //!
 //! If the parent process ignores SIGHUP, as `nohup` does, this program ignores it too.
 //!
-//! Before the first frame there is nothing to finish, so the first signal ends the program with a message. A second
-//! signal kills the child processes (ffmpeg). Their errors then end the program and remove the temporary files. If the
-//! program still runs after `PATIENCE`, the signal listener removes the files and exits.
+//! Before the first frame of a video there is nothing to complete, so the first signal ends the program with a message.
+//! A second signal kills the child processes (ffmpeg). This makes the stitch fail, which ends the program and removes
+//! the temporary files. If the program still runs after `PATIENCE`, the signal thread removes the files and exits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,17 +20,18 @@ use signal_hook::iterator::Signals;
 use crate::output::failure::{Failure, Kind};
 use crate::output::report;
 
-/// The time that the program has to end by itself after a second signal.
+/// The maximum time for the program to end on its own after a second signal. Then the signal thread ends it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The signal listener.
+/// The flags that the signal thread shares with `panoweave video`: `stop` requests the end of the video, and `running`
+/// records that a video is being written.
 pub(crate) struct Interrupt {
     stop: Stop,
     running: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// Starts listening for signals while a video is written to `output`.
+    /// Starts the signal thread of `panoweave video`, which writes to `output`.
     pub(crate) fn listen(output: &Path, as_json: bool) -> Result<Self, Failure> {
         let this = Self { stop: Stop::default(), running: Arc::default() };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
@@ -60,8 +62,8 @@ impl Interrupt {
         Ok(this)
     }
 
-    /// Starts listening for signals during a command that replaces its output files only when they are complete. The
-    /// first signal ends the program and leaves no partial file.
+    /// Starts the signal thread of all other commands. The first signal removes the temporary files and ends the
+    /// program. An output file is either complete or unchanged, because it is replaced only when complete.
     pub(crate) fn end_at_once(as_json: bool) -> Result<(), Failure> {
         let mut signals = signals()?;
         let listen = move || {
@@ -75,24 +77,26 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Returns the stop flag that a signal sets.
+    /// Returns the stop flag, which the signal thread sets.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// Records that there is a video to finish: from now on, the first signal does not end the program.
+    /// Records that the output is being written. From now on, the first signal completes the video instead of ending
+    /// the program.
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
 }
 
-/// Registers the signals that end the program.
+/// Registers handlers for SIGINT, SIGTERM and, unless the process inherited it as ignored, SIGHUP.
 fn signals() -> Result<Signals, Failure> {
     let hangup = (!ignores_hangup()).then_some(SIGHUP);
     Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)).map_err(Failure::Signals)
 }
 
-/// Returns whether this process inherited SIGHUP as ignored, which Linux reports in `/proc`. Elsewhere returns false.
+/// Returns whether this process inherited SIGHUP as ignored, according to `/proc/self/status`. Returns false on systems
+/// without this file.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

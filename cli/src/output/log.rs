@@ -1,4 +1,4 @@
-//! Log lines on stderr.
+//! Sets up the log, which is written to stderr.
 
 use std::io;
 
@@ -7,7 +7,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{fmt, registry};
 
-/// Starts logging. `RUST_LOG` overrides the options.
+/// Starts logging. `verbose` and `quiet` are the numbers of `-v` and `-q` options; the environment variable `RUST_LOG`
+/// overrides them.
 pub(crate) fn start(verbose: u8, quiet: u8) {
     let own = match (verbose, quiet) {
         (0, 0) => LevelFilter::INFO,
@@ -31,6 +32,6 @@ pub(crate) fn start(verbose: u8, quiet: u8) {
         .with_writer(io::stderr);
     registry().with(lines).with(targets).init();
     if let Some(Err(error)) = parsed {
-        tracing::warn!("RUST_LOG is ignored: {error}");
+        tracing::warn!("RUST_LOG is invalid and ignored: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Progress of a video: a bar if stderr is a terminal, otherwise a log line every 5 s.
+//! Shows the progress of a video: as a bar if stderr is a terminal, otherwise as a log line every 5 s.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use panoweave::ops::colour::Colours;
 use panoweave::video::Progress;
 use tracing::Level;
 
-/// Interval at which the bar is drawn.
+/// The interval between updates of the bar.
 const DRAWN: Duration = Duration::from_millis(500);
 
-/// Interval between log lines if stderr is not a terminal.
+/// The interval between log lines if stderr is not a terminal.
 const LINES: Duration = Duration::from_secs(5);
 
 /// Shows the progress of a video on stderr, unless `-q` is given.
@@ -70,7 +70,8 @@ impl Meter {
     }
 }
 
-/// Formats the colour correction of both cameras: the gains of red, green and blue, and a gamma other than 1.
+/// Formats the colour correction of the left and the right camera: the gains of red, green and blue, and the gamma
+/// unless it is 1.
 fn colours(Colours { left, right }: Colours) -> String {
     let [left, right] = [left, right].map(|Colour { gain, gamma }| {
         let gamma = if gamma == 1.0 { String::new() } else { format!(" ^{gamma:.2}") };

@@ -1,4 +1,4 @@
-//! Results on stdout, and checks of output names before any work starts.
+//! Prints results to stdout, and checks output files before any work starts.
 
 pub(crate) mod colour;
 pub(crate) mod failure;
@@ -41,8 +41,8 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Checks that `file` can be written: it is a regular file or does not exist, its folder exists, and it is none of
-/// `inputs`.
+/// Checks that `file` can be an output: it does not exist yet or is a regular file, its folder exists, and it is not
+/// one of `inputs`.
 pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     let name = || file.to_owned();
     if names_folder(file) {
@@ -56,7 +56,7 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
                 return Err(Failure::OutputIsInput { file: name() });
             }
         }
-        // The file does not exist, or writing it will report the error.
+        // Either the file does not exist, or a later write will report the error.
         Err(_) => {}
     }
     let folder = folder_of(file);
@@ -71,23 +71,25 @@ pub(crate) fn same(a: &Path, b: &Path) -> bool {
     identity(a).is_some_and(|a| identity(b) == Some(a))
 }
 
-/// Returns the device and inode numbers of a file or folder. All its names, including hard links, share them.
+/// Returns the device and inode numbers of a regular file or folder. They are equal for all its names, including hard
+/// links.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let found = fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
     Some((found.dev(), found.ino()))
 }
 
-/// Returns whether both paths name the same file, which need not exist yet: same inode, or same folder and name.
+/// Returns whether both paths are the same file: the same inode or, for a file that does not exist yet, the same folder
+/// and name.
 pub(crate) fn would_be_same(a: &Path, b: &Path) -> bool {
     same(a, b) || place(a).is_some_and(|a| place(b) == Some(a))
 }
 
-/// Returns the absolute path of a file that need not exist yet. Its folder must exist.
+/// Returns the absolute path of a file, which need not exist. Returns `None` if its folder does not exist.
 pub(crate) fn place(file: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))
 }
 
-/// Returns the parent folder of a file.
+/// Returns the parent folder of a file; `.` for a bare file name.
 fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -95,7 +97,7 @@ fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// Returns whether a name can only be a folder's: `p.mp4/`, or an empty name.
+/// Returns whether a path can only be a folder: it is empty, ends in `/`, or its last component is `.` or `..`.
 fn names_folder(file: &Path) -> bool {
     let bytes = file.as_os_str().as_encoded_bytes();
     file.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")

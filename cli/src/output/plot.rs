@@ -1,7 +1,7 @@
-//! Plots values over time as SVG. The panels are stacked and share a time axis; each marks its minimum. An infinite
-//! value is a dot on the panel's upper edge.
+//! Plots values over time as SVG. The plot has one panel per quantity; all panels share the time axis. Each panel marks
+//! its minimum. An infinite value is a dot on the panel's upper edge.
 //!
-//! There is no PNG output, because text needs fonts, which an SVG viewer has and this program does not.
+//! PNG is not supported, because drawing text needs fonts. An SVG viewer has fonts; this program does not.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
@@ -9,27 +9,28 @@ use std::path::Path;
 use crate::output::failure::Failure;
 
 const WIDTH: f64 = 960.0;
-/// Height of a panel.
+/// Height of a panel, in SVG pixels.
 const PANEL: f64 = 200.0;
-/// Gap between two panels.
+/// Gap between two panels, in SVG pixels.
 const GAP: f64 = 36.0;
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 52.0;
 
-/// Maximum number of points of a curve. A longer curve is reduced to the minimum and maximum of each group of values.
+/// Approximate maximum number of points of a curve. In a longer curve, each group of consecutive values is reduced to
+/// its minimum and its maximum.
 const MAX_POINTS: usize = 2000;
 
-/// A panel of the plot: a curve of values over time.
+/// A panel of the plot: one curve of values over time.
 pub(crate) struct Panel {
-    /// The quantity and its unit.
+    /// The label of the vertical axis: the quantity and its unit.
     pub(crate) label: &'static str,
-    /// One value per time.
+    /// The values, one for each of the `times` of [`svg`].
     pub(crate) values: Vec<f64>,
-    /// The largest possible value.
+    /// The largest possible value, at which the vertical axis ends; `None` if there is no bound.
     pub(crate) most: Option<f64>,
-    /// Decimal places of the marked value.
+    /// Number of decimal places of the marked minimum.
     pub(crate) digits: usize,
     pub(crate) colour: &'static str,
 }
@@ -41,7 +42,8 @@ pub(crate) fn check_name(file: &Path) -> Result<(), Failure> {
     if svg { Ok(()) } else { Err(Failure::OutputName { file: file.to_owned(), expected }) }
 }
 
-/// Returns the text of an SVG file. `times` are in seconds, ascending.
+/// Returns the text of an SVG file with the panels from top to bottom. `times` are in seconds and ascending; every
+/// panel has one value for each.
 pub(crate) fn svg(title: &str, times: &[f64], panels: &[Panel]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -57,13 +59,14 @@ struct Axis {
 }
 
 impl Axis {
-    /// Creates an axis between two round numbers that covers the finite values. `most` is the largest possible value,
-    /// `marks` the approximate number of ticks.
+    /// Creates an axis that covers the finite values and begins and ends at tick marks. If there is a largest possible
+    /// value `most`, the axis ends there. `marks` is the approximate number of tick marks.
     fn around(values: impl Iterator<Item = f64> + Clone, most: Option<f64>, marks: f64) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
         let high = most.unwrap_or_else(|| finite.fold(f64::NEG_INFINITY, f64::max));
-        // Without finite values, the axis is from 0 to 1. It has a minimum length, in case all values are equal.
+        // Without finite values, the axis is from 0 to 1. If all values are nearly equal, it still has a minimum
+        // length.
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
         let least = (1e-3 * high.abs()).max(1e-4);
         let (low, high) = if high - low < least { (high - least, high) } else { (low, high) };
@@ -72,7 +75,7 @@ impl Axis {
         Self { from, to: most.unwrap_or(to), step }
     }
 
-    /// Creates the axis from the first time to the last.
+    /// Creates the time axis, from the first time to the last.
     fn of_times(times: &[f64]) -> Self {
         let (from, last) = (times.first().copied().unwrap_or(0.0), times.last().copied());
         let to = last.filter(|to| *to > from).unwrap_or(from + 1.0);
@@ -83,7 +86,7 @@ impl Axis {
         ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
     }
 
-    /// Yields each tick and its text.
+    /// Yields the value and the label of each tick mark.
     fn marks(&self) -> impl Iterator<Item = (f64, String)> {
         let digits = (-self.step.log10().floor()).max(0.0) as usize;
         let first = (self.from / self.step - 1e-6).ceil();
@@ -93,7 +96,7 @@ impl Axis {
     }
 }
 
-/// Rounds up to 1, 2 or 5 times a power of ten.
+/// Rounds a tick distance up to 1, 2 or 5 times a power of ten.
 fn round(step: f64) -> f64 {
     let power = 10.0_f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|n| n * power).find(|n| *n >= step).unwrap_or(10.0 * power)
@@ -179,7 +182,7 @@ fn draw_panel(
         "identical".to_owned()
     };
     let (x, y) = (column(times[worst]), row(value));
-    // The text is below the minimum, where there is no curve, if there is room.
+    // Place the label below the minimum, because the curve is never there. Without room below, place it above.
     let (anchor, dx) = if x > (LEFT + right) / 2.0 { ("end", -10.0) } else { ("start", 10.0) };
     let line = if y + 18.0 < bottom { y + 16.0 } else { (y - 8.0).max(top + 14.0) };
     writeln!(
@@ -191,7 +194,8 @@ fn draw_panel(
     )
 }
 
-/// Returns the indices of the values to draw, in order: all, or the lowest and the highest of each group.
+/// Returns the indices of the values to draw, ascending: all values, or for more than `MAX_POINTS` the lowest and the
+/// highest of each group.
 fn thinned(values: &[f64]) -> Vec<usize> {
     let group = (2 * values.len()).div_ceil(MAX_POINTS).max(1);
     if group <= 2 {
@@ -215,7 +219,7 @@ fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // XML forbids most control characters.
+            // XML forbids most control characters, so replace them all.
             c if c < ' ' => out.push('\u{fffd}'),
             c => out.push(c),
         }

@@ -1,7 +1,7 @@
 //! Reports errors to the user: as one sentence, as JSON, or with the position in a text file.
 //!
-//! Most messages contain the remedy, so they are one line. An error at a line of a rig, a homography or a trajectory
-//! also shows that line.
+//! Most reports are a single line. An error in a line of a rig, homography or trajectory file also shows this line and
+//! marks the position.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::output;
 use crate::output::failure::{Failure, Kind};
 
-/// Reports a failure and returns its exit code.
+/// Reports a failure on stderr, and with `as_json` on stdout too. Returns its exit code.
 pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
     let snippet = Snippet::of(failure);
     match snippet.as_ref().and_then(Snippet::render) {
@@ -31,7 +31,8 @@ pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
     finish(failure.kind(), &failure.to_string(), as_json)
 }
 
-/// Reports options that could not be parsed. Prints help and version too, which clap treats as errors.
+/// Reports arguments that clap could not parse. clap also returns `--help` and `--version` as errors; their text goes
+/// to stdout.
 pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
     if !error.use_stderr() {
         return match output::print(&error.to_string()) {
@@ -63,10 +64,10 @@ fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Maximum length in bytes of a line of a text file that is shown.
+/// Maximum length, in bytes, of a line of a text file that a report shows.
 const MAX_SHOWN: usize = 200;
 
-/// A failure and its position in a text file.
+/// A failure, and the byte range of a text file that caused it.
 struct Snippet<'a> {
     failure: &'a Failure,
     source: NamedSource<String>,
@@ -92,7 +93,7 @@ impl<'a> Snippet<'a> {
         let before: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
         let before = before + content[before..].find(word).unwrap_or(0);
         let end = if word.is_empty() { content.trim_end().len() } else { before + word.len() };
-        // A line that would fill the terminal is not shown.
+        // Do not show a line that would fill the terminal; report only the message.
         if content.len() > MAX_SHOWN {
             return None;
         }
@@ -111,8 +112,8 @@ impl<'a> Snippet<'a> {
     }
 }
 
-/// Reads the file with the error again, or returns `None` if it is gone, too large or not text. Replaces control
-/// characters, which could change the terminal.
+/// Reads the text file that caused the error, for display. Returns `None` if it no longer exists, is too large or is
+/// not UTF-8. Replaces control characters, which a terminal could interpret as commands.
 fn read_again(file: &Path) -> Option<String> {
     let there = std::fs::metadata(file).ok().filter(|m| m.is_file() && m.len() <= TEXT_LIMIT);
     let text = there.and_then(|_| std::fs::read_to_string(file).ok())?;

@@ -1,4 +1,4 @@
-//! The stages of a command: a spinner for the current one, and the time of each.
+//! Runs the stages of a command, such as reading and stitching. Shows a spinner during a stage, and records its time.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::output::failure::Failure;
 
-/// Interval between steps of the spinner.
+/// The interval between steps of the spinner.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Runs stages and records their times.
+/// The times of the stages so far, in the order of their first run.
 pub(crate) struct Stages {
     times: Vec<(&'static str, Duration)>,
 }
@@ -20,8 +20,8 @@ impl Stages {
         Self { times: Vec::new() }
     }
 
-    /// Runs a stage. Adds its time to that of earlier stages with the same name. Shows a spinner if stderr is a
-    /// terminal.
+    /// Runs `body` as the stage `name`. Adds its time to that of earlier stages with this name. Shows a spinner with
+    /// `message` if stderr is a terminal.
     pub(crate) fn run<T>(
         &mut self,
         name: &'static str,
@@ -45,12 +45,12 @@ impl Stages {
         result
     }
 
-    /// Returns the time of all stages.
+    /// Returns the sum of the times of all stages.
     pub(crate) fn total(&self) -> Duration {
         self.times.iter().map(|(_, took)| *took).sum()
     }
 
-    /// Returns the milliseconds of each stage.
+    /// Returns a JSON object with the time of each stage in milliseconds.
     pub(crate) fn json(&self) -> Value {
         let entry =
             |(name, took): &(&str, Duration)| ((*name).to_owned(), milliseconds(*took).into());

@@ -181,7 +181,7 @@ fn pictures_of_another_size_than_the_warp() {
         .unwrap();
     let message =
         refused(&folder, "stitch left.png small.png --rig rig.toml -o o.png --device cpu");
-    insta::assert_snapshot!(message, @"input: small.png: 9×9 pixels, but rig.toml is for a right picture of 40×30");
+    insta::assert_snapshot!(message, @"input: small.png: 9×9 pixels, but rig.toml is for a right picture of 40×30 pixels; give files of matching sizes");
 }
 
 #[test]

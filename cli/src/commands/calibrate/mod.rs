@@ -32,14 +32,14 @@ together are rejected, with the reason. --check exits with code 5 if the rig has
 homography_right_to_left is the matrix as nine numbers, row by row.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Geometric relation between the pictures.
+/// Model of the geometric relation between the pictures.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Model {
-    /// Selects the model that fits the pictures.
+    /// The model that fits better; in doubt a homography.
     Auto,
-    /// A planar scene, or cameras far from the scene.
+    /// A homography, for a planar scene or a scene far from the cameras.
     Homography,
-    /// Cameras that rotate about one point.
+    /// Cameras at one position that look in different directions.
     Rotation,
 }
 
@@ -51,33 +51,35 @@ enum Projection {
     Equirectangular,
 }
 
-/// Makes a rig file from overlapping photographs, or checks a rig file against them.
+/// Makes a rig file from overlapping photographs, or checks that a rig file still fits them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     pictures: Pictures,
-    /// The rig file to write.
+    /// Rig file to write. Required unless --check is given.
     #[arg(short, long, value_name = "RIG.toml", required_unless_present = "check")]
     output: Option<PathBuf>,
-    /// Checks that this rig still fits the pictures, instead of making a rig.
+    /// Instead of making a rig, checks that this rig still fits the pictures. Exits with code 5 if the rig has drifted,
+    /// for example because a camera was moved.
     #[arg(long, value_name = "RIG.toml", conflicts_with_all = ["output", "preview", "model", "crop", "projection"])]
     check: Option<PathBuf>,
-    /// Geometric relation between the pictures.
+    /// Model of the geometric relation between the pictures.
     #[arg(long, value_enum, default_value = "auto")]
     model: Model,
     #[command(flatten)]
     lenses: Lenses,
-    /// Projection of the panorama. Default: selected by the field of view.
+    /// Projection of the panorama. Default: selected to suit the field of view. A homography requires planar.
     #[arg(long, value_enum)]
     projection: Option<Projection>,
-    /// Crops the panorama to the largest rectangle without black edges.
+    /// Crops the panorama to the largest rectangle that the cameras cover completely, without black edges.
     #[arg(long)]
     crop: bool,
-    /// Writes a picture of the matches, the overlap and the seam: .png, .jpg or .jpeg.
+    /// Writes a picture that shows the matches, the overlap and the seam, to check the result by eye: .png, .jpg or
+    /// .jpeg.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
-    /// Device to run on: auto, cpu or cuda:N.
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }
@@ -161,8 +163,8 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
     output::print_json(&all)
 }
 
-/// Returns the drift of the pair of pictures that deviates most from the rig. Ignores pairs with too few
-/// correspondences.
+/// Returns the drift of the pair of pictures that deviates most from the rig, relative to the allowed deviation.
+/// Ignores pairs that cannot be checked, such as pairs that do not overlap. Fails if no pair can be checked.
 fn worst(
     rig: &Rig,
     links: &[PhotoPair],

@@ -1,5 +1,5 @@
-//! The preview of a calibration. It shows the pictures in a row with their matches, and below them the panorama with
-//! the borders between the cameras.
+//! Draws the preview of a calibration: the pictures in a row with their matches, and below them the panorama with the
+//! borders between the cameras.
 
 use glam::DVec2;
 use panoweave::device::Stream;
@@ -15,14 +15,14 @@ use crate::output::stages::Stages;
 /// Maximum width of the preview, in pixels.
 const WIDTH: f64 = 1920.0;
 
-/// Approximate maximum number of lines between matching points.
+/// Approximate maximum number of lines that connect matching points. More lines would hide the pictures.
 const LINES: usize = 60;
 
 const AGREES: Rgba8 = Rgba8::opaque(80, 230, 90);
 const DIFFERS: Rgba8 = Rgba8::opaque(230, 60, 50);
 const OUTLINE: Rgba8 = Rgba8::opaque(255, 220, 0);
 
-/// Draws the preview of calibrated pictures.
+/// Stitches the calibrated pictures and draws the preview.
 pub(crate) fn calibration(
     stages: &mut Stages,
     stream: &Stream,
@@ -45,7 +45,7 @@ pub(crate) fn calibration(
 fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Picture {
     let Panorama { picture: panorama, owners, .. } = panorama;
     let size = |p: &Picture| p.size().as_dvec2();
-    // All pictures share one scale, and the panorama is as wide as the row.
+    // All pictures have the same scale, and the panorama is as wide as the row of pictures.
     let sizes: Vec<DVec2> = pictures.iter().map(size).collect();
     let row: f64 = sizes.iter().map(|size| size.x).sum();
     let scale = (WIDTH / row).min(1.0);
@@ -97,7 +97,7 @@ fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Pictur
     sketch.picture
 }
 
-/// Yields closely spaced points along the edges of a picture.
+/// Yields 1000 points along each edge of a picture of `size` pixels.
 fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     (0..1000).flat_map(move |i| {
         let at = (size - 1.0) * f64::from(i) / 999.0;
@@ -110,7 +110,8 @@ fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     })
 }
 
-/// Returns the panorama pixels at the borders between cameras. `owners` has the camera of each pixel.
+/// Returns the panorama pixels at the borders between cameras. `owners` has the camera of each pixel, row by row, or
+/// `u8::MAX` for none.
 fn handover(owners: &[u8], width: usize) -> Vec<DVec2> {
     let differ = |a: u8, b: u8| a.max(b) < u8::MAX && a != b;
     let mut places = Vec::new();
@@ -124,7 +125,7 @@ fn handover(owners: &[u8], width: usize) -> Vec<DVec2> {
     places
 }
 
-/// A drawing surface. Pixels outside it are ignored.
+/// A picture to draw on. Drawing outside the picture has no effect.
 struct Sketch {
     picture: Picture,
 }
@@ -167,7 +168,7 @@ impl Sketch {
         }
     }
 
-    /// Draws a square of `2 · radius − 1` pixels a side.
+    /// Draws a filled square around `at` with a side of `2 · radius − 1` pixels.
     fn dot(&mut self, at: DVec2, radius: i32, colour: Rgba8) {
         for dy in 1 - radius..radius {
             for dx in 1 - radius..radius {

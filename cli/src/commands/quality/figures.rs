@@ -1,4 +1,4 @@
-//! The measurements of `quality`, as a table and as JSON.
+//! Collects the measurements of `panoweave quality`, and formats them as a table and as JSON.
 
 use std::fmt::Write as _;
 
@@ -14,37 +14,37 @@ use serde_json::{Value, json};
 
 use crate::commands::compare::{decibels, shown};
 
-/// Names of all scores.
+/// The names of all scores, which `--fail-below` accepts.
 pub(crate) const SCORES: [&str; 4] = ["seam", "colour", "flicker", "ssim"];
 
-/// The measurements of a panorama: of one picture, or of several frames of a video.
+/// The measurements of a panorama, which is a picture or a video. Frames are numbered from 0; a picture is frame 0.
 #[derive(Default)]
 pub(crate) struct Figures {
     seams: Vec<(u64, SeamVisibility)>,
     cameras: Vec<Cameras>,
-    /// The fraction of the panorama that both cameras see.
+    /// The fraction of the panorama, 0 to 1, that both cameras cover.
     overlap: Option<f64>,
     pub(crate) flicker: Option<Flicker>,
     pub(crate) similarity: Option<Similarity>,
 }
 
-/// The colour difference of the cameras in one frame.
+/// The colour difference between the two cameras in one frame.
 struct Cameras {
     frame: u64,
     /// The difference without colour correction.
     before: CameraDifference,
-    /// The difference after the panorama's colour correction, if that is known.
+    /// The difference after the panorama's colour correction; `None` for a finished panorama, whose correction is
+    /// unknown.
     after: Option<CameraDifference>,
 }
 
-/// The mean over frames, and the frame with the maximum.
+/// The mean of a value over the measured frames, and the frame with its maximum.
 struct Spread {
     mean: f64,
     worst: AtFrame,
 }
 
-/// Returns the mean of the values of (frame number, value) pairs, and the largest value with its frame number. Returns
-/// `None` if there are no pairs.
+/// Computes the mean and the maximum of pairs of frame number and value. Returns `None` if there are no pairs.
 fn spread(values: impl Iterator<Item = (u64, f64)>) -> Option<Spread> {
     let (mut sum, mut many, mut worst) = (0.0, 0.0, None::<AtFrame>);
     for (frame, value) in values {
@@ -63,7 +63,7 @@ impl Figures {
     }
 
     /// Measures the colour difference of the two cameras' frames in the overlap: without correction and, if `colours`
-    /// is known, after this correction.
+    /// is given, after the correction `colours`.
     pub(crate) fn add_cameras(
         &mut self,
         frame: u64,
@@ -91,9 +91,9 @@ impl Figures {
         spread(self.cameras.iter().filter_map(after))
     }
 
-    /// Returns each available score, in the order of [`SCORES`].
+    /// Returns the name and value of each score that could be measured, in the order of [`SCORES`].
     pub(crate) fn scores(&self) -> Vec<(&'static str, f64)> {
-        // Flicker needs three frames.
+        // Flicker compares three consecutive frames, so shorter videos have no score.
         let flicker = self.flicker.filter(|flicker| flicker.frames > 2);
         let scores = [
             self.seam().map(|seam| seam_score(seam.worst.value)),
@@ -104,12 +104,12 @@ impl Figures {
         SCORES.into_iter().zip(scores).filter_map(|(name, score)| Some((name, score?))).collect()
     }
 
-    /// Returns the frame with the most visible seam, and its measurements.
+    /// Returns the number of the frame with the most visible seam, and the measurements of this seam.
     fn worst_seam(&self) -> Option<&(u64, SeamVisibility)> {
         self.seams.iter().max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()))
     }
 
-    /// Formats a line per score or measurement: its name, its score, and the values behind the score.
+    /// Formats one line per measurement: its name, its score (`-` if it has none), and the measured values.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let scores = self.scores();
@@ -185,7 +185,7 @@ impl Figures {
         text
     }
 
-    /// Formats the measurements for scripts.
+    /// Returns the scores and the measurements as a JSON object.
     pub(crate) fn json(&self) -> Value {
         let scores: serde_json::Map<_, _> = self
             .scores()

@@ -39,7 +39,7 @@ Examples:
   panoweave quality left.jpg right.jpg --rig rig.toml --blend seam --reference truth.png
   panoweave quality left.mp4 right.mp4 --warp rig.safetensors --every 30 --fail-below 0.8 --json
 
-One file is a finished panorama, and --warp, --rig or --homography is the map that it was made with. Two files are the
+A single file is a finished panorama; give the --warp, --rig or --homography from which it was made. Two files are the
 pictures or videos of the left and the right camera. They are stitched first, like `panoweave stitch` or `panoweave
 video` does. Their colours are matched, unless a gain, a gamma or --no-colour is given.
 
@@ -48,8 +48,8 @@ Each score is from 0 (worst) to 1 (best):
            change beside the border, with half a level added to both. It is computed between pixels that are 1, 5 and
            25 pixels apart, and the largest ratio counts. 0.9 means that the change across the border is a ninth
            larger than beside it. If the panorama is stitched first, the border is its seam, or the middle of the
-           feathered blend. For a finished panorama, it is the middle of the map's feathered blend, so the score of a
-           panorama with a seam (--blend seam) is not that of its seam.
+           feathered blend. For a finished panorama, it is always the middle of the feathered blend, because the file
+           does not store a seam. So a seam (--blend seam) elsewhere is not scored.
   colour   1 - d/30. d is the difference between the cameras' mean levels in the overlap, after the colour correction
            of the panorama. Only if the panorama is stitched first.
   flicker  1 - f/10, for videos. The panorama is divided into 8 by 6 blocks, and b(t) is the mean level of a block in
@@ -64,31 +64,35 @@ measured over all frames. In NV12 frames, the stored luma of the panorama is mea
 code is 5. The option can be repeated.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Scores a panorama: visibility of its seam, agreement of its cameras, flicker.
+/// Scores a panorama from 0 to 1: visibility of its seam, colour agreement of its cameras, flicker, similarity to a
+/// reference.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
-    /// A finished panorama; or the pictures or videos of the left and the right camera, which are stitched first.
+    /// A finished panorama (picture or video), or the pictures or videos of the left and the right camera, which are
+    /// stitched first.
     #[arg(required = true, num_args = 1..=2, value_name = "PANORAMA | LEFT RIGHT")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     map: WarpSource,
-    /// Pictures or videos from which the finished panorama was made, to measure the colour difference of the cameras.
+    /// Pictures or videos of the cameras from which the finished panorama was made. With them, the colour difference of
+    /// the cameras is measured, too.
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"])]
     cameras: Vec<PathBuf>,
-    /// The reference panorama, a picture of the same size.
+    /// Reference picture of the same size as the panorama, for the score ssim. Pictures only.
     #[arg(long, value_name = "PICTURE")]
     reference: Option<PathBuf>,
-    /// Videos only: measures seam and colours of every Nth frame.
+    /// Videos only: measures the seam and the colours in every Nth frame, from the first one. Flicker is measured in
+    /// all frames.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), default_value = "10")]
     every: u64,
-    /// Videos only: stops after this many frames.
+    /// Videos only: stops after N frames. Default: measures until the shortest video ends.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
     #[command(flatten)]
     fail_below: FailBelow,
-    /// Leaves colours unchanged. By default they are matched, unless a gain or gamma is given.
+    /// Does not correct colours. By default, the colours of the cameras are matched, unless a gain or gamma is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
@@ -97,7 +101,7 @@ pub(crate) struct Args {
     blending: Blending,
     #[command(flatten)]
     clips: Clips,
-    /// Device to run on: auto, cpu or cuda:N.
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }
@@ -145,7 +149,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let scores = figures.scores();
     if scores.is_empty() {
         tracing::warn!(
-            "nothing could be measured: the areas of the cameras do not touch in this panorama"
+            "nothing could be measured, because the areas of the cameras do not touch in this panorama; check the warp, rig or homography"
         );
     }
     let judged = args.fail_below.judge(&scores)?;
@@ -163,7 +167,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(judged.exit_code())
 }
 
-/// The job and its measurements so far.
+/// A run of the command: its options, the times of its stages, and the measurements so far.
 struct Job<'a> {
     args: &'a Args,
     blend: Blend,
@@ -172,8 +176,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Measures a finished panorama, with or without its cameras' pictures. Without a panorama, stitches the pictures
-    /// first.
+    /// Measures a picture: the finished panorama in the file `panorama`, or else the panorama that it stitches from the
+    /// pictures in `files`. For a finished panorama, `files` has its cameras' pictures or is empty.
     fn pictures(&mut self, panorama: Option<&Path>, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, blend, stages, figures } = self;
         let (panorama, cameras, reference, plan) = stages.run("load", "reading", || {
@@ -210,7 +214,11 @@ impl Job<'_> {
                 let owners = args.owners(&stream, &warp, panorama.size())?;
                 (panorama, owners)
             }
-            (None, _) => return Err(Failure::Usage("a panorama is stitched from two pictures")),
+            (None, _) => {
+                return Err(Failure::Usage(
+                    "a panorama is stitched from two pictures; give the left and the right one",
+                ));
+            }
         };
         stages.run("measure", "measuring", || {
             let line = SeamLine::new(&owners, panorama.size())?;
@@ -232,7 +240,7 @@ impl Job<'_> {
         Ok(device)
     }
 
-    /// Measures a video of panoramas, with or without its cameras' videos.
+    /// Measures a finished video of panoramas. `files` has the videos of its cameras or is empty.
     fn panorama_video(&mut self, panorama: &Path, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, stages, figures, .. } = self;
         let stop = Stop::default();
@@ -247,7 +255,7 @@ impl Job<'_> {
         let stream = device.stream()?;
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
         let (format, rate) = (source.format(), source.rate());
-        // An encoder crops odd sizes.
+        // H.264 needs even sizes, so an encoder may have cropped the last column and row.
         args.check_size(format.size, warp.size(), [1, 1])?;
         let owners = args.owners(&stream, &warp, format.size)?;
         let mut frames = 0;
@@ -283,7 +291,7 @@ impl Job<'_> {
         Ok(device)
     }
 
-    /// Stitches two videos and measures the result.
+    /// Stitches the videos of the left and the right camera in `files`, and measures the panoramas.
     fn videos(&mut self, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, blend, stages, figures } = self;
         let stop = Stop::default();
@@ -294,7 +302,9 @@ impl Job<'_> {
             Ok((sources, plan))
         })?;
         let Ok(sources) = <[VideoSource; 2]>::try_from(sources) else {
-            return Err(Failure::Usage("a panorama is stitched from two videos"));
+            return Err(Failure::Usage(
+                "a panorama is stitched from two videos; give the left and the right one",
+            ));
         };
         let device = args.device.open()?;
         let stream = device.stream()?;
@@ -319,7 +329,7 @@ impl Job<'_> {
                 let number = stitched.number;
                 if number.is_multiple_of(args.every) {
                     if matches!(blend, Blend::Seam(_)) {
-                        // The seam of this frame may differ from that of the last measured frame.
+                        // The stitcher may have moved the seam since the last measured frame.
                         let weights = stitched.weights()?;
                         let owners = owners_of_weights(weights.each_ref().map(Vec::as_slice));
                         line = SeamLine::new(&args.turned(owners), size)?;
@@ -338,7 +348,7 @@ impl Job<'_> {
     }
 }
 
-/// Wraps a picture as a frame.
+/// Returns the pixels of a picture as an RGBA frame, without copying.
 fn frame(picture: &Picture) -> Result<Frame<'_>, Failure> {
     let format = FrameFormat::rgba8(picture.width(), picture.height());
     let frame = Frame::tight(format, bytemuck::cast_slice(picture.pixels()));
@@ -346,7 +356,7 @@ fn frame(picture: &Picture) -> Result<Frame<'_>, Failure> {
 }
 
 impl Args {
-    /// Reads the warp. If there are pictures of the cameras, checks that they match the warp.
+    /// Reads the warp. If the cameras' pictures or videos `files` are given, checks that the warp is for their `sizes`.
     fn plan(&self, sizes: &[UVec2], files: &[&Path]) -> Result<Plan, Failure> {
         if files.is_empty() {
             return self.map.open_alone();
@@ -354,12 +364,12 @@ impl Args {
         self.map.open(sizes, files, Path::new(""))
     }
 
-    /// Returns whether colours are matched.
+    /// Returns whether the stitch matches the colours of the cameras.
     fn follows(&self) -> bool {
         !self.no_colour && self.look.leaves_colours()
     }
 
-    /// Opens the cameras' videos.
+    /// Opens the cameras' videos. The second one is converted to the pixel format of the first if ffmpeg reads it.
     fn open(&self, files: &[&Path], stop: &Stop) -> Result<Vec<VideoSource>, Failure> {
         let mut sources: Vec<VideoSource> = Vec::with_capacity(files.len());
         for file in files {
@@ -369,7 +379,7 @@ impl Args {
         Ok(sources)
     }
 
-    /// Rotates the owners of a panorama's pixels by 180° if `--flip` is set.
+    /// Rotates a panorama by 180° if `--flip` is given. `owners` has the camera of each pixel, row by row.
     fn turned(&self, mut owners: Vec<u8>) -> Vec<u8> {
         if self.look.flips() {
             owners.reverse();
@@ -377,7 +387,8 @@ impl Args {
         owners
     }
 
-    /// Checks the size of a finished panorama. It may lack up to `lacking` of the last columns and rows.
+    /// Checks that a finished panorama has the size of the warp. Up to `lacking` columns at the right and rows at the
+    /// bottom may have been cropped.
     fn check_size(&self, found: UVec2, expected: UVec2, lacking: [u32; 2]) -> Result<(), Failure> {
         if found.cmpgt(expected).any() || (expected - found).cmpgt(lacking.into()).any() {
             let panorama = self.files[0].clone();
@@ -387,15 +398,15 @@ impl Args {
         Ok(())
     }
 
-    /// Returns the owner of each pixel of a panorama of `size`, which is at most that of the warp: the camera with the
-    /// larger weight in the warp.
+    /// Returns the camera with the larger weight for each pixel of a panorama, row by row. `size` is the size of the
+    /// panorama, which may be smaller than the warp by cropped columns and rows.
     fn owners(&self, stream: &Stream, warp: &DeviceWarp, size: UVec2) -> Result<Vec<u8>, Failure> {
         let owners = self.turned(owners_of_warp(&warp.download(stream)?));
         let rows = owners.chunks_exact(warp.size().x as usize).take(size.y as usize);
         Ok(rows.flat_map(|row| &row[..size.x as usize]).copied().collect())
     }
 
-    /// Returns the reference and the first file, which errors of their comparison name.
+    /// Returns the file of the reference and the first input file, which are named if their comparison fails.
     fn compared(&self) -> Vec<&Path> {
         self.reference.iter().chain(self.files.first()).map(PathBuf::as_path).collect()
     }

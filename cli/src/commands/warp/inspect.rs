@@ -1,4 +1,4 @@
-//! `panoweave warp inspect`: prints the contents of a warp file.
+//! `panoweave warp inspect`: prints the properties of a warp file.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use crate::output;
 use crate::output::failure::Failure;
 
-/// Longest side of the preview, in pixels.
+/// Maximum side of the preview, in pixels.
 const PREVIEW_SIDE: u32 = 1600;
 
-/// Prints the contents of a warp file, and draws them with --preview.
+/// Prints the properties of a warp file, and draws the warp with --preview.
 ///
 /// A file with a wrong checksum, a NaN or a weight outside 0 to 1 is rejected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  panoweave warp inspect rig.safetensors --preview look.png\n")]
 pub(crate) struct Args {
-    /// The warp file.
+    /// Warp file to inspect.
     file: PathBuf,
     /// Writes a picture of the warp. The left camera is orange and the right one blue, mixed by weight. Lines divide
     /// each camera's picture into eighths. A white outline marks the overlap.
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             // `Warp::open` rejects a wrong checksum.
             "checksum": "valid",
             "warp": describe(&warp, &stats),
-            // Whether `mesh` is stored in the file; otherwise it was computed here.
+            // True if the file stores the mesh. Otherwise, the mesh below was computed here.
             "mesh_saved": warp.mesh().is_some(),
             "mesh": mesh(&warp).as_deref().map(describe_mesh),
         }));
@@ -64,7 +64,7 @@ fn mesh(warp: &Warp) -> Option<Cow<'_, Mesh>> {
     warp.mesh().map(Cow::Borrowed).or_else(make)
 }
 
-/// Returns a warp as JSON.
+/// Returns the projection, the statistics and the rig or homography of a warp as JSON.
 pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
     json!({
         "projection": warp.projection().map_or("unknown", ProjectionName::as_str),
@@ -73,7 +73,7 @@ pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
     })
 }
 
-/// Returns a mesh as JSON.
+/// Returns the maximum error in source pixels, the size in bytes and the divisions of a mesh as JSON.
 pub(crate) fn describe_mesh(mesh: &Mesh) -> Value {
     json!({ "error": mesh.error(), "bytes": mesh.bytes(), "divisions": mesh.divisions() })
 }

@@ -49,33 +49,36 @@ enum Action {
 struct Make {
     #[command(flatten)]
     source: Source,
-    /// Size of the panorama. With --rig, scales the canvas and keeps its field of view. Required with --import.
+    /// Size of the panorama in pixels. With --rig, replaces the size in the rig file and keeps the field of view.
+    /// Required with --import.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "warp"])]
     size: Option<UVec2>,
-    /// Size of the left camera's pictures.
+    /// Size in pixels of the left camera's pictures, for --homography and --import.
     #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "left"])]
     left_size: Option<UVec2>,
-    /// Size of the right camera's pictures.
+    /// Size in pixels of the right camera's pictures, for --homography and --import.
     #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "right"])]
     right_size: Option<UVec2>,
-    /// Picture of the left camera. Only its size is read.
+    /// Picture of the left camera. Only its size is read, as an alternative to --left-size.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     left: Option<PathBuf>,
-    /// Picture of the right camera. Only its size is read.
+    /// Picture of the right camera. Only its size is read, as an alternative to --right-size.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     right: Option<PathBuf>,
-    /// Stores the mesh in the file, so that stitches need not compute it. ERROR is the maximum deviation in source
-    /// pixels, 1/32 by default. Stitches ignore a coarser mesh and compute their own.
+    /// Stores the mesh for `--lookup mesh` in the file, so that stitches need not compute it. ERROR is the maximum
+    /// deviation in source pixels, 1/32 by default. Stitches ignore a mesh with an ERROR above 1/32 and compute their
+    /// own.
     #[arg(long, value_name = "ERROR", value_parser = mesh_error)]
     mesh: Option<Option<f32>>,
-    /// Also writes the six raw planes into this folder.
+    /// Also writes the six raw planes into this folder, for programs that read raw planes.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
-    /// The warp file to write, usually named .safetensors.
-    // An `Option`, because `inspect` has no such option.
+    /// Warp file to write, usually named .safetensors.
+    // An `Option`, because `--output` is not required for the subcommand `inspect`.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Option<PathBuf>,
-    /// Device that computes the warp of a rig or homography: auto, cpu or cuda:N.
+    /// Device that computes the warp of a rig or homography: cpu, cuda:N (GPU number N, from 0), or auto (the first
+    /// GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }
@@ -83,16 +86,17 @@ struct Make {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Source {
-    /// A rig file (TOML).
+    /// Rig file (TOML), as `panoweave calibrate` writes it: the size and projection of the panorama, and the lens and
+    /// direction of each camera.
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
-    /// A homography file (text), which maps right pixels to left pixels.
+    /// Text file with a homography: the nine numbers, row by row, of the matrix that maps right pixels to left pixels.
     #[arg(long, value_name = "FILE")]
     homography: Option<PathBuf>,
-    /// A folder of six raw planes, lut_left_x.bin to weight_right.bin.
+    /// Folder of six raw planes to import, lut_left_x.bin to weight_right.bin.
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
-    /// A warp file, to add a mesh or to export its planes.
+    /// Warp file to copy, in order to add a mesh (--mesh) or to export its planes (--export).
     #[arg(long, alias = "warp", value_name = "FILE")]
     warp: Option<PathBuf>,
 }
@@ -201,7 +205,7 @@ impl Make {
         stages.run("warp", "computing the warp", || recipe.render(&stream))
     }
 
-    /// Returns the sizes of the left and the right pictures.
+    /// Returns the sizes of the left and the right camera's pictures, from the size options or from the given pictures.
     fn sources(&self) -> Result<[UVec2; 2], Failure> {
         let size = |side, size: Option<UVec2>, picture: &Option<PathBuf>| match (size, picture) {
             (Some(size), _) => Ok(size),

@@ -141,7 +141,7 @@ fn streams_that_break_off() {
     // The rig is for pictures of another size.
     folder.write("small.y4m", "YUV4MPEG2 W4 H3 F30:1\n");
     let line = "video small.y4m small.y4m --rig rig.toml --device cpu -o p.rgba";
-    insta::assert_snapshot!(refused(&folder, line), @"error: small.y4m: 4×3 pixels, but rig.toml is for a left picture of 40×30");
+    insta::assert_snapshot!(refused(&folder, line), @"error: small.y4m: 4×3 pixels, but rig.toml is for a left picture of 40×30 pixels; give files of matching sizes");
 }
 
 #[test]
