@@ -1,10 +1,10 @@
-//! Two cameras push frames, each from its own thread. A plain loop takes the panoramas.
+//! A blocking loop: two cameras push frames from their own threads, and a `for` loop takes the panoramas.
 //!
 //! `cargo run --release -p panoweave-examples --bin blocking_loop -- [PANORAMAS] [FILE] [DEVICE]` stops after
 //! PANORAMAS panoramas and writes the last one to FILE.
 //!
-//! This is the interface for programs that use threads. The stitcher pairs frames by timestamp. If it cannot keep up,
-//! it drops and counts frames, so a push never blocks a camera.
+//! Use this interface in programs with threads instead of `async`. The stitcher pairs frames by timestamp. If it cannot
+//! keep up, it drops and counts frames, so a push never blocks a camera.
 
 use std::error::Error;
 use std::thread;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     let bytes = bytemuck::cast_slice(picture.pixels());
                     let frame =
                         Frame::tight(format, bytes).expect("the picture has the rig's size");
-                    // The push fails if the stitcher was closed or has failed; `health` below tells which.
+                    // The push fails if the stitcher was closed or has failed. `health` below reports a failure.
                     stitcher.push(which, frame, time).is_ok()
                 });
             });
@@ -48,14 +48,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let gain = panorama.colours().right.gain;
                 println!("{fps:.1} fps, {latency:.1} ms, right camera × {gain:.3}");
             }
-            // Each panorama occupies one of the stitcher's buffers, so keep only one of them.
+            // Keep only the newest panorama, because each one occupies one of the stitcher's buffers.
             last = Some(panorama);
         }
         stitcher.close();
         last
     });
-    // The stitcher finishes the pairs in flight after `close`; discard their panoramas. If the loop ended before
-    // `count`, `health` says why.
+    // After `close`, the stitcher still finishes the pairs in flight. Discard their panoramas. If the loop ended before
+    // `count` panoramas, `health` returns the reason.
     panoramas.for_each(drop);
     stitcher.health()?;
 

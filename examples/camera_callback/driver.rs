@@ -1,5 +1,5 @@
-//! A simulated camera driver, like a vendor's library. It owns the frame buffers, and calls back with one filled
-//! buffer per camera.
+//! A simulated camera driver, in place of a camera vendor's library. It owns the frame buffers, and passes one filled
+//! buffer per camera to a callback.
 //!
 //! A kernel fills the buffers on the driver's own stream, as an image signal processor would: it converts raw pictures
 //! on the device to NV12. The driver does not wait for the kernel.
@@ -20,31 +20,31 @@ use panoweave_examples::{FRAME, MadeUpCamera};
 /// Number of raw pictures per camera, which the driver uses in turn.
 const RAW: u32 = 10;
 
-/// A plane on the device.
+/// An image plane in device memory.
 pub(crate) struct Plane {
-    /// Address of the first row.
+    /// Device address of the first row.
     pub(crate) address: *const u8,
     /// Bytes from one row to the next.
     pub(crate) pitch: u32,
 }
 
-/// A frame of one camera, lent to the callback.
+/// An NV12 frame of one camera, which the driver lends to the callback.
 pub(crate) struct Shot {
     /// The device that holds the frame.
     pub(crate) place: Place,
-    /// Columns and rows.
+    /// Width and height of the frame in pixels.
     pub(crate) size: UVec2,
-    /// The full-size luma plane.
+    /// The luma plane: one byte per pixel of the frame.
     pub(crate) luma: Plane,
-    /// The half-size chroma plane, two bytes per sample.
+    /// The chroma plane: half the width and height, rounded up, with two bytes (U and V) per sample.
     pub(crate) chroma: Plane,
-    /// The event that completes when the frame has been written.
+    /// The event that completes when the driver's kernel has written the frame.
     pub(crate) ready: Event,
-    /// Returns the buffer to the ring when dropped.
+    /// The right to use the buffer. Dropping it returns the buffer to the driver's ring.
     pub(crate) lease: Lease,
 }
 
-/// A buffer that the driver has lent out. When dropped, returns it to the ring.
+/// A buffer that the driver has lent out. Dropping the lease returns the buffer to the driver's ring.
 pub(crate) struct Lease {
     buffer: Option<DeviceFrame>,
     ring: Sender<DeviceFrame>,
@@ -59,25 +59,25 @@ impl Drop for Lease {
     }
 }
 
-/// The driver of two cameras, with a ring of buffers.
+/// The driver of two simulated cameras, with a ring of frame buffers that both share.
 pub(crate) struct Driver {
-    /// Pairs lent so far.
+    /// Number of pairs of frames that were lent to the callback.
     pub(crate) lent: u64,
-    /// Pairs skipped because fewer than two buffers were free.
+    /// Number of pairs of frames that were skipped, because fewer than two buffers were free.
     pub(crate) left_out: u64,
     stream: Stream,
     size: UVec2,
     raw: Vec<[Image<Rgba8>; 2]>,
-    /// The warp that copies the first picture unchanged.
+    /// The warp with which the stitch kernel copies the left picture unchanged and ignores the right one.
     straight: DeviceWarp,
-    /// Free buffers, except those that have returned through `back` since the last check.
+    /// Free buffers. Buffers that were returned since the last call of `free()` are still in the channel `back`.
     free: Vec<DeviceFrame>,
     ring: Sender<DeviceFrame>,
     back: Receiver<DeviceFrame>,
 }
 
 impl Driver {
-    /// Creates a driver with a ring of `ring` buffers.
+    /// Creates a driver with a ring of `ring` NV12 buffers of `size` pixels, and renders the raw pictures.
     pub(crate) fn new(
         device: &Device,
         size: UVec2,
@@ -106,7 +106,7 @@ impl Driver {
         Ok(Self { lent: 0, left_out: 0, stream, size, raw, straight, free, ring, back })
     }
 
-    /// Calls back with up to `pairs` pairs, 30 per second, until the callback returns false.
+    /// Calls `callback` with up to `pairs` pairs of frames and their time, 30 per second, until it returns false.
     pub(crate) fn film(
         &mut self,
         pairs: usize,
@@ -135,7 +135,8 @@ impl Driver {
         self.free.len()
     }
 
-    /// Submits the kernel that fills a buffer from a raw picture, and lends the buffer out.
+    /// Submits the kernel that fills a free buffer from the raw picture number `raw` of a camera, and lends the buffer
+    /// out.
     fn develop(&mut self, raw: usize, camera: usize) -> Result<Shot, StitchError> {
         let mut lease = Lease { buffer: self.free.pop(), ring: self.ring.clone() };
         let (raw, stream) = (&self.raw[raw][camera], &self.stream);

@@ -1,11 +1,12 @@
-//! A camera driver calls back with frames that are already in device memory. The stitcher reads them there.
+//! A camera driver's callback: it passes frames that are already in device memory to the stitcher, which reads them
+//! there without a copy.
 //!
 //! `cargo run --release -p panoweave-examples --bin camera_callback -- [PAIRS] [FILE] [DEVICE]`
 //!
-//! The driver has a ring of NV12 buffers. For each pair, it fills two buffers on its own stream, records an event
-//! after each, and lends them to the callback. No input is copied, and no thread waits for the device: the stitcher's
-//! stream waits for the events, and each buffer returns to the ring after the stitcher has read it. On the CPU the
-//! same code runs on host memory.
+//! The driver has a ring of NV12 buffers. For each pair of frames, it fills two buffers on its own stream, records an
+//! event after each, and lends the buffers to the callback. No thread waits for the device, because the stitcher's
+//! stream waits for the events. Each buffer returns to the ring after the stitcher has read it. On the CPU, the same
+//! code runs on host memory.
 
 mod driver;
 
@@ -21,7 +22,7 @@ use panoweave_examples::{Arguments, geometry};
 
 use driver::{Driver, Shot};
 
-/// The YUV encoding of the cameras' pixels.
+/// The YUV encoding of the camera frames.
 const ENCODING: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
 
 /// Number of buffers in the ring: a pair for each of the stitcher's four slots, one pair for a colour analysis to
@@ -40,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (filmed, last) = thread::scope(|scope| {
         let driver = scope.spawn(|| {
             let filmed = driver.film(count, |[left, right], time| {
-                // The call fails if the stitcher was closed or has failed; `health` below tells which.
+                // The call fails if the stitcher was closed or has failed. `health` below reports a failure.
                 stitcher.submit_external(external(left), external(right), time).is_ok()
             });
             stitcher.close();
@@ -63,13 +64,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Wraps a frame lent by the driver for the stitcher.
+/// Describes a frame that the driver has lent, in the form that the stitcher takes.
 fn external(shot: Shot) -> ExternalFrame {
     let Shot { place, size, luma, chroma, ready, lease } = shot;
     let half = size.map(|side| side.div_ceil(2));
-    // SAFETY: the addresses hold a frame of this size on this device. The driver keeps it alive and unchanged until
-    // the lease is dropped, and the stitcher drops the lease after the device has read the frame. The frame is
-    // complete when the event is.
+    // SAFETY: the addresses hold a frame of this size on this device. The driver keeps the frame alive and unchanged
+    // until the lease is dropped, and the stitcher drops the lease after the device has read the frame. The frame is
+    // complete when the event `ready` completes.
     unsafe {
         let y = DeviceView::new(place, luma.address.cast(), size.x, size.y, luma.pitch);
         let uv = DeviceView::new(place, chroma.address.cast(), half.x, half.y, chroma.pitch);

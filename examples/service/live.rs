@@ -1,7 +1,7 @@
-//! Live video: one stitcher, any number of viewers.
+//! Handles `GET /live` and `GET /health`: live video from one stitcher for any number of viewers, and its state.
 //!
-//! A task takes the panoramas from the stitcher's `Stream`, has each encoded once, and publishes the newest to all
-//! viewers. A slow viewer misses some panoramas; the stitcher never waits for a viewer.
+//! A task takes the panoramas from the stitcher as an asynchronous stream, encodes each panorama once for all viewers,
+//! and publishes the newest. A slow viewer misses some panoramas; the stitcher never waits for a viewer.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-/// A running stitcher and its newest panorama.
+/// A running stitcher, its newest panorama as a part of the live stream, and the threads of its cameras.
 pub(crate) struct Live {
     stitcher: Arc<Stitcher>,
     newest: watch::Receiver<Bytes>,
@@ -35,7 +35,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Starts the cameras and the stitcher.
+    /// Starts the stitcher, the camera threads, and the task that publishes panoramas on `runtime`.
     pub(crate) fn start(device: &Device, runtime: &Handle) -> crate::Result<Self> {
         let stream = device.stream()?;
         let warp = DeviceWarp::render(&stream, &geometry()?)?;
@@ -70,16 +70,16 @@ impl Live {
         let cameras =
             std::mem::take(&mut *self.cameras.lock().unwrap_or_else(PoisonError::into_inner));
         for camera in cameras {
-            // If the thread has panicked, it has already printed the message.
+            // Ignore a panic of the thread, because the thread has already printed the message.
             drop(camera.join());
         }
     }
 }
 
-/// Encodes and publishes each panorama while there are viewers. When the stitcher closes, dropping the sender ends the
-/// viewers' streams.
+/// Encodes and publishes each panorama while there are viewers. Returns when the stitcher closes. This drops `newest`,
+/// which ends the viewers' streams.
 async fn publish(mut panoramas: StitchedFrames, newest: watch::Sender<Bytes>) {
-    // `StitchedFrames` is also an iterator, whose `next` would block.
+    // Name the trait, because `StitchedFrames` is also an iterator, whose `next` would block.
     while let Some(panorama) = StreamExt::next(&mut panoramas).await {
         // One receiver belongs to `Live`; every other one is a viewer.
         if newest.receiver_count() > 1
@@ -93,7 +93,7 @@ async fn publish(mut panoramas: StitchedFrames, newest: watch::Sender<Bytes>) {
 /// Encodes a panorama as one part of the multipart stream.
 fn encode(panorama: StitchedFrame) -> Option<Bytes> {
     let picture = panorama.to_picture()?;
-    // Returns the buffer to the stitcher before the encoding.
+    // Return the buffer to the stitcher before the slow encoding.
     drop(panorama);
     let jpeg = picture.encode(PictureFormat::Jpeg).ok()?;
     let length = jpeg.len();
@@ -105,7 +105,7 @@ pub(crate) fn routes() -> Router<Arc<Live>> {
     Router::new().route("/live", get(watch)).route("/health", get(health))
 }
 
-/// `GET /live`: the panoramas as motion JPEG, which browsers display.
+/// Handles `GET /live`: sends the panoramas as motion JPEG, which browsers display.
 async fn watch(State(live): State<Arc<Live>>) -> Response {
     if let Err(error) = live.stitcher.health() {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response();
@@ -119,8 +119,8 @@ async fn watch(State(live): State<Arc<Live>>) -> Response {
     ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()
 }
 
-/// `GET /health`: the state of the stitcher as JSON. The status is 503 if the stitcher has failed; restart the process
-/// to recover.
+/// Handles `GET /health`: returns the state of the stitcher as JSON. The status is 503 if the stitcher has failed.
+/// Restart the process to recover.
 async fn health(State(live): State<Arc<Live>>) -> Response {
     let stitcher = &live.stitcher;
     let failure = stitcher.health().err().map(|error| error.to_string());

@@ -8,16 +8,17 @@
 //! curl http://127.0.0.1:8080/health
 //! ```
 //!
-//! GEOMETRY is a rig (`.toml`) or a homography (any other name) for requests without a homography. If the argument is
-//! empty or missing, the service uses the examples' own rig. Pictures are decoded, stitched and encoded on blocking
-//! threads, so the serving tasks never block.
+//! GEOMETRY is the file of a rig (`.toml`) or of a homography (any other name), for requests that do not contain a
+//! homography. If the argument is empty or missing, the service uses the rig of the examples. Pictures are decoded,
+//! stitched and encoded on tokio's blocking threads, so the tasks that serve connections never block.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `still`, `refusal` | `POST /stitch` |
 //! | `live` | `GET /live` and `GET /health` |
 //!
-//! The service has no TLS, no user accounts and no limits for slow clients. Put a proxy in front of it for these.
+//! The service has no TLS, no user accounts and no time limits for slow clients. If you need them, put a proxy in front
+//! of the service.
 
 mod live;
 mod refusal;
@@ -40,7 +41,7 @@ use tokio::sync::watch;
 use live::Live;
 use still::Still;
 
-/// Time that clients have to finish after Ctrl-C.
+/// The maximum time for open connections to finish after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(2);
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -61,7 +62,7 @@ fn main() -> Result {
     served
 }
 
-/// Serves until Ctrl-C.
+/// Serves HTTP on `address` until Ctrl-C.
 async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
     let stitch = post(still::stitch).layer(DefaultBodyLimit::max(still::MAX_BODY));
     let router = Router::new()
@@ -78,7 +79,7 @@ async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-        // Ends the live streams, which would never end on their own.
+        // End the live streams, which would never end on their own.
         live.close();
         stop.send_replace(());
     });

@@ -1,4 +1,4 @@
-//! The errors of `POST /stitch`: a reason in plain text and the matching status.
+//! The errors of `POST /stitch`. The response is the reason in plain text, with the matching HTTP status.
 
 use axum::extract::multipart::{MultipartError, MultipartRejection};
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::still::MAX_PIXELS;
 
-/// The reason why a request gets no panorama.
+/// The reason why the service does not return a panorama for a request.
 #[derive(Debug, Error)]
 pub(crate) enum Refusal {
     #[error(
@@ -53,7 +53,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAForm(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            // The form has bad syntax or too many bytes; `error` distinguishes the two.
+            // `error` returns one status for a syntax error in the form and another for too many bytes.
             Self::Form(error) => error.status(),
             Self::Missing(_) | Self::Unknown(_) | Self::Twice(_) => StatusCode::BAD_REQUEST,
             Self::Picture(PictureError::NotAPicture { .. } | PictureError::WrongFormat { .. }) => {

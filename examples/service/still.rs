@@ -1,10 +1,11 @@
-//! `POST /stitch`: takes a form with the parts `left` and `right` (PNG or JPEG), and optionally a `homography` that
-//! overrides the service's geometry. The answer is a PNG.
+//! Handles `POST /stitch`. The request is a form with the parts `left` and `right` (PNG or JPEG) and optionally
+//! `homography`, which overrides the service's geometry. The response is the panorama as PNG.
 //!
-//! A request takes one of the [`AT_ONCE`] work slots only after it has arrived completely, so a slow sender blocks no
-//! other request. From its first byte on, its bytes count against [`MAX_BODIES`], the limit for all requests together.
+//! A request takes one of the [`AT_ONCE`] work slots only after it has arrived completely, so a slow sender does not
+//! block other requests. The bytes received so far count against [`MAX_BODIES`], the memory limit for all requests
+//! together.
 //!
-//! The errors are in `refusal`.
+//! The module `refusal` defines the errors and their HTTP status.
 
 use std::sync::Arc;
 
@@ -31,13 +32,14 @@ pub(crate) const MAX_BODY: usize = 64 << 20;
 /// Maximum number of pixels in a panorama.
 pub(crate) const MAX_PIXELS: u64 = 1 << 25;
 
-/// Maximum number of requests that are stitched at once. Each of them may need a gigabyte of memory.
+/// Maximum number of requests that are stitched at once. Each of them may need up to a gigabyte of memory.
 const AT_ONCE: usize = 4;
 
-/// Maximum number of bytes in all requests together, both those that still arrive and those that are stitched.
+/// Maximum number of bytes in all requests together: requests that are still arriving and requests that are being
+/// stitched.
 const MAX_BODIES: usize = AT_ONCE * MAX_BODY;
 
-/// Stitches single pictures.
+/// The state of the stitching service that all requests for single panoramas share.
 pub(crate) struct Still {
     device: Device,
     usual: Usual,
@@ -47,13 +49,13 @@ pub(crate) struct Still {
     bodies: Arc<Semaphore>,
 }
 
-/// The geometry for requests without a homography.
+/// The geometry for requests that do not contain a homography: the warp of a rig, or a homography.
 enum Usual {
     Rig(Box<DeviceWarp>),
     Homography(Homography),
 }
 
-/// The parts of a request.
+/// The parts of a request's form. The pictures are still encoded.
 #[derive(Default)]
 struct Form {
     left: Option<Vec<u8>>,
@@ -75,14 +77,17 @@ impl Still {
             (None, Some(file)) => Usual::Homography(Homography::open(file)?),
             (rig, _) => {
                 let stream = device.stream()?;
-                Usual::Rig(Box::new(DeviceWarp::render(&stream, &rig.ok_or("no rig")?)?))
+                Usual::Rig(Box::new(DeviceWarp::render(
+                    &stream,
+                    &rig.ok_or("neither a rig nor a homography was loaded")?,
+                )?))
             }
         };
         let (room, bodies) = (Semaphore::new(AT_ONCE), Semaphore::new(MAX_BODIES));
         Ok(Self { device: device.clone(), usual, room: Arc::new(room), bodies: Arc::new(bodies) })
     }
 
-    /// Decodes and stitches the pictures and encodes the panorama. Blocks until done.
+    /// Decodes the pictures, stitches them, and encodes the panorama as PNG. Blocks the thread until it is done.
     fn stitch(&self, form: &Form) -> Result<Vec<u8>, Refusal> {
         let picture = |name, content: &Option<Vec<u8>>| {
             let content = content.as_ref().ok_or(Refusal::Missing(name))?;
@@ -109,7 +114,7 @@ impl Still {
                 &rendered
             }
         };
-        // `Lookup::Planes` needs no mesh, which would not pay off for a single panorama.
+        // `Lookup::Planes` needs no mesh. For a single panorama, computing a mesh would take longer than it saves.
         let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
         let panorama = stitch_pictures(&stream, &left, &right, warp, &options)?;
         Ok(panorama.encode(PictureFormat::Png)?)
@@ -152,7 +157,7 @@ pub(crate) async fn stitch(
 ) -> Result<impl IntoResponse, Refusal> {
     let form = read(parts?, &still.bodies).await?;
     let room = Arc::clone(&still.room).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-    // The work continues even if the client closes the connection, so the work itself owns the slot until it is done.
+    // The work continues even if the client closes the connection, so the closure owns the work slot until it is done.
     let work = spawn_blocking(move || (still.stitch(&form), room).0);
     let png = work.await.map_err(|_| Refusal::Broken)??;
     Ok(([(header::CONTENT_TYPE, "image/png")], png))

@@ -1,7 +1,7 @@
-//! Simulated cameras for the examples. They turn through a generated landscape.
+//! Simulated cameras for the examples, which turn through a generated landscape, and the examples' command line.
 //!
-//! Each camera has its own exposure, and the exposure of the right camera drifts, so the colour correction has
-//! differences to correct. A real program would use its cameras' driver and a calibrated rig file instead.
+//! The cameras have different exposures, and the exposure of the right camera drifts, so that the colour correction has
+//! work to do. A real program would use the driver of its cameras and a calibrated rig file instead.
 
 use std::env;
 use std::error::Error;
@@ -40,13 +40,13 @@ matrix = { fx = 376.0, fy = 376.0, cx = 239.5, cy = 134.5 }
 yaw = 25.0
 "#;
 
-/// The time between two frames of a camera.
+/// The time between two frames of a camera: 30 frames per second.
 pub const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 30);
 
-/// Size of the landscape: columns for 360° and rows for 90°.
+/// Size of the landscape in pixels. The columns cover 360°, and the rows 90°.
 const AROUND: UVec2 = UVec2::new(3072, 768);
 
-/// The time that the rig takes to turn once.
+/// The time in which the rig turns by 360°.
 const TURN: Duration = Duration::from_secs(30);
 
 /// Returns the geometry of [`RIG`].
@@ -57,18 +57,18 @@ pub fn geometry() -> Result<Geometry, RigError> {
     Rig::parse(RIG, "the examples' rig")?.geometry()
 }
 
-/// A simulated camera.
+/// A simulated camera, which renders its pictures from the landscape.
 pub struct MadeUpCamera {
     size: UVec2,
-    /// The position in the landscape, as column and row, that each pixel shows at time 0.
+    /// The column and row of the landscape that each pixel of the camera shows at time 0, row by row.
     sees: Vec<UVec2>,
     landscape: Vec<Rgba8>,
-    /// Mean exposure, and the amplitude of its drift.
+    /// The mean exposure, by which levels are multiplied, and the amplitude of its drift.
     exposure: [f32; 2],
 }
 
 impl MadeUpCamera {
-    /// Returns the left and the right camera.
+    /// Creates the left and the right camera of [`RIG`].
     ///
     /// # Errors
     /// The same as [`geometry`].
@@ -84,7 +84,7 @@ impl MadeUpCamera {
         Ok([camera(0, [1.0, 0.0]), camera(1, [0.8, 0.08])])
     }
 
-    /// Returns the camera's picture at `time`.
+    /// Returns the camera's picture at `time` after the start.
     #[must_use]
     pub fn picture(&self, time: Duration) -> Picture {
         let mut picture = Picture::filled(self.size.x, self.size.y, Rgba8::BLACK);
@@ -100,8 +100,8 @@ impl MadeUpCamera {
         picture
     }
 
-    /// Passes 30 pictures per second to `take`, from `start` on, until `take` returns false. Like a real camera, it
-    /// skips pictures whose time has passed.
+    /// Calls `take` with a picture and its time since `start`, 30 times per second, until `take` returns false. Like a
+    /// real camera, it skips pictures whose time has already passed.
     pub fn film(&self, start: Instant, mut take: impl FnMut(Duration, &Picture) -> bool) {
         let mut time = Duration::ZERO;
         while take(time, &self.picture(time)) {
@@ -115,7 +115,8 @@ impl MadeUpCamera {
     }
 }
 
-/// Returns the landscape column and row of a pixel, by undoing the camera's rotation and focal length.
+/// Returns the landscape column and row that a pixel of the camera shows. Inverts the camera's focal length and
+/// rotation.
 fn place(optics: &Optics, pixel: UVec2) -> UVec2 {
     let straight = (pixel.as_dvec2() - optics.centre) / optics.focal;
     let ray = optics.from_ray.transpose() * straight.extend(1.0);
@@ -151,12 +152,12 @@ fn landscape() -> Vec<Rgba8> {
     (0..AROUND.element_product()).map(pixel).collect()
 }
 
-/// The command line of an example: `[COUNT] [FILE] [DEVICE]`. The defaults are 150, `panorama.png`, and the first GPU
-/// or else the CPU.
+/// The command line of an example: `[COUNT] [FILE] [DEVICE]`. The defaults are 150, `panorama.png` and `auto`, the
+/// first GPU or else the CPU.
 pub struct Arguments {
-    /// Number of panoramas or pairs of frames.
+    /// Number of panoramas or pairs of frames after which the example ends.
     pub count: usize,
-    /// Path of the file for the last panorama.
+    /// Path of the picture file to which the last panorama is written.
     pub file: String,
     /// The device that stitches.
     pub device: Device,

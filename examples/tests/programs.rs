@@ -1,5 +1,5 @@
-//! Runs the examples `blocking_loop` and `camera_callback`. Checks their output, and that every frame is in a panorama
-//! or counted as dropped.
+//! Runs the examples `blocking_loop` and `camera_callback` on the CPU. Checks the last panorama, and that every frame
+//! is in a panorama or counted as dropped.
 
 use std::process::Command;
 
@@ -8,7 +8,8 @@ use panoweave::io::picture::Picture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Runs an example for 30 panoramas and returns its output, its counters and the last panorama.
+/// Runs an example for 30 panoramas or pairs. Returns its output, the stitcher's counters from the output, and the last
+/// panorama.
 fn run(program: &str) -> (String, Value, Picture) {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("last.png");
@@ -24,8 +25,7 @@ fn count(counters: &Value, name: &str) -> u64 {
     counters.pointer(name).and_then(Value::as_u64).expect(name)
 }
 
-/// Checks that every frame was paired or counted as alone, and every pair was stitched or dropped for a counted
-/// reason.
+/// Checks that every frame was paired or counted as alone, and that every pair was stitched or counted as dropped.
 fn accounted_for(counters: &Value) {
     let count = |name| count(counters, name);
     let alone = count("/dropped/left_alone") + count("/dropped/right_alone");

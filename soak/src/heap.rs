@@ -1,8 +1,8 @@
-//! Counts exactly the bytes that Rust code holds on the heap.
+//! Counts the bytes that Rust code holds on the heap, exactly and at any time.
 //!
 //! Resident memory changes in pages and depends on the allocator, so a leak of a few bytes per frame is visible there
-//! only after hours. The count in this module shows such a leak within seconds. It does not include the memory of the
-//! GPU driver, which resident memory includes.
+//! only after hours. The count in this module shows such a leak within seconds. Unlike resident memory, it does not
+//! include the memory of the GPU driver.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};

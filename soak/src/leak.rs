@@ -1,4 +1,4 @@
-//! Deliberate leaks, to prove that the soak finds them.
+//! Leaks memory on purpose (`--plant-leak`), to prove that the soak detects leaks.
 
 use std::hint::black_box;
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use panoweave::device::{Buffer, Device, DeviceError, Event, Pinned};
 use panoweave::live::StitchedFrame;
 
-/// A resource that the reader leaks on purpose, a little with each panorama.
+/// The resource that the reader leaks on purpose with each panorama.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Leak {
     /// 4 KiB of heap memory per panorama.
@@ -17,13 +17,13 @@ pub(crate) enum Leak {
     Pinned,
     /// The buffer of every tenth panorama.
     Panorama,
-    /// 64 events per panorama. On the CPU an event is a few bytes of heap memory, so 64 events leak about as much as
-    /// the other kinds.
+    /// 64 events per panorama. On the CPU, an event is a few bytes of heap memory, so a single one would leak much less
+    /// than the other kinds.
     Event,
 }
 
 impl Leak {
-    /// Leaks something for panorama number `i`.
+    /// Leaks the resource once, for panorama number `i`. Consumes the panorama, because its buffer may be the resource.
     pub(crate) fn plant(
         self,
         device: &Device,
@@ -46,7 +46,7 @@ impl Leak {
     }
 }
 
-/// Leaks a boxed value. The box costs heap on the CPU too, and `black_box` keeps the compiler from removing it.
+/// Leaks a value in a box, which takes heap memory of its own. `black_box` keeps the compiler from removing the box.
 fn leak<T>(value: T) {
     Box::leak(black_box(Box::new(value)));
 }

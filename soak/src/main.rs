@@ -1,9 +1,9 @@
-//! Runs the live stitcher for a long time with simulated cameras and a reader, and fails if its memory or another
-//! resource keeps growing or a frame is lost.
+//! Runs the live stitcher for a long time with simulated cameras and a reader. Fails if memory or another resource
+//! keeps growing, or if a frame is lost.
 //!
-//! `soak [--minutes N] [--device auto|cpu|cuda:N]`; `cargo xtask soak` builds and runs it, and the bundle contains it
-//! for machines without Rust. On a GPU two 3840×2160 cameras make a 5700×1900 panorama in NV12; on the CPU the same
-//! rig is 16 times smaller.
+//! `cargo xtask soak [--minutes N] [--device auto|cpu|cuda:N]` builds and runs the program. The bundle contains it for
+//! machines without Rust. On a GPU, two 3840×2160 cameras make a 5700×1900 panorama in NV12. On the CPU, all sides of
+//! the pictures and the panorama are 16 times smaller.
 //!
 //! | file | contents |
 //! |---|---|
@@ -15,7 +15,8 @@
 //! | `leak` | deliberate leaks |
 //! | `report` | printed output |
 //!
-//! The soak does not check the content of the panoramas (see the tests) or their speed (see the benches).
+//! The soak checks neither the pixels of the panoramas, which the tests check, nor the speed, which the benches
+//! measure.
 
 mod heap;
 mod leak;
@@ -46,26 +47,26 @@ use verdict::{Verdict, judge};
 /// Runs the live stitcher for a long time. Fails if memory or another resource grows, or if a frame is lost.
 #[derive(Parser)]
 struct Arguments {
-    /// Length of the run in minutes.
+    /// Length of the run in minutes. A longer run detects smaller leaks.
     #[arg(long, default_value_t = 10.0, value_name = "N")]
     minutes: f64,
-    /// Length of the run in seconds, instead of --minutes.
+    /// Length of the run in seconds, as an alternative to --minutes for short runs.
     #[arg(long, conflicts_with = "minutes", value_name = "N")]
     seconds: Option<f64>,
-    /// Device to run on: auto, cpu or cuda:N.
+    /// Device that stitches: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
     /// Frames per second of each camera, from 1 to 1000 [default: 120 on a GPU, 30 on the CPU].
     #[arg(long)]
     fps: Option<f64>,
-    /// Limit of the 99th percentile of the latency, in milliseconds. The run fails if the latency is above it
-    /// [default: no limit].
+    /// Maximum 99th percentile of the latency from a pair of frames to its panorama, in milliseconds. The run fails
+    /// above it [default: no limit].
     #[arg(long, value_name = "MS")]
     p99: Option<f64>,
-    /// JSON file to which all measurements are written.
+    /// JSON file to write, with the verdict and all measurements.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Resource to leak on purpose, to show that the run then fails.
+    /// Leaks this resource on purpose, to show that the run fails.
     #[arg(long, value_enum, value_name = "WHAT")]
     plant_leak: Option<Leak>,
 }

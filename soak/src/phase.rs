@@ -1,19 +1,20 @@
-//! The phases of a cycle and their order. A cycle takes one minute in long runs.
+//! Divides a run into cycles, and each cycle into phases. A cycle takes one minute in runs of six minutes or more.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// A part of a cycle, with its own behaviour of the cameras and the reader.
+/// A part of a cycle, in which the cameras and the reader behave in a certain way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Phase {
     /// Both cameras and the reader keep up.
     Normal,
-    /// The reader takes one panorama in the time of eight frames.
+    /// The reader takes only one panorama in the time of eight frames, so the stitcher must drop panoramas.
     SlowReader,
-    /// One camera sends nothing; the cameras take turns from cycle to cycle.
+    /// One camera sends nothing: the left one and the right one in alternate cycles.
     OneCamera,
-    /// The warp and the options change and the colour correction stops; halfway through, all are restored.
+    /// The warp and the options change, and the colour correction stops. Halfway through the phase, all three are
+    /// restored.
     Reconfigured,
     /// The cameras send nothing, so nothing is in flight when the measurement at the end of the cycle is taken.
     Idle,
@@ -37,8 +38,8 @@ pub(crate) struct Plan {
     pub(crate) cycle: Duration,
     /// Number of cycles.
     pub(crate) cycles: usize,
-    /// Number of cycles at the start in which memory and object counts may change: a quarter of the run, which is at
-    /// least one minute in runs of four minutes or more.
+    /// Number of cycles at the start in which memory and object counts may change: a quarter of all cycles, rounded up.
+    /// In runs of four minutes or more, they take at least one minute.
     pub(crate) warm_up: usize,
 }
 

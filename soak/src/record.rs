@@ -1,4 +1,4 @@
-//! The measurements of a run, for the verdict and for `--json`.
+//! The measurements of a run, from which the verdict is computed, and which `--json` writes.
 
 use panoweave::device::Counters;
 use panoweave::live::LiveCounters;
@@ -9,25 +9,26 @@ use crate::sample::Sample;
 /// The measurements at the end of a cycle.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Row {
-    /// Seconds since the start.
+    /// Time since the start of the run, in seconds.
     pub(crate) at: f64,
-    /// Resources that the process held.
+    /// Resources that the process held at this time.
     pub(crate) sample: Sample,
-    /// Maximum resident memory seen during the cycle.
+    /// Maximum resident memory during the cycle, in bytes, sampled every second.
     pub(crate) peak: u64,
-    /// The stitcher's counters since the start.
+    /// The stitcher's counters since the start of the run.
     pub(crate) counters: LiveCounters,
-    /// Frames that the cameras pushed.
+    /// Number of frames that both cameras have pushed since the start of the run.
     pub(crate) pushed: u64,
-    /// Panoramas that the reader received.
+    /// Number of panoramas that the reader has received since the start of the run.
     pub(crate) read: u64,
     /// Whether the colour correction still tracks changes in lighting.
     pub(crate) following: bool,
 }
 
 impl Row {
-    /// Returns the number of frames that wait for a partner, and whether every other frame is in exactly one panorama
-    /// or one counter of dropped frames.
+    /// Returns the number of frames that wait for a partner, and whether the counters account for all the other frames.
+    /// Each of these must have been dropped and counted, or be in a panorama that the reader received or that was
+    /// counted as unread.
     pub(crate) fn balance(&self) -> (u64, bool) {
         let LiveCounters { frames_in, pairs, panoramas, dropped, .. } = self.counters;
         let gone = 2 * pairs + dropped.left_alone + dropped.right_alone;
@@ -43,10 +44,10 @@ impl Row {
 pub(crate) struct Record {
     /// One row per cycle.
     pub(crate) rows: Vec<Row>,
-    /// The measurements after the stitcher was closed and the reader had taken all panoramas.
+    /// The measurements at the end, after the stitcher was closed and the reader had taken all panoramas.
     pub(crate) last: Row,
     /// Numbers of the library's live objects, before the stitcher was created and after it was dropped.
     pub(crate) objects: [Counters; 2],
-    /// The error of the stitcher, of a camera or of the reader, if any.
+    /// The first error of the stitcher, a camera or the reader; `None` without errors.
     pub(crate) failure: Option<String>,
 }

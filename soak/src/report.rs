@@ -1,4 +1,4 @@
-//! Printed output: one line per cycle, and the result.
+//! Prints the settings, one table line per cycle, and the result of the run.
 
 use panoweave::live::LiveCounters;
 
@@ -23,7 +23,7 @@ pub(crate) fn opening(settings: &Settings) {
     }
 }
 
-/// Prints one line per cycle, with the counts of that cycle alone.
+/// Prints one line per cycle. Panoramas and dropped frames are counted from the previous line on.
 #[derive(Default)]
 pub(crate) struct Table {
     before: LiveCounters,
@@ -81,7 +81,7 @@ impl Table {
     }
 }
 
-/// Prints the counters, the growth rates and the faults.
+/// Prints the counters of the whole run, the growth rates, and the faults or that the run passed.
 pub(crate) fn closing(record: &Record, verdict: &Verdict) {
     let LiveCounters { frames_in, pairs, panoramas, dropped, analyses, dark, strikes, .. } =
         record.last.counters;

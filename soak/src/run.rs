@@ -1,4 +1,5 @@
-//! The run: a stitcher, two cameras and a reader, with a measurement at the end of each cycle.
+//! Runs a stitcher, two simulated cameras and a reader through all cycles, and takes a measurement at the end of each
+//! cycle.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -16,7 +17,7 @@ use crate::record::{Record, Row};
 use crate::sample::{Sample, Sampler};
 use crate::scene::{MadeUpCamera, PIXELS, rig};
 
-/// The maximum time at the end of a cycle to wait for the pairs in flight.
+/// The maximum time to wait for the pairs in flight at the end of a cycle.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// The settings of a run.
@@ -78,7 +79,7 @@ impl Switches {
     }
 }
 
-/// Runs all cycles and passes the measurements of each one to `each`.
+/// Runs all cycles. Calls `each` at the end of each cycle with its measurements.
 pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record, SoakError> {
     let Settings { device, fps, .. } = settings;
     let mut sampler = Sampler::new(device)?;
@@ -90,7 +91,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
         let options = LiveOptions {
             input: PIXELS,
             output: PIXELS,
-            // Less than half the time between two frames, so that a frame matches only its partner.
+            // Less than half the time between two frames, so that a frame matches only the frame of the same time.
             tolerance: Duration::from_secs_f64(0.4 / fps),
             ..LiveOptions::default()
         };
@@ -124,7 +125,8 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
     Ok(Record { rows, last, objects: [before, Counters::now()], failure })
 }
 
-/// Takes panoramas until the stitcher is closed.
+/// Takes panoramas until the stitcher is closed: slowly if the phase requires it, and with a leak if the settings have
+/// one.
 fn read(
     settings: &Settings,
     panoramas: StitchedFrames,
@@ -142,7 +144,7 @@ fn read(
     Ok(())
 }
 
-/// Renders warps on its own stream while the stitcher runs, as a recalibration does.
+/// Renders warps on a separate stream while the stitcher runs, as a program does after a recalibration.
 struct Warps<'a> {
     stream: &'a Stream,
     rig: Rig,
@@ -194,7 +196,7 @@ impl Director<'_> {
             let row = row(self.stitcher, self.switches, self.start, sampler.take()?);
             rows.push(Row { peak, ..row });
             each(&rows[cycle]);
-            // The stitcher has failed; end the run.
+            // A failed stitcher makes no more panoramas, so end the run.
             if self.stitcher.health().is_err() {
                 break;
             }
@@ -202,8 +204,8 @@ impl Director<'_> {
         Ok(rows)
     }
 
-    /// Waits until the time `until` since the start. Samples resident memory every second and raises `peak` to the
-    /// maximum.
+    /// Waits until `until` has passed since the start. Samples resident memory every second, and raises `peak` to the
+    /// largest sample in bytes.
     fn wait(
         &self,
         until: Duration,
@@ -220,7 +222,7 @@ impl Director<'_> {
         }
     }
 
-    /// Waits until no pair is in flight, for at most `SETTLE`.
+    /// Waits until the counters account for all frames, which means that no pair is in flight; at most for `SETTLE`.
     fn settle(&self) {
         let most = Instant::now() + SETTLE;
         let row = || row(self.stitcher, self.switches, self.start, Sample::default());
@@ -239,7 +241,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Restores the initial settings, so that the measurements of all cycles are comparable.
+    /// Restores the initial warp, options and colour correction, so that the measurements of all cycles are comparable.
     fn restore(&self, warps: &Warps<'_>) -> Result<(), SoakError> {
         self.stitcher.swap_warp(warps.render(0.0)?)?;
         self.stitcher.set_options(StitchOptions::default())?;

@@ -1,4 +1,5 @@
-//! The resources held by the process, according to the operating system, the driver and the library's own counters.
+//! Measures the resources that the process holds, according to the operating system, the GPU driver and the library's
+//! own counters.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,7 +12,7 @@ use serde::Serialize;
 
 use crate::heap;
 
-/// The resources held at one time.
+/// The resources that the process holds at one time.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Sample {
     /// Resident memory in bytes.
@@ -20,7 +21,7 @@ pub(crate) struct Sample {
     pub(crate) anonymous: u64,
     /// Bytes that Rust code holds on the heap.
     pub(crate) heap: i64,
-    /// Bytes of GPU memory in use by all processes, according to the driver.
+    /// Bytes of GPU memory in use by all processes, according to the driver; `None` on the CPU.
     pub(crate) gpu: Option<u64>,
     /// Numbers of the library's live objects.
     pub(crate) objects: Counters,
@@ -30,9 +31,10 @@ pub(crate) struct Sample {
     pub(crate) threads: u64,
 }
 
-/// Takes samples on one thread. Its own memory does not grow.
+/// Takes samples. It must stay on the thread that created it, and it reuses its buffer, so its own memory does not
+/// grow.
 pub(crate) struct Sampler {
-    /// Keeps the GPU's context, which is current on this thread, alive.
+    /// The GPU's context, which must exist and be current on this thread to query GPU memory; `None` on the CPU.
     context: Option<Context>,
     text: String,
 }
@@ -46,11 +48,11 @@ impl Sampler {
         Ok(Self { context, text: String::with_capacity(1 << 14) })
     }
 
-    /// Takes a full sample. This takes milliseconds if gigabytes are resident, because the operating system adds up
+    /// Measures all resources. This takes milliseconds if gigabytes are resident, because the operating system adds up
     /// the pages.
     pub(crate) fn take(&mut self) -> io::Result<Sample> {
-        // `/proc/self/status` has the same numbers, but they can be off by megabytes because each processor batches
-        // its updates.
+        // `/proc/self/status` has the same numbers, but each processor batches its updates, so they can be wrong by
+        // megabytes.
         let exact = self.read("/proc/self/smaps_rollup").is_ok();
         let (resident, anonymous) = if exact {
             (self.kilobytes("Rss:"), self.kilobytes("Anonymous:"))
@@ -61,7 +63,7 @@ impl Sampler {
         Ok(Sample {
             resident,
             anonymous,
-            // The descriptor through which this line reads the folder does not count.
+            // Subtract the descriptor through which this line reads the folder.
             descriptors: (fs::read_dir("/proc/self/fd")?.count() as u64).saturating_sub(1),
             threads: fs::read_dir("/proc/self/task")?.count() as u64,
             heap: heap::live(),
@@ -70,7 +72,7 @@ impl Sampler {
         })
     }
 
-    /// Returns resident memory in bytes. This is faster than `take`, but inexact.
+    /// Returns resident memory in bytes. This is faster than `take`, but can be wrong by megabytes.
     pub(crate) fn resident(&mut self) -> io::Result<u64> {
         self.read("/proc/self/status")?;
         Ok(self.kilobytes("VmRSS:"))
@@ -89,7 +91,7 @@ impl Sampler {
         File::open(path)?.read_to_string(&mut self.text).map(drop)
     }
 
-    /// Returns the bytes stated by a line such as `Rss:  1234 kB`.
+    /// Returns the number of bytes in a line such as `Rss:  1234 kB`, whose first word is `name`; 0 if there is none.
     fn kilobytes(&self, name: &str) -> u64 {
         let line = self.text.lines().find_map(|line| line.strip_prefix(name));
         let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

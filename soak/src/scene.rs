@@ -1,6 +1,7 @@
-//! The simulated cameras of the soak: their rig, and NV12 frames in up to eight exposures.
+//! The simulated cameras of the soak: their rig, and their NV12 frames. The right camera's exposure changes, so that
+//! the colour correction has work.
 //!
-//! The frames show only a pattern. Their brightness matters, because the colour correction must track it.
+//! All frames show the same pattern, because the soak does not check the content of the panoramas.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +11,14 @@ use panoweave::live::{LiveError, Side, Stitcher};
 
 use crate::run::Switches;
 
-/// Format of the camera frames and the panoramas.
+/// Pixel format of the camera frames and the panoramas.
 pub(crate) const PIXELS: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited });
 
 /// Number of exposures through which the right camera cycles.
 const EXPOSURES: usize = 8;
 
-/// The time after which the exposure changes.
+/// The time from one exposure to the next.
 const DRIFT: Duration = Duration::from_millis(700);
 
 /// Returns the rig in `rigs/home.toml` downscaled by `shrink`. With a `shrink` of 1, two 3840×2160 cameras make a
@@ -56,8 +57,9 @@ impl MadeUpCamera {
         Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }
     }
 
-    /// Pushes frames until the soak is over, while the camera is switched on. Timestamps are late by up to a fifth of
-    /// the time between two frames. Frames whose time has passed are skipped.
+    /// Pushes frames while the camera is switched on, until the soak is over. A random jitter delays each timestamp by
+    /// up to a fifth of the time between two frames. If the time of the next frame has already passed, that frame is
+    /// skipped.
     pub(crate) fn film(
         &self,
         stitcher: &Stitcher,
@@ -75,7 +77,7 @@ impl MadeUpCamera {
             }
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let jitter = self.period.mul_f64(f64::from(state >> 16) / f64::from(1 << 16) / 5.0);
-            // The exposure goes down step by step and up again.
+            // The exposure decreases step by step and then increases again.
             let step = (time.as_nanos() / DRIFT.as_nanos()) as usize % (2 * self.exposures.len());
             let exposure = step.min(2 * self.exposures.len() - 1 - step);
             let frame = panoweave::frame::Frame::tight(self.format, &self.exposures[exposure]);
@@ -87,7 +89,7 @@ impl MadeUpCamera {
     }
 }
 
-/// Returns a patterned gradient at the given exposure.
+/// Returns a frame with a patterned gradient, whose brightness is multiplied by `exposure`.
 fn frame(format: FrameFormat, exposure: f64) -> Vec<u8> {
     let (width, luma) = (format.size.x as usize, format.size.element_product() as usize);
     let mut bytes = vec![128; format.bytes()];

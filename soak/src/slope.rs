@@ -1,21 +1,22 @@
-//! A line fitted to measurements, and the confidence interval of its slope.
+//! Fits a line to measurements over time, and computes the confidence interval of its slope.
 
 use serde::Serialize;
 
-/// The growth of a measured quantity.
+/// The fitted growth of a measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Slope {
-    /// Growth per second.
+    /// Growth per second, in the unit of the quantity.
     pub(crate) rise: f64,
-    /// Half the width of the 95 % confidence interval of `rise`.
+    /// Half the width of the 95 % confidence interval of `rise`, in the same unit.
     pub(crate) error: f64,
     /// Time from the first to the last measurement, in seconds.
     pub(crate) span: f64,
 }
 
 impl Slope {
-    /// Fits a line through `(seconds, value)` by least squares; returns `None` for fewer than three points. The points
-    /// must be independent. Measurements close in time are not, so the soak uses one per cycle.
+    /// Fits a line through points `(seconds, value)` by least squares. Returns `None` for fewer than three points or
+    /// equal times. The errors of the points must be independent. Measurements close in time are not independent, so
+    /// the soak uses only one per cycle.
     pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let freedom = points.len().checked_sub(2).filter(|&n| n > 0)?;
         let n = points.len() as f64;
@@ -35,7 +36,7 @@ impl Slope {
         Some(Self { rise, error, span: points[points.len() - 1].0 - points[0].0 })
     }
 
-    /// Returns the lower confidence limit of the growth over the whole span.
+    /// Returns the growth over the whole span for the lower end of the confidence interval.
     pub(crate) fn least_growth(&self) -> f64 {
         (self.rise - self.error) * self.span
     }

@@ -1,11 +1,12 @@
-//! The limits, and the check of a run against them.
+//! Judges a run: compares growth, counts and latency with their limits.
 //!
-//! Growth is judged after the warm-up, on one measurement per cycle, taken when nothing is in flight. A line is fitted
-//! to these measurements, and the lower end of the 95 % confidence interval of its slope must not exceed the limit. In
-//! a run of seconds a single extra page would exceed the limit, so only growth above the resolution of the measurement
-//! counts: the allocator takes memory from the system in steps of 128 KiB, and a queue may have one block more or
-//! less. In runs of an hour the limit is above that resolution. Object counts are exact, so they must be equal in all
-//! cycles.
+//! Growth is judged on one measurement per cycle after the warm-up, taken when no pair is in flight. A line is fitted
+//! to these measurements. The lower end of the 95 % confidence interval of its slope must not exceed the limit.
+//!
+//! In a run of seconds, a single extra page would exceed the limit. Therefore, growth counts only if it also exceeds
+//! the resolution of the measurement: the allocator takes memory from the system in steps of 128 KiB, and a queue may
+//! hold one block more or less. In runs of an hour, the limits of resident memory and of the heap are above this
+//! resolution. Object counts are exact, so they must be equal in all cycles.
 
 use std::fmt;
 
@@ -55,7 +56,7 @@ pub(crate) struct Verdict {
     pub(crate) faults: Vec<String>,
 }
 
-/// Judges a run. `p99` is the maximum latency of 99 of 100 panoramas, in seconds.
+/// Judges a run. `p99` is the maximum 99th percentile of the latency, in seconds; `None` for no limit.
 pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
     let measured = record.rows.get(plan.warm_up..).unwrap_or_default();
     let growth = growth(measured);
@@ -66,7 +67,7 @@ pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
         .collect();
     if measured.len() < 3 {
         faults.push(format!(
-            "the run has {} cycles after the warm-up; it must have 3 or more",
+            "the run has {} cycles after the warm-up; it must have 3 or more; run longer",
             measured.len()
         ));
     }
@@ -103,7 +104,8 @@ fn growth(rows: &[Row]) -> Vec<Growth> {
     [
         fit("resident", RESIDENT, page, |row| Some(row.sample.resident as f64)),
         fit("heap", RESIDENT, block, |row| Some(row.sample.heap as f64)),
-        // The driver allocates device memory in steps of 2 MiB, and the measurement includes all processes.
+        // The driver allocates device memory in steps of 2 MiB. The measurement includes all processes, so other
+        // programs on the GPU can cause a fault.
         fit("GPU", 0.0, 2048.0 * 1024.0, |row| row.sample.gpu.map(|bytes| bytes as f64)),
     ]
     .into_iter()
@@ -111,7 +113,8 @@ fn growth(rows: &[Row]) -> Vec<Growth> {
     .collect()
 }
 
-/// Returns a fault for each count that is not the same at the end of every cycle.
+/// Returns a fault for each count of objects, descriptors or threads that is not the same at the end of all cycles
+/// `rows`.
 fn held(rows: &[Row]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let then = counts(first);
@@ -162,12 +165,12 @@ fn failures(last: &Row, p99: Option<f64>) -> Vec<String> {
     let Dropped { reader, failed, lost, closing, .. } = counters.dropped;
     let mut faults = Vec::new();
     for (count, what) in [
-        (counters.strikes, "failed colour analyses"),
+        (counters.strikes, "failed colour or seam analyses"),
         (counters.retries, "pairs stitched again"),
         (failed, "pairs that failed on the device"),
         (lost, "pairs lost with the device"),
         (closing, "pairs abandoned at the end"),
-        (reader, "pairs dropped because the buffers of panoramas did not come back"),
+        (reader, "pairs dropped because the reader did not return the buffers of panoramas"),
     ] {
         if count > 0 {
             faults.push(format!("{count} {what}"));

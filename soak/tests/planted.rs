@@ -1,12 +1,12 @@
-//! Runs short soaks on the CPU. Without a leak the soak passes; with each kind of leak it fails for the expected
-//! reason.
+//! Runs short soaks on the CPU. Without a leak, the soak must pass. With each kind of leak, it must fail for the
+//! expected reason.
 
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A running soak.
+/// A running soak and the folder of its JSON file.
 struct Soak {
     child: Child,
     folder: TempDir,
@@ -23,7 +23,7 @@ fn start(leak: Option<&str>) -> Soak {
     Soak { child: command.stdout(Stdio::piped()).spawn().unwrap(), folder }
 }
 
-/// Waits for the run; returns whether it passed, and the faults it found.
+/// Waits for the soak to end. Returns whether it passed, and the faults that it found.
 fn end(soak: Soak) -> (bool, Vec<String>) {
     let output = soak.child.wait_with_output().unwrap();
     println!("{}", String::from_utf8_lossy(&output.stdout));
@@ -35,7 +35,8 @@ fn end(soak: Soak) -> (bool, Vec<String>) {
     (output.status.success(), faults.iter().map(text).collect())
 }
 
-/// All runs execute at once, because each takes 12 seconds and little CPU time.
+/// Runs one soak without a leak and one for each kind of leak, all at once, because each takes 12 seconds but little
+/// CPU time.
 #[test]
 fn runs_with_a_leak_fail_and_one_without_passes() {
     let leaks = ["host", "device", "pinned", "event", "panorama"];
@@ -45,8 +46,8 @@ fn runs_with_a_leak_fail_and_one_without_passes() {
     assert!(passed && faults.is_empty(), "{faults:?}");
     for (leak, soak) in leaks.into_iter().zip(leaking) {
         let (passed, faults) = end(soak);
-        // On the CPU all memory is on the heap.
-        let reason = if leak == "panorama" { "did not come back" } else { "memory grows: heap" };
+        // On the CPU, device memory, pinned memory and events are on the heap.
+        let reason = if leak == "panorama" { "did not return" } else { "memory grows: heap" };
         let found = faults.iter().any(|fault| fault.contains(reason));
         assert!(!passed && found, "{leak}: {faults:?}");
     }

@@ -1,4 +1,4 @@
-//! A sample reports the resources that the process holds. This test runs in its own process with a single thread,
+//! Tests that a sample contains 8 MiB that the test holds. The test runs in its own process with a single thread,
 //! because other threads, such as those of the test harness, would allocate and free memory during the measurement.
 
 #[path = "../src/heap.rs"]

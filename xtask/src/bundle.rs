@@ -1,9 +1,9 @@
 //! `cargo xtask bundle [--target TRIPLE]`: creates `target/bundle.tar.xz` or `target/TRIPLE/bundle.tar.xz`, with the
 //! tests, benches and programs for a GPU machine without Rust.
 //!
-//! The list of executables comes from cargo's messages, so that none is missing or stale. For another architecture,
-//! such as that of Jetson Orin, Debian's cross compiler links the executables. This command cannot run them; test them
-//! on such a machine or in an emulator.
+//! The paths of the executables come from cargo's messages, so the bundle contains no stale executable. For another
+//! architecture, such as that of Jetson Orin, Debian's cross compiler links the executables. The command does not run
+//! them; test them on such a machine or in an emulator.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,18 +16,18 @@ use crate::Result;
 use crate::bench;
 use crate::cargo::{self, cargo, output, root, target};
 
-/// Test executables that use a GPU.
+/// The test executables that use a GPU. Only these are in the bundle.
 const TESTS: &[&str] = &["alone", "systems", "typed"];
 
 /// Maximum size of the packed bundle in bytes.
 const LIMIT: u64 = 60 << 20;
 
-/// The release profile without symbols, which makes the bundle smaller.
+/// Arguments of cargo that select the release profile without symbols, which makes the bundle smaller.
 const PROFILE: &[&str] = &["--release", "--config", "profile.release.strip=\"symbols\""];
 
 const RUN: &str = r#"#!/bin/sh
-# Runs the bundle: run.sh [test|bench [NAME]|demo|soak [MINUTES]|sanitize [TOOL]]. Needs NVIDIA's driver, but neither
-# Rust nor the CUDA toolkit, except for `sanitize`, which needs compute-sanitizer.
+# Runs the bundle: run.sh [test|bench [NAME]|demo|soak [MINUTES]|sanitize [TOOL]]. Requires NVIDIA's driver, but not Rust
+# or the CUDA toolkit. Only `sanitize` requires the toolkit's compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
 export PANOWEAVE_REQUIRE=gpu
 failed=0
@@ -61,9 +61,9 @@ demo)
 soak)
     ./soak --minutes "${2:-10}" --device cuda:0 --json soak.json || failed=1 ;;
 sanitize)
-    # PANOWEAVE_TEST_ALONE runs each test of `alone` directly instead of in a child process. These tests are left out:
+    # PANOWEAVE_TEST_ALONE runs each test of `alone` directly instead of in a child process. Some tests are skipped:
     # lost_gpu breaks its GPU on purpose, live_faults and files_memory use no GPU, running_out_of_memory requests more
-    # memory than exists, and planted runs below.
+    # memory than exists, and planted contains faults on purpose and runs below.
     alone=$(tests/alone --list --format terse | sed -n 's/: test$//p' \
         | grep -v -e lost_gpu -e live_faults -e files_memory -e planted)
     for tool in ${2:-memcheck racecheck initcheck synccheck}; do
@@ -118,22 +118,27 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     let tests = TESTS.iter().map(|test| Path::new("tests").join(test));
     for executable in tests.chain(programs) {
         if !folder.join(&executable).exists() {
-            return Err(format!("the executable `{}` was not built", executable.display()).into());
+            return Err(format!(
+                "the executable `{}` was not built; see the output of cargo above",
+                executable.display()
+            )
+            .into());
         }
     }
-    // A demo built for the host creates the input pictures, which are the same for every architecture.
+    // The demo creates the input pictures, which are the same for every architecture. Run the one that is built for the
+    // host.
     let demo = match &cross {
         None => folder.join("demo"),
         Some(_) => {
             let own = self::build(&[&["build", "--package"], PROGRAM].concat(), None)?;
             let demo = own.into_iter().find(|(name, _)| name == "demo");
-            demo.ok_or("the demo was not built")?.1
+            demo.ok_or("the demo for this machine was not built; see the output of cargo above")?.1
         }
     };
     cargo::run(Command::new(demo).arg(folder.join("inputs")).args(["--device", "cpu"]))?;
     put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
     fs::write(folder.join("commit"), bench::commit())?;
-    // These are the sources of the reference kernels. `run.sh bench` compiles them if it finds a CUDA compiler.
+    // Add the sources of the reference kernels, which `run.sh bench` compiles if it finds a CUDA compiler.
     for entry in fs::read_dir(root().join("benches/cuda"))? {
         let entry = entry?;
         put(&entry.path(), &folder.join("cuda").join(entry.file_name()))?;
@@ -155,24 +160,24 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     let bytes = fs::metadata(&packed)?.len();
     println!("{}: {:.1} MiB", packed.display(), bytes as f64 / f64::from(1 << 20));
     if bytes > LIMIT {
-        return Err(format!("the bundle exceeds its limit of {} MiB", LIMIT >> 20).into());
+        return Err(format!("the bundle exceeds its limit of {} MiB; remove files from it, or raise LIMIT in xtask/src/bundle.rs", LIMIT >> 20).into());
     }
     Ok(())
 }
 
-/// Arguments of `cargo build --package` that build the program and the demo.
+/// Arguments for `cargo build --package` that build the program `panoweave` and the example `demo`.
 const PROGRAM: &[&str] =
     &["panoweave-cli", "--package", "panoweave", "--bins", "--example", "demo"];
 
-/// Settings of a build for another architecture.
+/// The target and the linker of a build for another architecture.
 struct Cross {
     triple: String,
-    /// Cargo's environment variable for the linker, and the linker.
+    /// The name of cargo's environment variable for the linker, and its value.
     linker: (String, String),
 }
 
 impl Cross {
-    /// Checks that the linker runs, and installs the target's standard library if rustup lacks it.
+    /// Checks that the linker runs, and installs the standard library of the target `triple` if it is missing.
     fn new(triple: &str) -> Result<Self> {
         let [arch, .., "linux", "gnu"] = triple.split('-').collect::<Vec<_>>()[..] else {
             return Err(format!(
@@ -192,17 +197,18 @@ impl Cross {
             )
             .into());
         }
-        // In the root folder, rustup selects the project's toolchain.
+        // Run rustup in the root folder, where `rust-toolchain.toml` selects the toolchain.
         let mut rustup = Command::new("rustup");
         cargo::run(rustup.current_dir(root()).args(["target", "add", triple]))?;
         Ok(Self { triple: triple.to_owned(), linker: (variable, linker) })
     }
 }
 
-/// The target of Jetson Orin with JetPack 6.
+/// The target triple of Jetson Orin with JetPack 6.
 const ORIN: &str = "aarch64-unknown-linux-gnu";
 
-/// Runs a cargo command and returns the name and file of every executable that it built.
+/// Runs a cargo command for the host or the target `cross`. Returns the name and the file of every executable that it
+/// built.
 fn build(arguments: &[&str], cross: Option<&Cross>) -> Result<Vec<(String, PathBuf)>> {
     let mut command = cargo(arguments);
     command.args(PROFILE).arg("--message-format=json-render-diagnostics");

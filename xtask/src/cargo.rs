@@ -1,21 +1,21 @@
-//! Runs cargo in the workspace.
+//! Runs cargo and other commands, and locates the workspace and its target folder.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// Returns the root of the workspace.
+/// Returns the root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
-/// Returns cargo's target folder.
+/// Returns cargo's target folder: `CARGO_TARGET_DIR`, or `target` in the workspace.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// Creates a cargo command that runs in the root.
+/// Creates a cargo command that runs in the root folder of the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
@@ -28,7 +28,7 @@ pub(crate) fn run(command: &mut Command) -> Result {
     if status.success() { Ok(()) } else { Err(format!("{command:?} failed: {status}").into()) }
 }
 
-/// Runs a command and returns its stdout; stderr passes through.
+/// Runs a command and returns its stdout. The command's stderr is not captured.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())

@@ -1,9 +1,9 @@
-//! `cargo xtask demo`: stitches a synthetic scene, as a first run for newcomers.
+//! `cargo xtask demo`: stitches a synthetic scene, to show that the build works and what the program does.
 
 use crate::Result;
 use crate::cargo::{self, cargo, target};
 
-/// Builds and runs the example `demo` with an output folder, and passes further arguments on.
+/// Builds and runs the example `demo`. Its arguments are the output folder `target/demo` and then `arguments`.
 pub(crate) fn run(arguments: &[&str]) -> Result {
     let folder = target().join("demo");
     cargo::run(

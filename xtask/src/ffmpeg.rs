@@ -1,8 +1,8 @@
 //! Provides `ffmpeg` and `ffprobe` for video tests.
 //!
-//! If they are not on the path, this module downloads Debian's package and the libraries that the system lacks, and
-//! unpacks them into the target folder. It installs nothing and needs no privileges: `apt-get` uses its own lists and
-//! cache with the system's sources, and verifies signatures as usual.
+//! If they are not in `PATH`, this module downloads Debian's package and the libraries that the system lacks, and
+//! unpacks them into the target folder. It installs nothing and needs no privileges, because `apt-get` writes its lists
+//! and cache to the target folder. `apt-get` uses the system's package sources and verifies signatures.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,9 +15,9 @@ use crate::cargo::{run, target};
 
 const PROGRAMS: [&str; 2] = ["ffmpeg", "ffprobe"];
 
-/// Returns the environment variables in which panoweave and its tests look for the programs, each with the path of its
-/// program. Returns an empty list if such a variable is already set, if the programs on the path work, or if the
-/// download fails.
+/// Returns the environment variables from which panoweave and its tests read the paths of the programs, each with its
+/// path. Returns an empty list if such a variable is already set, if the programs in `PATH` work, or if the download
+/// fails.
 pub(crate) fn provide() -> Vec<(&'static str, PathBuf)> {
     let variables = ["PANOWEAVE_FFMPEG", "PANOWEAVE_FFPROBE"];
     if variables.iter().any(|name| std::env::var_os(name).is_some())
@@ -30,7 +30,9 @@ pub(crate) fn provide() -> Vec<(&'static str, PathBuf)> {
     if !programs.iter().all(|program| works(program))
         && let Err(error) = fetch(&folder)
     {
-        eprintln!("cannot provide ffmpeg: {error}; tests that need it are skipped");
+        eprintln!(
+            "cannot download ffmpeg: {error}; tests that need it are skipped unless you install ffmpeg"
+        );
         return Vec::new();
     }
     variables.into_iter().zip(programs).collect()
@@ -40,7 +42,7 @@ fn works(program: &Path) -> bool {
     Command::new(program).arg("-version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Downloads and unpacks the programs. Writes a script per program into `folder`, which starts the program with its
+/// Downloads and unpacks the programs. For each program, writes a script into `folder` that starts it with the unpacked
 /// libraries.
 fn fetch(folder: &Path) -> Result {
     if folder.exists() {
@@ -64,7 +66,7 @@ fn fetch(folder: &Path) -> Result {
             .args(arguments);
         run(&mut command)
     };
-    // An error of one package source does not matter as long as the download succeeds.
+    // An update may fail for a single package source. Report its error only if the download fails, too.
     let updated = apt(&["update"]);
     apt(&["install", "--download-only", "--no-install-recommends", "ffmpeg"])
         .or_else(|error| updated.and(Err(error)))?;
@@ -99,7 +101,7 @@ fn fetch(folder: &Path) -> Result {
     Ok(())
 }
 
-/// Adds all folders below `folder` that contain shared libraries.
+/// Adds `folder` and all folders below it that contain shared libraries to `found`.
 fn find_libraries(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

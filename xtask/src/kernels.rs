@@ -1,8 +1,9 @@
 //! `cargo xtask kernels`: compiles the kernels to PTX and stores it in `host/ptx/`.
 //!
 //! The PTX is part of the repository, so `panoweave` builds like any other crate, without the source of `core` and
-//! without unstable features. The repository contains the PTX for one architecture; `host/src/kernels.rs` derives the
-//! PTX for the other one. `tests/tests/builds/kept_ptx.rs` fails if either differs from a fresh build.
+//! without unstable features. The repository contains the PTX for the newest architecture, from which
+//! `host/src/kernels.rs` derives the PTX for the other one. `tests/tests/builds/kept_ptx.rs` fails if either differs
+//! from a fresh build.
 
 use std::fs;
 
@@ -30,8 +31,8 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
-/// Adds the architectures, disables fused multiply-adds, because tests compare the results of GPU and CPU bit by bit,
-/// and makes spills an error.
+/// Selects the architectures, and makes register spills an error. Disables fused multiply-adds, because tests compare
+/// the results of the GPU and the CPU bit by bit.
 fn settings(builder: CudaBuilder) -> CudaBuilder {
     builder.arch(Arch::Sm87).arch(Arch::Sm90).fma_contraction(false).spills(Spills::Deny)
 }

@@ -1,6 +1,6 @@
-//! The project's development commands: `cargo xtask demo | test | kernels | bench | soak | bundle`.
+//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak` and `bundle`.
 //!
-//! Each command does its own set-up. This crate contains no code of the product.
+//! Each command builds and downloads what it needs. The program and the library do not depend on this crate.
 
 mod bench;
 mod bundle;
@@ -15,7 +15,7 @@ mod test;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// The result of a command.
+/// The result of a command; the error is printed as text.
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "\
@@ -23,11 +23,11 @@ usage: cargo xtask COMMAND
 
   demo     stitch a synthetic scene and write target/demo/panorama.png
   test     run every test; build the kernels, check them and compare them with host/ptx/
-  kernels  rebuild the kernels and store them in host/ptx/
-  bench    run every bench on the GPU; write target/bench/index.html and the tables in BENCHMARKS.md
+  kernels  rebuild the kernels and store them in host/ptx/; needed only after a change of a kernel
+  bench    run every bench on the GPU; write target/bench/index.html and the tables of BENCHMARKS.md
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
-  soak     run the live stitcher for --minutes N; fail if memory grows or a frame is lost
-  bundle   create target/bundle.tar.xz: tests, benches and the program for a machine without Rust
+  soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
+  bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
            --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin";
 
 fn main() -> ExitCode {

@@ -1,17 +1,18 @@
-//! Provides `ptxas`, NVIDIA's assembler. Builds do not need it, but it reports registers and spills.
+//! Provides `ptxas`, NVIDIA's assembler. Kernel builds work without it, but only `ptxas` reports the registers and
+//! spills of a kernel.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cargo::target;
 
-/// The Python wheel that contains `ptxas`.
+/// The Python wheel that contains `ptxas`, with its version, for pip.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.0.88";
 /// The path of `ptxas` in the wheel.
 const INSIDE: &str = "nvidia/cu13/bin/ptxas";
 
-/// Returns a `ptxas` for kernel builds, or `None` if `cuda_builder` finds one itself or the download fails. Uses pip
-/// to download NVIDIA's wheel into the target folder.
+/// Downloads NVIDIA's wheel into the target folder with pip, if necessary, and returns the path of its `ptxas`. Returns
+/// `None` if the download fails, or if `cuda_builder` finds a `ptxas` on its own.
 pub(crate) fn provide() -> Option<PathBuf> {
     let works = |ptxas: &str| {
         Command::new(ptxas).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -38,7 +39,7 @@ pub(crate) fn provide() -> Option<PathBuf> {
             .status();
         if !installed.is_ok_and(|status| status.success()) {
             eprintln!(
-                "cannot install {WHEEL} with pip, so the registers and spills of the kernels are not checked"
+                "cannot install {WHEEL} with pip, so the registers and spills of the kernels are not checked; install pip, or set CUDA_BUILDER_PTXAS"
             );
             return None;
         }

@@ -1,8 +1,8 @@
 //! `cargo xtask test`: runs every test, builds the kernels and checks them.
 //!
-//! Building the kernels is part of the tests: `cuda_builder` checks launch bounds and barriers, and registers and
-//! spills if a `ptxas` is available. Tests that lack a GPU, external data or ffmpeg skip their work; the output ends
-//! with a list of skips. `PANOWEAVE_REQUIRE=gpu,data,ffmpeg` turns a skip into a failure.
+//! Building the kernels is part of the tests. `cuda_builder` checks launch bounds and barriers and, if `ptxas` is
+//! available, registers and spills. A test skips its work if it needs a GPU, external data or ffmpeg that is missing.
+//! The output ends with a list of skips. `PANOWEAVE_REQUIRE=gpu,data,ffmpeg` turns a skip into a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,8 +13,8 @@ use crate::Result;
 use crate::cargo::{cargo, target};
 use crate::{ffmpeg, ptxas};
 
-/// The expected number of tests. A smaller count means that cargo did not find some of them. Raise the number with
-/// every new test.
+/// The expected number of tests. If fewer tests run, cargo did not find some of them. Increase the number with every
+/// new test.
 const TESTS: u64 = 989;
 
 pub(crate) fn run() -> Result {
@@ -53,8 +53,8 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
-/// Lists the skipped tests by what they need (`gpu`, `data` or `ffmpeg`) and by the reason for the skip. Each input
-/// line contains the need, the test and the reason, separated by tabs.
+/// Lists the skipped tests, grouped by the missing item (`gpu`, `data` or `ffmpeg`) and by the reason for the skip.
+/// Each line of `skipped` contains the missing item, the test and the reason, separated by tabs.
 fn list(skipped: &str) -> String {
     let mut by_reason: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for line in skipped.lines() {
@@ -72,7 +72,7 @@ fn list(skipped: &str) -> String {
     if text.is_empty() { "no test was skipped\n".to_owned() } else { text }
 }
 
-/// The sums over the summary lines of all test executables.
+/// The numbers of passed and failed tests in all test executables.
 #[derive(Default)]
 struct Counts {
     passed: u64,
@@ -80,7 +80,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Adds a line such as `test result: ok. 3 passed; 0 failed; …`.
+    /// Adds the numbers of a line such as `test result: ok. 3 passed; 0 failed; …`. Ignores other lines.
     fn add(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else { return };
         let count = |what: &str| {

@@ -1,4 +1,5 @@
-//! Tests `panoweave calibrate` on neighbouring parts of a generated scene, and on pictures that it must reject.
+//! Tests `panoweave calibrate` on overlapping parts of a generated scene, whose true shift or angle is known, and on
+//! pictures that it must reject.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -8,7 +9,7 @@ use panoweave_tests::random::Random;
 use crate::Folder;
 
 const SIZE: [u32; 2] = [320, 240];
-/// The distance in scene pixels from one picture to the next.
+/// The distance from one picture to the next, in scene pixels.
 const SHIFT: u32 = 200;
 
 /// Draws a scene that is wide enough for `pictures` pictures: rectangles of random sizes and colours, whose corners
@@ -69,7 +70,7 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
     assert!(panorama.width().abs_diff(SIZE[0] + SHIFT) <= 4, "{}", panorama.width());
     let fits = folder.quiet("calibrate left.png right.png --check made.toml --device cpu");
     assert!(fits.contains("made.toml: fits"), "{fits}");
-    // The right camera has moved by 12 scene pixels.
+    // Move the right camera by 12 scene pixels. The check must detect this drift.
     part(&scene(2), SHIFT - 12).save(folder.path("moved.png")).unwrap();
     let drifted = folder.words("-q calibrate left.png moved.png --check made.toml --device cpu");
     assert!(drifted.stdout.contains("made.toml: drifted"), "{drifted:?}");
@@ -151,7 +152,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
         "calibrate c.png a.png b.png -o made.toml --preview seen.png --model homography --device cpu --json",
     );
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // `a` and `c` do not overlap.
+    // `a` and `c` do not overlap, so there are only the pairs of `b` with `a` and with `c`.
     assert_eq!(json["pairs"].as_array().map(Vec::len), Some(2), "{json}");
     let preview = Picture::open(folder.path("seen.png")).unwrap();
     assert_eq!(preview.width(), 3 * SIZE[0]);
@@ -206,7 +207,8 @@ fn outputs_do_not_overwrite_each_other() {
     assert!(done.stderr.contains("give their folder with --warp"), "{done:?}");
 }
 
-/// Returns two views of a panoramic scene, from the same place with the same lens.
+/// Returns two views of a panoramic scene from the same position. Both lenses have a focal length of `focal` pixels and
+/// the radial distortion `k1`. The viewing directions are `yaw` degrees apart.
 fn views(focal: f64, k1: f64, yaw: f64) -> [Picture; 2] {
     let size = glam::UVec2::from(SIZE);
     let scene = scene(3);
@@ -215,7 +217,7 @@ fn views(focal: f64, k1: f64, yaw: f64) -> [Picture; 2] {
         let pixels = (0..size.element_product()).map(|i| {
             let pixel = glam::UVec2::new(i % size.x, i / size.x).as_dvec2();
             let ray = camera.ray(pixel).unwrap();
-            // The scene is on a cylinder: its columns are azimuths, its rows are heights.
+            // The scene is on a cylinder around the camera: its columns are azimuths, and its rows are heights.
             let x = ray.x.atan2(ray.z).to_degrees() * 7.0 + f64::from(scene.width()) / 2.0;
             let y = ray.y / ray.x.hypot(ray.z) * focal + f64::from(scene.height()) / 2.0;
             let [x, y] = [(x, scene.width()), (y, scene.height())]

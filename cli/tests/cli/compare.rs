@@ -1,5 +1,5 @@
-//! Tests `panoweave compare`: pictures against reference values of scikit-image, videos against their frames compared
-//! as pictures, and rejected inputs.
+//! Tests `panoweave compare`. The truth for pictures is a table of values from scikit-image; the truth for videos is
+//! their frames compared as pictures, and ffmpeg's PSNR. Also tests rejected inputs.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -16,7 +16,8 @@ fn psnr(a: &[u8], b: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / (a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64)).log10()
 }
 
-/// Applies the distortion `name` from the table to the reference picture.
+/// Applies the distortion `name` from the table to the reference picture. Returns `None` for distortions that this
+/// function does not implement.
 fn distorted(name: &str, reference: &Picture) -> Option<Picture> {
     let each = |of: fn(f64) -> f64| {
         let level = |level: u8| of(level.into()).round_ties_even() as u8;
@@ -53,7 +54,7 @@ fn numbers_are_those_of_scikit_image() {
             name => match distorted(name, &reference) {
                 Some(picture) => picture,
                 None if file.exists() => Picture::open(file).unwrap(),
-                // This distortion needs an encoder, and its picture is not in the test data.
+                // This distortion needs an encoder, and the test data does not contain its picture.
                 None => continue,
             },
         };
@@ -85,7 +86,7 @@ fn the_map_is_gray_and_smaller() {
     let folder = Folder::new();
     let grey = |level| Picture::filled(40, 30, Rgba8::opaque(level, level, level));
     grey(100).save(folder.path("a.png")).unwrap();
-    // Only the ten left columns differ.
+    // Only the ten leftmost columns differ.
     let mut b = grey(100);
     for row in b.pixels_mut().chunks_mut(40) {
         row[..10].fill(Rgba8::opaque(200, 200, 200));
@@ -97,7 +98,7 @@ fn the_map_is_gray_and_smaller() {
     assert_eq!(&bytes[16..26], &[0, 0, 0, 30, 0, 0, 0, 20, 8, 0]);
     let map = folder.picture("map.png");
     // The SSIM of two flat areas with the levels 100 and 200, by the formula. The window of the map's column 0 covers
-    // columns 0 to 10 of the pictures, all but one of which differ, so its SSIM is close to this.
+    // columns 0 to 10 of the pictures. All of these columns but one differ, so the SSIM of column 0 is close to `flat`.
     let flat = (2.0 * 100.0 * 200.0 + 6.5025) / (100.0 * 100.0 + 200.0 * 200.0 + 6.5025);
     let levels = |row: usize| &map.pixels()[row * 30..][..30];
     for row in 0..20 {
@@ -116,7 +117,7 @@ fn prints_a_table() {
     psnr_gray  identical
     psnr_rgb   identical
     ");
-    // The same luma, but different colours.
+    // Two pictures with the same luma but different colours: only the PSNR of RGB is finite.
     Picture::filled(11, 11, Rgba8::opaque(100, 0, 0)).save(folder.path("red.png")).unwrap();
     Picture::filled(11, 11, Rgba8::opaque(30, 30, 30)).save(folder.path("grey.png")).unwrap();
     insta::assert_snapshot!(folder.quiet("compare red.png grey.png --device cpu"), @r"
@@ -196,7 +197,7 @@ fn videos_are_compared_frame_by_frame() {
         let exact = psnr(&a[n], &b[n]);
         squares += 10.0_f64.powf(-exact / 10.0) / 5.0;
         assert!(number(n + 1, 3) == exact || (number(n + 1, 3) - exact).abs() < 1e-6, "{csv}");
-        // Compare the frames as two pictures, too.
+        // The SSIM must equal that of the two frames compared as pictures.
         for (name, levels) in [("a.png", &a[n]), ("b.png", &b[n])] {
             let pixels = levels.iter().map(|&level| Rgba8::opaque(level, level, level)).collect();
             Picture::from_pixels(40, 30, pixels).unwrap().save(folder.path(name)).unwrap();
@@ -299,13 +300,14 @@ fn files_of_ffmpeg_are_compared() {
     let line = "compare a.mp4 b.mp4 --device cpu --json";
     let json = folder.words(line).json();
     let found = json["psnr_gray"]["mean"].as_f64().unwrap();
-    // ffmpeg's own PSNR of luma.
+    // The truth is the PSNR of luma that ffmpeg computes.
     let said = ffmpeg.output(&folder, "-v info -i b.mp4 -i a.mp4 -lavfi psnr -f null -");
     let said = String::from_utf8(said.stderr).unwrap();
     let exact = said.split("PSNR y:").nth(1).unwrap().split(' ').next().unwrap();
     assert!((found - exact.parse::<f64>().unwrap()).abs() < 1e-5, "{found} is {exact}");
     assert_eq!(json["frames"], 15);
-    // Compare with a lossless copy as numbered pictures. ffmpeg converts the video to the pictures' format.
+    // Compare the video with a copy of its frames as numbered pictures. ffmpeg converts the video to the pictures'
+    // RGBA.
     ffmpeg.run(&folder, "-i a.mp4 f%03d.png");
     let json = folder.words("compare a.mp4 f%03d.png --fps 30 --device cpu --json").json();
     assert!(json["psnr_rgb"]["mean"].as_f64().is_none_or(|psnr| psnr > 40.0), "{json}");

@@ -1,4 +1,4 @@
-//! Tests the exit codes for devices that are missing, fail, or are lost.
+//! Tests the exit codes for devices that are missing, fail, or are lost. A fake driver library returns the errors.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -49,7 +49,7 @@ fn a_driver_without_a_device_is_3() {
 
 #[test]
 fn a_device_that_fails_is_1() {
-    // CUDA_ERROR_OUT_OF_MEMORY
+    // Code 2 is CUDA_ERROR_OUT_OF_MEMORY.
     let done = with_driver(&Folder::new(), 2, &format!("{LINE} --json"));
     assert_eq!(done.code, Some(1), "{done:?}");
     assert_eq!(done.json()["error"]["kind"], "device");
@@ -57,7 +57,7 @@ fn a_device_that_fails_is_1() {
 
 #[test]
 fn a_code_that_is_newer_keeps_its_number() {
-    // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, and a code without a name.
+    // Code 803 is CUDA_ERROR_SYSTEM_DRIVER_MISMATCH; code 12345 has no name.
     for code in [803, 12345] {
         let done = with_driver(&Folder::new(), code, LINE);
         assert_eq!(done.code, Some(1), "{done:?}");
@@ -67,7 +67,7 @@ fn a_code_that_is_newer_keeps_its_number() {
 
 #[test]
 fn a_lost_device_is_4() {
-    // CUDA_ERROR_LAUNCH_FAILED
+    // Code 719 is CUDA_ERROR_LAUNCH_FAILED, after which the device is lost.
     let done = with_driver(&Folder::new(), 719, &format!("{LINE} --json"));
     assert_eq!(done.code, Some(4), "{done:?}");
     let json = done.json();

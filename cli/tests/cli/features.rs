@@ -1,11 +1,11 @@
-//! Tests `panoweave features` on a small picture.
+//! Tests `panoweave features` on a picture of two squares, whose corners are the expected features.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 
 use crate::Folder;
 
-/// Draws white squares on grey; their corners are the features.
+/// Draws a white and a light gray square on gray. Their eight corners are the features.
 fn squares() -> Picture {
     let pixel = |at: u32| {
         let (x, y) = (at % 120, at / 120);
@@ -29,7 +29,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Parses the printed columns, rows and values.
+/// Parses the printed features: column, row and eigenvalue of each.
 fn table(text: &str) -> Vec<(u32, u32, f32)> {
     let line = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -47,7 +47,7 @@ fn features_are_the_corners_of_squares() {
     assert_eq!(found.len(), 8, "{found:?}");
     assert!(found.is_sorted_by(|a, b| a.2 >= b.2), "{found:?}");
     let corners = |x: [f32; 2], y: [f32; 2]| x.map(|x| y.map(|y| (x, y))).concat();
-    // Corners of the brighter square come first.
+    // The corners of the white square are stronger, so they come first.
     for (found, corners) in [
         (&found[..4], corners([39.5, 59.5], [29.5, 49.5])),
         (&found[4..], corners([79.5, 91.5], [49.5, 61.5])),
@@ -99,7 +99,7 @@ fn the_preview_has_a_mark_around_each_feature() {
         }
     }
     let changed = before.pixels().iter().zip(after.pixels()).filter(|(a, b)| a != b).count();
-    // Two square outlines around each feature: 24 and 32 pixels.
+    // Each mark consists of two square outlines, of 24 and 32 pixels.
     assert_eq!(changed, found.len() * 56);
 }
 

@@ -1,4 +1,4 @@
-//! Tests `panoweave info`, `--help` and `--version`.
+//! Tests `panoweave info`, `--help` and `--version` on a machine without a driver, and failures of stdout.
 
 use std::io::Read;
 use std::process::Stdio;

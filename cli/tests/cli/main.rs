@@ -1,7 +1,7 @@
-//! Tests of the command-line program: printed output, written files, and exit codes.
+//! Tests the command-line program: its printed output, written files and exit codes.
 //!
-//! Commands run in a temporary folder with relative names, so messages are the same everywhere. They use a driver
-//! library that does not exist, so results are the same on machines with a GPU.
+//! Commands run in a temporary folder and get relative file names, so their messages do not depend on the machine. The
+//! environment names a driver library that does not exist, so the results are the same with and without a GPU.
 
 mod calibrate;
 mod compare;
@@ -48,13 +48,13 @@ matrix = { fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }
 yaw = 20.0
 "#;
 
-/// A homography from right to left pixels: 25 to the right, 2 down.
+/// A homography from right to left pixels: a shift by 25 columns to the right and 2 rows down.
 const SHIFT: &str = "1 0 25\n0 1 2\n0 0 1\n";
 
-/// A folder with `left.png`, `right.png`, `rig.toml` and `shift.txt`.
+/// A temporary folder with `left.png`, `right.png`, `rig.toml` ([`RIG`]) and `shift.txt` ([`SHIFT`]).
 struct Folder(TempDir);
 
-/// The result of a command.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 struct Done {
     code: Option<i32>,
@@ -107,7 +107,7 @@ impl Folder {
         self.run(line.split_whitespace())
     }
 
-    /// Runs a command that must succeed on the CPU and print nothing to stderr.
+    /// Runs a command, which must succeed and print nothing to stderr. Returns its stdout.
     fn quiet(&self, line: &str) -> String {
         let done = self.words(line);
         assert_eq!(done.code, Some(0), "{line}: {done:?}");
@@ -117,7 +117,7 @@ impl Folder {
 }
 
 impl Done {
-    /// Parses the output as JSON.
+    /// Parses stdout as JSON.
     fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -134,7 +134,7 @@ impl From<Output> for Done {
     }
 }
 
-/// Returns a textured picture of 40×30 pixels.
+/// Returns a textured picture of 40×30 pixels, which depends on `seed`.
 fn pattern(seed: u32) -> Picture {
     let pixel = |at: u32| {
         let (x, y) = (at % 40, at / 40);

@@ -1,10 +1,11 @@
-//! Tests invalid options and files: each gives exit code 2 and one message that names the cause.
+//! Tests invalid options and files. Each must give exit code 2 and one message that names the cause.
 
 use std::time::{Duration, Instant};
 
 use crate::{Done, Folder};
 
-/// Runs a command that must fail with exit code 2, and returns its message.
+/// Runs a command without and with `--json`. It must fail with exit code 2, within 2 s and without a panic. Returns the
+/// kind and the message from the JSON error.
 fn refused(folder: &Folder, line: &str) -> String {
     let start = Instant::now();
     let done = folder.words(line);

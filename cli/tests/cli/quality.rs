@@ -1,5 +1,5 @@
-//! Tests `panoweave quality` on panoramas with a known brightness step, colour difference or flicker, its limits
-//! (`--fail-below`), and rejected inputs.
+//! Tests `panoweave quality` on panoramas whose brightness step, colour difference or flicker is known. Also tests
+//! `--fail-below` and rejected inputs.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::Folder;
 use crate::video::{flat, y4m};
 
-/// A homography from right to left pixels, for cameras that overlap by a quarter.
+/// A homography from right to left pixels: a shift by 120 columns, with which pictures of 160 columns overlap by a
+/// quarter.
 const SHIFT: &str = "1 0 120  0 1 0  0 0 1\n";
 const MAP: &str = "--homography shift120.txt --device cpu";
 
@@ -31,7 +32,8 @@ fn picture(width: u32, levels: &[u8]) -> Picture {
     Picture::from_pixels(width, levels.len() as u32 / width, pixels).unwrap()
 }
 
-/// Creates a folder with two cameras' pictures, the right one brighter by `brighter` levels.
+/// Creates a folder with the pictures of two cameras, `l.png` and `r.png`. The right one is brighter by `brighter`
+/// levels.
 fn folder(brighter: i32) -> Folder {
     let folder = Folder::new();
     folder.write("shift120.txt", SHIFT);
@@ -191,7 +193,8 @@ fn a_video_is_measured_at_the_stitchers_seam() {
     let line = "l.y4m r.y4m --no-colour --every 30";
     let feather = measured(&folder, line);
     let seam = measured(&folder, &format!("{line} --blend seam --feather 1"));
-    // The step between pixels 5 apart, in frame 30. The fade to the seam has ended by then.
+    // The level step between pixels that are 5 apart, in frame 30. By then, the stitcher has completely faded from the
+    // feathered blend to the seam.
     let step = |json: &Value| json["seam"]["frames"][1]["spans"][1]["step"].as_f64().unwrap();
     assert!(step(&feather) < 3.0, "{feather}");
     assert!(step(&seam) > 25.0, "{}", seam["seam"]["frames"]);

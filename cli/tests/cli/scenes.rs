@@ -1,5 +1,5 @@
-//! Tests `stitch` and `warp` on photos whose homographies are known. The photos are in `scenes` of the test data, the
-//! homographies in `stitch_ref/pairs.csv`.
+//! Tests `panoweave stitch` and `panoweave warp` on photos with known homographies and overlaps. The photos are in the
+//! folder `scenes` of the test data; the homographies and overlaps are in `stitch_ref/pairs.csv`.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use panoweave_tests::data;
 
 use crate::Folder;
 
-/// A pair of photos.
+/// A pair of photos from the test data.
 struct Pair {
     left: PathBuf,
     right: PathBuf,
     /// The homography from right to left, as text.
     homography: String,
-    /// The fraction of the left photo that the right one covers, from the test data.
+    /// The true fraction of the left photo that the right one covers.
     overlap: f64,
 }
 
@@ -32,8 +32,8 @@ fn pair(scene: &str, left: &str) -> Option<Pair> {
     })
 }
 
-/// Stitches a pair of photos. Checks the size and the coverage of the panorama, and that it shows the left photo
-/// unchanged outside the overlap.
+/// Stitches a pair of photos. Checks the size and the coverage of the panorama, and that the panorama has the left
+/// photo's pixels unchanged outside the overlap.
 fn check(scene: &str, left: &str) {
     let Some(pair) = pair(scene, left) else { return };
     let folder = Folder::new();

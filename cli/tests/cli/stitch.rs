@@ -1,4 +1,5 @@
-//! Tests `panoweave stitch` on small pictures.
+//! Tests `panoweave stitch` on 40×30 pictures: pixels of the panorama against those of the pictures, options, printed
+//! output, warnings and signals.
 
 use panoweave::frame::Rgba8;
 
@@ -62,7 +63,7 @@ fn json_has_everything() {
     for stage in ["load", "stitch", "save"] {
         assert!(json["times_ms"][stage].as_f64().is_some_and(|ms| ms > 0.0), "{stage}: {json}");
     }
-    // Each camera covers 1200 of the 65 × 32 pixels; 15 × 28 are shared.
+    // Each camera covers 1200 of the 65 × 32 pixels. Both cameras cover 15 × 28 of them.
     let share = |count: f64| count / (65.0 * 32.0);
     for (name, count) in [("left", 1200.0), ("right", 1200.0), ("overlap", 420.0), ("any", 1980.0)]
     {
@@ -120,7 +121,7 @@ fn a_seam_is_asked_for() {
     assert_eq!(stitch("--blend feather"), feathered);
     let seamed = stitch("--blend seam");
     assert_eq!(stitch("--blend seam --feather 16"), seamed);
-    // With a feather of one pixel, most of the overlap comes from a single camera.
+    // With a feather of one pixel, most pixels of the overlap come unchanged from one of the cameras.
     let narrow = stitch("--blend seam --feather 1");
     assert_ne!(narrow, seamed);
     let (left, right) = (folder.picture("left.png"), folder.picture("right.png"));

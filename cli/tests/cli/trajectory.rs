@@ -1,5 +1,5 @@
-//! Tests `panoweave trajectory resample`: a recorded path against numpy's results, and small paths that can be checked
-//! by hand.
+//! Tests `panoweave trajectory resample` on a recorded path, against the results of numpy, and on small paths, against
+//! results computed by hand.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -23,7 +23,7 @@ fn fed(folder: &Folder, line: &str, input: &[u8]) -> Done {
     let mut command = folder.command();
     command.args(line.split(' ')).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The command may have ended already.
+    // Ignore an error, because the command may end before it has read its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap().into()
 }
@@ -54,7 +54,7 @@ fn a_recorded_path_is_as_numpy_has_it() {
     let (found, golden) = (rows(&written), rows(&std::fs::read_to_string(golden).unwrap()));
     assert_eq!(found.len(), golden.len());
     for (found, golden) in found.iter().zip(&golden) {
-        // Times are equal, and positions agree to a nanometre.
+        // Times must be equal, and positions must agree with numpy's to a nanometre.
         assert_eq!(found[0], golden[0]);
         for (found, exact) in found[1..4].iter().zip(&golden[1..4]) {
             assert!((found - exact).abs() < 1e-9, "{found} should be {exact}");
@@ -93,7 +93,7 @@ fn frames_of_a_rate() {
     let expected =
         "t,pan,tilt\n10,0,5\n10.5,5,5\n11,10,5\n11.5,15,2.5\n12,20,0\n12.5,25,-2.5\n13,30,-5\n";
     assert_eq!(String::from_utf8(folder.read("frames.csv")).unwrap(), expected);
-    // The output can be read back, and an existing file is replaced.
+    // The output can be resampled again. An existing file is replaced.
     folder.quiet("trajectory resample frames.csv --fps 1/3 --device cpu -o frames.csv.2");
     assert_eq!(folder.read("frames.csv.2"), b"t,pan,tilt\n10,0,5\n13,30,-5\n");
     folder.quiet("trajectory resample path.csv --fps 1/3 --device cpu -o frames.csv");
@@ -204,7 +204,7 @@ fn a_wrong_word_is_shown_in_its_line() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let folder = Folder::new();
-    // The output is larger than a pipe's buffer.
+    // The output does not fit into a pipe's buffer, so the command is still writing when the reader closes the pipe.
     folder.write("long.csv", "t,x\n0,0\n1000,1\n");
     let mut command = folder.command();
     command.args("trajectory resample long.csv --fps 100 --device cpu -o -".split(' '));

@@ -1,4 +1,4 @@
-//! Tests `panoweave warp` and `panoweave warp inspect`.
+//! Tests `panoweave warp`, which makes warp files from rigs, homographies and planes, and `panoweave warp inspect`.
 
 use panoweave::warp::{MESH_ERROR, Mesh, Warp};
 use serde_json::json;
@@ -61,7 +61,8 @@ fn planes_that_are_exported_replace_no_other_file() {
         assert!(done.code == Some(2) && done.stderr.contains(words), "{line}: {done:?}");
         assert_eq!(folder.read("rig.safetensors"), warp, "{line}");
     };
-    // The file of a plane is a link to the warp file, which is the input or the output; then it is the input itself.
+    // The file of a plane links to the warp file. The warp file is the input of the first command and the output of the
+    // second. In the third command, the file of the plane is itself the input.
     std::fs::remove_file(&plane).unwrap();
     std::os::unix::fs::symlink("../rig.safetensors", &plane).unwrap();
     refused("warp --warp rig.safetensors --export planes -o o.safetensors", "it is an input");

@@ -1,17 +1,17 @@
-//! Runs the service as a process, with a minimal client for it (HTTP/1.0, one connection per request).
+//! Runs the service as a process, and sends it requests as a minimal HTTP/1.0 client with one connection per request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A running service.
+/// A running service and its address. Dropping it kills the service.
 pub(crate) struct Service {
     child: Child,
     address: String,
 }
 
-/// A response of the service.
+/// A response of the service: its status, content type and body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -26,7 +26,7 @@ impl Answer {
 }
 
 impl Service {
-    /// Starts the service on the CPU and a free port.
+    /// Starts the service on the CPU device and a free port. Waits until it prints its address.
     pub(crate) fn start() -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_service"));
         command.args(["127.0.0.1:0", "", "cpu"]).stdout(Stdio::piped());
@@ -46,7 +46,7 @@ impl Service {
         write!(stream, "{head} HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();
         let boundary = "Content-Type: multipart/form-data; boundary=X\r\n\r\n";
         stream.write_all(boundary.as_bytes()).unwrap();
-        // The service may answer and close the connection before it has read the whole body.
+        // Ignore an error, because the service may answer and close the connection before it has read the whole body.
         drop(stream.write_all(body));
         let mut reader = BufReader::new(stream);
         let (mut status, mut kind) = (0, String::new());
@@ -65,13 +65,13 @@ impl Service {
         (status, kind, reader)
     }
 
-    /// Starts a request without finishing it: sends a head that announces a form of `length` bytes, and only `sent` as
-    /// the start of the form.
+    /// Starts a `POST /stitch` request without finishing it. The head announces a form of `length` bytes, but only the
+    /// bytes `sent` follow.
     pub(crate) fn begin(&self, length: usize, sent: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         write!(stream, "POST /stitch HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();
         stream.write_all(b"Content-Type: multipart/form-data; boundary=X\r\n\r\n").unwrap();
-        // The service may refuse the request before it has read all of it.
+        // Ignore an error, because the service may reject the request before it has read all of it.
         drop(stream.write_all(sent));
         stream
     }
@@ -97,12 +97,13 @@ impl Service {
     pub(crate) fn post_raw(&self, form: &[u8]) -> Answer {
         let (status, kind, mut reader) = self.open("POST /stitch", form);
         let mut body = Vec::new();
-        // If the service left some of the body unread, the connection is reset.
+        // Ignore an error: if the service did not read the whole request, the connection is reset.
         drop(reader.read_to_end(&mut body));
         Answer { status, kind, body }
     }
 
-    /// Sends Ctrl-C and returns the exit status. Panics if the service takes longer than 20 seconds to end.
+    /// Sends SIGINT, as Ctrl-C does, and returns the exit status. Panics if the service takes longer than 20 seconds to
+    /// end.
     pub(crate) fn interrupt(&mut self) -> ExitStatus {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());

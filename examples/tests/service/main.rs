@@ -1,4 +1,5 @@
-//! Tests the service as a client: correct panoramas, rejected requests, fast and slow live viewers, and shutdown.
+//! Tests the service as an HTTP client: panoramas, which must equal those of the library's `stitch_pictures`, rejected
+//! requests, fast and slow live viewers, and shutdown.
 
 mod client;
 
@@ -25,7 +26,7 @@ fn png(picture: &Picture) -> Vec<u8> {
     picture.encode(PictureFormat::Png).unwrap()
 }
 
-/// Returns the first picture of each camera.
+/// Returns the first picture of the left and the right simulated camera.
 fn pictures() -> [Picture; 2] {
     MadeUpCamera::pair().unwrap().map(|camera| camera.picture(Duration::ZERO))
 }
@@ -47,8 +48,8 @@ fn two_pictures_become_the_panorama_that_the_library_makes() {
     let panorama = Picture::decode(&answer.body, "answer").unwrap();
     assert!(panorama == expected(&pair, &geometry().unwrap()));
 
-    // A homography in the request replaces the service's geometry. Picture sizes, formats and the order of the parts
-    // differ, too.
+    // A homography in the request replaces the service's geometry. The picture sizes, the formats and the order of the
+    // parts differ from the first request, too.
     let right = Picture::filled(40, 50, Rgba8::opaque(200, 120, 40));
     let jpeg = right.encode(PictureFormat::Jpeg).unwrap();
     let pair = [Picture::filled(60, 50, Rgba8::BLACK), Picture::decode(&jpeg, "right").unwrap()];
@@ -67,7 +68,7 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
     let pair = pictures();
     let [left, right] = [png(&pair[0]), png(&pair[1])];
     let small = png(&Picture::filled(8, 8, Rgba8::BLACK));
-    // The header claims 65,535 pixels per side.
+    // The header of this PNG states 65,535 pixels per side.
     let mut huge = small.clone();
     huge[16..24].copy_from_slice(&[0, 0, 255, 255, 0, 0, 255, 255]);
     let crc = crc32(&huge[12..29]);
@@ -107,8 +108,8 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
     assert_eq!(service.post(&[("left", &left), ("right", &right)]).status, 200);
 }
 
-/// Twenty unfinished requests do not delay a complete one. Unfinished requests that together exceed the memory limit
-/// are rejected with status 503.
+/// Twenty unfinished requests must not delay a complete one. If unfinished requests together exceed the memory limit,
+/// the service must reject some with status 503.
 #[test]
 fn unfinished_requests_use_memory_but_no_work_slot() {
     let service = Service::start();
@@ -141,7 +142,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Reads the next picture of a live stream.
+/// Reads the next part of a live stream and decodes its picture.
 fn part(reader: &mut BufReader<TcpStream>) -> Picture {
     let mut line = || {
         let mut line = String::new();
@@ -174,7 +175,7 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
         assert_eq!((status, &*kind), (200, "multipart/x-mixed-replace; boundary=frame"));
         reader
     };
-    // This viewer never reads.
+    // This viewer never reads, so the service must drop pictures for it.
     let asleep = watch();
     let mut viewers = [watch(), watch()];
     for _ in 0..6 {
@@ -183,7 +184,7 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
             assert_eq!((picture.width(), picture.height()), (720, 240));
         }
     }
-    // Run long enough to fill the buffers of the sleeping viewer's connection.
+    // Run until 60 more panoramas fill the buffers of the connection that the viewer `asleep` does not read.
     let panoramas = |health: &Value| health["counters"]["panoramas"].as_u64().unwrap();
     let before = panoramas(&health(&service));
     while panoramas(&health(&service)) < before + 60 {

@@ -1,4 +1,4 @@
-//! Tests failures of `panoweave video`: each ends the command with one message that names the file and the cause.
+//! Tests failures of `panoweave video`. Each must end the command with one message that names the file and the cause.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -64,8 +64,8 @@ fn options_that_do_not_go_together() {
     assert!(folder.read("a.y4m").len() > 3000, "the input must stay unchanged");
 }
 
-/// The output is an input under another name: a link, standard input or output, or a numbered picture. The command
-/// rejects it and leaves the input unchanged.
+/// Tests outputs that are an input under another name: a link, standard input or output, or a numbered picture. The
+/// command must reject them and leave the input unchanged.
 #[test]
 fn inputs_are_never_written() {
     let folder = Folder::new();
@@ -180,7 +180,7 @@ fn no_ffmpeg_is_said_in_one_line() {
 #[test]
 fn a_program_that_is_no_ffmpeg_is_told() {
     let folder = Folder::new();
-    // The panoramas do not fit into a pipe's buffer.
+    // The panoramas do not fit into a pipe's buffer, so writing to the program `true` fails.
     folder.write("a.y4m", flat("30:1", 0..200));
     let mut command = folder.command();
     command.args(format!("video a.y4m a.y4m {MAP} -o p.mp4").split(' '));
@@ -190,7 +190,7 @@ fn a_program_that_is_no_ffmpeg_is_told() {
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
-/// Returns the temporary files that were not removed.
+/// Returns the names of temporary files that the command did not remove.
 fn leftovers(folder: &Folder) -> Vec<String> {
     let names = std::fs::read_dir(folder.path("")).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -240,8 +240,8 @@ fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &s
     Done::from(command.output().unwrap())
 }
 
-/// A limit on the file size simulates a full disk: the frames fit, the end of the file does not. The command fails and
-/// keeps the old file.
+/// A limit on the file size simulates a full disk: the frames fit, but the end of the file does not. The command must
+/// fail and keep the old file.
 #[test]
 fn a_disk_that_is_full_at_the_end_is_an_error() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -279,7 +279,7 @@ fn success_without_a_file_is_an_error() {
         assert!(said.contains("error: p.mp4: "), "{said}");
         assert_eq!(folder.read("p.mp4"), b"old");
     }
-    // Only adding the sound fails: the video is kept without sound.
+    // If only adding the sound fails, the video is kept without sound.
     for idle in ["exit 0", "echo 'Error writing trailer of p: No space left on device' >&2; exit 0"]
     {
         let done = instead(&folder, &ffmpeg, "itsoffset", idle, "-o p.mp4");

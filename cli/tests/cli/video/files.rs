@@ -1,5 +1,5 @@
-//! Tests `panoweave video` on files that ffmpeg reads and writes: sizes, rates, sound, colour, and a 1080p clip made
-//! from photos.
+//! Tests `panoweave video` on files that ffmpeg reads and writes. Checks sizes, rates, sound and colour levels, and
+//! compares a 1080p clip made from photos with `panoweave stitch`.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -45,7 +45,7 @@ fn a_clip_of_1080p() {
             ),
         );
     }
-    // Scale the homography, which is for the photos' full size.
+    // The homography is for the photos' full size, so scale it to 1920×1080.
     let photo = Picture::open(data("scenes/weir/weir_1.jpg").unwrap()).unwrap();
     let scale = [1920.0 / f64::from(photo.width()), 1080.0 / f64::from(photo.height()), 1.0];
     let numbers = row[9].split_whitespace().map(|word| word.parse::<f64>().unwrap()).enumerate();
@@ -89,7 +89,7 @@ fn a_clip_of_1080p() {
     assert!(psnr > 30.0, "{psnr}");
 }
 
-/// Reads all frames of a video file.
+/// Reads all frames of a video file. Returns their pixel format and their bytes.
 fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
     let path = folder.path(file);
     let medium = Medium::of_input(&path, None).unwrap();
@@ -263,7 +263,7 @@ fn rates_of_files_may_differ() {
     let probe = ffmpeg.probe(&folder, "p.mov");
     assert_eq!((probe.frames(), &probe.video()["r_frame_rate"]), (25, &"25/1".into()));
     assert!(probe.stream("audio").is_none());
-    // At another rate the duration stays the same.
+    // Another output rate does not change the duration: 10 frames at 10 frames per second.
     let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --fps 10 --json -o p.mkv")).json();
     assert_eq!((&json["frames"]["written"], &json["rate"]), (&10.into(), &"10".into()));
 }

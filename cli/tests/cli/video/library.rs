@@ -1,4 +1,5 @@
-//! Tests the library function `stitch_video`, called as by a program that embeds the library.
+//! Tests the library function `stitch_video`, which other programs call directly: panoramas of another size than the
+//! warp's, and an output that fails while an input pipe is silent.
 
 use std::io::Write;
 use std::process::Command;

@@ -1,5 +1,6 @@
-//! `panoweave video`. Streams and pictures are in `streams`, files through ffmpeg in `files`, failures in `failures`,
-//! signals in `signals`, virtual cameras in `view`, and the library function in `library`.
+//! Tests `panoweave video`. The tests of streams and numbered pictures are in `streams`, of files through ffmpeg in
+//! `files`, of failures in `failures`, of signals in `signals`, of virtual cameras in `view`, and of the library
+//! function in `library`. This file has the test videos that they share.
 
 mod failures;
 mod files;
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use crate::Folder;
 
-/// Common options: a homography between 40×30 pictures, on the CPU.
+/// Options of most tests: the homography [`SHIFT`](crate::SHIFT) between 40×30 pictures, on the CPU.
 const MAP: &str = "--homography shift.txt --device cpu";
 
 /// Returns a Y4M file of gray frames in full range. `levels` holds each frame's pixels.
@@ -34,7 +35,7 @@ pub(crate) fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Ve
     bytes
 }
 
-/// Returns 40×30 frames of one level each, as Y4M.
+/// Returns a Y4M file of 40×30 frames. All pixels of a frame have the frame's element of `levels`.
 pub(crate) fn flat(rate: &str, levels: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let frames: Vec<_> = levels.into_iter().map(|level| vec![level; 1200]).collect();
     y4m(40, 30, rate, &frames)
@@ -62,7 +63,7 @@ fn rgba(picture: &Picture) -> Vec<u8> {
     bytemuck::cast_slice(picture.pixels()).to_vec()
 }
 
-/// Returns a textured gray picture of 40×30 pixels.
+/// Returns a textured gray picture of 40×30 pixels, which depends on `seed`.
 fn gray(seed: u32) -> Picture {
     let pixels = crate::pattern(seed).into_pixels();
     let gray = pixels.into_iter().map(|pixel| Rgba8::opaque(pixel.g, pixel.g, pixel.g)).collect();
@@ -125,7 +126,7 @@ impl Ffmpeg {
         }
     }
 
-    /// Runs ffprobe, which decodes every frame to count them.
+    /// Runs ffprobe on a file. It decodes the file in order to count its frames.
     fn probe(&self, folder: &Folder, file: &str) -> Probe {
         let mut command = Command::new(&self.ffprobe);
         command.current_dir(folder.path("")).args([
@@ -145,7 +146,7 @@ impl Ffmpeg {
     }
 }
 
-/// The ffprobe output.
+/// The JSON output of ffprobe.
 #[derive(Debug)]
 struct Probe(Value);
 

@@ -1,4 +1,5 @@
-//! Tests Ctrl-C, SIGTERM and SIGHUP: the first signal finishes the video cleanly, the second one stops at once.
+//! Tests Ctrl-C, SIGTERM and SIGHUP during `panoweave video`. The first signal must complete the file with the frames
+//! so far; the second one must end the program at once.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -70,7 +71,7 @@ fn a_pipe_that_waits_is_left() {
 fn before_the_first_frame_there_is_nothing_to_finish() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
-    // Send the signal before the header of the left video, and after it.
+    // When the signal comes, the left video has sent nothing in the first run, and only its header in the second.
     for header in ["", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n"] {
         let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m --json"));
         until(|| catches(&child, 2));
@@ -126,8 +127,8 @@ fn an_interrupted_file_plays() {
     assert!((super::seconds(video) - super::seconds(audio)).abs() < 0.1, "{probe:?}");
 }
 
-/// SIGHUP, which a closed terminal sends, finishes the video after two frames. A program that was started with SIGHUP
-/// ignored continues to the end of the input.
+/// Sends SIGHUP, as a closed terminal does, after two frames. The command must complete the video with these frames. If
+/// it was started with SIGHUP ignored, it must continue to the end of the input.
 #[test]
 fn a_hangup_ends_in_order_unless_it_is_ignored() {
     let folder = Folder::new();
@@ -135,7 +136,7 @@ fn a_hangup_ends_in_order_unless_it_is_ignored() {
     let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
     for (ignored, code, frames) in [(false, 130, 2), (true, 0, 3)] {
         let _ = std::fs::remove_file(folder.path("p.y4m"));
-        // The test runner itself may have SIGHUP ignored.
+        // Set the handling of SIGHUP in both runs, because the test runner itself may ignore it.
         let how = if ignored { "--ignore-signal=HUP" } else { "--default-signal=HUP" };
         let mut command = Command::new("env");
         command.args([how, env!("CARGO_BIN_EXE_panoweave")]).current_dir(folder.path(""));

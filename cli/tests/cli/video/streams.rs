@@ -1,5 +1,5 @@
-//! Tests `panoweave video` on streams and numbered pictures, which do not need ffmpeg. The panoramas equal those of
-//! `panoweave stitch` bit for bit.
+//! Tests `panoweave video` on streams and numbered pictures, which do not need ffmpeg. The panoramas must equal those
+//! of `panoweave stitch`, or of the library's `stitch`, bit for bit.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -69,7 +69,8 @@ fn pictures_may_have_any_number() {
     assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
 }
 
-/// Reads one video from standard input and one from a named pipe, and writes to standard output.
+/// Reads one video from standard input and one from a named pipe, and writes to standard output. The luma must equal
+/// that of the library's `stitch`.
 #[test]
 fn y4m_goes_through_pipes() {
     let folder = Folder::new();
@@ -129,7 +130,8 @@ fn y4m_goes_through_pipes() {
     }
 }
 
-/// Each frame has its own level, so the output shows which left and right frames were paired.
+/// Tests which left and right frames are paired. Each frame has a level of its own, so the levels of the panorama
+/// identify its frames.
 #[test]
 fn the_left_camera_leads() {
     let folder = Folder::new();
@@ -139,7 +141,7 @@ fn the_left_camera_leads() {
         let line = format!("video l.y4m r.y4m {MAP} --no-colour {options} --json -o p.rgba");
         let json = folder.words(&line).json();
         let bytes = folder.read("p.rgba");
-        // One column that only the left camera covers, and one that only the right camera covers.
+        // Only the left camera covers column 5, and only the right camera covers column 60.
         let level = |frame: &[u8], x: usize| frame[(15 * 65 + x) * 4] / 10;
         let pairs: Vec<_> =
             bytes.chunks(65 * 32 * 4).map(|frame| (level(frame, 5), level(frame, 60))).collect();
@@ -199,7 +201,7 @@ fn a_video_that_ends_before_the_other_is_said_to() {
     assert_eq!(run("less", "long"), (String::new(), Value::Null, 28.into()));
 }
 
-/// An existing output file stays until the first frame is written.
+/// An existing output file must stay until the first frame is written.
 #[test]
 fn an_old_output_stays_until_there_is_a_frame() {
     let folder = Folder::new();
@@ -217,7 +219,7 @@ fn an_old_output_stays_until_there_is_a_frame() {
     insta::assert_snapshot!(done.stderr, @" WARN p2.png is from an earlier video; this video is shorter");
 }
 
-/// A video without frames does not allocate gigabytes of frame buffers.
+/// Limits the address space to 3 GB. A video without frames must not allocate gigabytes of frame buffers.
 #[test]
 fn an_empty_video_of_large_frames_takes_no_memory() {
     let folder = Folder::new();
@@ -232,7 +234,8 @@ fn an_empty_video_of_large_frames_takes_no_memory() {
     assert_eq!(done.code, Some(2));
 }
 
-/// A panorama may be as wide as `stitch` allows, which is wider than a camera frame may be.
+/// Writes a panorama of 20040 columns. A panorama may have up to 32768 columns, although a camera frame may have only
+/// 16384.
 #[test]
 fn panoramas_may_be_wide() {
     let folder = Folder::new();
@@ -272,7 +275,7 @@ fn colours_follow_the_light_unless_told_not_to() {
     };
     let [left, right] = gains("");
     assert!(right > left * 1.05, "{left} {right}");
-    // The first pair already determines the colours of the first frame.
+    // The colours of the first frame are already matched, because the first pair determines them.
     let first = folder.read("p.rgba");
     let last = first.chunks_exact(first.len() / 60).next_back().unwrap().to_vec();
     let off = first.iter().zip(&last).map(|(a, b)| a.abs_diff(*b)).max();

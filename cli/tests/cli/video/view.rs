@@ -1,5 +1,5 @@
 //! Tests `panoweave video --view`: a virtual camera that follows a track and stays inside the area that the cameras
-//! cover.
+//! cover. The truth is each view rendered by the library's `view_pictures`.
 
 use glam::UVec2;
 use panoweave::device::Device;
@@ -13,14 +13,15 @@ use serde_json::json;
 use super::{Ffmpeg, flat, rgba, seconds};
 use crate::{Folder, RIG, pattern};
 
-/// A track from straight ahead to an uncovered direction, in half a second.
+/// A track that turns in half a second from straight ahead to a direction that no camera covers.
 const TRACK: &str = "t,pan,tilt,fov\n0,0,0,30\n0.5,90,5,20\n1,90,5,20\n";
 
 const SIZE: UVec2 = UVec2::new(33, 19);
 
 const LINE: &str = "video l.rgba r.rgba --input-size 40x30 --fps 30 --rig rig.toml --device cpu --no-colour --view-size 33x19";
 
-/// Writes one second of raw video of two cameras, 30 frames, and returns their pictures.
+/// Writes the track and one second (30 frames) of raw video of each camera. Returns the picture that each video
+/// repeats.
 fn clip(folder: &Folder) -> [Picture; 2] {
     let pictures = [pattern(7), pattern(91)];
     for (name, picture) in ["l.rgba", "r.rgba"].into_iter().zip(&pictures) {
@@ -86,7 +87,7 @@ fn a_view_along_a_track_is_kept_inside() {
     let last = &bytes[29 * 4 * SIZE.element_product() as usize..];
     assert_eq!(dark(last), SIZE.element_product() as usize, "the view lies outside both cameras");
 
-    // Without a view, the summary has no view entry.
+    // Without `--view`, the summary's `view` is null.
     let line = LINE.replace(" --view-size 33x19", "");
     let none = folder.words(&format!("--json {line} -o p.rgba"));
     assert_eq!(none.json()["view"], json!(null), "{none:?}");
@@ -103,8 +104,8 @@ fn what_is_printed_names_the_size_of_the_view() {
     assert!(folder.read("v.y4m").starts_with(b"YUV4MPEG2 W33 H19 F30:1 "));
 }
 
-/// With `--flip`, the panorama is rotated by 180°. A track with negated pan and tilt then shows the same area, upside
-/// down.
+/// `--flip` rotates the panorama by 180°. With `--flip`, a track with negated pan and tilt must show the same area
+/// upside down.
 #[test]
 fn a_view_is_turned_over_with_the_panorama() {
     let folder = Folder::new();
@@ -132,13 +133,13 @@ fn a_view_through_ffmpeg() {
     assert!(done.json()["view"]["limited"].as_u64().unwrap() > 0, "{done:?}");
     let probe = ffmpeg.probe(&folder, "v.mp4");
     let video = probe.video();
-    // An odd last row is cropped.
+    // H.264 needs even sizes, so the last of the 37 rows is cropped.
     assert_eq!((&video["width"], &video["height"]), (&json!(64), &json!(36)));
     assert_eq!(probe.frames(), 30);
     assert!((seconds(probe.stream("audio").unwrap()) - 1.0).abs() < 0.1, "{probe:?}");
 }
 
-/// Rejected views, each with the error kind and a part of the message.
+/// Tests views that must be rejected, each with the kind of the error and a part of its message.
 #[test]
 fn views_that_are_refused() {
     let folder = Folder::new();
@@ -155,7 +156,8 @@ fn views_that_are_refused() {
     ] {
         folder.write(name, text);
     }
-    // These cameras look straight up at the pole, where limits cannot be computed.
+    // These cameras look straight up. Limits are computed on a cylinder up to an elevation of 76°, of which the cameras
+    // cover nothing.
     folder.write(
         "up.toml",
         RIG.replace("yaw = -20.0", "pitch = 90.0")
@@ -221,7 +223,7 @@ fn views_that_are_refused() {
     folder.quiet("video a.y4m a.y4m --device cpu --rig up.toml --view track.csv --view-size 8x8 --view-free -o v.rgba");
 }
 
-/// The track ends after 0.1 s, the video after 1 s. In between, the view stays at the last keyframe.
+/// The track ends after 0.1 s, and the video after 1 s. In between, the view must stay at the last keyframe.
 #[test]
 fn after_its_last_keyframe_a_view_stays() {
     let folder = Folder::new();
