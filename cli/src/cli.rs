@@ -91,7 +91,8 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Returns whether the arguments include `--json`. If clap cannot parse them, this decides the form of the error.
+/// Returns whether the arguments include `--json`. If clap cannot parse the arguments, `main` uses this to decide
+/// whether to print the error as JSON.
 fn asks_for_json() -> bool {
     std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == OsStr::new("--json"))
 }

@@ -57,7 +57,7 @@ pub(crate) fn report<P: AsRef<Path>>(records: &[P]) -> Result {
     Ok(())
 }
 
-/// Returns the first 12 digits of the current commit, with `+` appended if tracked files were changed. Returns an empty
+/// Returns the hash of the current commit in 12 digits, with `+` appended if tracked files were changed. Returns an empty
 /// text if git fails.
 pub(crate) fn commit() -> String {
     let git = |arguments: &[&str]| output(Command::new("git").current_dir(root()).args(arguments));

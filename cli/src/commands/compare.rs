@@ -50,8 +50,8 @@ pub(crate) struct Args {
     /// Picture or video to compare with the reference, of the same size; - reads a video from standard input.
     distorted: PathBuf,
     /// Pictures only: writes the SSIM of each pixel as a gray PNG. The levels are linear, from 0 for an SSIM of 0 or
-    /// less to 255 for an SSIM of 1. The 5 outer rows and columns on each side have no SSIM, so the PNG is 10 pixels
-    /// narrower and lower than the pictures.
+    /// less to 255 for an SSIM of 1. The 5 outer rows and columns on each side have no SSIM, so the PNG has 10 columns
+    /// and 10 rows less than the pictures.
     #[arg(long, value_name = "OUT.png")]
     map: Option<PathBuf>,
     /// Videos only: writes a CSV file with one line per frame. The columns are frame (number from 0), time (in
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     device: DeviceName,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave compare` and prints the result. Returns exit code 5 if a score is below `--fail-below`.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let outputs = [&args.map, &args.csv, &args.plot];
     if outputs.into_iter().flatten().any(|file| file == Path::new(STANDARD)) {
@@ -199,7 +199,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(judged.exit_code())
 }
 
-/// Opens the reference and the distorted video, in this order in the result.
+/// Opens both videos. Returns the reference first, then the distorted video.
 fn open(inputs: &[VideoInput; 2], stop: &Stop) -> Result<[VideoSource; 2], Failure> {
     // If ffmpeg reads only one of the videos, open that one second, because ffmpeg can convert it to the format of the
     // other.

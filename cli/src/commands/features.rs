@@ -48,11 +48,12 @@ pub(crate) struct Args {
     /// Minimum eigenvalue of a feature. A larger value leaves only stronger corners; a value below 1 counts as 1.
     #[arg(long, value_name = "VALUE", value_parser = eigenvalue, default_value = "1")]
     min_eigenvalue: f32,
-    /// Width of the border of the picture in which no feature is searched, in pixels. At least half the window is left
-    /// out.
+    /// Width of the border of the picture that is not searched for features, in pixels. The border is always at least
+    /// half as wide as the window.
     #[arg(long, value_name = "PIXELS", default_value = "24")]
     border: u32,
-    /// Standard deviation of the Gaussian with whose derivatives the gradients are computed, in pixels: 0.1 to 1000.
+    /// Standard deviation of a Gaussian in pixels, 0.1 to 1000. The gradients are computed with the derivatives of this
+    /// Gaussian.
     #[arg(long, value_name = "PIXELS", value_parser = sigma, default_value = "1")]
     gradient_sigma: f32,
     /// Does not smooth the picture before the gradients are computed. By default, it is smoothed by a Gaussian with a
@@ -67,7 +68,7 @@ pub(crate) struct Args {
     preview: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave features` and prints the features.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     if let Some(preview) = &args.preview {
         output::check(preview, &[&args.image])?;

@@ -86,7 +86,7 @@ struct Resources {
     spill_load_bytes: u32,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave info` and prints the result.
 pub(crate) fn run(_: &Args, as_json: bool) -> Result<(), Failure> {
     let info = collect()?;
     if as_json {

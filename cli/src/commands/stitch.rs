@@ -61,7 +61,7 @@ pub(crate) struct Args {
     blending: Blending,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave stitch`: writes the panorama and prints a summary.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let files = args.pictures.files();
     let inputs: Vec<&Path> = files.iter().copied().chain(args.map.path()).collect();

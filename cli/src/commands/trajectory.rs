@@ -72,7 +72,7 @@ struct Targets {
     times: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
+/// Runs the subcommand of `panoweave trajectory`.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     match &args.action {
         Action::Resample(args) => args.run(as_json),

@@ -97,7 +97,8 @@ pub(crate) struct Args {
     viewing: Viewing,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave video`: writes the video and prints a summary. Returns exit code 130 if a signal ended the video
+/// early.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let inputs = args.inputs()?;
     let mut video = args.output(&inputs)?;

@@ -32,8 +32,8 @@ impl Blending {
         self.blend.is_none() && self.feather.is_none()
     }
 
-    /// Returns the blending that the options select. Without `--blend`, it is `otherwise`. Fails if `--feather` is
-    /// given but the blending is not a seam.
+    /// Returns the blending that the options select. Without `--blend`, the blending is `otherwise`. Fails if
+    /// `--feather` is given but the blending is not a seam.
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
         let blend = match self.blend {
             Some(Choice::Feather) => Blend::Feather,

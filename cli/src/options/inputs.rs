@@ -16,15 +16,15 @@ use crate::output::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Clips {
     /// Format of the input videos: y4m, or raw frames without a header as nv12 or rgba. Default: selected by the file
-    /// extension (.y4m, .nv12, .rgba); ffmpeg reads files with any other.
+    /// extension (.y4m, .nv12, .rgba). ffmpeg reads files with any other extension.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
     /// Frame size in pixels of raw videos (nv12, rgba), which do not store it and require this option.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
     /// Frame rate of the videos in frames per second, such as 30 or 30000/1001. Raw videos and numbered pictures store
-    /// no rate and require this option. ffmpeg repeats or drops frames of other files to reach the rate; Y4M keeps its
-    /// own.
+    /// no rate and require this option. Files that ffmpeg reads are converted to this rate by repeating or dropping
+    /// frames. Y4M videos keep their stored rate.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
 }

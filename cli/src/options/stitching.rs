@@ -23,12 +23,12 @@ pub(crate) struct Stitching {
     /// green and blue.
     #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
     gain_right: Vec3,
-    /// Exponent applied to the levels of the left picture (scaled to 0 to 1) after its gain. A number below 1
-    /// brightens, above 1 darkens; at most 100.
+    /// Exponent applied to the levels of the left picture, scaled to 0 to 1, after its gain. A gamma below 1 brightens,
+    /// above 1 darkens. It must be greater than 0 and at most 100.
     #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
     gamma_left: f32,
-    /// Exponent applied to the levels of the right picture (scaled to 0 to 1) after its gain. A number below 1
-    /// brightens, above 1 darkens; at most 100.
+    /// Exponent applied to the levels of the right picture, scaled to 0 to 1, after its gain. A gamma below 1
+    /// brightens, above 1 darkens. It must be greater than 0 and at most 100.
     #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
     gamma_right: f32,
     /// Method to compute a gamma other than 1. `exact` is the reference. `fast` differs from it by at most one of 256
@@ -39,8 +39,7 @@ pub(crate) struct Stitching {
     /// Rotates the panorama by 180°.
     #[arg(long)]
     flip: bool,
-    /// Brightens the outer tenths of the panorama at its left and right end, increasingly towards the end, by up to 35
-    /// %.
+    /// Brightens the leftmost and the rightmost tenth of the panorama, gradually up to a factor of 1.35 at both ends.
     #[arg(long)]
     edge_boost: bool,
     #[command(flatten)]

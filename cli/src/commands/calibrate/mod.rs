@@ -84,7 +84,7 @@ pub(crate) struct Args {
     device: DeviceName,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave calibrate`: writes a rig, or checks one with `--check`. Returns exit code 5 if the rig has drifted.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let files = args.pictures.files();
     for file in args.output.iter().chain(&args.preview) {

@@ -131,8 +131,8 @@ struct Sketch {
 }
 
 impl Sketch {
-    /// Draws a picture, scaled by `scale`, with its top left corner at `place`. Each drawn pixel is the mean of the
-    /// pixels of the picture that it covers.
+    /// Draws a picture, scaled by `scale`, with its top left corner at `place`. The colour of a drawn pixel is the mean
+    /// of the picture's pixels that fall into it.
     fn paste(&mut self, picture: &Picture, place: DVec2, scale: f64) {
         let (width, height) = (picture.width(), picture.height());
         let to = (DVec2::new(width.into(), height.into()) * scale).as_uvec2();

@@ -106,7 +106,7 @@ pub(crate) struct Args {
     device: DeviceName,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave quality` and prints the scores. Returns exit code 5 if a score is below `--fail-below`.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     args.fail_below.check(&SCORES)?;
     let (panorama, cameras) = match &args.files[..] {
@@ -406,7 +406,8 @@ impl Args {
         Ok(rows.flat_map(|row| &row[..size.x as usize]).copied().collect())
     }
 
-    /// Returns the file of the reference and the first input file, which are named if their comparison fails.
+    /// Returns the files of the reference and of the panorama (or the left picture), for the error message if their
+    /// comparison fails.
     fn compared(&self) -> Vec<&Path> {
         self.reference.iter().chain(self.files.first()).map(PathBuf::as_path).collect()
     }

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     preview: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave warp inspect`: prints the properties, and writes the preview if requested.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     if let Some(preview) = &args.preview {
         output::check(preview, &[&args.file])?;

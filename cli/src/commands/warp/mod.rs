@@ -101,7 +101,7 @@ struct Source {
     warp: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
+/// Runs `panoweave warp`: makes a warp file, or inspects one with the subcommand `inspect`.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     match (&args.action, &args.make.output) {
         (Some(Action::Inspect(args)), _) => inspect::run(args, as_json),
