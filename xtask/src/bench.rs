@@ -57,8 +57,8 @@ pub(crate) fn report<P: AsRef<Path>>(records: &[P]) -> Result {
     Ok(())
 }
 
-/// Returns the hash of the current commit in 12 digits, with `+` appended if tracked files were changed. Returns an empty
-/// text if git fails.
+/// Returns the hash of the current commit in 12 digits, with `+` appended if tracked files were changed. Returns an
+/// empty string if git fails.
 pub(crate) fn commit() -> String {
     let git = |arguments: &[&str]| output(Command::new("git").current_dir(root()).args(arguments));
     let Ok(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return String::new() };
