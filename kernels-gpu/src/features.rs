@@ -1,12 +1,13 @@
-//! Feature detection: finds points where the picture changes along both axes.
+//! Feature detection: measures how strongly the picture changes along both axes around each pixel. The host selects the
+//! points with the largest values (`host/src/ops/features`).
 //!
 //! [`luma_rgba8`] converts a picture to luma; [`convolve`](crate::convolve) provides smoothing and gradients.
-//! [`min_eigenvalue`] sums the products of the gradients over a window around each pixel and returns the smaller
+//! [`min_eigenvalue`] sums the products of the gradients over a window around each pixel and writes the smaller
 //! eigenvalue of the resulting matrix (Shi and Tomasi 1994).
 //!
-//! Each sum adds its elements along rows from the left, then the rows from the top; a thread computes several adjacent
-//! sums. A running sum would take fewer additions, but its rounding error grows from pixel to pixel. The order of
-//! additions is the same everywhere, so CPU and GPU agree to the bit.
+//! The kernel sums the elements of each row of a window from the left, then these row sums from the top. A thread
+//! computes several adjacent sums. A running sum would take fewer additions, but its rounding error grows from pixel to
+//! pixel. The order of additions is the same for every pixel, so CPU and GPU agree to the bit.
 
 use crate::convolve::slide::{fits, slide, store_down};
 use crate::convolve::tile::SharedTile;
@@ -27,7 +28,7 @@ const _: () = assert!(RUN <= 16 && ROWS.is_multiple_of(RUN) && COLUMNS.is_multip
 pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
     let at = thread::index_2d();
     if picture.contains(at.x, at.y) && out.contains(at.x, at.y) {
-        // SAFETY: the pixel is inside both pictures and has one thread.
+        // SAFETY: the pixel is inside both pictures, and only this thread writes it.
         unsafe {
             let Rgba8 { r, g, b, .. } = picture.load(at.x, at.y);
             let [r, g, b] = [r, g, b].map(f32::from);
@@ -36,7 +37,7 @@ pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
     }
 }
 
-/// Returns the smaller eigenvalue of the matrix `(xx xy; xy yy)`.
+/// Returns the smaller eigenvalue of the symmetric matrix `(xx xy; xy yy)`.
 #[inline(always)]
 fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
     let (difference, twice) = (xx - yy, 2.0 * xy);
@@ -44,8 +45,8 @@ fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
     0.5 * (xx + yy - root)
 }
 
-/// Sums the gradients' products over `window`×`window` pixels around each pixel and writes the smaller eigenvalue; 0
-/// where the window extends beyond the picture.
+/// Sums the products of the gradients over `window`×`window` pixels around each pixel and writes the smaller
+/// eigenvalue, or 0 where the window extends beyond the picture. This is the body of both eigenvalue kernels.
 #[inline(always)]
 fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut<f32>) {
     let (width, height) = (out.width(), out.height());
@@ -76,7 +77,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     let mut item = thread::rank();
     while item < rows * (COLUMNS / RUN) {
         let (first, row) = (item / rows * RUN, item % rows);
-        // SAFETY: the staged tiles contain the halo. Each element of the sums has one thread.
+        // SAFETY: the staged tiles contain the halo. Only this thread writes these elements of the sums.
         unsafe {
             let (x, y) = (staged(0).from(first, row), staged(1).from(first, row));
             // Sums one product after the other, because the sums of all three do not fit into registers.
@@ -113,7 +114,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
                 values[i] = smaller_eigenvalue(xx[i], xy[i], yy[i]);
             }
         });
-        // SAFETY: each pixel has one thread.
+        // SAFETY: no other thread accesses these pixels.
         unsafe { store_down(out, (x, y), values) };
         item += BLOCK_THREADS;
     }
@@ -130,7 +131,7 @@ unsafe fn sum_down(from: Shared<f32>, window: u32) -> [f32; RUN as usize] {
     slide(window, row, 0.0, |sum: f32, row: f32, _| sum + row)
 }
 
-/// Stores a thread's adjacent results.
+/// Stores [`RUN`] adjacent results of a thread.
 ///
 /// # Safety
 /// `to` must have enough elements, which no other thread accesses without a barrier in between.
@@ -140,8 +141,8 @@ unsafe fn store_run(to: Shared<f32>, results: [f32; RUN as usize]) {
     unroll!(RUN as usize, |i| unsafe { to.store(i as u32, results[i]) });
 }
 
-/// Writes the smaller eigenvalue for windows of any odd width up to [`MAX_WINDOW`]; 0 where the window leaves the
-/// picture.
+/// Writes for each pixel the smaller eigenvalue for a window of `window`×`window` pixels, or 0 where the window extends
+/// beyond the picture. `window` is odd; a width above [`MAX_WINDOW`] counts as [`MAX_WINDOW`].
 ///
 /// Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
@@ -149,7 +150,7 @@ pub fn min_eigenvalue(along_x: View<f32>, along_y: View<f32>, window: u32, out: 
     eigenvalues(along_x, along_y, window.min(MAX_WINDOW), out);
 }
 
-/// [`min_eigenvalue`] for windows of 7×7 pixels.
+/// Writes the results of [`min_eigenvalue`] for windows of 7×7 pixels, a width that is known at compile time.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
 pub fn min_eigenvalue_7(along_x: View<f32>, along_y: View<f32>, out: ViewMut<f32>) {
     eigenvalues(along_x, along_y, 7, out);

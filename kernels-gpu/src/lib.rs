@@ -1,7 +1,8 @@
-//! The GPU kernels, one module per system. The CPU runs each kernel as an ordinary function.
+//! The GPU kernels, one module per system. The CPU runs the same kernels as ordinary functions.
 //!
-//! The crate is compiled twice: for `nvptx64-nvidia-cuda` by `cuda_builder` into PTX, and for the host. On the host, a
-//! kernel is a function and a launch type (for example `find_nearest` and `FindNearest`).
+//! The crate is compiled twice: for `nvptx64-nvidia-cuda` by `cuda_builder` into PTX, and for the host. On the host,
+//! each kernel is a function with a launch type (for example `find_nearest` with `FindNearest`). The crate neither
+//! allocates device memory nor launches kernels; `host/src/ops` and `host/src/warp` do that.
 //!
 //! # Levels
 //!

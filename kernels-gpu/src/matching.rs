@@ -7,8 +7,8 @@
 //! and Zisserman 2012) and converts to bytes. [`find_nearest`] compares each descriptor with all descriptors of the
 //! other picture, four bytes per instruction.
 //!
-//! No kernel has a barrier: each thread computes one or a few numbers from memory that earlier kernels wrote. So some
-//! samples are computed twice, but on the CPU the kernels are plain loops.
+//! No kernel has a barrier: each thread computes one or a few numbers from memory that earlier kernels wrote. Some
+//! samples are therefore computed more than once, but the CPU runs each kernel as a plain loop.
 
 use cuda_std::prelude::*;
 use glam::{Vec2, vec2};
@@ -17,8 +17,8 @@ use shared_types::matching::{
     Nearest, ORIENTATION_RADIUS, Peak, Pose, REACH, SAMPLES, SPACING,
 };
 
-/// Scales a picture to the size of `out`, whose pixels are evenly spaced over it. Each pixel is the mean of the pixels
-/// around it, weighted by `(1 − d²)²` along each axis, where `d` is the distance divided by [`REACH`] pixels of the
+/// Scales `input` to the size of `out`. Each output pixel is the mean of the input pixels around the same position in
+/// the picture, weighted by `(1 − d²)²` along each axis, where `d` is the distance divided by [`REACH`] pixels of the
 /// smaller picture. Beyond the edge of the picture, its outermost pixels repeat.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
@@ -45,7 +45,7 @@ pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
         sum = weight.mul_add(row, sum);
         weights = weight.mul_add(row_weights, weights);
     }
-    // SAFETY: `out` contains this pixel, which belongs to this thread.
+    // SAFETY: `out` contains this pixel, and only this thread writes it.
     unsafe { out.store(at.x, at.y, sum / weights) };
 }
 
@@ -64,7 +64,7 @@ impl Window {
         let step = from as f32 / to as f32;
         let middle = (at as f32 + 0.5).mul_add(step, -0.5);
         let reach = REACH * step.max(1.0);
-        // A pixel at distance `reach` has weight 0, so the window starts after it.
+        // A pixel at distance `reach` has weight 0, so the window starts after that pixel.
         let (first, last) = ((middle - reach).floor() as i32 + 1, (middle + reach).floor() as i32);
         Self { first, last, middle, per_reach: 1.0 / reach }
     }
@@ -84,6 +84,7 @@ struct Corners {
 }
 
 impl Corners {
+    /// Returns the four pixels around `place`, which is clamped to the picture.
     /// # Safety
     /// The caller must ensure that the picture is not empty.
     #[inline(always)]
@@ -96,6 +97,7 @@ impl Corners {
         Self { x: [x, (x + 1).min(last_x)], y: [y, (y + 1).min(last_y)], part: place - floor }
     }
 
+    /// Interpolates bilinearly between the four pixels.
     /// # Safety
     /// The caller must ensure that the corners were computed for a picture of `view`'s size.
     #[inline(always)]
@@ -111,12 +113,12 @@ impl Corners {
     }
 }
 
-/// Finds, in each cell of [`CELL`]×[`CELL`] pixels, the largest value that exceeds its eight neighbours; the three
-/// above it and the one to its left may be equal. Writes one peak per cell, row by row, to `peaks` from element
-/// `first` on.
+/// Finds the largest local maximum in each cell of [`CELL`]×[`CELL`] pixels: a positive value that exceeds its eight
+/// neighbours, except that the three above it and the one to its left may be equal. Writes one peak per cell, row by
+/// row, to `peaks` from element `first` on. A cell without a local maximum gets a peak of value 0.
 ///
-/// The position is refined to the maximum of the parabolas through the pixel and its neighbours along each axis.
-/// Pixels closer than `border`, at least 1, to an edge are left out.
+/// The position is refined to the maximum of the parabolas through the pixel and its neighbours along each axis. Pixels
+/// closer than `border`, at least 1, to an edge of the picture are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Peak>) {
     let (width, height) = (values.width(), values.height());
@@ -151,12 +153,13 @@ pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Pe
             }
         }
     }
-    // SAFETY: `to` is inside, as checked above. Each cell has one thread.
+    // SAFETY: `to` is inside, as checked above, and only this thread writes this cell's peak.
     unsafe { peaks.store(to, best) };
 }
 
-/// Returns `max(0, gradient · direction)³ / gradient²`: the gradient's length, times the cubed cosine of its angle to
-/// the direction, which is 1/2 at 37°. `per_square` is 1 over the gradient's square.
+/// Returns `max(0, gradient · direction)³ / gradient²`: the length of the gradient, times the cube of the cosine of its
+/// angle to the unit vector `direction`. The cube falls to 1/2 at 37°. `per_square` is `1 / gradient²`, or a multiple
+/// of it to scale the result.
 #[inline(always)]
 fn lobe(gradient: Vec2, direction: Vec2, per_square: f32) -> f32 {
     let along = gradient.x.mul_add(direction.x, gradient.y * direction.y).max(0.0);
@@ -177,9 +180,10 @@ fn window(square: f32) -> f32 {
     rest * rest
 }
 
-/// Sums the gradients within [`ORIENTATION_RADIUS`] of each of `count` points, starting with point `first`, in the
-/// direction of each bin. Element `p · BINS + bin` of `out` receives the sum for point `p`. `directions` has a unit
-/// vector for each bin. The gradients of the outermost [`EDGE`] pixels are ignored.
+/// Sums for each of `count` points, starting with point `first`, and for each bin the gradients within
+/// [`ORIENTATION_RADIUS`] pixels of the point that point in the direction of the bin (`lobe`). Element `p · BINS + bin`
+/// of `out` receives the sum for point `p`. `directions` has a unit vector for each bin. The gradients of the outermost
+/// [`EDGE`] pixels of the picture are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn orient(
     along_x: View<f32>,
@@ -221,16 +225,17 @@ pub fn orient(
             sum = weight.mul_add(lobe(gradient, direction, per_square(gradient)), sum);
         }
     }
-    // SAFETY: `to` is inside, as checked above. Each element has one thread.
+    // SAFETY: `to` is inside, as checked above, and only this thread writes the element.
     unsafe { out.store(to, sum) };
 }
 
-/// Sums the gradients around each of `count` poses, starting with pose `first`, by field and direction. Element
-/// `p · ALL_FIELDS + field` of `out` receives the sums for pose `p`. Fields are numbered along the rows of the rotated
-/// grid.
+/// Sums for each of `count` poses, starting with pose `first`, the gradients around the pose by field and direction.
+/// Element `p · ALL_FIELDS + field` of `out` receives the sums for pose `p`. Fields are numbered along the rows of the
+/// rotated grid.
 ///
 /// A sample contributes to the four fields around it. Its weight decreases with the distance from the centre of the
-/// field and with the distance from the pose. Samples that touch the outermost [`EDGE`] pixels are ignored.
+/// field and with the distance from the pose. Samples that touch the outermost [`EDGE`] pixels of the picture are
+/// ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn describe(
     along_x: View<f32>,
@@ -290,15 +295,15 @@ pub fn describe(
         g += in_lobe(0.0, -1.0);
         h += in_lobe(DIAGONAL, -DIAGONAL);
     }
-    // SAFETY: `to` is inside, as checked above. Each element has one thread.
+    // SAFETY: `to` is inside, as checked above, and only this thread writes the element.
     unsafe { out.store(to, [a, b, c, d, e, f, g, h]) };
 }
 
 /// Normalises descriptors and converts them to bytes.
 ///
-/// First, the numbers are clamped to 0.2 times the descriptor's length, so that an edge, or a part clipped at white,
-/// does not outweigh the rest. Then the kernel divides them by their sum and takes square roots, which form a vector
-/// of length 1. Finally, it multiplies them by [`Descriptor::LENGTH`].
+/// First, the kernel clamps the numbers to 0.2 times the descriptor's length, so that a strong edge, or an area clipped
+/// at white, does not dominate the descriptor. Then it divides the numbers by their sum and takes square roots, which
+/// form a vector of length 1. Finally, it multiplies the roots by [`Descriptor::LENGTH`] and rounds them to bytes.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
     let i = thread::index_1d();
@@ -324,7 +329,7 @@ pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
         words
             .copy_from_slice(&[u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]);
     }
-    // SAFETY: element `i` exists, as checked above. Each descriptor has one thread.
+    // SAFETY: element `i` exists, as checked above, and only this thread writes it.
     unsafe { out.store(i, Descriptor(words)) };
 }
 
@@ -332,7 +337,7 @@ pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
 const MOST: f32 = 0.2;
 
 /// Finds for each descriptor of `these` the [`KEPT`] descriptors of `others` with the largest dot products, in
-/// descending order. Of equal products, the one with the smallest index is first.
+/// descending order. Equal products are in ascending order of the index. Products of 0 are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: SliceMut<Nearest>) {
     let i = thread::index_1d();
@@ -361,6 +366,6 @@ pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: Sl
             }
         }
     }
-    // SAFETY: element `i` exists, as checked above, and has one thread.
+    // SAFETY: element `i` exists, as checked above, and only this thread writes it.
     unsafe { out.store(i, best) };
 }

@@ -11,11 +11,11 @@
 //! values, and f32 for all other types.
 //!
 //! The fast kernels divide a batch among blocks of up to [`TARGETS`] targets each. If there are few batches, blocks
-//! have fewer targets. A block stages the batch's times in shared memory. Each thread finds the position of one
-//! target by bisection. Then all threads write the rows: a piece has up to 16 bytes, adjacent threads write adjacent
-//! pieces, and a thread has two pieces in flight. The kernels check the times that they load; an atomic minimum
-//! selects the first fault. Times and targets are prefetched while the previous kernel still runs, and, if there are
-//! few values, so are the rows that evenly spaced targets would need.
+//! have fewer targets. A block stages the batch's times in shared memory. Each thread finds the position of one target
+//! by bisection. Then all threads write the rows: a piece has up to 16 bytes, adjacent threads write adjacent pieces,
+//! and a thread has two pieces in flight. The kernels check the times that they load; an atomic minimum selects the
+//! first fault. While the previous kernel still runs, blocks prefetch their times and targets and, if there are few
+//! values, the rows that evenly spaced targets would need.
 //!
 //! Cost: each needed row is read from memory about once, because caches serve the other reads; the kernel is bound by
 //! memory. The persistent kernels are the previous design, with one block per batch and one element at a time. The
@@ -28,7 +28,7 @@ use shared_types::resample::{
     BLOCK_THREADS, F32x4, Half8, ResampleFault, SAME_TIME, TARGETS, Wide, fault_code,
 };
 
-/// A number type of times. Interpolation uses the same type.
+/// The number type of times, which is also that of interpolation.
 trait Time: bytemuck::Pod + PartialOrd {
     /// Returns the position of `self` between two times, from 0 to 1; 0 if they differ by less than [`SAME_TIME`].
     fn share(self, from: Self, to: Self) -> Self;
@@ -38,7 +38,7 @@ trait Time: bytemuck::Pod + PartialOrd {
 
     const ZERO: Self;
 
-    /// Allocates shared memory for a position per target of a block.
+    /// Allocates shared memory for one position per target of a block.
     fn shares() -> Shared<Self>;
 }
 
@@ -68,7 +68,7 @@ macro_rules! time {
 time!(f32);
 time!(f64);
 
-/// The unit of interpolation: one or several numbers.
+/// A value that a thread interpolates at a time: one number, or 16 bytes of numbers.
 trait Value: bytemuck::Pod {
     type Time: Time;
 
@@ -144,9 +144,9 @@ where
 /// The source times of a batch.
 #[derive(Clone, Copy)]
 enum Times<T> {
-    /// In shared memory.
+    /// The times were copied to shared memory.
     Staged(Shared<T>),
-    /// In global memory, because shared memory is too small.
+    /// The times are in global memory, because shared memory is too small for them.
     Far { times: View<T>, batch: u32 },
 }
 
@@ -167,8 +167,8 @@ impl<T: Time> Times<T> {
         }
     }
 
-    /// Returns the last row whose time is at most `target`, and the position of `target` between this row and the next
-    /// one, from 0 to 1. Before the first time, the row is 0. There are `count` times.
+    /// Returns the last row whose time is at most `target`, or row 0 if there is none. Also returns the position of
+    /// `target` between this row and the next one, from 0 to 1. `count` is the number of times.
     ///
     /// # Safety
     /// The same as for [`at`](Self::at); `count` must be at least 1.
@@ -210,7 +210,7 @@ unsafe fn stage<T: Time>(
     let staged = memory.len() >= times.width();
     let mut i = thread::rank();
     while i < times.width() {
-        // SAFETY: the time is inside `times`, and its element in shared memory has one thread.
+        // SAFETY: the time is inside `times`, and only this thread writes its element in shared memory.
         unsafe {
             let time = times.load(i, batch);
             if staged {
@@ -228,7 +228,7 @@ unsafe fn stage<T: Time>(
     if staged { Times::Staged(memory) } else { Times::Far { times, batch } }
 }
 
-/// Records the code of a fault. The smallest code remains.
+/// Records the code of a fault in `fault`, which keeps the smallest code.
 ///
 /// # Safety
 /// The caller must ensure that `fault` has an element.
@@ -240,7 +240,7 @@ unsafe fn tell(fault: SliceMut<u64>, code: u64) {
 }
 
 /// Prefetches `count` elements of a row, from `first` on, into the L2 cache. Each thread prefetches one cache line;
-/// any further lines are left out.
+/// lines beyond the number of threads are not prefetched.
 #[inline(always)]
 fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
     let each = (LINE_BYTES / size_of::<T>()) as u32;
@@ -310,9 +310,9 @@ impl<V: Value> Batches<V> {
         Part { batch, first, count: each.min(targets.width() - first) }
     }
 
-    /// Prefetches rows of values into the L2 cache: those that the block's targets need if they are evenly spaced.
-    /// Does nothing if there are many values, long batches or padding between rows. Also does nothing if a batch has
-    /// less than a quarter as many targets as times, because then most rows are not needed.
+    /// Prefetches into the L2 cache the rows of values that the block's targets need if they are evenly spaced. Does
+    /// nothing if there are more than [`MOST_AHEAD`] bytes of values, long batches or padding between rows. Also does
+    /// nothing if a batch has more than four times as many times as targets, because then most rows are not needed.
     #[inline(always)]
     fn prefetch_values(self, batch: u32, first: u32, count: u32) {
         let Self { times, values, targets, .. } = self;
@@ -354,7 +354,8 @@ impl<V: Value> Batches<V> {
         let staged = unsafe { stage(times, batch, first == 0, fault) };
         thread::sync_threads();
         if t < count {
-            // SAFETY: the target is inside its batch, and there is at least one time. Each element has one thread.
+            // SAFETY: the target is inside its batch, there is at least one time, and only this thread writes the
+            // elements.
             unsafe {
                 let target = targets.load(first + t, batch);
                 if !target.is_time() {
@@ -367,7 +368,7 @@ impl<V: Value> Batches<V> {
         }
         thread::sync_threads();
         let width = values.width();
-        // A thread advances by as many pieces as the block has threads: by this many rows and columns.
+        // The distance between two pieces of a thread, in rows and columns: as many pieces as the block has threads.
         let (down, along) = (BLOCK_THREADS / width, BLOCK_THREADS % width);
         let on = |(target, column): (u32, u32)| {
             let (target, column) = (target + down, column + along);
@@ -387,7 +388,7 @@ impl<V: Value> Batches<V> {
             let other = on(piece);
             // Both pieces are in flight before the first one is used.
             let ((a, b, share), (c, d, far)) = (load(piece), load(other));
-            // SAFETY: the piece is inside `out` and has one thread.
+            // SAFETY: the piece is inside `out`, and only this thread writes it.
             unsafe {
                 out.store(piece.1, to + piece.0, a.lerp(b, share));
                 if other.0 < count {
@@ -413,8 +414,8 @@ impl<V: Value> Batches<V> {
             thread::sync_threads();
             let mut target = thread::thread_idx_x();
             while target < targets.width() {
-                // SAFETY: the target is inside its batch, and there is at least one time. Each row of the output has
-                // one thread.
+                // SAFETY: the target is inside its batch, and there is at least one time. Only this thread writes the
+                // row of the output.
                 unsafe {
                     let time = targets.load(target, batch);
                     if !time.is_time() {

@@ -1,8 +1,9 @@
-//! Unrolled loops over a thread's results.
+//! The macro `unroll!`, which repeats code for each index of a small array, so that the array stays in registers.
 
-/// Runs `$body` once for each index below `$run`, a constant of at most 16.
+/// Runs `$body` once for each index `$i` below `$run`, a constant of at most 16.
 ///
-/// Each index is a literal, so the results stay in registers. A loop would put them into an array in local memory.
+/// Each index is a literal in its copy of `$body`, so arrays that `$body` indexes stay in registers. A loop would put
+/// them into local memory.
 macro_rules! unroll {
     ($run:expr, |$i:ident| $body:expr) => {{
         const { assert!($run <= 16, "`unroll!` runs at most 16 times") };

@@ -1,12 +1,14 @@
-//! Colour analysis: the brightness of both cameras in their overlap, and its correction (`grade`).
+//! Colour analysis: sums over the overlap of two cameras, from which the host computes gains and gammas. `grade`
+//! applies gains and gammas to pixels.
 //!
-//! Once per warp, [`find_overlap`] finds the bounding box of the overlap, and [`map_overlap`] stores for each of its
-//! pixels the nearest pixel of both pictures. Then, for each pair of frames, one launch computes the sums (`sums.rs`).
-//! The sums are integers, so the result is the same to the bit on every run, and on CPU and GPU.
+//! Once per warp, [`find_overlap`] finds the bounding box of the overlap, and [`map_overlap`] stores the nearest source
+//! pixel of each camera for every panorama pixel of the box. Then, for each pair of frames, one launch computes the
+//! sums (`sums.rs`). They are sums of integers, so they are bit-identical on every run, on CPU and GPU.
 //!
-//! Source pixels are not interpolated, because interpolation would hide pixels clipped at white. Cost: for each pixel
-//! of the overlap, the kernel reads 8 bytes of this map and a pixel of each picture. The six planes of the warp would
-//! take 24 bytes per pixel, and the whole panorama has five times as many pixels.
+//! The kernels read source pixels without interpolation, because interpolation would hide pixels clipped at white.
+//! Cost: for each panorama pixel of the overlap, the kernel reads 8 bytes of this map and a pixel of each picture.
+//! Without the map, it would read 24 bytes from the six planes of the warp. A sum over the whole panorama would read
+//! even more: with two 4K cameras (`rigs/home.toml`), the panorama has eight times as many pixels as the overlap.
 
 pub(crate) mod grade;
 mod sums;
@@ -23,11 +25,12 @@ use shared_types::colour::{
 use shared_types::nv12::Nv12;
 use shared_types::warp::CameraPlanes;
 
-/// Extends a box until it contains the overlap. `corners` are the first column and row, then the column and row after
-/// the last. The caller initialises them to [`OverlapBox::EMPTY`].
+/// Extends a box until it contains the overlap: all panorama pixels at which both cameras contribute. A camera
+/// contributes if its planes contain the pixel, its weight exceeds `min_weight`, and its source coordinates are inside
+/// its picture. `left` and `right` are the sizes of the pictures.
 ///
-/// `left` and `right` are the sizes of the pictures. Pixels outside a camera's planes are not in the overlap, and
-/// neither are pixels with a weight of at most `min_weight`.
+/// `corners` has four elements: the first column and row of the box, then the column and row after its last pixel. The
+/// caller initialises them to [`OverlapBox::EMPTY`].
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn find_overlap(
     planes_left: CameraPlanes,
@@ -58,8 +61,9 @@ pub fn find_overlap(
     }
 }
 
-/// Writes the nearest pixel of both pictures, or [`OverlapPixel::NONE`], for every pixel of the overlap's box, which
-/// starts at `place.min`.
+/// Writes for every panorama pixel of the overlap's box the nearest source pixel of each camera, or
+/// [`OverlapPixel::NONE`] if one of the cameras does not contribute. Element `(0, 0)` of `out` is panorama pixel
+/// `place.min`. `left` and `right` are the sizes of the pictures.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn map_overlap(
     planes_left: CameraPlanes,
@@ -79,7 +83,7 @@ pub fn map_overlap(
                 (Some(left), Some(right)) => OverlapPixel { left, right },
                 _ => OverlapPixel::NONE,
             };
-            // SAFETY: the pixel is inside `out`, as just checked, and has one thread.
+            // SAFETY: the pixel is inside `out`, as just checked, and only this thread writes it.
             unsafe { out.store(x, y, pixel) };
         }
     }
@@ -92,7 +96,8 @@ fn camera(planes: CameraPlanes, size: UVec2) -> SourceLookup {
     SourceLookup { planes, size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)) }
 }
 
-/// Returns the nearest pixel of the camera's picture, or `None` if the camera does not contribute at `(x, y)`.
+/// Returns column and row of the nearest source pixel for panorama pixel `(x, y)`, or `None` if the camera does not
+/// contribute there.
 #[inline(always)]
 fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     let (place, _) = camera.source(x, y, MIN_WEIGHT)?;
@@ -100,7 +105,7 @@ fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     Some([nearest(place.x, camera.size.x), nearest(place.y, camera.size.y)])
 }
 
-/// Returns the first row of the pixels that a thread processes.
+/// Returns the first of the rows that a thread processes. They are [`BLOCK`]`[1]` rows apart.
 #[inline(always)]
 fn first_row() -> u32 {
     thread::block_idx_y() * BLOCK_ROWS + thread::thread_idx_y()
@@ -111,17 +116,17 @@ macro_rules! colour_sums {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
         ///
-        /// A pixel counts if both cameras contribute and neither is clipped at white nor nearly black
-        /// ([`SATURATED`](shared_types::colour::SATURATED), [`BLACK`](shared_types::colour::BLACK)). Its weight is
-        /// `max(1 − |x − centre| · per_column, 0)²` at column `x` of the box, rounded to
-        /// [`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE)ths.
+        /// A panorama pixel counts if both cameras contribute to it and none of their pixels is clipped at white or
+        /// nearly black ([`SATURATED`](shared_types::colour::SATURATED), [`BLACK`](shared_types::colour::BLACK)). Its
+        /// weight is `max(1 − |x − centre| · per_column, 0)²` at column `x` of the box, rounded to a multiple of
+        /// 1/[`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE).
         ///
         /// # Safety
         /// - Blocks must be [`BLOCK`]; the grid must cover `overlap` with [`BLOCK`]`[0]` columns and [`BLOCK_ROWS`]
         ///   rows per block.
         /// - `running` must have [`RUNNING_SUMS`](shared_types::colour::RUNNING_SUMS) elements, all 0; the kernel
-        ///   resets them to 0. `sums` must have one element. No launch that may run at the same time may share them.
-        /// - `overlap` must have been made for pictures of the same or smaller sizes.
+        ///   resets them to 0. `sums` must have one element. Concurrent launches must not share `running` or `sums`.
+        /// - `overlap` must come from [`map_overlap`] for pictures of the same or smaller sizes.
         #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(3))]
         pub unsafe fn $name(
             left: $picture,

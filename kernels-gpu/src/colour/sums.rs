@@ -1,10 +1,10 @@
 //! The sums over the overlap, computed on the stored bytes of the pixels.
 //!
-//! An integer sum is the same in any order, and two byte sums fit into one register. So a thread sums a column of
-//! pixels with two channels per addition, and multiplies once by the column's weight. A warp instruction then sums
-//! over the lanes, shared memory is used to sum over the warps, and atomics over the blocks. The conversion from
-//! Y'CbCr to R'G'B' is linear, so only the totals are converted. Only the test for clipped and nearly black pixels
-//! runs per pixel.
+//! Integer sums do not depend on the order of additions, and two sums of bytes fit into one register. So a thread sums
+//! a column of pixels with two channels per addition, and multiplies the sums once by the weight of the column. Warp
+//! instructions sum over the lanes, shared memory over the warps, and atomics over the blocks. The conversion from
+//! Y'CbCr to R'G'B' is linear, so the kernel converts only the totals. Only the test for clipped and nearly black
+//! pixels runs for each pixel.
 //!
 //! Cost: about 45 instructions per pixel, a third of them for addresses. The kernel is bound by memory latency, not by
 //! instructions.
@@ -20,30 +20,30 @@ use shared_types::nv12::Nv12;
 use shared_types::yuv::YuvToRgb;
 use shared_types::{Chroma, Rgba8};
 
-/// One sum for each of the left camera's three bytes, the right camera's three, and the weights.
+/// The number of sums: the three bytes of the left camera, the three bytes of the right camera, and the weight.
 const SUMS: usize = 7;
 
-/// The number of elements in a set of running sums. The last element of the first set counts blocks.
+/// The number of elements in a set of running sums: [`SUMS`], and one that counts finished blocks in the first set.
 const SET: u32 = 8;
 
 /// The number of sets of running sums.
 const SETS: u32 = RUNNING_SUMS / SET;
 
-/// The fourth byte of every stored pixel: a pixel count of 1.
+/// The fourth byte of every stored pixel. It is 1, so its sum is the number of pixels.
 const ONE: u32 = 0x01_00_00_00;
 
 /// The number of warps per block.
 const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 
-/// A picture whose colours can be summed as stored bytes.
+/// A picture format whose stored bytes can be summed instead of its colours.
 pub(crate) trait Stored: Sampler2d {
-    /// Returns the three bytes of a pixel, the first one lowest, and a fourth byte that is 1.
+    /// Returns a pixel as one word: its three stored bytes, the first one lowest, and a fourth byte of 1.
     ///
     /// # Safety
-    /// The caller must ensure that the picture is whole, `x < width` and `y < height`.
+    /// The caller must ensure that the picture [is whole](Sampler2d::is_whole), `x < width` and `y < height`.
     unsafe fn stored(&self, x: u32, y: u32) -> u32;
 
-    /// Returns whether a pixel is clipped at white or nearly black.
+    /// Returns whether a stored pixel is clipped at white or nearly black.
     fn is_extreme(stored: u32, decode: &YuvToRgb) -> bool;
 
     /// Converts sums of stored bytes to sums of red, green and blue levels. `weight` is the sum of the pixels'
@@ -61,8 +61,8 @@ impl Stored for View<Rgba8> {
 
     #[inline(always)]
     fn is_extreme(stored: u32, _: &YuvToRgb) -> bool {
-        // Added to the low seven bits of a byte, it carries into the top bit if those bits exceed 247 − 128. If the
-        // byte's own top bit is set, too, the byte exceeds `SATURATED`, which is 247.
+        // `CARRY` adds 8 to the low seven bits of each byte. The top bit is then set if those bits exceed 247 − 128. If
+        // the byte's own top bit is set as well, the byte exceeds `SATURATED`, which is 247.
         const CARRY: u32 = 0x01_01_01 * (255 - SATURATED as u32);
         // Luma times 10,000 has integer weights. These are their high and low bytes.
         const HIGH: u32 = u32::from_le_bytes([8, 27, 2, 0]);
@@ -132,10 +132,10 @@ impl Packed {
     }
 }
 
-/// Returns the weighted sums over the thread's column of pixels, starting at row `first`.
+/// Returns the weighted sums over the thread's column of pixels, which starts at row `first` of the overlap's box.
 ///
 /// # Safety
-/// The same as for the kernels of `colour_sums!`.
+/// The conditions of the kernels that `colour_sums!` defines apply.
 #[inline(always)]
 pub(crate) unsafe fn column_sums<P: Stored>(
     left: P,
@@ -147,10 +147,10 @@ pub(crate) unsafe fn column_sums<P: Stored>(
     let x = thread::index_1d();
     let (last_x, last_y) = (overlap.width() - 1, overlap.height() - 1);
     let rows = if x <= last_x { overlap.height() } else { 0 };
-    // Pixels that do not count are loaded, too, because a load inside a branch would wait for the loads before it.
+    // Loads every pixel, even if it does not count, because a load inside a branch would wait for the loads before it.
     let place = |i: u32| {
         let y = first + i * BLOCK[1];
-        // SAFETY: the position is clamped to the overlap, which has a pixel.
+        // SAFETY: the position is clamped to the overlap, which has at least one pixel.
         let at = unsafe { overlap.load(x.min(last_x), y.min(last_y)) };
         (at, y < rows)
     };
@@ -169,7 +169,7 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         l.add(if counts { left } else { 0 });
         r.add(if counts { right } else { 0 });
     };
-    // Four loads are in flight at a time. They are named variables, because an array would be in local memory.
+    // Four loads are in flight at a time. Each has its own variable, because an array would be in local memory.
     const { assert!(PIXELS_PER_THREAD.is_multiple_of(4)) };
     for i in (0..PIXELS_PER_THREAD).step_by(4) {
         let (a, b, c, d) = (place(i), place(i + 1), place(i + 2), place(i + 3));
@@ -194,15 +194,15 @@ pub(crate) unsafe fn column_sums<P: Stored>(
     [a, b, c, d, e, f, count].map(|sum| sum * weight)
 }
 
-/// Sums over the threads of the block and adds the result to `running`. Thread 0 of the block that finishes last
-/// returns the total; all other threads return `None`.
+/// Adds the sums of all threads of the block to `running`. In the block that finishes last, thread 0 returns the total;
+/// all other threads return `None`.
 ///
-/// Blocks are distributed over several sets of running sums, and the threads of the last block read one element each.
-/// With a single set, blocks would wait for each other; with a set per block, the last block would read for longer
-/// than the others add.
+/// Blocks are distributed over [`SETS`] sets of running sums, and each thread of the last block reads one element. With
+/// a single set, blocks would wait for each other's atomics. With a set per block, reading all sets would take the last
+/// block longer than the atomics take the others.
 ///
 /// # Safety
-/// The same as for the kernels of `colour_sums!`.
+/// The conditions of the kernels that `colour_sums!` defines apply.
 #[inline(always)]
 pub(crate) unsafe fn add_blocks(
     column: [u32; SUMS],
@@ -217,8 +217,8 @@ pub(crate) unsafe fn add_blocks(
     let rank = warp::WARP_SIZE * warp + lane;
     let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
     let blocks = thread::grid_dim_x() * thread::grid_dim_y();
-    // SAFETY: every thread reaches this code and each barrier, and whole warps reach each warp operation. Each element
-    // of shared memory has one writer, and readers follow after a barrier. The fences make the sums of the counted
+    // SAFETY: every thread reaches this code and each barrier, and complete warps reach each warp operation. One thread
+    // writes each element of shared memory, and others read it after a barrier. The fences make the sums of all counted
     // blocks visible to the block that counts last.
     unsafe {
         let over_warps = || (0..WARPS).fold(0, |sum, warp| sum + warps.load(SET * warp + rank));
@@ -250,7 +250,7 @@ pub(crate) unsafe fn add_blocks(
             total = running.load(rank);
             running.store(rank, 0);
         }
-        // Outside the branch, because every thread must reach the barrier.
+        // All blocks run the following steps, because every path of the kernel must reach the barrier below.
         let mut step = SET;
         while step < warp::WARP_SIZE {
             total += warp::warp_shuffle_xor(warp::FULL_MASK, total, step, warp::WARP_SIZE).0;
@@ -272,18 +272,19 @@ pub(crate) unsafe fn add_blocks(
     }
 }
 
-/// Converts sums of stored bytes to the nine sums in levels 0 to 255.
+/// Converts the totals of stored bytes to the nine sums, in units of levels (white is 255).
 #[inline(always)]
 pub(crate) fn colour_sums<P: Stored>(total: [u64; SUMS], decode: &YuvToRgb) -> ColourSums {
     let [a, b, c, d, e, f, weight] = total.map(|sum| sum as f64 / f64::from(WEIGHT_ONE));
     let camera = |sums: [f64; 3]| {
         let [r, g, b] = P::to_rgb(sums, weight, decode).map(|sum| sum as f32);
-        // Luma is a weighted sum, so the sum of lumas is the luma of the sums.
+        // Luma is a weighted sum of red, green and blue, so the luma of the sums is the sum of the lumas.
         [r, g, b, luma(Vec3::new(r, g, b))]
     };
     ColourSums { left: camera([a, b, c]), right: camera([d, e, f]), weight: weight as f32 }
 }
 
+/// Returns the BT.709 luma of red, green and blue.
 #[inline(always)]
 fn luma(levels: Vec3) -> f32 {
     LUMA.x.mul_add(levels.x, LUMA.y.mul_add(levels.y, LUMA.z * levels.z))

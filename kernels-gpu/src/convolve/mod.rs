@@ -1,13 +1,14 @@
 //! Separable convolution: along rows, then along columns, in two launches or in one.
 //!
-//! A pass with `width` taps computes `out[i] = Σ_j in[i − width/2 + j] · taps[j]`. It adds the products fused and in
-//! ascending order of `j`, starting with 0. The result is 0 where the window extends beyond the picture. Taps are
-//! stored in reverse, in the order of the pixels that they multiply. Two passes and one fused launch agree to the bit.
+//! A pass with `width` taps computes `out[i] = Σ_j in[i − width/2 + j] · taps[j]`. It adds the products with fused
+//! multiply-adds, in ascending order of `j`, starting with 0. The result is 0 where the window extends beyond the
+//! picture. `taps` is the reversed filter: its order is that of the pixels by which the taps are multiplied. Two passes
+//! and one fused launch give bit-identical results.
 //!
 //! A block stages its part of the picture with the halo in shared memory, filters its rows into a second tile there,
-//! and filters the columns of that tile into the output. So the fused kernels access device memory once per pixel,
-//! except for the halo. The lanes of a warp process adjacent rows in the pass along rows, and adjacent columns in the
-//! pass along columns. So each thread slides over 16 results and reads each element once.
+//! and filters the columns of that tile into the output. So the fused kernels read each pixel from device memory once,
+//! except in the halo. In the pass along rows, the lanes of a warp process adjacent rows; in the pass along columns,
+//! adjacent columns. Each thread computes 16 adjacent results at a time and reads each element of their windows once.
 //!
 //! Filters of up to 63 taps are a launch argument. CUDA keeps arguments in constant memory, so an instruction takes a
 //! tap as a direct operand. Each launch has its own copy, so streams with different filters do not interfere and no
@@ -33,7 +34,8 @@ trait Taps: Copy {
     /// Returns the number of taps.
     fn width(&self) -> u32;
 
-    /// Returns [`RUN`] adjacent results. The window of the first result starts at element 0 of `load`.
+    /// Returns [`RUN`] adjacent results. `load` returns an input element; the window of result `i` starts at element
+    /// `i`.
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize];
 }
 
@@ -102,7 +104,7 @@ unsafe fn filter_rows(
     rows: u32,
     to: SharedTile,
 ) {
-    // The condition is uniform for the block, and almost always true.
+    // The condition is uniform for the block. It is false only at the left and right edges of the picture.
     let all_fit = all_fit(x0, TILE, taps.width(), width);
     let mut item = thread::rank();
     while item < rows * (TILE / RUN) {
@@ -116,7 +118,7 @@ unsafe fn filter_rows(
             clear_unfit(&mut sums, x0 + first, taps.width(), width);
         }
         unroll!(RUN as usize, |i| {
-            // SAFETY: the element is inside the tile and has one thread.
+            // SAFETY: the element is inside the tile, and only this thread writes it.
             unsafe { to.store(first + i as u32, y, sums[i]) };
         });
         item += BLOCK_THREADS;
@@ -161,26 +163,27 @@ unsafe fn filter_columns(
         if !all_fit {
             clear_unfit(&mut sums, y, taps.width(), out.height());
         }
-        // SAFETY: each pixel has one thread.
+        // SAFETY: no other thread accesses these pixels.
         unsafe { store_down(out, (x, y), sums) };
         item += BLOCK_THREADS;
     }
 }
 
-/// Returns whether a launch has the shape that the host uses: blocks of [`BLOCK`], of which each computes
-/// `columns`×`rows` pixels of the output, pictures of the same size that are not empty, and enough shared memory.
+/// Returns whether the launch and this block have the shape that the host uses: blocks of [`BLOCK`], input and output
+/// of the same size, at least `elements` elements of dynamic shared memory, and a block that starts inside the output.
+/// A block computes `columns`×`rows` pixels.
 #[inline(always)]
 fn is_sound(input: View<f32>, out: ViewMut<f32>, [columns, rows]: [u32; 2], elements: u32) -> bool {
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let same = input.width() == out.width() && input.height() == out.height();
-    // For larger block indices, the position of a pixel would wrap around.
+    // For larger block indices, pixel coordinates could overflow and wrap around into the picture.
     let inside = thread::block_idx_x() < out.width().div_ceil(columns)
         && thread::block_idx_y() < out.height().div_ceil(rows);
     block && same && inside && shared::dynamic_shared_mem::<f32>().len() >= elements
 }
 
-/// Returns whether these arguments are in the range in which the size of shared memory does not overflow: a pass with
-/// `width` taps, and `lines` rows or columns per block.
+/// Returns whether a pass with `width` taps, and with `lines` rows or columns per block, is within the kernels' limits.
+/// Within them, the size of shared memory does not overflow.
 #[inline(always)]
 fn is_possible(width: u32, lines: u32) -> bool {
     (1..=MAX_LINES).contains(&lines) && width <= MAX_WIDTH
@@ -213,7 +216,8 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
         let mut x = thread::thread_idx_x();
         while x < TILE {
             if out.contains(x0 + x, y0 + y) {
-                // SAFETY: the element is inside the tile, and the pixel is inside the output and has one thread.
+                // SAFETY: the element is inside the tile. The pixel is inside the output, and only this thread writes
+                // it.
                 unsafe { out.store(x0 + x, y0 + y, filtered.load(x, y)) };
             }
             x += BLOCK[0];
@@ -242,7 +246,7 @@ fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>)
     }
 }
 
-/// Computes both passes. A block computes [`TILE`] columns and rows.
+/// Computes both passes. A block computes [`TILE`]×[`TILE`] pixels.
 #[inline(always)]
 fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: ViewMut<f32>) {
     let (width, height) = (horizontal.width(), vertical.width());
@@ -267,7 +271,7 @@ fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: View
 }
 
 /// Computes both derivatives of a smoothed picture, with `derive` along one axis and `smooth` along the other. A block
-/// computes [`TILE`] columns and rows, and stages the picture once.
+/// computes [`TILE`]×[`TILE`] pixels of both results, and stages the picture once.
 #[inline(always)]
 fn gradients(
     input: View<f32>,
@@ -317,8 +321,8 @@ macro_rules! one_pass {
         ///
         /// Nothing is written if input and output differ in size, `lines` is not from 1 to [`MAX_LINES`], there are
         /// more than [`MAX_WIDTH`] taps, shared memory is too small, or blocks are not [`BLOCK`].
-        // One block per multiprocessor less than for both passes, because staging needs more registers for loads in
-        // flight.
+        // Three blocks per multiprocessor, where the fused kernels have four: with the loads of staging in flight,
+        // these kernels need more than 64 registers.
         #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers))]
         pub fn $name(input: View<f32>, taps: $argument, lines: u32, out: ViewMut<f32>) {
             $pass(input, $taps(taps), lines, out);
@@ -327,19 +331,19 @@ macro_rules! one_pass {
 }
 
 one_pass! {
-    /// The pass along rows, with `lines` rows per block.
+    /// Computes the pass along rows with up to 63 taps, and `lines` rows per block.
     convolve_rows, row_pass, ConstantTaps => Constant, 2
 }
 one_pass! {
-    /// The pass along rows with taps in global memory, with `lines` rows per block.
+    /// Computes the pass along rows with taps in global memory, and `lines` rows per block.
     convolve_rows_wide, row_pass, Slice<f32> => Global, 2
 }
 one_pass! {
-    /// The pass along columns, with `lines` columns per block.
+    /// Computes the pass along columns with up to 63 taps, and `lines` columns per block.
     convolve_columns, column_pass, ConstantTaps => Constant, 1
 }
 one_pass! {
-    /// The pass along columns with taps in global memory, with `lines` columns per block.
+    /// Computes the pass along columns with taps in global memory, and `lines` columns per block.
     convolve_columns_wide, column_pass, Slice<f32> => Global, 1
 }
 
@@ -363,31 +367,31 @@ macro_rules! both_passes {
 }
 
 both_passes! {
-    /// Both passes, with up to 63 taps each.
+    /// Computes both passes, with up to 63 taps each.
     convolve_fused, Constant
 }
 both_passes! {
-    /// Both passes, with 5 taps each: the smoothing before feature detection.
+    /// Computes both passes, with 5 taps each: the smoothing before feature detection.
     convolve_fused_5, Fixed::<5>
 }
 both_passes! {
-    /// Both passes, with 7 taps each.
+    /// Computes both passes, with 7 taps each.
     convolve_fused_7, Fixed::<7>
 }
 both_passes! {
-    /// Both passes, with 15 taps each.
+    /// Computes both passes, with 15 taps each.
     convolve_fused_15, Fixed::<15>
 }
 both_passes! {
-    /// Both passes, with 31 taps each.
+    /// Computes both passes, with 31 taps each.
     convolve_fused_31, Fixed::<31>
 }
 
 /// Computes both gradients for feature detection. Both filters have 7 taps; the widths in the arguments are ignored.
 ///
-/// `along_x` receives the picture after `derive` along rows and `smooth` along columns; `along_y` receives the
-/// reverse. Both are identical to the bit to the results of two fused launches. Nothing is written if sizes differ,
-/// shared memory is too small, or blocks are not [`BLOCK`].
+/// `along_x` receives the picture after `derive` along rows and `smooth` along columns; `along_y` receives the picture
+/// after `smooth` along rows and `derive` along columns. Both are bit-identical to the results of two fused launches.
+/// Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(4))]
 pub fn convolve_gradients_7(
     input: View<f32>,

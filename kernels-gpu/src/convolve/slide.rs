@@ -1,4 +1,4 @@
-//! Sliding windows over a row or column of elements, with several results per thread.
+//! Sliding windows over a row or column of elements. Each thread computes several adjacent results in registers.
 
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
@@ -18,8 +18,8 @@ macro_rules! all_steps {
 pub(crate) const MAX_WINDOW: u32 = 63;
 
 /// Returns `R` results whose windows of `width` elements, at most [`MAX_WINDOW`], start at elements 0 to `R − 1`. Each
-/// result folds `add` over its elements in ascending order, starting with `zero`. `add` also receives the index of the
-/// element in its window, which is the step.
+/// result folds `add` over its window in ascending order, starting with `zero`. The arguments of `add` are the result
+/// so far, the element, and the index of the element in the window, called the step.
 ///
 /// The loop over the steps is unrolled, so everything that depends on a step is known at compile time: taps become
 /// constant operands. If `width` is known at compile time, no branch remains.
@@ -31,7 +31,7 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     add: impl Fn(A, V, u32) -> A,
 ) -> [A; R] {
     let mut sums = [zero; R];
-    // The elements for the next step. Element `i` is at index `i % R`.
+    // A ring of the `R` elements that the next step reads. Element `i` is at index `i % R`.
     let mut window: [V; R] = core::array::from_fn(|i| load(i as u32));
     macro_rules! steps {
         ($($step:literal)*) => {
@@ -54,7 +54,8 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     sums
 }
 
-/// Filters like [`slide`], in a loop that accepts any width.
+/// Returns `R` sums of products, with windows like those of [`slide`] but of any `width`: the steps are a loop. `tap`
+/// returns the factor of a step.
 #[inline(always)]
 pub(crate) fn slide_far<const R: usize>(
     width: u32,
@@ -73,7 +74,7 @@ pub(crate) fn slide_far<const R: usize>(
         for result in 0..R - 1 {
             window[result] = window[result + 1];
         }
-        // No element is needed after the last step.
+        // After the last step, no further element is needed.
         if step < width {
             window[R - 1] = load(step + R as u32 - 1);
         }
@@ -95,7 +96,7 @@ pub(crate) fn fits(at: u32, width: u32, extent: u32) -> bool {
     at >= radius && at.wrapping_add(radius) < extent
 }
 
-/// Stores those results that are inside the picture: one column, from `(x, y)` down.
+/// Stores a column of results, from `(x, y)` down, as far as the pixels are inside the picture.
 ///
 /// # Safety
 /// No other thread may access these pixels.
@@ -105,8 +106,8 @@ pub(crate) unsafe fn store_down<const R: usize>(
     (x, y): (u32, u32),
     results: [f32; R],
 ) {
-    // If each store had its own branch, the compiler would move the computation into the branches. The chains of
-    // additions would then run one after the other.
+    // A complete column takes a single branch. If each store had its own branch, the compiler would move the
+    // computation into the branches, and the chains of additions would run one after the other.
     if out.contains(x, y + R as u32 - 1) {
         // SAFETY: the last pixel is inside, so all pixels are. They belong to this thread, as guaranteed by the
         // caller.
@@ -114,7 +115,7 @@ pub(crate) unsafe fn store_down<const R: usize>(
     } else {
         unroll!(R, |i| {
             if out.contains(x, y + i as u32) {
-                // SAFETY: the pixel is inside, as just checked. The caller guarantees the rest.
+                // SAFETY: the pixel is inside, as just checked. The caller guarantees that no other thread accesses it.
                 unsafe { out.store(x, y + i as u32, results[i]) };
             }
         });

@@ -1,4 +1,4 @@
-//! Tiles of pictures in shared memory, for sliding windows.
+//! Tiles of pictures in shared memory, over which threads slide their windows.
 //!
 //! A thread computes several adjacent results. Their windows share most elements, so each element is read once from
 //! shared memory and kept in registers. Each lane of a warp slides along its own row or column. The pitch is odd, so
@@ -26,7 +26,7 @@ impl SharedTile {
     /// Returns element `(x, y)`.
     ///
     /// # Safety
-    /// The element must exist, and no thread may write it without a barrier in between.
+    /// The element must exist, and a barrier must separate this load from every store to the element.
     #[inline(always)]
     pub(crate) unsafe fn load(&self, x: u32, y: u32) -> f32 {
         // SAFETY: guaranteed by the caller.
@@ -52,15 +52,15 @@ impl SharedTile {
     /// Stores element `(x, y)`.
     ///
     /// # Safety
-    /// The element must exist, and no other thread may access it without a barrier in between.
+    /// The element must exist, and a barrier must separate this store from every access by another thread.
     #[inline(always)]
     pub(crate) unsafe fn store(&self, x: u32, y: u32, value: f32) {
         // SAFETY: guaranteed by the caller.
         unsafe { self.memory.store(self.first + y * self.pitch + x, value) };
     }
 
-    /// Copies `columns`×`rows` pixels of a picture into the tile, starting at `(x0, y0)`. These coordinates may have
-    /// wrapped below 0. Pixels outside the picture become 0.
+    /// Copies `columns`×`rows` pixels of a picture, from pixel `(x0, y0)` on, into the tile. A negative coordinate is
+    /// passed as its wrapped `u32`. Pixels outside the picture become 0.
     ///
     /// # Safety
     /// - Every thread of the block must call it, and the block must be [`BLOCK`].
@@ -74,16 +74,18 @@ impl SharedTile {
         columns: u32,
         rows: u32,
     ) {
-        // The number of columns from the last multiple of four to `x0`. It is also right if `x0` wrapped.
+        // The number of columns from the last multiple of four to `x0`. The remainder is also correct if `x0` wrapped.
         let lead = x0 % 4;
         let fours = (lead + columns).div_ceil(4);
         let lies_inside =
             |first: u32, many: u32, extent: u32| first <= extent && many <= extent - first;
         let inside = lies_inside(x0 - lead, 4 * fours, picture.width())
             && lies_inside(y0, rows, picture.height());
-        // SAFETY: in the first case, all groups of four pixels are inside and aligned. The caller guarantees the rest.
+        // SAFETY: in the first case, all groups of four pixels are inside and aligned. The caller guarantees the other
+        // conditions.
         unsafe {
-            // The branch is uniform for the block, and almost always takes the first case.
+            // The branch is uniform for the block. If rows are aligned, only blocks at the picture's edges take the
+            // second case.
             if inside && picture.is_aligned(16) {
                 self.stage_fours(picture, (x0 - lead, y0), lead, columns, rows);
             } else {
@@ -92,7 +94,8 @@ impl SharedTile {
         }
     }
 
-    /// Copies with loads of four pixels, starting at `(x0, y0)`. Leaves out the first `lead` columns.
+    /// Copies like [`stage`](Self::stage), with loads of four pixels, starting at `(x0, y0)`. The tile omits the first
+    /// `lead` of the loaded columns.
     ///
     /// # Safety
     /// - The conditions of `stage` apply.
@@ -137,13 +140,14 @@ impl SharedTile {
                     unroll!(4, |c| {
                         let column = (x + c as u32).wrapping_sub(lead);
                         if column < columns {
-                            // SAFETY: the element is inside the tile and has one thread.
+                            // SAFETY: the element is inside the tile, and only this thread writes it.
                             unsafe { self.store(column, y, values[c]) };
                         }
                     });
                 }
             };
-            // All loads are in flight at once. If the filter's width is known at compile time, unused loads disappear.
+            // All loads are in flight at once. If the filter's width is known at compile time, the compiler removes
+            // unused loads.
             let mut values = [load(0); DEPTH];
             unroll!(DEPTH, |i| values[i] = load(i as u32));
             unroll!(DEPTH, |i| store(i as u32, values[i]));
@@ -151,7 +155,7 @@ impl SharedTile {
         }
     }
 
-    /// Copies pixel by pixel, at any position.
+    /// Copies like [`stage`](Self::stage), pixel by pixel, at any position and alignment.
     ///
     /// # Safety
     /// The same as for `stage`.
@@ -174,7 +178,7 @@ impl SharedTile {
                 };
                 let store = |i: u32, value: f32| {
                     if y + i * BLOCK[1] < rows {
-                        // SAFETY: the element is inside the tile and has one thread.
+                        // SAFETY: the element is inside the tile, and only this thread writes it.
                         unsafe { self.store(x, y + i * BLOCK[1], value) };
                     }
                 };

@@ -8,8 +8,8 @@ use glam::Vec3;
 use shared_types::Rgba8;
 use shared_types::yuv::RgbToYuv;
 
-/// Encodes four colours, from 0 to 1, that share a chroma sample. Returns the luma of each, and Cb and Cr of their
-/// mean.
+/// Encodes four colours, from 0 to 1, that share a chroma sample. Returns the luma level of each colour, and the Cb and
+/// Cr levels of their mean, all unrounded.
 #[inline(always)]
 pub(super) fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [f32; 2]) {
     let luma = encode.y * 255.0;
@@ -17,20 +17,20 @@ pub(super) fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [
     unroll!(4, |i| levels[i] = fused_dot(luma, colours[i], encode.black));
     let [a, b, c, d] = colours;
     let mean = ((a + b) + (c + d)) * (0.25 * 255.0);
-    // Without the limit, the purest blue and red of the full range would round to 256.
+    // Without the limit, pure blue and pure red would round to 256 in full range.
     (levels, [encode.cb, encode.cr].map(|weights| fused_dot(weights, mean, 128.0).min(255.0)))
 }
 
-/// From 2²³ to 2²⁴, the f32 numbers are the integers. So the sum of this value and a level is rounded to an integer,
-/// whose lowest byte is the level; no conversion instruction is needed. A byte that is stored alone is converted,
-/// because ptxas 13.0 stores the last byte of such a sum incorrectly.
+/// From 2²³ to 2²⁴, every f32 is an integer. So the sum of this value and a level is rounded to an integer whose lowest
+/// byte is the rounded level, without a conversion instruction. Code that stores a single byte uses a conversion
+/// instruction instead, because ptxas 13.0 stores the lowest byte of such a sum incorrectly.
 pub(super) const WHOLE: f32 = (1 << 23) as f32;
 
 /// Rounds two levels from 0 to 255 and packs them into two bytes, the first level in the lower one.
 #[inline(always)]
 pub(super) fn beside(levels: [f32; 2]) -> u16 {
     let [first, second] = levels.map(|level| (level + WHOLE).to_bits());
-    // The second byte of each number is zero.
+    // The second byte of each number is 0, so the two levels do not overlap.
     (first.wrapping_add(second << 8) as u16).to_le()
 }
 
@@ -53,7 +53,7 @@ pub(super) fn opaque(colour: Vec3) -> Rgba8 {
     bytemuck::cast(pixel.to_le())
 }
 
-/// Returns `a · b + c`, fused.
+/// Returns the dot product of `a` and `b`, plus `c`, with fused multiply-adds.
 #[inline(always)]
 pub(super) fn fused_dot(a: Vec3, b: Vec3, c: f32) -> f32 {
     a.x.mul_add(b.x, a.y.mul_add(b.y, a.z.mul_add(b.z, c)))

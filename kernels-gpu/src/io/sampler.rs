@@ -12,11 +12,11 @@ use shared_types::{Chroma, Rgba8};
 
 /// An input picture that kernels sample as R'G'B' levels.
 pub(crate) trait Sampler2d: Copy {
-    /// The sample value of white: 255, or 1 for fractions.
+    /// The sample value of white: 255, or 1 for textures, which return fractions.
     const WHITE: f32;
 
     /// The coordinate of the first pixel's centre in [`sample_near`](Self::sample_near), along both axes: 0, or ½ for
-    /// textures, which saves an addition per sample.
+    /// textures. Textures have it there by definition, so no sample needs an addition.
     const MIDDLE: f32;
 
     /// Returns the number of columns and rows.
@@ -25,7 +25,8 @@ pub(crate) trait Sampler2d: Copy {
     /// Returns whether all planes have matching sizes.
     fn is_whole(&self) -> bool;
 
-    /// Samples bilinearly. Pixel centres are at integers; neighbours beyond the last row or column repeat it.
+    /// Samples bilinearly at pixel coordinates, whose integers are pixel centres. Neighbours beyond the last row or
+    /// column repeat it.
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
@@ -184,7 +185,7 @@ impl Corners {
         }
     }
 
-    /// Interpolates between the four pixels, which `levels` converts.
+    /// Interpolates bilinearly between the four pixels, after `levels` has converted each pixel to numbers.
     ///
     /// # Safety
     /// The caller must ensure that the corners were computed for a picture of `view`'s size.
@@ -200,24 +201,25 @@ impl Corners {
     }
 }
 
+/// Returns the three colour levels of a pixel, without alpha.
 #[inline(always)]
 fn rgb(pixel: Rgba8) -> Vec3 {
     vec3(pixel.r.into(), pixel.g.into(), pixel.b.into())
 }
 
-/// Returns luma in the first component; the compiler removes the unused ones.
+/// Returns luma in the first component. The compiler removes the other components, which are 0.
 #[inline(always)]
 fn luma(y: u8) -> Vec3 {
     vec3(y.into(), 0.0, 0.0)
 }
 
-/// Returns Cb and Cr, centred on 0.
+/// Returns Cb and Cr minus 128, so neutral chroma is 0. The third component is unused.
 #[inline(always)]
 fn differences(chroma: Chroma) -> Vec3 {
     vec3(f32::from(chroma.u) - 128.0, f32::from(chroma.v) - 128.0, 0.0)
 }
 
-/// Returns `a + t·(b − a)`, fused.
+/// Returns `a + t·(b − a)` for each component, with fused multiply-adds.
 #[inline(always)]
 fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
     let d = b - a;
@@ -230,6 +232,7 @@ pub(crate) fn yuv_levels(y: u8, chroma: Chroma, decode: &YuvToRgb) -> Vec3 {
     to_rgb(decode, y.into(), differences(chroma))
 }
 
+/// Converts luma, and Cb and Cr minus 128, to R'G'B' levels.
 #[inline(always)]
 fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
     let y = (y - decode.black) * decode.scale;

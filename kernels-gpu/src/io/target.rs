@@ -27,11 +27,11 @@ pub(crate) trait Target: Copy {
     /// Returns whether all planes have matching sizes; see [`Sampler2d::is_whole`].
     fn is_whole(&self) -> bool;
 
-    /// Writes the cell that starts at `(x, y)`. `colour` returns the levels of a pixel, which are rounded once. For
-    /// pixels beyond the edge of the panorama, chroma repeats the last ones inside.
+    /// Writes the cell that starts at `(x, y)`. `colour` returns the R'G'B' levels (0 to 255) of a pixel, which are
+    /// rounded once. Where the cell extends beyond the picture, its chroma repeats the last column or row inside.
     ///
     /// # Safety
-    /// - The panorama must be whole, and the first pixel of the cell inside.
+    /// - The picture must [be whole](Self::is_whole) and contain `(x, y)`.
     /// - No other thread may write the cell.
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv);
 
@@ -39,20 +39,20 @@ pub(crate) trait Target: Copy {
     const FOUR: UVec2;
 
     /// Writes [`FOUR`](Self::FOUR) pixels, the first one at `(x, y)`. `colours` are from 0 to 1, row by row, and are
-    /// rounded once. Colours beyond the edge of the panorama are ignored: there, chroma repeats the last ones inside.
-    /// If `flip` is set, each pixel is written to its position after a rotation of the panorama by 180°.
+    /// rounded once. Colours of pixels beyond the edge of the picture are ignored; chroma repeats the last colours
+    /// inside. If `flip` is set, each pixel is written to its position after a rotation of the picture by 180°.
     ///
     /// # Safety
-    /// - The panorama must be whole, and `(x, y)` inside and a multiple of [`CELL`](Self::CELL).
+    /// - The picture must [be whole](Self::is_whole) and contain `(x, y)`, a multiple of [`CELL`](Self::CELL).
     /// - No other thread may write these pixels.
-    /// - The width and height of a flipped panorama must be multiples of [`CELL`](Self::CELL).
+    /// - The width and height of a flipped picture must be multiples of [`CELL`](Self::CELL).
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool);
 
     /// Columns and rows that [`store_eight`](Self::store_eight) writes: two blocks of [`FOUR`](Self::FOUR), side by
     /// side or one above the other.
     const EIGHT: UVec2;
 
-    /// Returns the offset of the `i`-th of eight pixels from the first one, in the order of two
+    /// Returns the offset of the `i`-th of eight pixels from the first one. The pixels are in the order of two
     /// [`store_four`](Self::store_four) calls.
     #[inline(always)]
     fn of_eight(i: u32) -> UVec2 {
@@ -64,7 +64,8 @@ pub(crate) trait Target: Copy {
     /// bytes become one store if rows start at multiples of four bytes.
     ///
     /// # Safety
-    /// The same as for [`store_four`](Self::store_four), and `x` and `y` must be multiples of [`EIGHT`](Self::EIGHT).
+    /// The conditions of [`store_four`](Self::store_four) apply, and `x` and `y` must be multiples of the columns and
+    /// rows of [`EIGHT`](Self::EIGHT).
     unsafe fn store_eight(
         &self,
         x: u32,
@@ -123,7 +124,7 @@ impl Target for ViewMut<Rgba8> {
     }
 }
 
-/// Stores the pixels of one column that are inside the panorama, opaque, from `(x, y)` down.
+/// Stores a column of opaque pixels, from `(x, y)` down, as far as they are inside the picture.
 ///
 /// # Safety
 /// The same as for [`Target::store_four`].
@@ -143,12 +144,12 @@ pub(super) unsafe fn store_down<const N: usize>(
         if flip { height - 1 - y } else { y }
     };
     if y + (N as u32 - 1) < height {
-        // SAFETY: the last pixel is inside, so all pixels are. The caller guarantees the rest.
+        // SAFETY: the last pixel is inside, so all pixels are. The caller guarantees the other conditions.
         unroll!(N, |i| unsafe { out.store(x, row(i), pixels[i]) });
     } else {
         unroll!(N, |i| {
             if y + (i as u32) < height {
-                // SAFETY: the pixel is inside, as just checked. The caller guarantees the rest.
+                // SAFETY: the pixel is inside, as just checked. The caller guarantees the other conditions.
                 unsafe { out.store(x, row(i), pixels[i]) };
             }
         });
@@ -176,7 +177,7 @@ impl Target for Nv12Mut {
     #[inline(always)]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
         let mut sum = Vec3::ZERO;
-        // One by one: an array of colours would be in local memory.
+        // Processes one pixel at a time, because an array of colours would be in local memory.
         for i in 0..4 {
             let (x, y) = (x + i % 2, y + i / 2);
             let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
@@ -185,7 +186,7 @@ impl Target for Nv12Mut {
             sum += colour;
             if self.y.contains(x, y) {
                 let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
-                // SAFETY: the pixel is inside, as just checked. The caller guarantees the rest.
+                // SAFETY: the pixel is inside, as just checked. The caller guarantees the other conditions.
                 unsafe { self.y.store(x, y, luma) };
             }
         }
@@ -194,7 +195,7 @@ impl Target for Nv12Mut {
             u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
             v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
         };
-        // SAFETY: the chroma plane has a sample for every cell; the caller guarantees the rest.
+        // SAFETY: the chroma plane has a sample for every cell. The caller guarantees the other conditions.
         unsafe { self.uv.store(x / 2, y / 2, chroma) };
     }
 
@@ -205,8 +206,8 @@ impl Target for Nv12Mut {
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(2) && self.uv.is_aligned(2);
-        // SAFETY: all four pixels are inside, as checked before the first store. Two neighbours are stored at once
-        // only if rows start at even addresses; `x` is even. The caller guarantees the rest.
+        // SAFETY: all four pixels are inside, as checked before the first store. Two neighbours are stored at once only
+        // if rows start at even addresses; `x` is even. The caller guarantees the other conditions.
         unsafe {
             if !wide || x + 1 >= width || y + 1 >= height {
                 return store_bytes(self, x, y, colours, encode, flip);
@@ -235,8 +236,9 @@ impl Target for Nv12Mut {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(4) && self.uv.is_aligned(4) && (!flip || width % 4 == 0);
         // SAFETY: all eight pixels are inside, as checked before the first store. Four neighbours are stored at once
-        // only if rows start at multiples of four bytes. The caller guarantees that `x` is a multiple of four. It
-        // remains one after a flip, because the width is then a multiple of four, too. The caller guarantees the rest.
+        // only if rows start at multiples of four bytes. The caller guarantees that `x` is a multiple of four. After a
+        // flip it is still a multiple of four, because then the width is one, too. The caller guarantees the other
+        // conditions.
         unsafe {
             if !wide || x + 3 >= width || y + 1 >= height {
                 store_bytes(self, x, y, first, encode, flip);
@@ -260,7 +262,7 @@ impl Target for Nv12Mut {
     }
 }
 
-/// Writes like [`Target::store_four`], byte by byte, at any alignment.
+/// Writes like [`Target::store_four`], byte by byte, at any alignment and at the edges of the picture.
 ///
 /// # Safety
 /// The same as for [`Target::store_four`].
@@ -274,7 +276,7 @@ pub(super) unsafe fn store_bytes(
     flip: bool,
 ) {
     let (width, height) = (out.y.width(), out.y.height());
-    // Colours beyond the edge repeat the last ones inside.
+    // Pixels beyond the edge get the colours of the last pixels inside, for the mean of chroma.
     if x + 1 >= width {
         [colours[1], colours[3]] = [colours[0], colours[2]];
     }
@@ -283,7 +285,7 @@ pub(super) unsafe fn store_bytes(
     }
     let (levels, [u, v]) = yuv_of_four(colours, encode);
     // SAFETY: each pixel is inside, as checked before its store. The chroma plane is whole, so it has a sample for
-    // every cell. The caller guarantees the rest.
+    // every cell. The caller guarantees the other conditions.
     unsafe {
         unroll!(4, |i| {
             let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);

@@ -11,9 +11,9 @@
 //! their costs. A cell next to one that only the other camera sees costs a breach. So a path may be anything from
 //! straight to almost parallel to the rows, and the overlap may have any outline.
 //!
-//! The host decides whether to move to a better path. Costs are integers, so a search gives the same result on every
-//! run, on CPU and GPU. The costs themselves may differ by one unit between CPU and GPU, because the results of powers
-//! differ.
+//! The host decides whether to move to a better path. Path costs are sums of integers, so the same cell costs give the
+//! same path on every run, on CPU and GPU. Cell costs may differ by one unit between CPU and GPU, because gamma is
+//! computed with powers that round differently.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec2};
@@ -48,7 +48,7 @@ enum Seen {
     Nobody,
     Left,
     Right,
-    /// Source coordinates and weights of both cameras.
+    /// Both cameras, the left one first, each with its source coordinates and weight.
     Both([(Vec2, f32); 2]),
 }
 
@@ -95,8 +95,8 @@ fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
     (min, (min + grid.cell).min(grid.max))
 }
 
-/// Writes for each cell the cameras that see it ([`Sees`]), and its additional costs: up to [`ASIDE`] away from the
-/// overlap's middle, and up to [`MARGIN`] near the edge of a picture.
+/// Writes for each cell the cameras that see it ([`Sees`]), and its additional costs: up to [`ASIDE`] for the distance
+/// from the overlap's middle, and up to [`MARGIN`] near the edge of a picture.
 ///
 /// `left` and `right` are the sizes of the pictures. `out` has an element per cell of the grid, with columns across
 /// the seam and rows along it.
@@ -138,15 +138,15 @@ pub fn seam_cells(
     let bound = 1.0 - (FREEDOM * share).min(1.0);
     let aside = 1.0 - 2.0 * share;
     let margin = (bound * MARGIN as f32 + aside * ASIDE as f32) as u32;
-    // SAFETY: the cell is inside `out`, as checked above, and has one thread.
+    // SAFETY: the cell is inside `out`, as checked above, and only this thread writes it.
     unsafe { out.store(cell.x, cell.y, sees | margin << Sees::COST) };
 }
 
 /// Writes the cost of breaches for each position at which a path may cross a row of cells, one thread per row.
 ///
-/// Each cell that both cameras see shows one of them. It costs a breach if it contains a pixel that only the other
-/// camera sees, and another for each of its four neighbours that only the other camera sees. `out` has one column more
-/// than `cells`.
+/// The path assigns one camera to each cell that both cameras see. Such a cell costs a breach if it contains a pixel
+/// that only the other camera sees, and another breach for each of its four neighbours that only the other camera sees.
+/// `out` has one column more than `cells`.
 #[kernel(launch_bounds(BLOCK_THREADS), dims(1))]
 pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
     let y = thread::index_1d();
@@ -158,7 +158,7 @@ pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
         // SAFETY: the cell is inside `cells`, as just checked. Outside the grid, no camera sees a pixel.
         if cells.contains(x, y) { unsafe { cells.load(x, y) } } else { 0 }
     };
-    // Returns the breaches of cell `(x, y)`, caused by the camera of `bit`, if the cell shows the other camera.
+    // Returns the number of breaches if cell `(x, y)` does not show the camera of `bit`.
     let alone = |x: u32, y: u32, bit: u32| {
         let here = cell(x, y);
         if here & Sees::BOTH == 0 {
@@ -200,10 +200,10 @@ macro_rules! seam_difference {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
         ///
-        /// Writes for each cell the mean difference over its pixels that both cameras see, in levels 0 to 255 of red,
-        /// green and blue after correction with gains and fast gammas. It is 0 if there are no such pixels. The fourth
-        /// number is always 0. Nothing is written if the chroma plane of an NV12 picture is not half the size of its
-        /// luma plane. `out` has an element per cell of the grid.
+        /// Writes for each cell the mean difference over its pixels that both cameras see: levels (−255 to 255) of red,
+        /// green and blue, after each camera's colour correction with the fast power. It is 0 if there are no such
+        /// pixels. The fourth number is always 0. Nothing is written if the chroma plane of an NV12 picture is not half
+        /// the size of its luma plane. `out` has an element per cell of the grid.
         #[kernel(launch_bounds(BLOCK_THREADS, 2))]
         pub fn $name(
             left: $picture,
@@ -232,6 +232,7 @@ seam_difference! {
     seam_difference_nv12, Nv12
 }
 
+/// The body of both comparison kernels. One thread computes one cell.
 #[inline(always)]
 fn difference<P: Sampler2d>(
     left: P,
@@ -264,17 +265,18 @@ fn difference<P: Sampler2d>(
         y += 1;
     }
     let mean = sum * (255.0 / count.max(1.0));
-    // SAFETY: the cell is inside `out`, as checked above, and has one thread.
+    // SAFETY: the cell is inside `out`, as checked above, and only this thread writes it.
     unsafe { out.store(cell.x, cell.y, mean.extend(0.0)) };
 }
 
-/// Writes the cost of each cell: 0 unless both cameras see it; otherwise the sum of [`BASE`], the additional cost near
-/// the edge of a picture, and [`PER_LEVEL`] times the difference above [`NOISE`].
+/// Writes the cost of each cell: 0 unless both cameras see it; otherwise the sum of [`BASE`], the cell's additional
+/// costs ([`ASIDE`] and [`MARGIN`]), and [`PER_LEVEL`] times the smoothed difference above [`NOISE`].
 ///
-/// The difference is the mean over the channels of the colour difference, plus half of the mean change of the colour
-/// difference to the next cell on the right and below. So an edge in only one camera is expensive. The difference is
-/// smoothed with weights 1 2 1 along each axis, over 3×3 adjacent cells and over 3×3 cells that are `reach` cells
-/// apart, so a path keeps half a feather away from differences. All images have the same size.
+/// The difference at a cell is the mean of the absolute colour difference over the three channels. It is increased by
+/// half of the change of the colour difference to the cell on the right, and half of the change to the cell below. So
+/// an edge in only one camera is expensive. The difference is smoothed with weights 1 2 1 along each axis, over 3×3
+/// adjacent cells and over 3×3 cells that are `reach` cells apart. `reach` is half the width of the feather, so a path
+/// stays that far away from differences. `cells`, `difference` and `out` have the same size.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
     let at = thread::index_2d();
@@ -315,6 +317,6 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         let levels = (sum / weights - NOISE).clamp(0.0, LARGEST);
         cost = BASE + (here >> Sees::COST) + (levels * PER_LEVEL as f32).round_ties_even() as u32;
     }
-    // SAFETY: the cell is inside `out`, as checked above, and has one thread.
+    // SAFETY: the cell is inside `out`, as checked above, and only this thread writes it.
     unsafe { out.store(at.x, at.y, cost) };
 }

@@ -1,4 +1,4 @@
-//! The search for the cheapest path over the cells.
+//! The search for the cheapest path of a seam over the cells, by dynamic programming from row to row.
 
 use cuda_std::prelude::*;
 use shared_types::seam::{BIAS, BIAS_CELLS, MOST, PLACES, STEP, SeamCosts};
@@ -10,7 +10,7 @@ fn between(a: u32, b: u32) -> u32 {
     if a != 0 && b != 0 { a + b } else { 0 }
 }
 
-/// The costs of all paths: of the cells (`cost`), and of the breaches for each position in a row (`sides`).
+/// The input of the search: the cost of each cell (`cost`), and of the breaches at each position in a row (`sides`).
 #[derive(Clone, Copy)]
 struct Cells {
     cost: View<u32>,
@@ -54,8 +54,8 @@ impl Cells {
     }
 }
 
-/// The state of the search in shared memory, with an element for each position. There are two halves for alternate
-/// rows.
+/// The state of the search in shared memory: arrays with an element for each position in a row of cells. Each array has
+/// two halves, which alternate rows use.
 #[derive(Clone, Copy)]
 struct LastRow {
     /// The cost of the cheapest path to the position in the previous row.
@@ -76,7 +76,7 @@ impl LastRow {
         }
     }
 
-    /// Stores element `at`, given the values of the three fields.
+    /// Stores element `at` of all three arrays.
     ///
     /// # Safety
     /// The element must exist. No other thread may access it until the next barrier.
@@ -94,8 +94,8 @@ impl LastRow {
     /// the path's position in the previous row. `half` is the first element of the current half.
     ///
     /// # Safety
-    /// A row must have `places` positions, with `place` below that. The elements of the half must be written before a
-    /// barrier.
+    /// `places` must be the number of positions in a row, and `place` must be less than that. The half must have been
+    /// written, and a barrier must have followed.
     #[inline(always)]
     unsafe fn cheapest(&self, half: u32, place: u32, places: u32) -> (u32, u32) {
         let Self { totals, runs, .. } = self;

@@ -1,4 +1,4 @@
-//! Turns paths into weights.
+//! The kernel that turns paths of a seam into weights of both cameras.
 
 use super::{Cameras, Seen};
 use cuda_std::prelude::*;
@@ -9,21 +9,23 @@ use shared_types::warp::CameraPlanes;
 /// Writes the weights of both cameras for the pixels of the grid's box. They sum to 1 wherever a camera sees the
 /// pixel.
 ///
-/// If one camera sees the pixel, its weight is 1. If both do, the weight of the near one is
+/// If only one camera sees the pixel, its weight is 1. If both cameras see it, the weight of the near camera is
 ///
 /// ```text
 /// w = mean over rows of clamp(½ + (path − place) / feather, 0, 1)
 /// ```
 ///
-/// The mean is over rows within half a feather of the pixel, with the largest weight for the nearest row, so the fade
-/// has about the same width for any direction of the path. Near the edge of its picture, a camera's weight is limited
-/// by its freedom ([`FREEDOM`]), and the other camera gets at least the rest, so weights fall to 0 at the edge without
-/// a step. With the freedoms f and g of the near and the far camera, w is clamped to [1 − g, f]. If the freedoms sum
-/// to less than 1, w is f / (f + g) instead.
+/// Here `path` is the position of the path in the row, and `place` is the position of the pixel across the seam. The
+/// mean is over rows within half a feather of the pixel, with the largest weight for the nearest row, so the fade has
+/// about the same width for any direction of the path.
 ///
-/// The weights fade from those of path `from` to those of path `to`: the first have the factor 1 − `part`. Without a
-/// previous path, the warp's weights replace those of `from`. `left` and `right` are the sizes of the pictures.
-/// `out_left` and `out_right` have the size of the panorama.
+/// Near the edge of its picture, a camera's weight is at most its freedom ([`FREEDOM`]), and the other camera gets at
+/// least 1 minus this freedom. So weights fall to 0 at the edge without a step. With the freedoms f and g of the near
+/// and the far camera, w is clamped to [1 − g, f]. If the freedoms sum to less than 1, w is f / (f + g) instead.
+///
+/// The written weights fade from those of path `from`, with the factor 1 − `blend.part`, to those of path `to`, with
+/// the factor `blend.part`. Without a previous path (`blend.from_path` is 0), the weights of the warp replace those of
+/// `from`. `left` and `right` are the sizes of the pictures. `out_left` and `out_right` have the size of the panorama.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_weights(
     planes_left: CameraPlanes,
@@ -56,7 +58,7 @@ pub fn seam_weights(
             [left, 1.0 - left]
         }
     };
-    // SAFETY: the pixel is inside both outputs, as just checked, and has one thread.
+    // SAFETY: the pixel is inside both outputs, as just checked, and only this thread writes it.
     unsafe {
         out_left.store(at.x, at.y, left);
         out_right.store(at.x, at.y, right);
@@ -82,7 +84,7 @@ fn left_share(
     let feather = feather * scale;
     let mut near = 0.0;
     for tap in -TAPS..=TAPS {
-        // The unit is a row of cells. The centres of cells are at integers.
+        // The unit of `row` is a row of cells, and the centres of cells are at integers.
         let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
         let row = row.max(0.0).min((path.len() - 1) as f32);
         let first = row.floor();

@@ -6,7 +6,7 @@ use shared_types::ssim::LINES;
 
 /// A pixel type that SSIM compares.
 pub(super) trait Pixel: bytemuck::Pod {
-    /// Whether the squared differences of a batch fit into 32 bits.
+    /// Whether the squared differences of a thread's batch fit into 32 bits.
     const SMALL: bool;
 
     /// Returns the pixel's bytes in one word. As separate bytes, the pixel would be unpacked into several registers.
@@ -64,10 +64,10 @@ impl Pixel for Rgba8 {
         (dp4a(bits, LOW, 256 * dp4a(bits, HIGH, 128)) >> 16) as i32
     }
 
-    /// Uses (a − b)² = a² + b² − 2ab.
+    /// Computes (a − b)² as a² + b² − 2ab, because `dp4a` sums products of bytes.
     #[inline(always)]
     fn colour_squares([a, b]: [u32; 2]) -> u32 {
-        // Alpha does not count.
+        // Clears alpha, so that it does not count.
         let [rgb_a, rgb_b] = [a, b].map(|bits| bits & 0xff_ff_ff);
         dp4a(rgb_a, a, dp4a(rgb_b, b, 0)) - 2 * dp4a(rgb_a, b, 0)
     }

@@ -1,33 +1,33 @@
 //! SSIM and squared differences of two pictures, in one pass or in two.
 //!
-//! SSIM compares mean, variance and covariance of both pictures a and b under a Gaussian window, at every pixel whose
-//! window is inside the pictures (Wang, Bovik, Sheikh and Simoncelli, 2004):
+//! SSIM compares mean μ, variance σ² and covariance σab of both pictures a and b under a Gaussian window, at every
+//! pixel whose window is inside the pictures, with constants C1 and C2 (Wang, Bovik, Sheikh and Simoncelli, 2004):
 //!
 //! ```text
 //! (2 μa μb + C1) (2 σab + C2) / ((μa² + μb² + C1) (σa² + σb² + C2))
 //! ```
 //!
 //! The fused kernels use u = a + b and v = a − b. Then the formula needs four moments instead of five, those of u, u²,
-//! v and v², because 4ab = u² − v² and 2(a² + b²) = u² + v². A block walks down a strip of columns, several rows (a
-//! batch) at a time. First, each thread filters its own column vertically. The window is the product of three short
-//! filters whose first and last taps are 1. Such a filter over n rows takes n − 1 operations, so the product takes 10
-//! instead of 11. The partial results for later rows stay in registers, and `ahead[i] = row · tap + ahead[i + 1]`
-//! shifts them with the same instruction that adds. Then each thread loads from shared memory and filters one row
-//! horizontally at four adjacent pixels; these taps also divide by the sum of the short filters. So each pixel is read
-//! from memory and squared once, except in the margins of strips, and only the sums are written.
+//! v and v², because 4ab = u² − v² and 2(a² + b²) = u² + v². A block walks down a strip of columns, four rows (a batch)
+//! at a time. First, each thread filters its own column vertically. The window is the convolution of three short
+//! filters whose first and last taps are 1. Such a filter of n taps takes n − 1 operations, so the three take 10
+//! instead of 11. Partial results for later rows stay in registers: `ahead[i] = row · tap + ahead[i + 1]` shifts and
+//! adds in one instruction. Then each thread loads from shared memory and filters one row horizontally at four adjacent
+//! pixels. The horizontal taps also divide by the sum of the vertical taps. So each pixel is read from memory and
+//! squared once, except in the margins of strips, and only the sums are written.
 //!
-//! In shared memory, the four moments of a column take 16 bytes, with a gap of 16 bytes after every fourth column.
-//! Then eight lanes that read every fourth column have no bank conflict, and neither do eight lanes that write two
-//! runs of four columns, 16 columns apart. There are two buffers, so one barrier per batch is enough. No branch
-//! follows between the barrier and the SSIM values, so the remaining vertical filtering hides the latency of shared
+//! In shared memory, the four moments of a column take 16 bytes, with a gap of 16 bytes after every fourth column. Then
+//! eight lanes that read every fourth column have no bank conflict, and neither do eight lanes that write two runs of
+//! four columns, 16 columns apart. There are two buffers, so one barrier per batch is enough. No branch follows between
+//! the barrier and the SSIM values, so the compiler can move vertical filtering there to hide the latency of shared
 //! memory.
 //!
 //! Cost: (10 + 11) · 4 additions or fused multiply-adds per pixel, and half as many other instructions. The kernel is
 //! bound by arithmetic, not by memory.
 //!
-//! Error against f64: 5e-7 for noise and gradients, 4e-6 for photographs 60 levels apart. Variances are differences of
-//! large numbers in f32: where both pictures are flat and more than 50 levels apart, the error is up to 1.3e-4 per
-//! pixel.
+//! Error of the mean SSIM against f64: 5e-7 for noise and gradients, 4e-6 for photographs 60 levels apart. Variances
+//! are differences of large numbers in f32. Where both pictures are flat and more than 50 levels apart, the error is up
+//! to 1.3e-4 per pixel.
 //!
 //! The two-pass kernels are the previous design: five moments, 16×8 pixels per block, and planes in memory between the
 //! passes. The benchmarks compare the fused kernels with them.
@@ -108,7 +108,7 @@ impl<P: Pixel> Strip<P> {
             // SAFETY: the row is inside both pictures, which have the same size.
             unsafe { [self.a.load(line).bits(), self.b.load(line).bits()] }
         };
-        // Calls one by one, because the results of a loop would be an array in local memory.
+        // Four separate calls, because the results of a loop would be an array in local memory.
         [fetch(0), fetch(1), fetch(2), fetch(3)]
     }
 }
@@ -142,13 +142,13 @@ fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
     sum
 }
 
-/// Stores four adjacent SSIM values, the first at `at`, as far as they are in the map and below column `inside`.
+/// Stores those of four adjacent SSIM values that are in the map and left of column `inside`. The first is at `at`.
 #[inline(always)]
 fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usize]) {
     unroll!(RUN as usize, |j| {
         let x = at.x + j as u32;
         if x < inside && map.contains(x, at.y) {
-            // SAFETY: the pixel is inside the map, as just checked, and has one thread.
+            // SAFETY: the pixel is inside the map, as just checked, and only this thread writes it.
             unsafe { map.store(x, at.y, values[j]) };
         }
     });
@@ -183,7 +183,7 @@ fn fused<P: Pixel>(
     let t = thread::thread_idx_x();
     let lines = params.rows.min(rows - y0);
     let own_column = column_of(t);
-    // The next block sums the squared differences of the margin's pixels.
+    // A block sums the squared differences of its own columns and rows. Only the last blocks include the margin.
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
@@ -192,8 +192,8 @@ fn fused<P: Pixel>(
     // SAFETY: the column and the row are inside both pictures.
     let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
     let strip = Strip { a, b, last: lines + MARGIN - 1 };
-    // For each batch, a thread filters four neighbours in one row. The last threads of a row repeat others without
-    // counting.
+    // In each batch, a thread filters four adjacent pixels of one row. The last threads of a row repeat the work of
+    // other threads, and their results do not count.
     let (row, own_first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
     let first = own_first.min(BLOCK_COLUMNS - RUN);
     let x = x0 + first;
@@ -204,7 +204,7 @@ fn fused<P: Pixel>(
     let mut totals = Totals::default();
     let mut next = strip.fetch(0);
     let mut line = 0;
-    // No window ends in these lines.
+    // No window ends in these rows, so only the vertical filters run.
     while line < MARGIN / LINES * LINES {
         let lumas = lumas::<P>(next);
         totals.add_squares::<P>(next, lumas, line, own_lines);
@@ -229,10 +229,10 @@ fn fused<P: Pixel>(
             // the barrier of the last batch.
             unsafe { mine.store(i as u32 * PITCH, Column(whole[i])) };
         });
-        // In flight while this batch is filtered horizontally.
+        // These loads are in flight while this batch is filtered horizontally.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
-        // Runs even for results that do not count: a branch here would prevent the overlap with vertical filtering.
+        // Filters even if the results do not count, because a branch would prevent the overlap with vertical filtering.
         // SAFETY: the last window of the run ends with the block's columns, which were written before the barrier.
         let values = unsafe { filter_along(run) }.map(|sums| ssim(sums, params));
         let sum = if whole_run {

@@ -6,7 +6,7 @@ use cuda_std::atomic::AtomicAdd;
 use cuda_std::prelude::*;
 use shared_types::ssim::{BLOCK_THREADS, LINES, ONE, SUMS};
 
-/// The sums of a thread.
+/// The sums of one thread, in integers; see [`Sums`](shared_types::ssim::Sums).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) ssim: i64,
@@ -18,7 +18,7 @@ pub(super) struct Totals {
 #[inline(always)]
 pub(super) fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
     let most = N as f32;
-    // Each SSIM is from −1 to 1 for valid levels. `clamp` would keep NaN.
+    // Each SSIM is from −1 to 1 for valid levels. `max` replaces NaN by −`N`, whereas `clamp` would keep it.
     let sum = sum.max(-most).min(most);
     let scale = if counts { ONE / most } else { 0.0 };
     // SAFETY: the product is finite and from −`ONE` to `ONE`, so it fits into an `i32`.
@@ -43,8 +43,8 @@ impl Totals {
         }
     }
 
-    /// Adds the squared differences of the first `lines` rows of a batch. Inlined twice: if all rows count, there is
-    /// no test per row.
+    /// Adds the squared differences of the first `lines` rows of a batch. The caller inlines two copies. In the copy
+    /// for complete batches, `lines` is a constant, so there is no test per row.
     #[inline(always)]
     pub(super) fn add_squares_of<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
         let (mut squares, mut colour_squares) = (0, 0);
@@ -98,7 +98,7 @@ impl Totals {
         }
     }
 
-    /// Sums over the threads of the block and adds the result to `running`. The block that finishes last, of `blocks`,
+    /// Sums over the threads of the block and adds the result to `running`. The last of `blocks` blocks to finish
     /// writes the totals to `sums` and resets `running` to zeros for the next launch.
     ///
     /// Contains a barrier.
@@ -110,9 +110,9 @@ impl Totals {
     pub(super) unsafe fn finish(self, running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
         let warps = shared_array![u64; (WARPS * SUMS) as usize];
         let (warp, lane) = (thread::thread_idx_x() / warp::WARP_SIZE, warp::lane_id());
-        // SAFETY: guaranteed by the caller. Each element of shared memory has one writer, and readers follow after the
-        // barrier. The fences make the sums of all counted blocks visible to the block that counts last. At that time,
-        // no other block accesses them.
+        // SAFETY: guaranteed by the caller. One thread writes each element of shared memory, and others read it after
+        // the barrier. The fences make the sums of all counted blocks visible to the block that counts last. At that
+        // time, no other block accesses them.
         unsafe {
             let own = self.over_warp();
             if lane == 0 {

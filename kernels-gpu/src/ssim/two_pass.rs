@@ -1,4 +1,4 @@
-//! SSIM in two straightforward passes, for comparison with the fused kernels.
+//! SSIM in two straightforward passes: the previous design, with which the benchmarks compare the fused kernels.
 
 use super::luma::{Pixel, load_luma};
 use super::totals::{Totals, summand};
@@ -47,7 +47,7 @@ pub(super) fn rows<P: Pixel>(
             moments[4] = (a * b).mul_add(tap(i), moments[4]);
         });
         unroll!(5, |i| {
-            // SAFETY: the pixel is inside all planes, as just checked, and has one thread.
+            // SAFETY: the pixel is inside all planes, as just checked, and only this thread writes it.
             unsafe { planes[i].store(x, y, moments[i]) };
         });
     }
@@ -77,16 +77,17 @@ macro_rules! ssim_rows {
 }
 
 ssim_rows! {
-    /// The first pass for 8-bit luma: filters along the rows.
+    /// Runs the first pass for 8-bit luma: filters along the rows into five planes, and sums the squared differences.
     ssim_rows_u8, u8
 }
 
 ssim_rows! {
-    /// The first pass for luma with more than 8 bits: filters along the rows.
+    /// Runs the first pass for luma with more than 8 bits: filters along the rows into five planes, and sums the
+    /// squared differences.
     ssim_rows_u16, u16
 }
 
-/// The second pass: filters along the columns, computes SSIM and adds it to `sums`.
+/// Runs the second pass: filters the five planes along the columns, computes SSIM and adds it to `sums`.
 #[kernel(launch_bounds(TWO_PASS_THREADS), block_multiple(warp::WARP_SIZE))]
 pub fn ssim_columns(
     mean_a: View<f32>,

@@ -1,4 +1,5 @@
-//! The Gaussian window, factored into three short filters. An assertion at compile time checks their product.
+//! The Gaussian window, factored into three short filters. A `const` assertion checks that their convolution is the
+//! window.
 
 use super::luma::Lumas;
 use crate::unroll::unroll;
@@ -15,8 +16,8 @@ pub(super) const fn tap(i: usize) -> f32 {
 /// The moments of u, v, u² and v², filtered with a part of the window.
 pub(super) type Moments = [f32; 4];
 
-/// The inner tap of the first of three filters whose product is the window times [`DOWN`]. The first and last taps of
-/// all three are 1. The factors exist because the window, as a polynomial in `z + 1/z`, has one real root and two
+/// The inner tap of the first of three filters whose convolution is the window times [`DOWN`]. The first and last taps
+/// of all three are 1. The factors exist because the window, as a polynomial in `z + 1/z`, has one real root and two
 /// pairs of complex roots.
 pub(super) const THREE: [f32; 1] = [1.960_053_3];
 
@@ -26,7 +27,7 @@ pub(super) const FIVE: [f32; 3] = [1.934_477_4, 11.257_211, 1.934_477_4];
 /// The inner taps of the third filter.
 pub(super) const OTHER_FIVE: [f32; 3] = [3.494_525_2, 5.348_836_4, 3.494_525_2];
 
-/// The product of the tap sums of the three filters.
+/// The sum of the taps of the three filters' convolution: the product of the sums of each filter's taps.
 pub(super) const DOWN: f64 = (2.0 + THREE[0] as f64) * sum_of(FIVE) * sum_of(OTHER_FIVE);
 
 /// Returns all five taps of a filter, given the inner ones.
@@ -42,7 +43,8 @@ pub(super) const fn sum_of(inner: [f32; 3]) -> f64 {
 
 const _: () = assert!(is_the_window());
 
-/// Returns whether each tap of the filters' product, divided by [`DOWN`], is within 1e-7 of the window's tap.
+/// Returns whether each tap of the filters' convolution, divided by [`DOWN`], equals the window's tap within a relative
+/// error of 1e-7.
 pub(super) const fn is_the_window() -> bool {
     let (one, other) = (between_ones(FIVE), between_ones(OTHER_FIVE));
     let three = [1.0, THREE[0] as f64, 1.0];
@@ -109,7 +111,8 @@ pub(super) fn zip(a: Moments, b: Moments, f: impl Fn(f32, f32) -> f32) -> Moment
     [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])]
 }
 
-/// Filters a batch vertically. Returns, for each row, the moments of the window that it completes.
+/// Filters a batch vertically. Returns, for each row, the moments of the window that it completes. `twice` is twice the
+/// middle level, which is subtracted from u.
 #[inline(always)]
 pub(super) fn filter_down(
     window: &mut Window,

@@ -1,6 +1,6 @@
-//! The gamma table: the graded value of each 8-bit level, and the difference to the next level.
+//! The gamma table: the corrected value of each 8-bit level, and the difference to the value of the next level.
 //!
-//! `colour` reads the table through shared memory and interpolates between levels.
+//! The kernels of [`planes`](crate::stitch::planes) copy the table to shared memory and interpolate between its levels.
 
 use cuda_std::prelude::*;
 use glam::Vec2;
@@ -9,7 +9,8 @@ use shared_types::stitch::Colour;
 
 use crate::colour::grade::graded;
 
-/// Builds the gamma table of both cameras, one thread per entry.
+/// Builds the gamma table of both cameras, one thread per entry. Entries are ordered by camera (left first), channel
+/// (red first) and level.
 #[kernel(launch_bounds(TABLE_BLOCK), dims(1))]
 pub fn gamma_table(left: Colour, right: Colour, table: SliceMut<TableEntry>) {
     let i = thread::index_1d();
@@ -20,6 +21,6 @@ pub fn gamma_table(left: Colour, right: Colour, table: SliceMut<TableEntry>) {
     let (channel, level) = (i / TABLE_LEVELS % 3, i % TABLE_LEVELS);
     let here = graded(&colour, channel, level);
     let next = graded(&colour, channel, (level + 1).min(TABLE_LEVELS - 1));
-    // SAFETY: entry `i` exists, as just checked, and has one thread.
+    // SAFETY: entry `i` exists, as just checked, and only this thread writes it.
     unsafe { table.store(i, Vec2::new(here, next - here)) };
 }

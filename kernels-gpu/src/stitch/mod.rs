@@ -1,6 +1,7 @@
 //! Stitch: makes a panorama from the pictures of several cameras and a warp.
 //!
-//! [`mesh`] is the fast variant; [`planes`] is the reference and the fallback for every warp.
+//! [`mesh`] is the fast variant. [`planes`] is the reference for it and the fallback, because it accepts every warp of
+//! two cameras.
 
 mod gamma_table;
 pub mod mesh;
@@ -12,7 +13,8 @@ pub use gamma_table::*;
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 
-/// Returns the gain of panorama column `x`, which brightens both ends of the panorama.
+/// Returns the factor by which panorama column `x` is brightened: 1 in the middle, up to 1.35 at both ends. See
+/// [`StitchParams::edge_boost`](shared_types::stitch::StitchParams::edge_boost).
 #[inline(always)]
 pub(crate) fn edge_boost(x: u32, width: u32) -> f32 {
     let half = 0.5 * width as f32;
