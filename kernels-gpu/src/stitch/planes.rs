@@ -32,8 +32,9 @@ macro_rules! stitch_planes {
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, Table) => {
         $(#[$doc])*
         ///
-        /// `table` contains the results of both cameras' gains and gammas, which replace those in `params`. Nothing is
-        /// written if `table` is too short. Otherwise the kernel is like [`stitch_planes_exact`].
+        /// `table` contains the results of both cameras' gains and gammas, and replaces those in `params`. Nothing is
+        /// written if `table` has fewer than [`TABLE_LEN`] entries. The other conditions are those of
+        /// [`stitch_planes_exact`].
         #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(1))]
         pub fn $name(
             left: $picture,
@@ -80,122 +81,122 @@ macro_rules! stitch_planes {
 }
 
 stitch_planes! {
-    /// RGBA to RGBA with gains only; both gammas are 1.
+    /// Stitches RGBA to RGBA with gains only; the gammas are ignored.
     stitch_planes_linear, View<Rgba8> => ViewMut<Rgba8>, Linear
 }
 
 stitch_planes! {
-    /// RGBA to RGBA with exact gamma.
+    /// Stitches RGBA to RGBA with exact gamma.
     stitch_planes_exact, View<Rgba8> => ViewMut<Rgba8>, Exact
 }
 
 stitch_planes! {
-    /// RGBA to RGBA with fast gamma.
+    /// Stitches RGBA to RGBA with fast gamma.
     stitch_planes_fast, View<Rgba8> => ViewMut<Rgba8>, Fast
 }
 
 stitch_planes! {
-    /// RGBA to RGBA with gains and gamma from a table.
+    /// Stitches RGBA to RGBA with gains and gamma from a table.
     stitch_planes_table, View<Rgba8> => ViewMut<Rgba8>, Table
 }
 
 stitch_planes! {
-    /// NV12 to NV12 with gains only; both gammas are 1.
+    /// Stitches NV12 to NV12 with gains only; the gammas are ignored.
     stitch_planes_nv12_linear, Nv12 => Nv12Mut, Linear
 }
 
 stitch_planes! {
-    /// NV12 to NV12 with exact gamma.
+    /// Stitches NV12 to NV12 with exact gamma.
     stitch_planes_nv12_exact, Nv12 => Nv12Mut, Exact
 }
 
 stitch_planes! {
-    /// NV12 to NV12 with fast gamma.
+    /// Stitches NV12 to NV12 with fast gamma.
     stitch_planes_nv12_fast, Nv12 => Nv12Mut, Fast
 }
 
 stitch_planes! {
-    /// NV12 to NV12 with gains and gamma from a table.
+    /// Stitches NV12 to NV12 with gains and gamma from a table.
     stitch_planes_nv12_table, Nv12 => Nv12Mut, Table
 }
 
 stitch_planes! {
-    /// NV12 to RGBA with gains only; both gammas are 1.
+    /// Stitches NV12 to RGBA with gains only; the gammas are ignored.
     stitch_planes_nv12_rgba8_linear, Nv12 => ViewMut<Rgba8>, Linear
 }
 
 stitch_planes! {
-    /// NV12 to RGBA with exact gamma.
+    /// Stitches NV12 to RGBA with exact gamma.
     stitch_planes_nv12_rgba8_exact, Nv12 => ViewMut<Rgba8>, Exact
 }
 
 stitch_planes! {
-    /// NV12 to RGBA with fast gamma.
+    /// Stitches NV12 to RGBA with fast gamma.
     stitch_planes_nv12_rgba8_fast, Nv12 => ViewMut<Rgba8>, Fast
 }
 
 stitch_planes! {
-    /// NV12 to RGBA with gains and gamma from a table.
+    /// Stitches NV12 to RGBA with gains and gamma from a table.
     stitch_planes_nv12_rgba8_table, Nv12 => ViewMut<Rgba8>, Table
 }
 
 stitch_planes! {
-    /// RGBA to NV12 with gains only; both gammas are 1.
+    /// Stitches RGBA to NV12 with gains only; the gammas are ignored.
     stitch_planes_rgba8_nv12_linear, View<Rgba8> => Nv12Mut, Linear
 }
 
 stitch_planes! {
-    /// RGBA to NV12 with exact gamma.
+    /// Stitches RGBA to NV12 with exact gamma.
     stitch_planes_rgba8_nv12_exact, View<Rgba8> => Nv12Mut, Exact
 }
 
 stitch_planes! {
-    /// RGBA to NV12 with fast gamma.
+    /// Stitches RGBA to NV12 with fast gamma.
     stitch_planes_rgba8_nv12_fast, View<Rgba8> => Nv12Mut, Fast
 }
 
 stitch_planes! {
-    /// RGBA to NV12 with gains and gamma from a table.
+    /// Stitches RGBA to NV12 with gains and gamma from a table.
     stitch_planes_rgba8_nv12_table, View<Rgba8> => Nv12Mut, Table
 }
 
 stitch_planes! {
-    /// RGBA to RGBA from planes in textures, with fast gamma.
+    /// Stitches RGBA to RGBA from planes in textures, with fast gamma.
     stitch_textured_planes_rgba8, View<Rgba8> => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
 }
 
 stitch_planes! {
-    /// NV12 to NV12 from planes in textures, with fast gamma.
+    /// Stitches NV12 to NV12 from planes in textures, with fast gamma.
     stitch_textured_planes_nv12, Nv12 => Nv12Mut, Fast, TexturedCameraPlanes
 }
 
 stitch_planes! {
-    /// NV12 to RGBA from planes in textures, with fast gamma.
+    /// Stitches NV12 to RGBA from planes in textures, with fast gamma.
     stitch_textured_planes_nv12_rgba8, Nv12 => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
 }
 
 stitch_planes! {
-    /// RGBA to NV12 from planes in textures, with fast gamma.
+    /// Stitches RGBA to NV12 from planes in textures, with fast gamma.
     stitch_textured_planes_rgba8_nv12, View<Rgba8> => Nv12Mut, Fast, TexturedCameraPlanes
 }
 
 stitch_planes! {
-    /// RGBA to RGBA from pictures in textures, with fast gamma.
+    /// Stitches RGBA to RGBA from pictures in textures, with fast gamma.
     stitch_hardware_rgba8, Rgba8Texture => ViewMut<Rgba8>, Fast
 }
 
 stitch_planes! {
-    /// NV12 to NV12 from pictures in textures, with fast gamma.
+    /// Stitches NV12 to NV12 from pictures in textures, with fast gamma.
     stitch_hardware_nv12, Nv12Texture => Nv12Mut, Fast
 }
 
 stitch_planes! {
-    /// NV12 to RGBA from pictures in textures, with fast gamma.
+    /// Stitches NV12 to RGBA from pictures in textures, with fast gamma.
     stitch_hardware_nv12_rgba8, Nv12Texture => ViewMut<Rgba8>, Fast
 }
 
 stitch_planes! {
-    /// RGBA to NV12 from pictures in textures, with fast gamma.
+    /// Stitches RGBA to NV12 from pictures in textures, with fast gamma.
     stitch_hardware_rgba8_nv12, Rgba8Texture => Nv12Mut, Fast
 }
 

@@ -7,7 +7,7 @@ use glam::{Vec2, Vec3, uvec2};
 use shared_types::view::{ViewCamera, ViewCanvas};
 use shared_types::yuv::YuvToRgb;
 
-/// The data of a camera that a pixel needs.
+/// A camera's picture, and the parameters by which a shader samples, corrects and weights it.
 #[derive(Clone, Copy)]
 pub(super) struct SourceCamera<'a, P> {
     pub(super) picture: P,
@@ -52,12 +52,12 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
     /// Samples at a position, clamped to the edge.
     #[inline(always)]
     pub(super) fn sample(&self, place: Vec2) -> Vec3 {
-        // SAFETY: the picture is whole and not empty, as the tile has checked.
+        // SAFETY: the picture is whole and not empty, as `ViewTile::new` has checked.
         unsafe { self.picture.sample_near(place, self.decode) }
     }
 }
 
-/// The weights of both cameras on a canvas.
+/// The weight planes of both cameras, left camera first, and the canvas that they cover.
 pub(super) struct Weights<'a> {
     pub(super) planes: [View<f32>; 2],
     pub(super) canvas: &'a ViewCanvas,

@@ -13,10 +13,11 @@ use shared_types::warp::Projection;
 
 /// A map from the pixels of a tile to positions in a picture or on a canvas.
 pub(super) trait TileMap {
+    /// Returns the position for a pixel, or `None` if the lens or the projection cannot map the pixel.
     fn place(&self, pixel: Pixel) -> Option<Vec2>;
 }
 
-/// Interpolated positions.
+/// Interpolates positions along the thread's columns.
 impl TileMap for Columns {
     #[inline(always)]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
@@ -24,7 +25,7 @@ impl TileMap for Columns {
     }
 }
 
-/// Exact positions for each pixel.
+/// Computes the exact position of each pixel.
 impl<M: Map> TileMap for M {
     #[inline(always)]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
@@ -35,7 +36,7 @@ impl<M: Map> TileMap for M {
 /// Maps a view's pixel through a camera's lens to its picture.
 pub(super) struct LensMap<'a> {
     pub(super) camera: &'a ViewCamera,
-    /// The picture's `Sampler2d::MIDDLE`.
+    /// The coordinate of the first pixel's centre in the picture: its `Sampler2d::MIDDLE`.
     pub(super) middle: f32,
 }
 
@@ -73,7 +74,7 @@ impl Map for CanvasMap<'_> {
     }
 }
 
-/// Returns the ray of a view position.
+/// Returns the ray of a view position, which is an offset in pixels from the view's centre.
 #[inline(always)]
 pub(super) fn ray(Rays { middle, along, down }: &Rays, at: Vec2) -> [f32; 3] {
     let axis = |m: f32, a: f32, d: f32| at.x.mul_add(a, at.y.mul_add(d, m));

@@ -40,10 +40,10 @@ macro_rules! cameras_kernel {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
         #[doc = concat!("Renders a view from two cameras: ", $formats, ".")]
         ///
-        /// Blends both cameras by their weights if both weight planes have the size of `canvas`. Otherwise, and where
-        /// both weights are 0, it feathers like a warp. Pixels that no camera sees become opaque black. Nothing is
-        /// written if the chroma plane of an NV12 picture is not half the size of its luma plane, a picture is empty,
-        /// or blocks are not [`BLOCK`](shared_types::view::BLOCK).
+        /// Blends both cameras by their weights if both weight planes have the size of `canvas`. If they do not, and
+        /// where both weights are 0, the kernel feathers the cameras like a warp. Pixels that no camera sees become
+        /// opaque black. Nothing is written if the chroma plane of an NV12 picture is not half the size of its luma
+        /// plane, a picture is empty, or blocks are not [`BLOCK`](shared_types::view::BLOCK).
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
         pub fn $name(
             left: $picture,

@@ -1,9 +1,10 @@
-//! A pixel of a thread, interpolated source coordinates along its columns, and the two steps of its colour.
+//! A thread's pixels, interpolated positions along its columns, and the trait of the shaders that compute its colours.
 
 use crate::warp::patch::Line;
 use glam::{Vec2, Vec3};
 
-/// A pixel of a thread: its column, its row in the tile, and its offset from the view's middle.
+/// A pixel of a thread: its column among those of the thread, its row in the tile, and its offset in pixels from the
+/// view's middle.
 #[derive(Clone, Copy)]
 pub(super) struct Pixel {
     pub(super) column: u32,
@@ -11,7 +12,7 @@ pub(super) struct Pixel {
     pub(super) at: Vec2,
 }
 
-/// Interpolated positions along a thread's columns.
+/// Interpolated positions along a thread's columns. A thread with one column uses only the first line.
 #[derive(Clone, Copy)]
 pub(super) struct Columns(pub(super) [Line; 2]);
 
@@ -23,13 +24,15 @@ impl Columns {
     }
 }
 
-/// The colour of a pixel in two steps, so that the samples of four pixels are taken before their colours are computed.
+/// A shader computes the colour of a pixel in two steps, so that the samples of four pixels are taken before their
+/// colours are computed.
 pub(super) trait Shader {
     type Sample: Copy;
 
-    /// Whether the registers suffice for the samples of all eight pixels of a thread.
+    /// Whether a thread has enough registers for the samples of all eight of its pixels at once.
     const AHEAD: bool;
 
+    /// Takes the samples that the colour of a pixel needs.
     fn sample(&self, pixel: Pixel) -> Self::Sample;
 
     /// Returns the colours of samples, from 0 to 1.

@@ -1,4 +1,4 @@
-//! Shaders: sample the pictures first and compute colours afterwards, so that several samples are in flight.
+//! Shaders of a view. They take samples first and compute colours afterwards, so that several samples are in flight.
 
 use crate::colour::grade::{Scaled, fused};
 use crate::io::Sampler2d;
@@ -15,7 +15,7 @@ use glam::Vec3;
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::view::{ViewCanvas, ViewFrame};
 
-/// Renders black.
+/// The shader of tiles that no camera can see: black.
 pub(super) struct Black;
 
 impl Shader for Black {
@@ -32,7 +32,7 @@ impl Shader for Black {
     }
 }
 
-/// Renders a panorama.
+/// The shader of views from a panorama.
 pub(super) struct FromPanorama<'a, P, M> {
     pub(super) panorama: P,
     pub(super) canvas: &'a ViewCanvas,
@@ -49,7 +49,7 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
     fn sample(&self, pixel: Pixel) -> Vec3 {
         const { assert!(P::MIDDLE == 0.0, "canvas positions have the first pixel's centre at 0") };
         let place = self.map.place(pixel).and_then(|place| clamp_to_canvas(self.canvas, place));
-        // SAFETY: the panorama is whole and not empty, as the tile has checked.
+        // SAFETY: the panorama is whole and not empty, as `ViewTile::new` has checked.
         let sample =
             unsafe { self.panorama.sample_near(place.unwrap_or_default(), &self.frame.decode) };
         if place.is_some() { sample } else { Vec3::ZERO }
@@ -61,7 +61,7 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
     }
 }
 
-/// Renders one camera, in tiles that the other camera cannot see.
+/// The shader of tiles that only one camera can see.
 pub(super) struct OneCamera<'a, P> {
     pub(super) camera: SourceCamera<'a, P>,
     pub(super) map: Columns,
@@ -91,7 +91,7 @@ impl<P: Sampler2d> Shader for OneCamera<'_, P> {
     }
 }
 
-/// Renders two cameras, blended by the weights of a warp or feathered.
+/// The shader of tiles with two cameras, blended by the weights of a warp or feathered.
 pub(super) struct TwoCameras<'a, P, M, C> {
     pub(super) left: SourceCamera<'a, P>,
     pub(super) right: SourceCamera<'a, P>,
@@ -101,8 +101,8 @@ pub(super) struct TwoCameras<'a, P, M, C> {
 }
 
 impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
-    /// Returns the left camera's weight and the sum of both weights, for these distances from the edges of the
-    /// pictures.
+    /// Returns the left camera's weight and the sum of both weights. `left` and `right` are the distances in pixels of
+    /// the pixel's positions from the edges of the pictures.
     #[inline(always)]
     pub(super) fn counts(&self, pixel: Pixel, [left, right]: [f32; 2]) -> (f32, f32) {
         if let Some((weights, map)) = &self.counts

@@ -101,7 +101,7 @@ impl<O: Target> ViewTile<O> {
             return;
         }
         let ahead = S::AHEAD.then(|| self.four(sampler, O::FOUR.y));
-        // SAFETY: the view is whole and `(x, y)` is inside, as checked. The pixels belong to this thread.
+        // SAFETY: the view is whole and `(x, y)` is inside, as checked above. The pixels belong to this thread.
         unsafe {
             let colours = sampler.colours(self.four(sampler, 0));
             self.out.store_four(x, y, colours, &self.frame.encode, false);
@@ -116,7 +116,7 @@ impl<O: Target> ViewTile<O> {
         }
     }
 
-    /// Returns the thread's first row in the tile.
+    /// Returns the first row of the thread's pixels in the tile.
     #[inline(always)]
     pub(super) fn first_row() -> u32 {
         thread::thread_idx_y() * (RUN / O::FOUR.x)
@@ -154,7 +154,7 @@ impl<O: Target> ViewTile<O> {
                 let sample = sampler.sample(self.pixel(px - x, py - first));
                 sampler.colours([sample; 4])[0] * 255.0
             };
-            // SAFETY: the view is whole and the cell starts inside, as checked. The cell belongs to this thread.
+            // SAFETY: the view is whole and the cell starts inside, as checked above. The cell belongs to this thread.
             unsafe { self.out.store(x, first + row, colour, &self.frame.encode) };
             row += O::CELL;
         }
@@ -164,7 +164,7 @@ impl<O: Target> ViewTile<O> {
     #[inline(always)]
     pub(super) fn pixel(&self, column: u32, of_thread: u32) -> Pixel {
         let in_view = self.corner + uvec2(Self::x(column), Self::first_row() + of_thread);
-        // The thread's first row is converted once, instead of the row of each pixel.
+        // Adds in f32, so the thread's first row is converted only once, and not the row of each pixel.
         let row = Self::first_row() as f32 + of_thread as f32;
         Pixel { column, row, at: in_view.as_vec2() - self.frame.middle }
     }

@@ -4,7 +4,7 @@ use glam::{UVec2, Vec2, vec2};
 use shared_types::texture::TexturedCameraPlanes;
 use shared_types::warp::CameraPlanes;
 
-/// The planes of one camera, in any kind of memory.
+/// The planes of one camera, in buffers or in textures.
 pub(crate) trait Planes: Copy {
     /// Returns whether the planes contain panorama pixel `(x, y)`.
     fn contains(&self, x: u32, y: u32) -> bool;
@@ -41,7 +41,7 @@ impl Planes for CameraPlanes {
     }
 }
 
-/// Reads texel centres, so the filter returns the exact value.
+/// Reads at texel centres, where the texture filter returns the exact value.
 impl Planes for TexturedCameraPlanes {
     #[inline(always)]
     fn contains(&self, x: u32, y: u32) -> bool {
@@ -68,8 +68,8 @@ pub(crate) struct SourceLookup<P = CameraPlanes> {
 }
 
 impl<P: Planes> SourceLookup<P> {
-    /// Returns the source coordinates of `(x, y)` and the camera's weight, if it contributes: coordinates inside the
-    /// picture, and a weight above `min_weight`.
+    /// Returns the source coordinates of panorama pixel `(x, y)` and the camera's weight there. Returns `None` if the
+    /// camera does not contribute: the coordinates are outside the picture, or the weight is at most `min_weight`.
     #[inline(always)]
     pub(crate) fn source(&self, x: u32, y: u32, min_weight: f32) -> Option<(Vec2, f32)> {
         if !self.planes.contains(x, y) {
@@ -87,7 +87,7 @@ impl<P: Planes> SourceLookup<P> {
     }
 }
 
-/// Returns whether `place` is inside a picture of `size`.
+/// Returns whether `place` is inside a picture of `size`; false for NaN.
 #[inline(always)]
 pub(crate) fn is_inside(size: UVec2, place: Vec2) -> bool {
     let (w, h) = (size.x as f32, size.y as f32);

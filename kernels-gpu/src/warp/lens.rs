@@ -19,7 +19,7 @@ pub(crate) trait Real:
     + Div<Output = Self>
     + GpuFloat
 {
-    /// Returns the angle of `(x, self)` from the x axis in radians.
+    /// Returns the angle of the vector `(x, self)` from the x axis, in radians.
     fn angle_from(self, x: Self) -> Self;
 
     /// Returns 1 / `self`; for f32 within 1 ULP.
@@ -72,7 +72,7 @@ pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Op
     }
 }
 
-/// Applies Brown–Conrady distortion, as in `cv::projectPoints`.
+/// Returns the point of a ray on the picture plane after Brown–Conrady distortion, as in `cv::projectPoints`.
 #[inline(always)]
 fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one, two] = [0, 1, 2].map(R::from);
@@ -92,7 +92,7 @@ fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     Some([bent(x, xx, p1, p2), bent(y, yy, p2, p1)])
 }
 
-/// Applies the equidistant projection, as in `cv::fisheye::projectPoints`.
+/// Returns the point of a ray after the equidistant projection with distortion, as in `cv::fisheye::projectPoints`.
 #[inline(always)]
 fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one] = [0, 1].map(R::from);

@@ -78,8 +78,8 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
 /// Scales one camera's planes to the size of `out_u`, `out_v` and `out_weight`, whose pixels are evenly spaced over
 /// the input planes. `size` is the size of the camera's picture.
 ///
-/// Interpolates bilinearly if the camera contributes at all four pixels around a position. Otherwise coordinates may
-/// have any value, so the nearest pixel is copied.
+/// The kernel interpolates bilinearly if the camera contributes at all four pixels around a position. Otherwise the
+/// coordinates of some of these pixels are meaningless, so it copies the nearest pixel.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_resize(
     planes: CameraPlanes,
@@ -156,7 +156,7 @@ pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     Some(distorted * camera.focal + camera.centre).filter(|source| source.is_finite())
 }
 
-/// Converts a coordinate to f32, clamped to a range that extends far beyond any picture.
+/// Converts a coordinate to f32, clamped to ±32,768 pixels, which is far outside any picture.
 #[inline(always)]
 fn bounded(coordinate: f64) -> f32 {
     /// Twice the maximum side of a picture.
@@ -183,7 +183,7 @@ fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
     }
 }
 
-/// Returns sine and cosine for |x| up to a few thousand, within 2e-16.
+/// Returns sine and cosine of `x` in radians, within 2e-16 for |x| up to 1,000.
 ///
 /// Reduces to |r| ≤ π/4 by subtracting the nearest multiple of π/2 in two parts (Cody and Waite), then evaluates
 /// Taylor's series; the first omitted term is below 1e-18.
@@ -196,7 +196,7 @@ pub fn sin_cos(x: f64) -> (f64, f64) {
     let r2 = r * r;
     let mut sin = 1.0;
     let mut cos = 1.0;
-    // Horner from the last factor: sin r = r(1 − r²/(2·3)(1 − r²/(4·5)(…))); cos in the same way.
+    // Evaluates Horner's scheme from the last factor: sin r = r(1 − r²/(2·3)(1 − r²/(4·5)(…))); cos in the same way.
     let mut k = 18.0;
     while k > 0.0 {
         sin = 1.0 - r2 / (k * (k + 1.0)) * sin;

@@ -1,9 +1,9 @@
 //! Patches: interpolate the source coordinates of a tile from a few exact positions.
 //!
-//! A lens takes dozens of instructions per pixel, but over a few dozen pixels it is almost quadratic. So one CUDA warp
-//! computes [`PLACES`] positions of a tile, one per lane: nine nodes, and sixteen positions between them where the
+//! A lens takes dozens of instructions per pixel, but its map is almost quadratic over a few dozen pixels. So one CUDA
+//! warp computes [`PLACES`] positions of a tile, one per lane: nine nodes, and sixteen positions between them where the
 //! interpolation error is close to its maximum. If none of those errors exceeds [`TOLERANCE`], the patch is used for
-//! the whole tile; otherwise every pixel is computed.
+//! the whole tile. Otherwise the lens is computed for every pixel.
 //!
 //! Cost: nine loads and twelve multiply-adds for each column of a tile that a thread computes, and two multiply-adds
 //! for each coordinate of a pixel.
@@ -23,12 +23,12 @@ const PLACES: u32 = SIDE * SIDE;
 /// The number of interpolation nodes: every second position along both axes.
 const NODES: u32 = 9;
 
-/// A node or a coefficient in shared memory.
+/// A pair of coordinates in shared memory: the position of a node, or a coefficient of the polynomial.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(8))]
 struct Pair(Vec2);
 
-/// A map from a view's pixels to a picture or a canvas.
+/// A map from the pixels of a view to positions in a picture or on a canvas.
 pub(crate) trait Map {
     /// Maps an offset in pixels from a view's middle. The result may be outside the picture or canvas. Returns `None`
     /// for a point that the lens or the projection cannot map.
@@ -50,7 +50,7 @@ pub(crate) struct Patches {
 pub(crate) enum Fit {
     /// The patch was not computed, because it is not needed.
     Unused,
-    /// The error is too large: every pixel of the tile must be computed.
+    /// The error exceeds [`TOLERANCE`], so every pixel of the tile must be computed.
     Off,
     /// The patch is valid for the whole tile.
     Whole,
@@ -104,10 +104,10 @@ impl Patches {
         }
     }
 
-    /// Sets the result of a patch, also for a patch that is not computed.
+    /// Sets the result of a patch. For a patch that is not needed, this replaces [`make`](Self::make).
     ///
     /// # Safety
-    /// The same as for [`make`](Self::make).
+    /// The conditions of [`make`](Self::make) apply.
     #[inline(always)]
     pub(crate) unsafe fn set_fit(&self, which: u32, fit: Fit) {
         if warp::lane_id() == 0 {
@@ -136,7 +136,7 @@ impl Patches {
             _ => 1.0 / (end * end),
         };
         let ([a, b, c], [d, e, f]) = (weights(i % 3), weights(i / 3));
-        // Differences from the middle value are small, so rounding loses little.
+        // Interpolates differences from the middle node, which are small and therefore have small rounding errors.
         let middle = node(4);
         let along = |row: u32| {
             let [x, y, z] = [node(3 * row), node(3 * row + 1), node(3 * row + 2)];
@@ -192,7 +192,7 @@ impl Line {
     }
 }
 
-/// Returns `a·t + b`, fused.
+/// Returns `a·t + b` for both components, with fused multiply-adds.
 #[inline(always)]
 pub(crate) fn fused(a: Vec2, t: f32, b: Vec2) -> Vec2 {
     vec2(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y))

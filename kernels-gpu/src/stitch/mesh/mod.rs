@@ -5,9 +5,10 @@
 //! index is the block index, so an earlier block can prefetch it. Blocks also prefetch cache lines of the pictures for
 //! later tiles, and the first blocks prefetch their own layers while the previous kernel still runs.
 //!
-//! A thread waits for one memory latency, then has eight samples in flight, then computes colours and stores them. For
-//! most tiles, this is all. If cameras overlap or end in a tile, or if one patch is not accurate enough, the tile is
-//! computed layer by layer, and the layers are blended by shares. The intermediate sums are in shared memory.
+//! In most tiles, one patch of one camera covers all pixels. There, a thread waits once for the layer, takes eight
+//! samples that are in flight at once, computes their colours and stores them. If cameras overlap or end in a tile, or
+//! if one patch is not accurate enough, threads compute the tile layer by layer and blend the layers by their shares.
+//! The intermediate sums are in shared memory.
 //!
 //! Cost: the kernel reads the visible pixels of the pictures and half a byte of mesh per panorama pixel, and writes
 //! the panorama. A coordinate of a pixel takes two multiply-adds. On average over all tiles, a thread executes 440
@@ -46,9 +47,9 @@ use shared_types::texture::{Nv12Texture, Rgba8Texture};
 /// Defines the kernel for one pair of formats.
 macro_rules! stitch_mesh {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
-        #[doc = concat!($formats, ": stitches up to four cameras.")]
+        #[doc = concat!("Stitches up to four cameras: ", $formats, ".")]
         ///
-        /// Pixels that no camera sees become opaque black. Nothing is written if there are fewer layers than blocks.
+        /// Pixels that no camera sees become opaque black. A block whose tile has no layer in `layers` writes nothing.
         ///
         /// # Safety
         /// - The grid must have one block of [`BLOCK`] threads for each tile, and the panorama must be whole.
@@ -110,10 +111,10 @@ struct Mesh {
     shares: Slice<u16>,
 }
 
-/// The body of every stitch kernel on a mesh.
+/// The body of every stitch kernel on a mesh. One block computes one tile.
 ///
 /// # Safety
-/// The same as for the kernels.
+/// The conditions of the kernels apply.
 #[inline(always)]
 unsafe fn stitch<P: TextureSampler, O: Target>(
     pictures: &Pictures<P>,
@@ -123,8 +124,8 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
 ) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
-    // Prefetches while the previous kernel still runs. This is for the first blocks, whose layers no earlier block has
-    // prefetched.
+    // Prefetches the block's own layer while the previous kernel still runs. Only the first blocks need this: earlier
+    // blocks prefetch the layers of all others.
     if index < mesh.layers.len() && thread::thread_idx_x() == 0 && thread::thread_idx_y() == 0 {
         mesh.layers.prefetch(index);
     }
@@ -146,7 +147,7 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
         return;
     }
     let fours = [in_tile, in_tile + O::of_eight(4)];
-    // All branches from here on are uniform.
+    // All branches from here on are uniform for the block.
     if first.shares == NONE && is_whole(&first) {
         let mut places = [[Vec2::ZERO; 4]; RUNS];
         unroll!(RUNS, |run| places[run] = four_places::<O>(&first.patch, fours[run]));
@@ -182,14 +183,15 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
     unsafe {
         unroll!(RUNS, |run| accumulator.store(run, [Vec3::ZERO; 4], [WHOLE; 4]));
         loop {
-            // Loaded again, because keeping the first layer would take many registers.
+            // Loads the first layer again, because keeping it would take many registers.
             let layer = mesh.layers.load(next);
             next = layer.next;
             mesh.layers.prefetch(next);
             let places = mesh.places::<O>(&layer, fours);
             let may_share = P::CHROMA && O::CELL == 2;
             let mut shares = [[WHOLE; 4]; RUNS];
-            // Loads the shares before the samples, in flight together with the places, if there are enough registers.
+            // Without shared chroma, enough registers are free to load the shares early, in flight together with the
+            // places.
             if !may_share {
                 unroll!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
             }
@@ -229,9 +231,9 @@ fn rank() -> u32 {
     thread::thread_idx_y() * BLOCK[0] + thread::thread_idx_x()
 }
 
-/// Returns whether a layer has one patch for the whole tile, without NaN. The result depends on several numbers of the
-/// patch, so that the patch is loaded with the rest of the layer. Otherwise ptxas moves the load of the patch behind
-/// the branch, which adds one memory latency.
+/// Returns whether one patch without NaN covers the whole tile. The result depends on several numbers of the patch, so
+/// ptxas loads the patch together with the other fields of the layer. Otherwise it would move the load of the patch
+/// behind the branch, which adds one memory latency.
 #[inline(always)]
 fn is_whole(Layer { cell, patch: Patch { u, v }, .. }: &Layer) -> bool {
     (u32::from(*cell) == TILE) & !(u[0] + u[4] + v[2]).is_nan()
@@ -260,9 +262,9 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
     }
     let encode = &params.encode;
     // SAFETY: the pixels belong to this thread. `at` is a multiple of `EIGHT`, because tiles start at multiples of
-    // `TILE`. The caller guarantees the rest.
+    // `TILE`. The caller guarantees the other conditions.
     unsafe {
-        // One uniform branch. With `flip` as a variable, each colour would be selected separately.
+        // A single uniform branch. With `flip` as a variable, each colour would be selected separately.
         if flip {
             out.store_eight(at.x, at.y, colours, encode, true);
         } else {
@@ -271,9 +273,10 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
     }
 }
 
-/// Samples a camera's picture at these places; returns black for [`NO_CAMERA`]. If `cell` is 2, four pixels share a
-/// chroma sample. If `ahead` is the tile's patch, also prefetches for a later tile ([`fetch_ahead`]). Each camera has
-/// its own branch, because a texture that is selected at run time would be read in a loop over the lanes of the warp.
+/// Samples a camera's picture at texture coordinates `places`; returns black for [`NO_CAMERA`]. If `cell` is 2, four
+/// pixels share a chroma sample. If `ahead` is the tile's patch, also prefetches for a later tile ([`fetch_ahead`]).
+/// Each camera has its own branch, because a texture that is selected at run time would be read in a loop over the
+/// lanes of the warp.
 #[inline(always)]
 fn sample_camera<P: TextureSampler>(
     pictures: &Pictures<P>,
@@ -300,7 +303,7 @@ fn sample_camera<P: TextureSampler>(
     }
 }
 
-/// Samples a picture at these places. All samples are in flight before the first one is used.
+/// Samples a picture at texture coordinates `places`. All samples are in flight before the first one is used.
 #[inline(always)]
 fn sample_picture<P: TextureSampler>(
     picture: P,
@@ -309,7 +312,7 @@ fn sample_picture<P: TextureSampler>(
     cell: u32,
     ahead: Option<&Patch>,
 ) -> Colours {
-    // The first four samples fill the array, because it needs initial values.
+    // The array needs initial values, for which this takes the first four samples.
     let mut samples = [picture.take(&places[0], cell); RUNS];
     unroll!(RUNS, |run| {
         if run > 0 {

@@ -5,8 +5,8 @@ use crate::warp::patch::{Line, fused};
 use glam::{UVec2, Vec2, vec2};
 use shared_types::stitch::mesh::{Patch, TILE};
 
-/// Returns the texture coordinates of four pixels. The first is at `first`; the others are below it or in the same 2×2
-/// pixels, depending on the output format.
+/// Returns the texture coordinates of four pixels, the first at `first`. In RGBA, the others are below it; in NV12, the
+/// four pixels share a chroma sample.
 #[inline(always)]
 pub(super) fn four_places<O: Target>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
     let (x, y) = (offset_from_centre(first.x), offset_from_centre(first.y));
@@ -20,7 +20,7 @@ pub(super) fn four_places<O: Target>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
     }
 }
 
-/// Returns the texture coordinates of a pixel of the tile.
+/// Returns the source coordinates of pixel `(x, y)` of the tile. Pixel centres are at integers.
 #[inline(always)]
 #[must_use]
 pub fn place(patch: &Patch, x: u32, y: u32) -> Vec2 {

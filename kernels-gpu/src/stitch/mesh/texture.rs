@@ -13,13 +13,14 @@ use glam::{Vec2, Vec3, vec2};
 use shared_types::stitch::mesh::{BLOCK_THREADS, Grading, Patch, TILE};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 
-/// Prefetches into L2 the picture lines of the tile [`ROWS_AHEAD`] tile rows further down, extrapolated from this
-/// tile's patch. The texture unit returns samples in order, so one cache miss delays all later samples.
+/// Prefetches into L2 the cache lines of the picture for the tile that is [`ROWS_AHEAD`] rows of tiles further down.
+/// This tile's patch, extrapolated, gives their position. The texture unit returns samples in order, so one cache miss
+/// delays all later samples.
 ///
-/// Each thread handles one half row of the panorama. If its picture row is the same as that of the half row above, it
-/// does nothing. Otherwise it prefetches the first cache line that starts inside the tile; a line that starts left of
-/// the tile is left to the neighbouring tile. The second half of the block prefetches the second such line, or the
-/// chroma line of NV12.
+/// The block samples the later tile at 64 heights, half a panorama row apart, with two threads per height. A thread
+/// does nothing if its picture row is the same as at the height above. Otherwise it prefetches a cache line that starts
+/// inside the tile: the first thread the first such line, the second thread the second line or, in NV12, the line of
+/// chroma. A line that starts left of the tile is left to the neighbouring tile.
 ///
 /// If a panorama row spans at most two picture rows and a tile at most two lines, this covers all lines with one
 /// exception: lines that start in a neighbouring tile that does not prefetch, at the edge of a camera or in the
@@ -36,7 +37,8 @@ pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {
     picture.fetch(which, RowSpan { from, to, row: one.y, above: sides.0.at(y - STEP).y });
 }
 
-/// A half row of a tile in a picture: the first and the last column, the row, and the row of the half row above.
+/// The picture pixels that a tile covers at one height: the first and the last column, the row, and the row at the
+/// height above. Coordinates are in pixels.
 #[derive(Clone, Copy)]
 pub(super) struct RowSpan {
     pub(super) from: f32,
@@ -53,15 +55,15 @@ impl RowSpan {
         Self { from: from * 0.5, to: to * 0.5, row: row * 0.5, above: above * 0.5 }
     }
 
-    /// Prefetches the `which`-th cache line that starts in the span, counted from 0, if the row differs from the one
-    /// above.
+    /// Prefetches the `which`-th cache line that starts in the span, counted from 0. Does nothing if the row is the
+    /// same as the row above.
     #[inline(always)]
     pub(super) fn fetch<T: Pod>(self, rows: View<T>, which: u32) {
         let each = (LINE_BYTES / size_of::<T>()) as f32;
         let row = self.row.floor();
         let first = (self.from * (1.0 / each)).floor() + (which + 1) as f32;
         if row != self.above.floor() && first * each <= self.to {
-            // Negative values become 0, which is harmless; values beyond the picture are not prefetched.
+            // Negative values become 0, which prefetches a valid line. Values beyond the picture are not prefetched.
             rows.prefetch((first * each) as u32, row as u32);
         }
     }

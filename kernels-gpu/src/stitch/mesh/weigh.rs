@@ -13,8 +13,8 @@ use shared_types::warp::CameraPlanes;
 /// and the first layer.
 ///
 /// `base` contains the layers of the mesh as it was made. `layers` has the same length; only the first layers of the
-/// tiles are written. The layers of both refer to `shares`. If a camera has no layer in a tile, its weights are
-/// ignored there. Nothing is written if there are fewer layers than tiles.
+/// tiles are written. The layers of both refer to `shares`. If a camera has no layer in a tile, its weights are ignored
+/// there. A tile stays unchanged if its first layer is missing in either of them.
 ///
 /// # Safety
 /// - Blocks must be [`WEIGH_BLOCK`].
@@ -36,7 +36,7 @@ pub unsafe fn mesh_weigh(
     }
     // SAFETY: the layer exists, as just checked.
     let first = unsafe { base.load(index) };
-    // This branch is uniform for the block.
+    // This branch is uniform for the block, because the whole block reads the same layer.
     if first.shares == NONE {
         return;
     }
@@ -66,7 +66,7 @@ pub unsafe fn mesh_weigh(
             whole[which] &= share == u16::MAX || !inside;
             any[which] |= share > 0;
             if layer.shares != REST {
-                // SAFETY: the layer has shares for all pixels of the tile, and each share belongs to one thread.
+                // SAFETY: the layer has shares for all pixels of the tile, and only this thread writes this share.
                 unsafe { shares.store(layer.shares + in_tile.y * TILE + in_tile.x, share) };
             }
         };
