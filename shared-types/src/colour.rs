@@ -1,5 +1,5 @@
-//! Shared by the colour kernels and the host: pixels of the overlap, sums over them, and the layout of the gamma
-//! table.
+//! Types and constants that the colour kernels share with the host: pixels of the overlap, sums over them, and the
+//! layout of the gamma table.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -13,34 +13,35 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Overlap pixels per thread, [`BLOCK`]`[1]` rows apart.
+/// The number of overlap pixels that a thread processes. They are in one column, [`BLOCK`]`[1]` rows apart.
 pub const PIXELS_PER_THREAD: u32 = 8;
 
-/// Rows of the overlap that a block covers.
+/// The number of rows of the overlap that a block covers.
 pub const BLOCK_ROWS: u32 = BLOCK[1] * PIXELS_PER_THREAD;
 
-/// The number of elements in which blocks accumulate their sums. The block that finishes last reads one with each
-/// thread.
+/// The number of 64-bit elements in which blocks accumulate their sums: one per thread, because each thread of the
+/// block that finishes last reads one element.
 pub const RUNNING_SUMS: u32 = BLOCK_THREADS;
 
 /// The fixed-point value of a weight of 1. Weights over the overlap are summed as integers.
 pub const WEIGHT_ONE: u32 = 65_535;
 
-/// Both cameras contribute to the overlap only where each weight exceeds this.
+/// The weight that both cameras must exceed at a panorama pixel for the pixel to belong to the overlap.
 pub const MIN_WEIGHT: f32 = 0.1;
 
-/// A pixel contributes only if every channel of both cameras is at most this. Higher values may have been clipped at
-/// 255.
+/// The maximum level in the colour sums: a pixel contributes only if no channel of either camera exceeds it. Higher
+/// levels may have been clipped at 255.
 pub const SATURATED: f32 = 247.0;
 
-/// A pixel contributes only if the luma of both cameras is at least this. Below it, noise and black offset exceed the
-/// signal. The value is 8, minus a margin for the rounding of a Y'CbCr luma of 8.
+/// The minimum luma in the colour sums: a pixel contributes only if both cameras have at least this luma. Below it, noise and black offset exceed the signal. The value is 8, minus a margin for the rounding of a Y'CbCr luma
+/// of 8.
 pub const BLACK: f32 = 7.9995;
 
 /// BT.709 luma weights of red, green and blue.
 pub const LUMA: Vec3 = Vec3::new(0.2126, 0.7152, 0.0722);
 
-/// The nearest source pixel of each camera for a pixel of the overlap. Ties round to even.
+/// The nearest source pixel of each camera for a pixel of the overlap. Coordinates halfway between two pixels are
+/// rounded to even.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub struct OverlapPixel {
@@ -54,7 +55,7 @@ impl OverlapPixel {
     /// The largest column or row. The top bit is reserved for [`NONE`](Self::NONE).
     pub const MAX: u16 = 0x7fff;
 
-    /// The value for a pixel where one of the cameras does not contribute. Without the marker bit, it refers to the
+    /// The value for a pixel at which one of the cameras does not contribute. Without the marker bit, it refers to the
     /// first pixel of both pictures, so kernels may load that pixel before they test the bit.
     pub const NONE: Self = Self { left: [!Self::MAX, 0], right: [0; 2] };
 }
@@ -94,7 +95,7 @@ pub struct SumParams {
     pub centre: f32,
     /// The reciprocal of the distance from `centre`, in columns, at which the weight is 0.
     pub per_column: f32,
-    /// The conversion from NV12 pictures.
+    /// The conversion of NV12 samples to R'G'B' levels; unused for RGBA pictures.
     pub decode: YuvToRgb,
 }
 
@@ -121,5 +122,5 @@ pub const TABLE_LEN: u32 = 2 * 3 * TABLE_LEVELS;
 /// result.
 pub type TableEntry = Vec2;
 
-/// Threads per block of the kernel that builds the table.
+/// Threads per block of the kernel that builds the gamma table.
 pub const TABLE_BLOCK: u32 = 256;

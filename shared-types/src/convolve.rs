@@ -1,4 +1,4 @@
-//! Shared by the convolution kernels and the host: taps, tiles and block shape.
+//! Types and constants that the convolution kernels share with the host: taps, tiles and block shape.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -9,16 +9,16 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Output pixels per block along a filtered axis.
+/// The number of output pixels that a block computes along a filtered axis.
 pub const TILE: u32 = 64;
 
-/// Adjacent output pixels, in a row or a column, that a thread computes at a time. Divides [`TILE`].
+/// The number of adjacent output pixels, in a row or a column, that a thread computes at a time. It divides [`TILE`].
 pub const RUN: u32 = 16;
 
 /// The maximum number of rows per block in the pass along rows, and of columns per block in the pass along columns.
 pub const MAX_LINES: u32 = 64;
 
-/// The maximum number of taps: the largest odd number that fits into a picture, whose sides have at most 16,384
+/// The maximum number of taps: the largest odd number up to 16,384, the maximum width and height of a picture in
 /// pixels.
 pub const MAX_WIDTH: u32 = 16_383;
 
@@ -42,7 +42,7 @@ pub const fn pitch(columns: u32) -> u32 {
     columns | 1
 }
 
-/// Returns the number of input pixels for `outputs` adjacent output pixels of a filter with `width` taps.
+/// Returns the number of adjacent input pixels from which a filter with `width` taps computes `outputs` adjacent pixels.
 #[must_use]
 pub const fn with_halo(outputs: u32, width: u32) -> u32 {
     outputs + width / 2 * 2

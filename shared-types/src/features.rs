@@ -1,4 +1,4 @@
-//! Shared by the feature kernels and the host: tiles of the eigenvalue kernel, and block shapes.
+//! Constants that the feature kernels share with the host: tiles of the eigenvalue kernel, and block shapes.
 
 use crate::convolve::{pitch, with_halo};
 
@@ -8,13 +8,14 @@ pub const BLOCK: [u32; 2] = crate::convolve::BLOCK;
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Columns of eigenvalues that a block computes.
+/// The number of columns of eigenvalues that a block computes.
 pub const COLUMNS: u32 = 64;
 
-/// Rows of eigenvalues that a block computes.
+/// The number of rows of eigenvalues that a block computes.
 pub const ROWS: u32 = 32;
 
-/// Adjacent eigenvalues, in a row or a column, that a thread computes at a time. Divides [`COLUMNS`] and [`ROWS`].
+/// The number of adjacent eigenvalues, in a row or a column, that a thread computes at a time. It divides [`COLUMNS`]
+/// and [`ROWS`].
 pub const RUN: u32 = 8;
 
 /// The maximum side in pixels of the square window over which gradients are summed.

@@ -1,4 +1,4 @@
-//! Shared by the matching kernels and the host: points, descriptors and their sampling.
+//! Types and constants that the matching kernels share with the host: points, descriptors and their sampling.
 
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
@@ -32,17 +32,17 @@ pub const FIELDS: u32 = 4;
 /// The number of fields in a descriptor. Each thread computes one.
 pub const ALL_FIELDS: u32 = FIELDS * FIELDS;
 
-/// The number of samples along each side of a field.
+/// The number of gradient samples along each side of a field.
 pub const SAMPLES: u32 = 4;
 
-/// The distance between samples in pixels.
+/// The distance between adjacent samples of a descriptor, in pixels.
 pub const SPACING: f32 = 1.5;
 
 /// The number of gradient directions per field.
 pub const DIRECTIONS: usize = 8;
 
-/// The number of best matches kept per point. The ratio test compares the best match with one at a different position,
-/// and often several matches are at the position of the best.
+/// The number of matches stored for each point. The ratio test compares the best match with the best one at a different
+/// position, and often several matches are at the position of the best.
 pub const KEPT: usize = 4;
 
 /// The largest local maximum in a cell.
@@ -61,7 +61,7 @@ pub struct Peak {
 pub struct Pose {
     /// The centre; pixel centres are at integers.
     pub at: Vec2,
-    /// Cosine and sine of the orientation, an angle from the x axis towards the y axis.
+    /// Cosine and sine of the orientation, as the angle from the x axis towards the y axis.
     pub along: Vec2,
 }
 
@@ -88,6 +88,6 @@ impl Descriptor {
 pub struct Nearest {
     /// Indices of the points.
     pub index: [u32; KEPT],
-    /// The dot products of the descriptors: at most about [`Descriptor::LENGTH`]². 0 if there are fewer such points.
+    /// The dot products of the descriptors: at most about [`Descriptor::LENGTH`]². Entries without a point are 0.
     pub product: [u32; KEPT],
 }

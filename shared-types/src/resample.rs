@@ -1,4 +1,5 @@
-//! Shared by the resampling kernels and the host: vectors of values, block shapes and codes for invalid times.
+//! Types and constants that the resampling kernels share with the host: vectors of values, block shapes and codes for
+//! invalid times.
 
 use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
@@ -6,17 +7,17 @@ use half::{bf16, f16};
 /// Threads per block.
 pub const BLOCK_THREADS: u32 = 256;
 
-/// The maximum number of target times per block. Each thread searches the position of one.
+/// The maximum number of target times per block. Each thread finds the position of one target time.
 pub const TARGETS: u32 = BLOCK_THREADS;
 
 /// The maximum size in bytes of a batch's source times in shared memory. Longer batches are searched in global memory.
 pub const MAX_STAGED: u32 = 44 << 10;
 
-/// The smallest difference between adjacent source times between which kernels interpolate. If the difference is
-/// smaller, they return the value at the first of the two times.
+/// The smallest difference between adjacent source times, in the unit of the times, between which kernels interpolate.
+/// If the difference is smaller, kernels return the value at the first of the two times.
 pub const SAME_TIME: f32 = 1e-6;
 
-/// The value instead of a fault code if all times are valid.
+/// The code that stands for no fault: all times are valid.
 pub const FINE: u64 = u64::MAX;
 
 /// A vector of 16 bytes that one instruction loads or stores.
@@ -32,10 +33,10 @@ unsafe impl<T: Pod, const N: usize> Pod for Wide<T, N> {}
 
 const _: () = assert!(size_of::<F32x4>() == 16 && size_of::<Half8<bf16>>() == 16);
 
-/// Four single-precision numbers.
+/// A vector of four single-precision numbers.
 pub type F32x4 = Wide<f32, 4>;
 
-/// Eight half-precision numbers, `f16` or `bf16`.
+/// A vector of eight half-precision numbers, `f16` or `bf16`.
 pub type Half8<T> = Wide<T, 8>;
 
 /// The kind of an invalid time. In each batch, faults in source times are reported before faults in target times.

@@ -1,4 +1,5 @@
-//! Shared by the seam kernels and the host: the grid of cells over the overlap, costs and weights.
+//! Types and constants that the seam kernels share with the host: the grid of cells over the overlap, costs and
+//! weights.
 //!
 //! Costs are integers, so their sums do not depend on the order of additions. A difference of one level (of
 //! 0 to 255) costs [`PER_LEVEL`] units.
@@ -23,7 +24,7 @@ pub const PLACES: u32 = 512;
 /// The maximum number of cells by which a seam moves sideways from one row of cells to the next.
 pub const STEP: u32 = 4;
 
-/// Cost units per level.
+/// The cost of a difference of one level.
 pub const PER_LEVEL: u32 = 8;
 
 /// The difference between both cameras, in levels, that is attributed to noise and costs nothing.
@@ -50,8 +51,8 @@ pub const BREACH: u32 = 64 * PER_LEVEL;
 /// The maximum cost of a row of cells, excluding sideways moves. With it, a sum over 32,768 rows fits into 32 bits.
 pub const MOST: u32 = 1 << 16;
 
-/// The factor from a camera's share at a pixel to its freedom, which is at most 1. Where the freedom is 1, the
-/// edge of the camera's picture does not limit its weight.
+/// The factor from a camera's share at a pixel to its freedom. The freedom is the upper limit of the camera's weight in
+/// a seam, and at most 1. Where it is 1, the edge of the camera's picture does not limit the weight.
 ///
 /// The share is the smaller of two ratios: the camera's weight to the sum of both weights, and the distance to the
 /// edge of the camera's picture to the sum of the distances for both cameras. It is 0 at the edge and 1/2 in the
@@ -76,7 +77,7 @@ impl Sees {
     pub const FAR: u32 = 2;
     /// The cell has a pixel that both cameras see. The seam decides which camera the cell shows.
     pub const BOTH: u32 = 4;
-    /// The number of the lowest bit of the additional costs.
+    /// The index of the lowest bit of the additional costs.
     pub const COST: u32 = 8;
 }
 
@@ -89,7 +90,7 @@ impl Sees {
 pub struct SeamGrid {
     /// The first panorama pixel of the box.
     pub min: UVec2,
-    /// The panorama pixel after the last one of the box.
+    /// The column and row after the last panorama pixel of the box.
     pub max: UVec2,
     /// Pixels along each side of a cell.
     pub cell: u32,
@@ -111,7 +112,7 @@ impl SeamGrid {
     }
 }
 
-/// Parameters of the comparison between the pictures of both cameras.
+/// Parameters with which the seam kernels compare the pictures of both cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamLook {
@@ -119,7 +120,7 @@ pub struct SeamLook {
     pub left: Colour,
     /// The colour correction of the right camera.
     pub right: Colour,
-    /// The conversion from NV12 pictures.
+    /// The conversion of NV12 samples to R'G'B' levels; unused for RGBA pictures.
     pub decode: YuvToRgb,
 }
 

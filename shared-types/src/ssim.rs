@@ -1,9 +1,9 @@
-//! Shared by the SSIM kernels and the host: window, constants, sums and block shapes.
+//! Types and constants that the SSIM kernels share with the host: window, constants, sums and block shapes.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
 
-/// Taps of the window along each axis.
+/// The number of taps of the window along each axis.
 pub const WINDOW: u32 = 11;
 
 /// The first half of the window's taps along one axis, including the middle tap. The window is a symmetric Gaussian
@@ -25,13 +25,13 @@ pub const BLOCKS: u32 = 2;
 /// The number of rows in a batch: a block filters them between two barriers.
 pub const LINES: u32 = 4;
 
-/// Adjacent SSIM values in a row that a thread computes.
+/// The number of adjacent SSIM values in a row that a thread computes per batch.
 pub const RUN: u32 = 4;
 
 /// The number of threads that filter a row of a batch horizontally.
 pub const ROW_THREADS: u32 = BLOCK_THREADS / LINES;
 
-/// Columns of SSIM values per block.
+/// The number of columns of SSIM values that a block computes.
 pub const BLOCK_COLUMNS: u32 = (BLOCK_THREADS - MARGIN) / RUN * RUN;
 
 const _: () = assert!(ROW_THREADS * RUN >= BLOCK_COLUMNS);
@@ -52,11 +52,11 @@ pub struct SsimParams {
     /// The middle of the range of levels. The fused kernels subtract it from all levels first, because variances of
     /// values near 0 have smaller rounding errors.
     pub middle: f32,
-    /// (0.01 · L)², where L is the highest level.
+    /// The constant C1 of SSIM: (0.01 · L)², where L is the highest level.
     pub c1: f32,
-    /// (0.03 · L)².
+    /// The constant C2 of SSIM: (0.03 · L)².
     pub c2: f32,
-    /// Rows of SSIM values per block.
+    /// The number of rows of SSIM values that a block computes.
     pub rows: u32,
 }
 
@@ -80,9 +80,9 @@ impl SsimParams {
 pub struct Sums {
     /// The sum of SSIM over pixels whose window lies inside the picture, in units of 1/[`ONE`].
     pub ssim: i64,
-    /// The sum of squared level differences over all pixels; of luma for colour pictures.
+    /// The sum over all pixels of the squared difference in levels; for colour pictures, in levels of luma.
     pub squares: u64,
-    /// The sum of squared differences of red, green and blue, for colour pictures only.
+    /// The sum over all pixels of the squared differences of red, green and blue, for colour pictures only.
     pub colour_squares: u64,
 }
 

@@ -65,15 +65,15 @@ impl<'a> DeviceNv12Texture<'a> {
 /// One camera's planes of a warp as three textures; see [`CameraPlanes`](crate::warp::CameraPlanes).
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct TexturedCameraPlanes {
-    /// Source columns.
+    /// The plane of source columns, in source pixels.
     pub x: Texture2d<Vec4>,
-    /// Source rows.
+    /// The plane of source rows, in source pixels.
     pub y: Texture2d<Vec4>,
-    /// The camera's weight.
+    /// The plane of the camera's weights.
     pub weight: Texture2d<Vec4>,
-    /// Columns of the planes.
+    /// The number of columns of each plane.
     pub width: u32,
-    /// Rows of the planes.
+    /// The number of rows of each plane.
     pub height: u32,
 }
 

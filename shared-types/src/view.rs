@@ -17,11 +17,11 @@ pub const BLOCK: [u32; 2] = [32, 4];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Pixels per thread.
+/// The number of pixels that a thread computes.
 pub const RUN: u32 = 8;
 
-/// Returns the columns and rows of a block's tile. `cell` is the side in pixels of the square that shares a chroma
-/// sample: 2 for NV12, and 1 without chroma.
+/// Returns the columns and rows of a block's tile in pixels. `cell` is the side in pixels of the square that shares a
+/// chroma sample: 2 for NV12, and 1 for RGBA.
 #[must_use]
 pub const fn tile(cell: u32) -> UVec2 {
     UVec2::new(BLOCK[0] * cell, BLOCK[1] * RUN / cell)
@@ -33,9 +33,9 @@ pub const fn tile(cell: u32) -> UVec2 {
 pub struct Rays {
     /// The ray at the view's centre.
     pub middle: Vec3,
-    /// The increment per pixel to the right.
+    /// The change of the ray per pixel to the right.
     pub along: Vec3,
-    /// The increment per pixel down.
+    /// The change of the ray per pixel down.
     pub down: Vec3,
 }
 
@@ -68,7 +68,7 @@ pub struct ViewCamera {
     pub limit: f32,
     /// The lens.
     pub lens: Lens,
-    /// The reciprocal of the shorter side of the source picture.
+    /// The reciprocal of the shorter side of the source picture in pixels.
     pub per_side: f32,
     /// Colour correction.
     pub colour: Colour,
@@ -112,7 +112,7 @@ impl ViewCamera {
     }
 }
 
-/// A panorama's canvas as a view needs it: the projection from rays to the canvas's pixels.
+/// The projection from a view's rays to the pixels of a panorama's canvas.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewCanvas {
@@ -158,8 +158,8 @@ pub struct ViewCameras {
 pub struct ViewFrame {
     /// The view's centre in pixels of the view.
     pub middle: Vec2,
-    /// The conversion from NV12 pictures.
+    /// The conversion of NV12 samples to R'G'B' levels; unused for RGBA pictures.
     pub decode: YuvToRgb,
-    /// The conversion to an NV12 view.
+    /// The conversion of R'G'B' levels to Y'CbCr; unused for an RGBA view.
     pub encode: RgbToYuv,
 }

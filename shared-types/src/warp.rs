@@ -28,7 +28,7 @@ impl Projection {
     pub const EQUIRECTANGULAR: Self = Self(2);
 }
 
-/// The panorama's canvas.
+/// The panorama's canvas: its size, and the mapping from its pixels to rays.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Canvas {

@@ -48,9 +48,9 @@ pub enum Range {
 /// The encoding of colours as Y'CbCr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct YuvEncoding {
-    /// Luma coefficients.
+    /// The standard of the luma coefficients.
     pub matrix: YuvMatrix,
-    /// Levels of black and white.
+    /// The range of stored levels, which sets black and white.
     pub range: Range,
 }
 
@@ -65,17 +65,17 @@ pub struct YuvEncoding {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct YuvToRgb {
-    /// Level of black luma.
+    /// The stored luma level of black.
     pub black: f32,
     /// R'G'B' levels per level of luma.
     pub scale: f32,
-    /// Factor of Cr in red.
+    /// The factor of Cr in red.
     pub cr_red: f32,
-    /// Factor of Cb in green.
+    /// The factor of Cb in green.
     pub cb_green: f32,
-    /// Factor of Cr in green.
+    /// The factor of Cr in green.
     pub cr_green: f32,
-    /// Factor of Cb in blue.
+    /// The factor of Cb in blue.
     pub cb_blue: f32,
 }
 
@@ -89,13 +89,13 @@ pub struct YuvToRgb {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RgbToYuv {
-    /// Weights of luma.
+    /// Weights of red, green and blue in luma.
     pub y: Vec3,
-    /// Level of black luma.
+    /// The stored luma level of black.
     pub black: f32,
-    /// Weights of Cb.
+    /// Weights of red, green and blue in Cb.
     pub cb: Vec3,
-    /// Weights of Cr.
+    /// Weights of red, green and blue in Cr.
     pub cr: Vec3,
 }
 

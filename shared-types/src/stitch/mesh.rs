@@ -33,7 +33,7 @@ pub const WEIGH_BLOCK: [u32; 2] = [TILE, 8];
 /// Threads per block of `mesh_weigh`, for launch bounds.
 pub const WEIGH_THREADS: u32 = WEIGH_BLOCK[0] * WEIGH_BLOCK[1];
 
-/// The value for "no index".
+/// The value of an index that refers to no element.
 pub const NONE: u32 = u32::MAX;
 
 /// The value of [`Layer::shares`] if the layer takes the share that the other layers leave.
@@ -53,7 +53,7 @@ pub struct Patch {
     pub v: [f32; 6],
 }
 
-/// A position in a source picture, in pixels.
+/// A position in a source picture, in pixels. Pixel centres are at integers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub struct SourcePoint(pub Vec2);
@@ -104,13 +104,13 @@ impl Layer {
 pub struct Grading {
     /// Gain of red, green and blue.
     pub gain: Vec3,
-    /// The contribution of luma to red, green and blue.
+    /// Factors of luma in red, green and blue.
     pub luma: Vec3,
-    /// The contribution of Cb to red, green and blue.
+    /// Factors of Cb in red, green and blue.
     pub blue: Vec3,
-    /// The contribution of Cr to red, green and blue.
+    /// Factors of Cr in red, green and blue.
     pub red: Vec3,
-    /// The constant term.
+    /// The constant term of red, green and blue.
     pub offset: Vec3,
     /// The exponent for all three channels.
     pub gamma: f32,
@@ -140,6 +140,6 @@ pub struct MeshParams {
     pub flip: u32,
     /// See [`StitchParams::edge_boost`](crate::stitch::StitchParams::edge_boost).
     pub edge_boost: u32,
-    /// The conversion to an NV12 panorama.
+    /// The conversion of R'G'B' levels to Y'CbCr; unused for an RGBA panorama.
     pub encode: RgbToYuv,
 }

@@ -1,4 +1,5 @@
-//! Shared by the stitch kernels and the host: colour, options, thresholds and block shape.
+//! Types and constants that the stitch kernels share with the host: colour correction, options, thresholds and block
+//! shape.
 
 pub mod mesh;
 
@@ -14,14 +15,14 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// A camera contributes to a pixel if its weight exceeds this.
+/// The weight that a camera must exceed at a panorama pixel to contribute to the pixel.
 pub const MIN_WEIGHT: f32 = 0.001;
 
 /// The colour correction of one camera: `255 · clamp(gain · c / 255, 0, 1)^gamma` for each channel.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Colour {
-    /// Gain of red, green and blue.
+    /// Gains of red, green and blue.
     pub gain: Vec3,
     /// The exponent for all three channels. A value below 1 brightens.
     pub gamma: f32,
@@ -45,9 +46,9 @@ pub struct StitchParams {
     /// If not 0, brightens both ends of the panorama: multiplies pixels with `d > 0.8` by `1 + (d − 0.8)·1.75`, at most
     /// 1.35, where `d = |x − W/2| / (W/2)` and `W` is the panorama's width.
     pub edge_boost: u32,
-    /// The conversion from NV12 pictures.
+    /// The conversion of NV12 samples to R'G'B' levels; unused for RGBA pictures.
     pub decode: YuvToRgb,
-    /// The conversion to an NV12 panorama.
+    /// The conversion of R'G'B' levels to Y'CbCr; unused for an RGBA panorama.
     pub encode: RgbToYuv,
 }
 
