@@ -33,8 +33,8 @@ pub const MIN_WEIGHT: f32 = 0.1;
 /// levels may have been clipped at 255.
 pub const SATURATED: f32 = 247.0;
 
-/// The minimum luma in the colour sums: a pixel contributes only if both cameras have at least this luma. Below it, noise and black offset exceed the signal. The value is 8, minus a margin for the rounding of a Y'CbCr luma
-/// of 8.
+/// The minimum luma in the colour sums: a pixel contributes only if both cameras have at least this luma. Below it,
+/// noise and black offset exceed the signal. The value is 8, minus a margin for the rounding of a Y'CbCr luma of 8.
 pub const BLACK: f32 = 7.9995;
 
 /// BT.709 luma weights of red, green and blue.
