@@ -7,8 +7,8 @@
 //!
 //! [`warp_resize`] scales a warp to another output size.
 //!
-//! All arithmetic is f64, with [`sin_cos`] instead of library functions, so CPU and GPU agree to the bit. Cost: a few
-//! hundred f64 operations per pixel, once per rig.
+//! [`warp_camera`] computes coordinates in f64, with [`sin_cos`] instead of library functions, so CPU and GPU agree to
+//! the bit. Cost: a few hundred f64 operations per pixel, once per rig.
 
 pub(crate) mod camera;
 pub mod lens;
@@ -25,8 +25,8 @@ use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Projection
 /// Writes source coordinates and edge distance of one camera for every canvas pixel.
 ///
 /// `u` and `v` become source pixels, or [`UNSEEN`] where the lens cannot see the ray. `margin` becomes the distance to
-/// the nearest edge of the picture as a fraction of its shorter side, and 0 outside the picture. All three have the
-/// canvas's size.
+/// the nearest edge of the picture as a fraction of its shorter side, and 0 outside the picture. All three outputs have
+/// the size of the canvas.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn warp_camera(
     canvas: Canvas,
@@ -56,7 +56,7 @@ pub fn warp_camera(
 /// Turns the edge distances of two cameras into weights, in place.
 ///
 /// Where both cameras see a pixel, its weights are proportional to the distances, so each camera fades out towards the
-/// edge of its own picture. Where one camera sees a pixel, that camera's weight is 1.
+/// edge of its own picture. Where only one camera sees a pixel, that camera's weight is 1.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     let at = thread::index_2d();
