@@ -85,6 +85,7 @@ struct Corners {
 
 impl Corners {
     /// Returns the four pixels around `place`, which is clamped to the picture.
+    ///
     /// # Safety
     /// The caller must ensure that the picture is not empty.
     #[inline(always)]
@@ -98,6 +99,7 @@ impl Corners {
     }
 
     /// Interpolates bilinearly between the four pixels.
+    ///
     /// # Safety
     /// The caller must ensure that the corners were computed for a picture of `view`'s size.
     #[inline(always)]

@@ -171,7 +171,7 @@ impl<T: Time> Times<T> {
     /// `target` between this row and the next one, from 0 to 1. `count` is the number of times.
     ///
     /// # Safety
-    /// The same as for [`at`](Self::at); `count` must be at least 1.
+    /// The conditions of [`at`](Self::at) apply, and `count` must be at least 1.
     #[inline(always)]
     unsafe fn find(&self, count: u32, target: T) -> (u32, T) {
         // Counts the times that are at most `target`.

@@ -158,7 +158,7 @@ impl SharedTile {
     /// Copies like [`stage`](Self::stage), pixel by pixel, at any position and alignment.
     ///
     /// # Safety
-    /// The same as for `stage`.
+    /// The conditions of `stage` apply.
     #[inline(always)]
     unsafe fn stage_each(&self, picture: View<f32>, (x0, y0): (u32, u32), columns: u32, rows: u32) {
         /// The number of rows that a thread loads before it stores the first.

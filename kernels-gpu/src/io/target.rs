@@ -127,7 +127,7 @@ impl Target for ViewMut<Rgba8> {
 /// Stores a column of opaque pixels, from `(x, y)` down, as far as they are inside the picture.
 ///
 /// # Safety
-/// The same as for [`Target::store_four`].
+/// The conditions of [`Target::store_four`] apply.
 #[inline(always)]
 pub(super) unsafe fn store_down<const N: usize>(
     out: &ViewMut<Rgba8>,
@@ -265,7 +265,7 @@ impl Target for Nv12Mut {
 /// Writes like [`Target::store_four`], byte by byte, at any alignment and at the edges of the picture.
 ///
 /// # Safety
-/// The same as for [`Target::store_four`].
+/// The conditions of [`Target::store_four`] apply.
 #[inline(always)]
 pub(super) unsafe fn store_bytes(
     out: &Nv12Mut,

@@ -66,7 +66,7 @@ pub fn seam_weights(
 }
 
 /// Returns the left camera's weight for a path, at a pixel that both cameras see; see [`seam_weights`]. The last
-/// argument is the freedom of both cameras.
+/// argument is the freedom of the left and of the right camera.
 #[inline(always)]
 fn left_share(
     path: Slice<u32>,

@@ -76,7 +76,7 @@ const fn column_of(thread: u32) -> u32 {
     thread - lane + lane / 8 * RUN + lane / RUN % 2 * 16 + in_run
 }
 
-/// Row pitch in shared memory, in columns.
+/// The distance between two rows of a batch in shared memory, in columns.
 const PITCH: u32 = place(BLOCK_THREADS);
 
 /// Returns the SSIM from the moments, of which u² already includes 2 C2. Numerator and denominator are scaled by four.

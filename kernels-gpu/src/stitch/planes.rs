@@ -1,10 +1,10 @@
-//! Stitch, variants on planes: make a panorama from two pictures and the six planes of a warp.
+//! Stitch, the variants that read planes: make a panorama from two pictures and the six planes of a warp.
 //!
 //! One thread computes one output pixel, or the four pixels of an NV12 chroma sample. For each contributing camera
 //! (weight above [`MIN_WEIGHT`], coordinates inside its picture), it samples bilinearly, applies the camera's colour
 //! correction and adds to a weighted mean, which is rounded once. There are three variants:
 //!
-//! - `planes` is the reference for all faster variants, and the fallback for any warp and any memory.
+//! - `planes` is the reference for all faster variants, and the fallback for inputs that the others do not accept.
 //! - `textured planes` reads the same planes through the texture unit, with the same result.
 //! - `hardware bilinear` samples pictures in textures, whose filter weights have 8 bits.
 //!
@@ -200,7 +200,7 @@ stitch_planes! {
     stitch_hardware_rgba8_nv12, Rgba8Texture => Nv12Mut, Fast
 }
 
-/// The body of every kernel of these variants. One thread computes one cell of the panorama.
+/// The body of every stitch kernel on planes. One thread computes one cell of the panorama ([`Target::CELL`]).
 #[inline(always)]
 fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
     left: Source<P, M>,

@@ -33,7 +33,7 @@ impl<M: Map> TileMap for M {
     }
 }
 
-/// Maps a view's pixel through a camera's lens to its picture.
+/// The map from a view's pixels through a camera's lens to its picture.
 pub(super) struct LensMap<'a> {
     pub(super) camera: &'a ViewCamera,
     /// The coordinate of the first pixel's centre in the picture: its `Sampler2d::MIDDLE`.
@@ -53,7 +53,7 @@ impl Map for LensMap<'_> {
     }
 }
 
-/// Maps a view's pixel to a canvas position, which may be outside the canvas.
+/// The map from a view's pixels to positions on a canvas, which may be outside the canvas.
 pub(super) struct CanvasMap<'a>(pub(super) &'a ViewCanvas);
 
 impl Map for CanvasMap<'_> {

@@ -153,7 +153,8 @@ fn from_cameras<P: Sampler2d, O: Target>(
         }
     }
     thread::sync_threads();
-    // Lenses may be computed while the previous kernel still runs; pictures are read and written after it.
+    // Patches of lenses depend only on arguments, so they are computed while the previous kernel still runs. Pictures
+    // are read and written after it.
     thread::wait_for_kernel_before();
     let Some(tile) = tile else { return };
     // SAFETY: the results of all patches were set before the barrier.

@@ -65,7 +65,7 @@ impl<O: Target> ViewTile<O> {
     /// Computes patch `which` of the tile from a map, or marks the patch as unused if it is not `wanted`.
     ///
     /// # Safety
-    /// The same as for [`Patches::make`].
+    /// The conditions of [`Patches::make`] apply.
     #[inline(always)]
     pub(super) unsafe fn make(&self, patches: Patches, which: u32, map: &impl Map, wanted: bool) {
         // SAFETY: guaranteed by the caller.

@@ -113,8 +113,8 @@ fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
 /// Returns the angle of `(x, y)` from the x axis in radians, within 3e-7.
 ///
 /// Evaluates a polynomial in the square of the quotient of the shorter and the longer coordinate, which is at most 1.
-/// The polynomial is fitted for the smallest maximum relative error (1.5e-8). The rest of the circle follows by
-/// symmetry.
+/// The polynomial is fitted for the smallest maximum relative error (1.5e-8). Symmetry extends the result to the whole
+/// circle.
 #[inline(always)]
 pub fn angle(x: f32, y: f32) -> f32 {
     /// Coefficients of atan(q)/q in q², highest power first.

@@ -1,9 +1,9 @@
 //! Stitch, variant `mesh`: makes a panorama from pictures in textures and the mesh of a warp.
 //!
-//! A block computes a tile, and a thread eight of its pixels: one column in RGBA; in NV12, four columns of two rows,
-//! where each 2×2 pixels share chroma. Each tile starts at one 64-byte `Layer` that embeds the whole-tile patch. Its
-//! index is the block index, so an earlier block can prefetch it. Blocks also prefetch cache lines of the pictures for
-//! later tiles, and the first blocks prefetch their own layers while the previous kernel still runs.
+//! A block computes a tile, and a thread eight of its pixels: one column in RGBA, and two rows of four columns in NV12,
+//! where 2×2 pixels share a chroma sample. Each tile starts at one 64-byte `Layer` that embeds the whole-tile patch.
+//! Its index is the block index, so an earlier block can prefetch it. Blocks also prefetch cache lines of the pictures
+//! for later tiles, and the first blocks prefetch their own layers while the previous kernel still runs.
 //!
 //! In most tiles, one patch of one camera covers all pixels. There, a thread waits once for the layer, takes eight
 //! samples that are in flight at once, computes their colours and stores them. If cameras overlap or end in a tile, or
@@ -133,9 +133,9 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
     if index >= mesh.layers.len() {
         return;
     }
-    // The first load, so that it waits for no other. SAFETY: the layer exists, as just checked.
+    // This load is the first one, so it waits for no other load. SAFETY: the layer exists, as just checked.
     let first = unsafe { mesh.layers.load(index) };
-    // Prefetches the layer of a block that will run after the current ones.
+    // Prefetches the layer of a block that will run after the blocks that run now.
     if thread::thread_idx_x() == 0 {
         mesh.layers.prefetch(index + AHEAD);
     }
