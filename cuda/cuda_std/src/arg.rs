@@ -1,12 +1,13 @@
 //! Kernel arguments and how they are passed to the device.
 //!
-//! GPU loads through a pointer are efficient only if the pointer itself is a kernel parameter. If
-//! it is inside a struct, the compiler forgets that it points to global memory. An argument is
-//! therefore split into plain parameters, at most [`SLOTS`], and reassembled in the kernel. A value
-//! is one parameter, a [`Slice`](crate::Slice) two and a [`View`](crate::View) four.
+//! The compiler knows that a pointer refers to global memory only if the pointer itself is a kernel
+//! parameter. Loads through a pointer inside a struct parameter are slower. Therefore each argument
+//! is split into plain PTX parameters, at most [`SLOTS`], and reassembled in the kernel. A value
+//! takes one parameter, a [`Slice`](crate::Slice) two and a [`View`](crate::View) four.
 //!
-//! Values have a type that is [`DeviceCopy`]. The module [`mod@pointer`] has references and raw
-//! pointers. `#[derive(KernelArg)]` combines several arguments into one.
+//! Every [`DeviceCopy`] type can be passed by value. The module [`mod@pointer`] has the argument
+//! types for references and raw pointers. `#[derive(KernelArg)]` combines several arguments into
+//! one.
 
 pub mod pointer;
 
@@ -15,14 +16,14 @@ use cust_core::DeviceCopy;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::launch::{ParamLayout, Params, Place};
 
-/// The maximum number of parameters of one argument.
+/// The maximum number of PTX parameters that one kernel argument can take.
 pub const SLOTS: usize = 16;
 
 /// A type that can be a kernel argument.
 ///
-/// Every [`DeviceCopy`] type is a kernel argument, passed by value: derive `DeviceCopy` for your
-/// own types. Derive `KernelArg` for a struct of views, slices, textures and values that belong
-/// together.
+/// Every [`DeviceCopy`] type is a kernel argument that is passed by value. To pass your own struct
+/// of plain data, derive `DeviceCopy` for it. To pass a struct of views, slices, textures and
+/// values, derive `KernelArg`.
 ///
 /// # Safety
 /// - The elements of `Params` must have the same layout on host and device, aligned to at most 16
@@ -34,7 +35,8 @@ pub const SLOTS: usize = 16;
     note = "derive `cust_core::DeviceCopy` for a struct of plain data, or take a `Slice` or `View`"
 )]
 pub unsafe trait KernelArg: Copy {
-    /// The argument's parameters in the PTX as a list: `(u64, (u32, ()))` is a list of two.
+    /// The argument's PTX parameters as a nested list. For example, `(u64, (u32, ()))` is a list of
+    /// two parameters.
     type Params: ParamList;
 
     /// The type that the host passes for this argument.
@@ -44,13 +46,13 @@ pub unsafe trait KernelArg: Copy {
     /// Assembles the argument on the device.
     ///
     /// # Safety
-    /// `params` must be the parameters that the host pushed for one argument.
+    /// `params` must be the parameters that the host pushed for one argument of this type.
     unsafe fn from_params(params: Self::Params) -> Self;
 }
 
-/// An argument that is an image. Images that are [alike](crate::DeviceView::is_like) pass their
-/// common size and pitch once, and one address each. `#[derive(KernelArg)]` uses this trait for
-/// fields marked `#[kernel_arg(like = FIELD)]`.
+/// An image argument that can share its size and pitch with another image. Images that are
+/// [alike](crate::DeviceView::is_like) pass their common size and pitch once, and one address per
+/// image. `#[derive(KernelArg)]` uses this trait for fields marked `#[kernel_arg(like = FIELD)]`.
 pub trait Alike: KernelArg {
     /// The pointer type of the image.
     type Address: Copy;
@@ -58,7 +60,7 @@ pub trait Alike: KernelArg {
     /// Returns the image at `address` with the same size and pitch.
     ///
     /// # Safety
-    /// There must be such an image at `address`.
+    /// There must be an image of this size and pitch at `address`.
     #[must_use]
     unsafe fn with_address(&self, address: Self::Address) -> Self;
 }
@@ -66,9 +68,9 @@ pub trait Alike: KernelArg {
 /// A list of parameters: `()`, or a pair of the first parameter and the list of the others.
 ///
 /// # Safety
-/// Only this module may implement it.
+/// Only this module may implement the trait.
 pub unsafe trait ParamList: Sized + list::Slots {
-    /// This list followed by `Rest`.
+    /// The concatenation of this list and `Rest`.
     type Append<Rest: ParamList>: ParamList;
 
     /// The size and alignment of each parameter that is not zero-sized.
@@ -76,14 +78,14 @@ pub unsafe trait ParamList: Sized + list::Slots {
     #[cfg(not(target_arch = "nvptx64"))]
     const LAYOUTS: list::Layouts;
 
-    /// Splits a list that [`Append`](Self::Append) joined.
+    /// Splits a concatenated list into this list and `Rest`.
     fn split<Rest: ParamList>(joined: Self::Append<Rest>) -> (Self, Rest);
 
-    /// Reads the list from pointers to the parameters that are not zero-sized, and advances `from`
-    /// past them.
+    /// Reads the list through the pointers at `from`, one for each parameter that is not
+    /// zero-sized. Advances `from` past these pointers.
     ///
     /// # Safety
-    /// `from` must hold a pointer to a valid value for each of these parameters.
+    /// Each of these pointers must point to a valid value of its parameter.
     #[doc(hidden)]
     #[cfg(not(target_arch = "nvptx64"))]
     unsafe fn read(from: &mut *const *const core::ffi::c_void) -> Self;
@@ -121,7 +123,8 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
 
     #[cfg(not(target_arch = "nvptx64"))]
     unsafe fn read(from: &mut *const *const core::ffi::c_void) -> Self {
-        // SAFETY: the caller guarantees it. A zero-sized parameter has no pointer.
+        // SAFETY: the caller upholds this function's safety contract. A zero-sized parameter has no
+        // pointer.
         unsafe {
             let first = if size_of::<P>() == 0 {
                 list::absent()
@@ -135,30 +138,33 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
     }
 }
 
-/// The form of a list in the kernel's entry point: always [`SLOTS`] types. The ABI skips zero-sized
-/// types.
+/// Parameter lists in the form that the kernel's entry point needs: exactly [`SLOTS`] types per
+/// argument. Unused types are `()`, and the ABI skips zero-sized types.
 #[doc(hidden)]
 pub mod list {
     #[cfg(not(target_arch = "nvptx64"))]
     use super::{ParamLayout, SLOTS};
 
-    /// Returns a value of a zero-sized type.
+    /// Returns a value of a zero-sized type. Panics if `P` is not zero-sized.
     ///
     /// # Safety
     /// `P` must be plain data.
     #[inline(always)]
     pub(super) unsafe fn absent<P>() -> P {
-        assert!(size_of::<P>() == 0, "an argument has at most 16 parameters");
+        assert!(
+            size_of::<P>() == 0,
+            "a kernel argument can take at most 16 parameters: split it into several arguments"
+        );
         // SAFETY: there are no bytes to initialise.
         unsafe { core::mem::zeroed() }
     }
 
-    /// The layouts of a list's parameters.
+    /// The layouts of all parameters of a list that are not zero-sized.
     #[cfg(not(target_arch = "nvptx64"))]
     #[derive(Clone, Copy, Debug)]
     pub struct Layouts {
         list: [ParamLayout; SLOTS],
-        /// Number of parameters.
+        /// The number of parameters that are not zero-sized.
         pub len: usize,
     }
 
@@ -167,7 +173,7 @@ pub mod list {
         pub(super) const EMPTY: Self =
             Self { list: [ParamLayout { size: 0, align: 1 }; SLOTS], len: 0 };
 
-        /// Returns the list with `first` in front of it.
+        /// Returns this list with the layout `first` added at the front.
         pub(super) const fn after(self, first: ParamLayout) -> Self {
             assert!(
                 first.align <= 16,
@@ -176,7 +182,10 @@ pub mod list {
             if first.size == 0 {
                 return self;
             }
-            assert!(self.len < SLOTS, "an argument has at most 16 parameters");
+            assert!(
+                self.len < SLOTS,
+                "a kernel argument can take at most 16 parameters: split it into several arguments"
+            );
             let mut list = [first; SLOTS];
             let mut at = 0;
             while at < self.len {
@@ -199,7 +208,7 @@ pub mod list {
         count
     }
 
-    /// Returns the layouts of all arguments, one after the other.
+    /// Returns the parameter layouts of all arguments, concatenated in order.
     #[cfg(not(target_arch = "nvptx64"))]
     #[must_use]
     pub const fn join<const N: usize>(arguments: &[Layouts]) -> [ParamLayout; N] {
@@ -219,12 +228,12 @@ pub mod list {
 
     macro_rules! slots {
         ($first:ident $($slot:ident $before:ident),+; $last:ident) => {
-            /// The types of the entry point's parameters.
+            /// The entry point's parameter types for one kernel argument.
             pub trait Slots {
-                /// One parameter, or `()`.
+                /// The type of the first parameter, or `()` for an empty list.
                 type $first: Copy;
                 $(
-                    /// One parameter, or `()`.
+                    /// The type of one parameter, or `()` if the list is shorter.
                     type $slot: Copy;
                 )+
 
@@ -232,7 +241,7 @@ pub mod list {
                 fn from_slots(slots: SlotsOf<Self>) -> Self;
             }
 
-            /// A tuple of all slots of a list.
+            /// The tuple of a list's parameter types, `S0` to `S15`.
             pub type SlotsOf<L> = (<L as Slots>::$first, $(<L as Slots>::$slot),+);
 
             impl Slots for () {
@@ -250,7 +259,8 @@ pub mod list {
                 #[inline(always)]
                 #[allow(non_snake_case, reason = "named like their types")]
                 fn from_slots((first, $($slot),+): SlotsOf<Self>) -> Self {
-                    // SAFETY: the last slot of `L` is `()`, because longer lists are rejected.
+                    // SAFETY: the last slot of `L` is `()`. For a longer list, `absent` panics
+                    // before it creates a value.
                     (first, L::from_slots(($($slot,)+ unsafe { absent::<L::$last>() })))
                 }
             }
@@ -261,19 +271,19 @@ pub mod list {
         S12 S11, S13 S12, S14 S13, S15 S14; S15);
 }
 
-/// The host's side of a kernel argument.
+/// The value that the host passes for a kernel argument of type `Device`.
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait HostArg<Device> {
-    /// Returns the place of the argument's memory, and a second place if its parts lie in different
-    /// ones. A plain value has neither.
+    /// Returns the device that holds the argument's memory. If its parts are on different devices,
+    /// returns two of these devices. A plain value has no memory, so both entries are `None`.
     fn places(&self) -> [Option<Place>; 2] {
         [None; 2]
     }
 
-    /// Appends the argument's parameters for the driver.
+    /// Appends pointers to the argument's parameters to `params`.
     fn push<'a>(&'a self, params: &mut Params<'a>);
 
-    /// Returns the argument as the kernel sees it on the CPU.
+    /// Returns the argument that the kernel takes on the CPU.
     ///
     /// # Safety
     /// The argument's memory must be on the host and stay valid while the result is used.
@@ -288,21 +298,22 @@ pub const fn layouts<T: KernelArg>() -> list::Layouts {
     T::Params::LAYOUTS
 }
 
-/// Reads an argument from pointers to its parameters, and advances `from` past them.
+/// Reads an argument through the pointers at `from`, one for each parameter that is not zero-sized.
+/// Advances `from` past these pointers.
 ///
 /// # Safety
-/// `from` must hold a pointer to a valid value for each of the argument's parameters that is not
-/// zero-sized.
+/// Each of these pointers must point to a valid value of its parameter.
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub unsafe fn read<T: KernelArg>(from: &mut *const *const core::ffi::c_void) -> T {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { T::from_params(T::Params::read(from)) }
 }
 
-/// Returns the places of an argument with several parts: the first place, and one that differs from
-/// it, if there is one. `#[derive(KernelArg)]` calls this function.
+/// Combines the results of [`HostArg::places`] for the parts of one argument. Returns the first
+/// device, and another device if the parts are on different ones. `#[derive(KernelArg)]` calls this
+/// function.
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub fn join_places(parts: &[[Option<Place>; 2]]) -> [Option<Place>; 2] {
@@ -311,12 +322,13 @@ pub fn join_places(parts: &[[Option<Place>; 2]]) -> [Option<Place>; 2] {
     [first, places().find(|&place| Some(place) != first)]
 }
 
-/// The borrow that a read-only handle holds on the memory that it describes.
+/// A marker with which a read-only host handle borrows its memory for `'a`.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) type SharedBorrow<'a, T> = core::marker::PhantomData<&'a T>;
 
-/// The borrow that a writable handle holds. It is not `Sync`: otherwise two threads that share a
-/// kernel value could both launch it, and on the CPU both would write at the same time.
+/// A marker with which a writable host handle borrows its memory for `'a`. It is not `Sync`.
+/// Otherwise, two host threads could launch the same kernel value at the same time, and on the CPU
+/// both launches would write the same memory.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) type ExclusiveBorrow<'a, T> = core::marker::PhantomData<(&'a T, core::cell::Cell<()>)>;
 
@@ -349,7 +361,8 @@ impl<T: DeviceCopy> HostArg<T> for T {
 #[macro_export]
 macro_rules! kernel_arg_by_value {
     ($($type:ty),+ $(,)?) => {$(
-        // SAFETY: one parameter, passed unchanged. `Pod` rules out hidden padding and pointers.
+        // SAFETY: the type is one parameter, passed unchanged. `Pod` rules out hidden padding and
+        // pointers.
         unsafe impl $crate::KernelArg for $type {
             type Params = (Self, ());
             #[cfg(not(target_arch = "nvptx64"))]

@@ -1,12 +1,12 @@
 //! Atomic operations on memory that several threads share.
 //!
 //! - [`AtomicF32`], [`AtomicU32`] and so on are cells like those of `core::sync::atomic`, with the
-//!   same orderings, for the threads of one GPU. `Block…` and `System…` cells have narrower and
-//!   wider scopes.
+//!   same orderings, for the threads of one GPU. `Block…` cells are for the threads of one block,
+//!   and `System…` cells for the threads of all GPUs and of the host.
 //! - [`AtomicValue`] has the same operations on pointers, with the scope as a type parameter.
 //! - [`AtomicAdd`], [`AtomicMinMax`], [`AtomicBits`] and [`AtomicExchange`] are the short form for
-//!   pointers to global memory, with device scope and relaxed ordering. Values are never torn, but
-//!   other accesses are not ordered.
+//!   pointers to global memory, with device scope and relaxed ordering. These operations do not
+//!   order other memory accesses.
 //! - [`mid`] has rust-cuda's functions, such as `atomic_fetch_add_u32_device`.
 //!
 //! Use these instead of `core::sync::atomic` on the GPU. LLVM 22 drops the ordering of `fetch_add`
@@ -30,20 +30,20 @@ pub trait AtomicAdd: Copy {
     /// Adds `value` to `*at` and returns the previous value. Integers wrap.
     ///
     /// # Safety
-    /// - `at` must be aligned and valid for reads and writes.
+    /// - `at` must point to global memory, and be aligned and valid for reads and writes.
     /// - All concurrent accesses to `*at` must be atomic.
     unsafe fn atomic_add(at: *mut Self, value: Self) -> Self;
 }
 
 /// A type with atomic minimum and maximum.
 pub trait AtomicMinMax: Copy {
-    /// Stores the smaller of `*at` and `value` and returns the previous value.
+    /// Stores the smaller of `*at` and `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_min(at: *mut Self, value: Self) -> Self;
 
-    /// Stores the larger of `*at` and `value` and returns the previous value.
+    /// Stores the larger of `*at` and `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// See [`AtomicAdd::atomic_add`].
@@ -52,19 +52,20 @@ pub trait AtomicMinMax: Copy {
 
 /// A type with atomic bitwise operations.
 pub trait AtomicBits: Copy {
-    /// Stores the bitwise "and" of `*at` and `value` and returns the previous value.
+    /// Stores the bitwise "and" of `*at` and `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_and(at: *mut Self, value: Self) -> Self;
 
-    /// Stores the bitwise "or" of `*at` and `value` and returns the previous value.
+    /// Stores the bitwise "or" of `*at` and `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_or(at: *mut Self, value: Self) -> Self;
 
-    /// Stores the bitwise "exclusive or" of `*at` and `value` and returns the previous value.
+    /// Stores the bitwise "exclusive or" of `*at` and `value` in `*at` and returns the previous
+    /// value.
     ///
     /// # Safety
     /// See [`AtomicAdd::atomic_add`].
@@ -73,13 +74,14 @@ pub trait AtomicBits: Copy {
 
 /// A type that can be exchanged atomically.
 pub trait AtomicExchange: Copy {
-    /// Stores `value` and returns the previous value.
+    /// Stores `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self;
 
-    /// Stores `new` if `*at` has the bits of `current`, and returns the previous value.
+    /// Stores `new` in `*at` if `*at` has the bits of `current`. Returns the previous value in both
+    /// cases.
     ///
     /// # Safety
     /// See [`AtomicAdd::atomic_add`].
@@ -93,7 +95,7 @@ macro_rules! operation {
         #[inline(always)]
         unsafe fn $name(at: *mut Self, value: Self) -> Self {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 let old: $type;
                 core::arch::asm!(concat!("atom.global.", $ptx, " {}, [{}], {};"),
@@ -101,7 +103,7 @@ macro_rules! operation {
                 old
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 use core::sync::atomic::{$atomic, Ordering::Relaxed};
                 $atomic::from_ptr(at).$method(value, Relaxed)
@@ -110,7 +112,8 @@ macro_rules! operation {
     };
 }
 
-/// Implements the operations of an integer. PTX has no `add.s64`; `add.u64` wraps to the same bits.
+/// Implements addition, minimum and maximum for an integer type. PTX has no `add.s64`, but
+/// `add.u64` wraps to the same bits.
 macro_rules! integer {
     ($type:ty, $add:literal, $min:literal, $max:literal, $register:ident, $atomic:ident) => {
         impl AtomicAdd for $type {
@@ -129,13 +132,14 @@ integer!(i32, "add.s32", "min.s32", "max.s32", reg32, AtomicI32);
 integer!(u64, "add.u64", "min.u64", "max.u64", reg64, AtomicU64);
 integer!(i64, "add.u64", "min.s64", "max.s64", reg64, AtomicI64);
 
-/// Implements operations as the relaxed [`AtomicValue`] operations of device scope.
+/// Implements a trait's methods with the [`AtomicValue`] methods of the given names, at device
+/// scope and with relaxed ordering.
 macro_rules! relaxed {
     ($trait:ident for $type:ty: $($name:ident = $method:ident),+) => {
         impl $trait for $type {$(
             #[inline(always)]
             unsafe fn $name(at: *mut Self, value: Self) -> Self {
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { <$type as AtomicValue>::$method::<Device>(at, value, Ordering::Relaxed) }
             }
         )+}
@@ -153,14 +157,14 @@ relaxed!(AtomicMinMax for f64: atomic_min = fetch_min, atomic_max = fetch_max);
 impl<T: AtomicValue> AtomicExchange for T {
     #[inline(always)]
     unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { Self::exchange::<Device>(at, value, Ordering::Relaxed) }
     }
 
     #[inline(always)]
     unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self {
         let relaxed = Ordering::Relaxed;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         let old = unsafe { Self::compare_exchange::<Device>(at, current, new, relaxed, relaxed) };
         match old {
             Ok(old) | Err(old) => old,
@@ -168,15 +172,16 @@ impl<T: AtomicValue> AtomicExchange for T {
     }
 }
 
-/// Implements addition of floats.
+/// Implements [`AtomicAdd`] for a float type.
 macro_rules! float_add {
     ($type:ident, $ptx:literal, $register:ident) => {
         impl AtomicAdd for $type {
-            /// The order of additions, and therefore the rounding, differs from run to run.
+            /// Adds `value` to `*at` and returns the previous value. The order of additions by
+            /// several threads, and therefore the rounding, differs from run to run.
             #[inline(always)]
             unsafe fn atomic_add(at: *mut Self, value: Self) -> Self {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     let old: Self;
                     core::arch::asm!(concat!("atom.global.add.", $ptx, " {}, [{}], {};"),
@@ -184,7 +189,7 @@ macro_rules! float_add {
                     old
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     Self::fetch_add::<Device>(at, value, Ordering::Relaxed)
                 }

@@ -1,19 +1,21 @@
-//! `memcmp` and `bcmp`. `core` calls them to compare byte slices, and the GPU does not have them.
+//! `memcmp` and `bcmp` for the GPU, which has no C library. `core` calls these functions to compare
+//! byte slices.
 //!
 //! LLVM expands copies and fills to loops, so `memcpy` and similar functions are never called.
 
 use core::ffi::c_int;
 
-/// The type of both functions.
+/// The type of `memcmp` and `bcmp`.
 type Compare = unsafe extern "C" fn(*const u8, *const u8, usize) -> c_int;
 
-/// References to both functions. They keep the functions in this crate's bitcode although nothing
-/// here calls them. Because of their linkage, the final module contains them only if something in
-/// it calls them.
+/// References to `memcmp` and `bcmp`. They keep both functions in this crate's bitcode, although no
+/// code of this crate calls them. Because of the linkage `linkonce_odr`, the final module contains
+/// a function only if code of that module calls it.
 #[doc(hidden)]
 pub static COMPARISONS: [Compare; 2] = [memcmp, bcmp];
 
-/// Compares `n` bytes as unsigned numbers. Returns the first difference, or 0 if there is none.
+/// Compares `n` bytes as unsigned numbers. Returns the byte of `a` minus the byte of `b` at the
+/// first difference, or 0 if there is none.
 ///
 /// # Safety
 /// Both pointers must be valid for reads of `n` bytes.
@@ -32,13 +34,13 @@ unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, n: usize) -> c_int {
     0
 }
 
-/// Compares `n` bytes. Returns 0 if they are equal.
+/// Compares `n` bytes. Returns 0 if all are equal, and another number otherwise.
 ///
 /// # Safety
 /// Both pointers must be valid for reads of `n` bytes.
 #[unsafe(no_mangle)]
 #[linkage = "linkonce_odr"]
 unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, n: usize) -> c_int {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { memcmp(a, b, n) }
 }

@@ -3,7 +3,7 @@
 /// Defines [`ComputeCapability`] with the target feature of each variant.
 macro_rules! capabilities {
     ($($variant:ident $feature:literal $number:literal;)+) => {
-        /// A compute capability. Each one has all features of the earlier ones.
+        /// A compute capability. Each capability has all features of the earlier ones.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum ComputeCapability {
@@ -14,8 +14,8 @@ macro_rules! capabilities {
         }
 
         impl ComputeCapability {
-            /// Returns the capability that the kernel is compiled for. It is known at compile time.
-            /// On the CPU it is the newest one.
+            /// Returns the capability that the kernel is compiled for, a compile-time constant. On
+            /// the CPU, returns the newest capability.
             #[inline(always)]
             #[must_use]
             pub fn from_cuda_arch_env() -> Self {

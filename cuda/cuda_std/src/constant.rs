@@ -1,7 +1,7 @@
 //! Constant memory: arrays that the host sets between launches and all threads can read.
 //!
-//! A read is fast if all lanes of a warp read the same element, such as a filter tap. Reads of
-//! different elements are serialised, so lookup tables do not belong here.
+//! A read is fast if all lanes of a warp read the same element, such as a filter tap. The GPU
+//! serialises reads of different elements, so put lookup tables in global memory instead.
 
 use bytemuck::Pod;
 
@@ -24,7 +24,7 @@ pub unsafe trait ConstantArray {
     #[cfg(target_arch = "nvptx64")]
     fn address() -> u64;
 
-    /// Reads an element. It is zero until the host has set the array.
+    /// Reads element `i`. All elements are zero until the host sets them.
     ///
     /// # Safety
     /// `i` must be less than `LEN`.
@@ -51,7 +51,8 @@ pub unsafe trait ConstantArray {
 
 /// Declares an array in constant memory: `constant! { pub static TAPS: [f32; 64]; }`.
 ///
-/// Kernels read it with `TAPS::load(i)`. The host sets it through its device.
+/// Kernels read the array with `TAPS::load(i)`. The host sets the array with the function
+/// `set_constant` of its device in the crate `cust`.
 #[macro_export]
 macro_rules! constant {
     ($(#[$meta:meta])* $vis:vis static $name:ident: [$element:ty; $len:expr];) => {

@@ -10,10 +10,11 @@
 //! - All other functions come from the crate `libm`, within 1 to 2 ULP. Its `f32` functions compute
 //!   in `f64` in places, so they take several times the instructions of NVIDIA's libdevice.
 //!
-//! On the GPU, LLVM expands the operator `%` on floats to a division and a product. It loses the
-//! digits of a large quotient; [`GpuFloat::rem_euclid`] does not.
+//! On the GPU, LLVM expands the operator `%` on floats to a division and a product. Its result is
+//! wrong if the quotient has more digits than the type. [`GpuFloat::rem_euclid`] is exact.
 //!
-//! [`GpuPower`] has the functions that the special function unit computes in a few instructions.
+//! [`GpuPower`] has approximate powers, logarithms and reciprocals, which the GPU's special
+//! function unit computes in a few instructions, and a conversion to `u8`.
 
 #[cfg(any(target_arch = "nvptx64", test))]
 mod exp_log;
@@ -91,10 +92,10 @@ gpu_float! {
     div_euclid(rhs: Self) -> Self: own32::div, own64::div;
     /// Returns the least non-negative remainder of a division by `rhs`.
     rem_euclid(rhs: Self) -> Self: own32::rem, own64::rem;
-    /// Raises the number to an integer power.
+    /// Raises the number to the integer power `n`.
     powi(n: i32) -> Self: powi::<f32>, powi::<f64>;
-    /// Raises the number to a power. A finite negative number gives NaN unless `n` is an integer or
-    /// infinite.
+    /// Raises the number to the power `n`. A finite negative number gives NaN unless `n` is an
+    /// integer or infinite.
     powf(n: Self) -> Self: exp_log::powf, libm::pow;
     /// Returns the square root.
     sqrt() -> Self: math32::sqrt, math64::sqrt;
@@ -185,15 +186,15 @@ macro_rules! own {
     ($name:ident, $float:ident, $remainder:path, $acosh:path) => {
         #[cfg(any(target_arch = "nvptx64", test))]
         mod $name {
-            /// Returns NaN below 1. `libm` returns a number for arguments below -1, because
-            /// rounding hides the domain error.
+            /// Returns the inverse hyperbolic cosine, or NaN if `x < 1`. `libm` alone returns a
+            /// number for some arguments below -1, because rounding hides the domain error.
             pub(super) fn acosh(x: $float) -> $float {
                 if x < 1.0 { $float::NAN } else { $acosh(x) }
             }
 
-            /// Returns the Euclidean remainder. `core` computes it with `%`, which LLVM expands to
-            /// a quotient and a product: that loses the digits of a large quotient, and `inf % inf`
-            /// is `inf`. The remainder of `libm` is exact.
+            /// Returns the Euclidean remainder. `core` computes the remainder with `%`, which LLVM
+            /// expands to a quotient and a product. The result is then wrong for a large quotient,
+            /// and `inf % inf` is `inf`. The remainder of `libm` is exact.
             pub(super) fn rem(x: $float, y: $float) -> $float {
                 let remainder = $remainder(x, y);
                 if remainder < 0.0 { remainder + y.abs() } else { remainder }

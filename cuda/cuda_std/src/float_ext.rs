@@ -1,7 +1,8 @@
 //! [`FloatExt`]: the special functions of libdevice that the standard library does not have.
 //!
-//! They have rust-cuda's names. The GPU and the CPU run the same code: the crate `libm`, and
-//! functions that are built on it here. Most of the latter compute an `f32` in `f64`.
+//! The names are rust-cuda's. The GPU and the CPU run the same code: functions of the crate `libm`,
+//! and functions of this file that call `libm`. Most functions of this file compute an `f32` result
+//! in `f64`.
 
 use crate::float::GpuFloat;
 use crate::float::private::Sealed;
@@ -45,7 +46,7 @@ macro_rules! float_ext {
 float_ext! {
     /// Returns the cosine of π times the number.
     cospi() -> Self: |x| sincospi(f64::from(x)).1 as f32, |x| sincospi(x).1;
-    /// Returns the error function.
+    /// Returns the error function of the number.
     error_function() -> Self: libm::erff, libm::erf;
     /// Returns 1 minus the error function.
     complementary_error_function() -> Self: libm::erfcf, libm::erfc;
@@ -55,7 +56,8 @@ float_ext! {
     /// Returns [`complementary_error_function`](Self::complementary_error_function) times
     /// e^(`self`²).
     scaled_complementary_error_function() -> Self: |x| erfcx(f64::from(x)) as f32, erfcx;
-    /// Splits the number into a fraction in ±[0.5, 1) and an exponent: `fraction * 2^exponent`.
+    /// Splits the number into a fraction in ±[0.5, 1) and an exponent, so that the number is
+    /// `fraction * 2^exponent`. Returns 0, infinities and NaN unchanged, with the exponent 0.
     frexp() -> (Self, i32): frexp_f32, frexp_f64;
     /// Returns the exponent of the number in base 2.
     unbiased_exp() -> i32: libm::ilogbf, libm::ilogb;
@@ -63,7 +65,7 @@ float_ext! {
     j0() -> Self: libm::j0f, libm::j0;
     /// Returns the Bessel function of the first kind, order 1.
     j1() -> Self: libm::j1f, libm::j1;
-    /// Returns the Bessel function of the first kind.
+    /// Returns the Bessel function of the first kind, order `order`.
     jn(order: i32) -> Self: |x, order| libm::jnf(order, x), |x, order| libm::jn(order, x);
     /// Returns `self * 2^exp`.
     ldexp(exp: i32) -> Self: libm::ldexpf, libm::ldexp;
@@ -92,7 +94,7 @@ float_ext! {
     y0() -> Self: libm::y0f, libm::y0;
     /// Returns the Bessel function of the second kind, order 1.
     y1() -> Self: libm::y1f, libm::y1;
-    /// Returns the Bessel function of the second kind.
+    /// Returns the Bessel function of the second kind, order `order`.
     yn(order: i32) -> Self: |x, order| libm::ynf(order, x), |x, order| libm::yn(order, x);
 }
 
@@ -123,14 +125,15 @@ fn narrow_both((a, b): (f64, f64)) -> (f32, f32) {
     (a as f32, b as f32)
 }
 
-/// Defines `frexp` for one type, because libm's is recursive. `$mantissa` bits follow the exponent.
+/// Defines `frexp` for one type. libm's version is recursive, so a GPU compiler cannot determine
+/// its stack size. `$mantissa` is the number of mantissa bits, which follow the exponent bits.
 macro_rules! frexp {
     ($name:ident, $float:ty, $mantissa:literal) => {
         fn $name(x: $float) -> ($float, i32) {
             if x == 0.0 || !x.is_finite() {
                 return (x, 0);
             }
-            // A subnormal gets its exponent when it is scaled up.
+            // All subnormals have the same exponent bits, so they are scaled up first.
             let tiny = x.abs() < <$float>::MIN_POSITIVE;
             let scale = if tiny { 1.0 / <$float>::EPSILON } else { 1.0 };
             let bits = (x * scale).to_bits();
@@ -146,7 +149,7 @@ macro_rules! frexp {
 frexp!(frexp_f32, f32, 23);
 frexp!(frexp_f64, f64, 52);
 
-/// Returns the sine and the cosine of π·x. The quadrant is exact for any size of `x`.
+/// Returns the sine and the cosine of π·x. The quadrant is exact for every finite `x`.
 fn sincospi(x: f64) -> (f64, f64) {
     let quarter_turns = GpuFloat::round_ties_even(2.0 * x);
     let angle = core::f64::consts::PI * (x - 0.5 * quarter_turns);
@@ -163,19 +166,19 @@ fn sincospi(x: f64) -> (f64, f64) {
 /// Returns e^(x²)·erfc(x).
 fn erfcx(x: f64) -> f64 {
     if x < 10.0 {
-        // The rounding error of x² becomes a relative error of its exponential.
+        // The rounding error of x² becomes a relative error of e^(x²), so the code corrects it.
         let square = x * x;
         let error = GpuFloat::mul_add(x, x, -square);
         let scale = GpuFloat::exp(square);
         GpuFloat::mul_add(scale, error, scale) * libm::erfc(x)
     } else {
-        // Laplace's continued fraction, evaluated from its end.
+        // Laplace's continued fraction, evaluated from the innermost of 20 terms.
         let fraction = (1..=20).rev().fold(x, |rest, k| x + 0.5 * f64::from(k) / rest);
         0.5 * core::f64::consts::FRAC_2_SQRT_PI / fraction
     }
 }
 
-/// Returns erfc(−x/√2)/2.
+/// Returns the cumulative standard normal distribution at `x`, which is erfc(−x/√2)/2.
 fn norm_cdf(x: f64) -> f64 {
     /// 1/√2 as a sum of two f64.
     const ROOT: (f64, f64) = (core::f64::consts::FRAC_1_SQRT_2, -4.833_646_656_726_457e-17);
@@ -187,12 +190,13 @@ fn norm_cdf(x: f64) -> f64 {
     0.5 * (libm::erfc(t) + correction)
 }
 
-/// Returns the inverse of erfc.
+/// Returns the inverse of erfc at `x`.
 fn erfcinv(x: f64) -> f64 {
     -core::f64::consts::FRAC_1_SQRT_2 * inv_norm_cdf(0.5 * x)
 }
 
-/// The numerator and denominator of [`inv_norm_cdf`] around the centre.
+/// The coefficients of numerator and denominator in [`inv_norm_cdf`] for |p − 0.5| ≤ 0.425, lowest
+/// power first.
 const CENTRE: [[f64; 8]; 2] = [
     [
         3.387_132_872_796_366_5,
@@ -216,7 +220,8 @@ const CENTRE: [[f64; 8]; 2] = [
     ],
 ];
 
-/// The numerator and denominator between the centre and the tails.
+/// The coefficients of numerator and denominator in [`inv_norm_cdf`] between [`CENTRE`] and
+/// [`TAIL`], lowest power first.
 const SIDE: [[f64; 8]; 2] = [
     [
         1.423_437_110_749_683_5,
@@ -240,7 +245,8 @@ const SIDE: [[f64; 8]; 2] = [
     ],
 ];
 
-/// The numerator and denominator in the tails.
+/// The coefficients of numerator and denominator in [`inv_norm_cdf`] for p or 1 − p below e⁻²⁵,
+/// lowest power first.
 const TAIL: [[f64; 8]; 2] = [
     [
         6.657_904_643_501_103,
@@ -264,8 +270,8 @@ const TAIL: [[f64; 8]; 2] = [
     ],
 ];
 
-/// Inverts [`norm_cdf`] by Wichura's algorithm AS 241 (1988): three quotients of polynomials, with
-/// a relative error of about 1e-16.
+/// Returns the inverse of [`norm_cdf`] at `p`, by Wichura's algorithm AS 241 (1988). The algorithm
+/// uses one of three quotients of polynomials and has a relative error of about 1e-16.
 fn inv_norm_cdf(p: f64) -> f64 {
     let quotient = |[over, under]: &[[f64; 8]; 2], r: f64| {
         let polynomial = |terms: &[f64; 8]| {
@@ -281,7 +287,7 @@ fn inv_norm_cdf(p: f64) -> f64 {
     if tail == 0.0 {
         return GpuFloat::copysign(f64::INFINITY, q);
     }
-    // NaN outside [0, 1].
+    // If `p` is outside [0, 1], `tail` is negative, so `r` and the result are NaN.
     let r = GpuFloat::sqrt(-GpuFloat::ln(tail));
     let size = if r <= 5.0 { quotient(&SIDE, r - 1.6) } else { quotient(&TAIL, r - 5.0) };
     GpuFloat::copysign(size, q)
@@ -317,7 +323,7 @@ mod tests {
 
     #[test]
     fn error_functions_have_the_values_of_tables() {
-        // Values from Abramowitz and Stegun, and digits from Wolfram.
+        // The expected values are from Abramowitz and Stegun, with more digits from Wolfram.
         is_near(0.5_f64.error_function(), 0.520_499_877_813_046_5, 2e-16);
         is_near(2.0_f64.complementary_error_function(), 4.677_734_981_047_266e-3, 4e-16);
         is_near(1.0_f64.scaled_complementary_error_function(), 0.427_583_576_155_807, 4e-16);

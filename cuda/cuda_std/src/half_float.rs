@@ -7,7 +7,7 @@
 
 use half::{bf16, f16};
 
-/// Conversions of a 16-bit float.
+/// Conversions between a 16-bit float and `f32`.
 pub trait GpuHalf: Copy {
     /// Returns the same number as an `f32`.
     #[must_use]
@@ -23,24 +23,25 @@ pub trait GpuHalf: Copy {
 /// Every operation rounds once, to nearest with ties to even. Subnormals are not flushed to zero. A
 /// NaN result is `0x7fff`.
 pub trait HalfArithmetic: Copy {
-    /// `self + other`.
+    /// Returns `self + other`.
     #[must_use]
     fn add(self, other: Self) -> Self;
 
-    /// `self - other`.
+    /// Returns `self - other`.
     #[must_use]
     fn sub(self, other: Self) -> Self;
 
-    /// `self * other`.
+    /// Returns `self * other`.
     #[must_use]
     fn mul(self, other: Self) -> Self;
 
-    /// `self * a + b`.
+    /// Returns `self * a + b`.
     #[must_use]
     fn mul_add(self, a: Self, b: Self) -> Self;
 }
 
-/// Runs one instruction on registers. The arguments are its text, register class and operands.
+/// Runs one instruction on registers. The macro arguments are the PTX mnemonic, the register class,
+/// the type of the result and the operands.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! instruction {
     ($ptx:expr, $register:ident -> $type:ty, $($operand:expr),+) => {{
@@ -101,7 +102,7 @@ impl GpuHalf for f16 {
     }
 }
 
-/// Converts two numbers with one instruction.
+/// Converts two `f32` to a pair of 16-bit floats with one instruction.
 #[cfg(target_feature = "compute_80")]
 macro_rules! narrow_both {
     ($type:literal, $low:expr, $high:expr) => {{
@@ -155,8 +156,8 @@ fn narrow_f16(value: f32) -> f16 {
 
 /// Implements arithmetic on a type and on its pairs with one operation, `a * b + c`.
 ///
-/// `a * 1 + b` is `a + b`, and `a * b - 0` is `a * b`, including the sign of zero. Before `sm_90`,
-/// [`bf16`] has no other instruction.
+/// `a * 1 + b` is `a + b`, and `a * b + (-0)` is `a * b`, including the sign of zero. Before
+/// `sm_90`, GPUs have no other arithmetic instruction for [`bf16`].
 macro_rules! arithmetic {
     ($half:ident, $one:literal, |$a:ident, $b:ident, $c:ident| $mul_add:expr, $mul_add_pair:expr) => {
         impl HalfArithmetic for $half {
@@ -246,8 +247,8 @@ arithmetic!(
     [a[0].mul_add(b[0], c[0]), a[1].mul_add(b[1], c[1])]
 );
 
-/// Returns `a * b + c`, rounded to odd, for numbers with at most 11 bits. Rounding to odd rounds
-/// towards zero and then sets the last bit if the result is not exact.
+/// Returns `a * b + c`, rounded to odd, for numbers with at most 11 significant bits. Rounding to
+/// odd rounds towards zero and then sets the last bit if the result is not exact.
 ///
 /// Rounding the result to 16 bits gives the same number as rounding the exact sum, because the last
 /// bit rules out a false tie.
@@ -259,7 +260,7 @@ fn mul_add_to_odd(a: f64, b: f64, c: f64) -> f32 {
     if !sum.is_finite() {
         return sum as f32;
     }
-    // Two-sum: the rounding error of the sum.
+    // Two-sum: `lost` is the exact rounding error of the sum.
     let rest = sum - product;
     let lost = (product - (sum - rest)) + (c - rest);
     let mut bits = sum.to_bits();
@@ -344,7 +345,7 @@ mod tests {
                 }
             }
         }
-        // Subnormal products.
+        // Subnormal products are rounded once, too.
         let tiny = bf16::from_bits(0x0083);
         assert_eq!(HalfArithmetic::mul(tiny, bf16::from_f32(0.5)).to_bits(), 0x0042);
         assert_eq!(HalfArithmetic::mul(tiny, bf16::from_f32(0.75)).to_bits(), 0x0062);

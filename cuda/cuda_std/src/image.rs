@@ -1,7 +1,7 @@
 //! Images in device memory: pointer, size and pitch.
 //!
-//! A [`View`] is read-only during a launch and is loaded through the read-only cache. The same
-//! applies to its [`ColumnView`]s. A [`ViewMut`] can be written. Rows are `pitch` bytes apart, so a
+//! The memory of a [`View`] and of its [`ColumnView`]s is read-only during a launch and is loaded
+//! through the read-only cache. A [`ViewMut`] can be written. Rows are `pitch` bytes apart, so a
 //! view can also describe an image with padding or a part of an image.
 //!
 //! On the CPU every access is checked, and an invalid one is an
@@ -39,9 +39,9 @@ pub struct ViewMut<T> {
 
 /// The elements of one column of a [`View`], from a given row down.
 ///
-/// A kernel that iterates down a column keeps one address, and each element costs one multiply-add.
-/// With a [`View`], the compiler widens the pitch before the loop and multiplies 64 by 64 bits in
-/// the loop.
+/// In a loop down a column, the address of each element costs one multiply-add. With a [`View`],
+/// each address costs a 64-bit multiplication, because the compiler widens the pitch before the
+/// loop.
 #[derive(Debug)]
 pub struct ColumnView<T> {
     first: *const T,
@@ -49,8 +49,9 @@ pub struct ColumnView<T> {
     pitch: u32,
 }
 
-/// Defines the items that both views share. The arguments are the view, its pointer type, the host
-/// handle, its borrow and its description.
+/// Defines the items that [`View`] and [`ViewMut`] have in common. The macro arguments are the
+/// view, its pointer type, the host handle, the handle's borrow marker and the handle's
+/// description.
 macro_rules! view {
     ($view:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
         impl<T> Clone for $view<T> {
@@ -65,7 +66,7 @@ macro_rules! view {
         // SAFETY: a view is a pointer to plain data. The contracts of `load` and `store` rule out
         // conflicting accesses.
         unsafe impl<T: Pod> Send for $view<T> {}
-        // SAFETY: as above.
+        // SAFETY: the reason is the same as for `Send`.
         unsafe impl<T: Pod> Sync for $view<T> {}
 
         impl<T: Pod> $view<T> {
@@ -90,7 +91,7 @@ macro_rules! view {
                 x < self.width && y < self.height
             }
 
-            /// Returns whether all rows begin at multiples of `bytes`, a power of two.
+            /// Returns whether the addresses of all rows are multiples of `bytes`, a power of two.
             #[inline(always)]
             #[must_use]
             pub fn is_aligned(&self, bytes: u32) -> bool {
@@ -104,10 +105,10 @@ macro_rules! view {
                 u64::from(self.width) * size_of::<T>() as u64 == u64::from(self.pitch)
             }
 
-            /// Returns the address of an element.
+            /// Returns the address of the element at column `x` of row `y`.
             ///
             /// # Safety
-            /// The element must exist.
+            /// `x` must be less than `width`, and `y` less than `height`.
             #[inline(always)]
             unsafe fn at(&self, x: u32, y: u32, access: Access) -> $pointer {
                 memory::check(self.contains(x, y), access, stringify!($view), || {
@@ -120,7 +121,7 @@ macro_rules! view {
             /// Returns the address of the first of several adjacent elements that form one `W`.
             ///
             /// # Safety
-            /// The elements must exist and be aligned for `W`.
+            /// All these elements must exist, and the first must be aligned for `W`.
             #[inline(always)]
             unsafe fn at_wide<W: Pod>(&self, x: u32, y: u32, access: Access) -> $pointer {
                 const {
@@ -172,16 +173,16 @@ macro_rules! view {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T: Pod> $device<'_, T> {
-            /// Describes `height` rows of `width` elements, `pitch` bytes apart, at `data` on
-            /// `place`.
+            /// Creates a handle for `height` rows of `width` elements, `pitch` bytes apart, at
+            /// `data` on the device `place`.
             ///
             /// # Safety
             /// - The rows must be valid for the lifetime of the handle and until every launch that
             ///   it is passed to has completed.
             /// - `data` and `pitch` must be multiples of `T`'s alignment.
             /// - Rows must not overlap.
-            /// - Until then, nothing else may write to the rows or, if the handle is writable,
-            ///   access them.
+            /// - As long as the rows must be valid, nothing else may write them. If the handle is
+            ///   writable, nothing else may access them at all.
             #[must_use]
             pub unsafe fn new(
                 place: crate::launch::Place,
@@ -222,13 +223,14 @@ macro_rules! view {
                 layout(self) == layout(other)
             }
 
-            /// Appends only the address, for an argument of several images that are
-            /// [alike](Self::is_like).
+            /// Appends only the image's address to the parameters, for an argument of several
+            /// images that are [alike](Self::is_like).
             pub fn push_address<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
                 params.push(&self.view.data);
             }
 
-            /// Appends only the pitch, for an argument whose image sizes follow from each other.
+            /// Appends only the image's pitch to the parameters, for an argument that computes the
+            /// size of this image from the size of another one.
             pub fn push_pitch<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
                 params.push(&self.view.pitch);
             }
@@ -277,10 +279,10 @@ impl<T: Pod> View<T> {
         self.contains(x, y).then(|| unsafe { self.load(x, y) })
     }
 
-    /// Reads an element.
+    /// Reads the element at column `x` of row `y`.
     ///
     /// # Safety
-    /// `x < width` and `y < height`.
+    /// `x` must be less than `width`, and `y` less than `height`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
@@ -288,9 +290,10 @@ impl<T: Pod> View<T> {
         unsafe { memory::load_read_only(self.at(x, y, Access::Load)) }
     }
 
-    /// Prefetches the [cache line](crate::LINE_BYTES) of an element into the L2 cache, for a load
-    /// by a later block or after [`wait_for_kernel_before`](crate::thread::wait_for_kernel_before).
-    /// Does nothing if the element does not exist.
+    /// Prefetches the [cache line](crate::LINE_BYTES) of the element at column `x` of row `y` into
+    /// the L2 cache, for a load by a later block or after
+    /// [`wait_for_kernel_before`](crate::thread::wait_for_kernel_before). Does nothing if the
+    /// element does not exist.
     #[inline(always)]
     pub fn prefetch(&self, x: u32, y: u32) {
         if self.contains(x, y) {
@@ -302,7 +305,7 @@ impl<T: Pod> View<T> {
     /// Reads adjacent elements, starting at `(x, y)`, as one `W`.
     ///
     /// # Safety
-    /// - The elements must exist.
+    /// - All these elements must exist.
     /// - Rows must be [aligned](Self::is_aligned) for `W`, and so must column `x` within its row.
     #[inline(always)]
     #[must_use]
@@ -315,18 +318,18 @@ impl<T: Pod> View<T> {
     /// Returns the elements of column `x` from row `y` down.
     ///
     /// # Safety
-    /// `x < width` and `y < height`.
+    /// `x` must be less than `width`, and `y` less than `height`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn column(&self, x: u32, y: u32) -> ColumnView<T> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         let first = unsafe { self.at(x, y, Access::Load) };
         ColumnView { first, rows: self.height - y, pitch: self.pitch }
     }
 }
 
 impl<T: Pod> ColumnView<T> {
-    /// Reads the element that is `below` rows below the first.
+    /// Reads the element that is `below` rows below the first element of the column.
     ///
     /// # Safety
     /// The element must exist.
@@ -350,7 +353,8 @@ impl<T> Clone for ColumnView<T> {
 
 impl<T> Copy for ColumnView<T> {}
 
-/// Multiplies two numbers with one instruction, however the compiler obtained them.
+/// Multiplies two 32-bit numbers to a 64-bit product with one instruction. The compiler itself does
+/// so only if it has not widened one of the numbers before.
 #[inline(always)]
 fn mul_wide(a: u32, b: u32) -> u64 {
     #[cfg(target_arch = "nvptx64")]
@@ -370,60 +374,61 @@ fn mul_wide(a: u32, b: u32) -> u64 {
 }
 
 impl<T: Pod> ViewMut<T> {
-    /// Reads the thread's own element, if it exists.
+    /// Reads the element at the thread's own index `at`, if it exists.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, at: Unique2d) -> Option<T> {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
-        // SAFETY: the element exists; no other thread has this index in safe code.
+        // SAFETY: the element exists, and safe code of other threads cannot have this index.
         self.contains(x, y).then(|| unsafe { self.load(x, y) })
     }
 
-    /// Writes the thread's own element. Returns whether it exists.
+    /// Writes the element at the thread's own index `at`. Returns whether the element exists.
     #[inline(always)]
     pub fn set(&self, at: Unique2d, value: T) -> bool {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
         let inside = self.contains(x, y);
         if inside {
-            // SAFETY: the element exists; no other thread has this index in safe code.
+            // SAFETY: the element exists, and safe code of other threads cannot have this index.
             unsafe { self.store(x, y, value) };
         }
         inside
     }
 
-    /// Reads an element back.
+    /// Reads the element at column `x` of row `y`.
     ///
     /// # Safety
-    /// - `x < width` and `y < height`.
-    /// - No other thread may write it without a barrier in between.
+    /// - `x` must be less than `width`, and `y` less than `height`.
+    /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { *self.at(x, y, Access::Load) }
     }
 
-    /// Writes an element.
+    /// Writes the element at column `x` of row `y`.
     ///
     /// # Safety
-    /// - `x < width` and `y < height`.
-    /// - No other thread may access it without a barrier in between.
+    /// - `x` must be less than `width`, and `y` less than `height`.
+    /// - No other thread may access the element without a barrier in between.
     #[inline(always)]
     pub unsafe fn store(&self, x: u32, y: u32, value: T) {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { *self.at(x, y, Access::Store) = value }
     }
 
     /// Writes adjacent elements, starting at `(x, y)`, as one `W`.
     ///
     /// # Safety
-    /// - The elements must exist, and no other thread may access them without a barrier in between.
+    /// - All these elements must exist, and no other thread may access them without a barrier in
+    ///   between.
     /// - Rows must be [aligned](Self::is_aligned) for `W`, and so must column `x` within its row.
     #[inline(always)]
     pub unsafe fn store_wide<W: Pod>(&self, x: u32, y: u32, value: W) {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { *self.at_wide::<W>(x, y, Access::Store).cast::<W>() = value }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! On the GPU, a thread formats the text into its own buffer and passes it to the driver's
 //! `vprintf` in one piece, so lines of different threads do not mix. The driver's buffer has one
-//! megabyte, and new text overwrites the oldest. The driver prints it when the host waits for the
-//! stream or the device, or unloads the module. On the CPU the macros are the standard library's.
+//! megabyte, and new text overwrites the oldest. The driver prints the buffer when the host waits
+//! for the stream or the device, or unloads the module. On the CPU the macros are the standard
+//! library's.
 //!
 //! A text of more than [`PIECE`] bytes is printed in several pieces, and other threads may print
 //! between them.
@@ -23,14 +24,15 @@ unsafe extern "C" {
     /// Prints `format` with the arguments at `valist`, which have the layout of a C struct.
     ///
     /// # Safety
-    /// `format` must end with a 0, and `valist` must have the arguments that it names.
+    /// `format` must be NUL-terminated. `valist` must have an argument of the right type for each
+    /// conversion in `format`.
     pub fn vprintf(format: *const u8, valist: *const c_void) -> i32;
 
     /// Ends the launch with `CUDA_ERROR_ASSERT`. The driver prints the message with the source
     /// location, block and thread.
     ///
     /// # Safety
-    /// The texts must end with a 0.
+    /// `message`, `file` and `function` must be NUL-terminated.
     pub fn __assertfail(
         message: *const u8,
         file: *const u8,
@@ -63,7 +65,7 @@ impl Text {
     fn flush(&mut self) {
         if self.len > 0 {
             let argument = self.as_ptr();
-            // SAFETY: the format takes one pointer to a text that ends with a 0.
+            // SAFETY: the format takes one pointer to a NUL-terminated text.
             unsafe { vprintf(c"%s".as_ptr().cast(), (&raw const argument).cast()) };
             self.len = 0;
         }
@@ -90,8 +92,8 @@ impl Write for Text {
     }
 }
 
-/// Prints text from a kernel, with the syntax of the standard library's macro. On the CPU it is
-/// that macro.
+/// Prints text from a kernel, with the syntax of the standard library's macro. On the CPU, this
+/// macro is the standard library's.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! print {
@@ -100,8 +102,8 @@ macro_rules! print {
     };
 }
 
-/// Prints a line from a kernel, with the syntax of the standard library's macro. On the CPU it is
-/// that macro.
+/// Prints a line from a kernel, with the syntax of the standard library's macro. On the CPU, this
+/// macro is the standard library's.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! println {
@@ -122,7 +124,7 @@ pub(crate) fn fail(info: &PanicInfo<'_>) {
         let _ = file.write_str(place.file());
         place.line()
     });
-    // SAFETY: all three texts end with a 0.
+    // SAFETY: all three texts are NUL-terminated.
     unsafe { __assertfail(message.as_ptr(), file.as_ptr(), line, c"kernel".as_ptr().cast(), 1) };
 }
 

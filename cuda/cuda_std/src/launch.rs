@@ -1,4 +1,5 @@
-//! The host's view of kernels: their arguments, their bounds, and the checks before a launch.
+//! Descriptions of kernels for the host: their arguments, their launch bounds, and the checks
+//! before a launch.
 //!
 //! A typed launch fills in the struct that `#[kernel]` generates, which implements [`Kernel`]. A
 //! launch by name looks up the kernel's [`KernelEntry`] in [`KERNELS`], where `#[kernel]` registers
@@ -30,7 +31,8 @@ pub unsafe trait Kernel {
     const PACKAGE: &'static str;
     /// The kernel's launch bounds.
     const BOUNDS: LaunchBounds;
-    /// The number of axes that grid and block may extend along.
+    /// The number of axes, counted from x, along which a launch may have more than one block or
+    /// thread.
     const DIMS: u32;
 
     /// Returns the parameters in the form that the driver expects.
@@ -39,11 +41,11 @@ pub unsafe trait Kernel {
     /// Returns the device of each memory argument. Plain values are skipped.
     fn places(&self) -> impl Iterator<Item = Place>;
 
-    /// Runs one thread on the CPU.
+    /// Runs the kernel for one thread on the CPU.
     ///
     /// # Safety
-    /// - [`cuda_cpu::launch`] must call this, with all memory arguments on the host and alive. Its
-    ///   threads share the kernel and only copy arguments out of it.
+    /// - [`cuda_cpu::launch`] must call this function, and all memory arguments must be valid host
+    ///   memory. The threads of the launch share `self` and only copy arguments from it.
     /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
     unsafe fn thread(&self);
 }
@@ -66,16 +68,17 @@ pub struct LaunchBounds {
     pub max_threads: u32,
     /// The number of blocks that must fit on a multiprocessor at once; 0 if unspecified.
     pub min_blocks: u32,
-    /// The number of threads per block must be a multiple of this; 32 if warps must be whole.
+    /// The required divisor of the number of threads per block: 32 if the kernel needs whole warps,
+    /// 1 if any number is allowed.
     pub block_multiple: u32,
 }
 
-/// The device that holds some memory.
+/// The device that holds an argument's memory or runs a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// Host memory, used by the CPU device.
+    /// The CPU device, which uses host memory.
     Cpu,
-    /// Memory of the CUDA device with this ordinal.
+    /// The CUDA device with this ordinal.
     Cuda(u32),
 }
 
@@ -88,7 +91,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The maximum bytes of dynamic shared memory per block (largest GPU, compute capability 9.0).
+/// The largest amount of dynamic shared memory in bytes that a block can have on any GPU (compute
+/// capability 9.0).
 const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
 /// The maximum number of parameters of a kernel; `#[kernel]` rejects more.
@@ -96,8 +100,8 @@ pub const MAX_PARAMS: usize = 128;
 
 /// Kernel parameters in the form that the driver expects: a pointer to each.
 ///
-/// The pointers lead into the kernel's arguments. The driver reads them during the launch, so the
-/// arguments must not move until then.
+/// The pointers point into the struct of the kernel's arguments. The driver reads the parameters
+/// during the launch call, so the struct must not move before the call has returned.
 #[derive(Debug)]
 pub struct Params<'a> {
     pointers: [*mut c_void; MAX_PARAMS],
@@ -115,7 +119,7 @@ impl<'a> Params<'a> {
         self.len += 1;
     }
 
-    /// Returns the list for the driver, which only reads it.
+    /// Returns the list of pointers for the driver, which only reads the list.
     pub fn pointers(&mut self) -> &mut [*mut c_void] {
         &mut self.pointers[..self.len]
     }
@@ -127,35 +131,37 @@ impl Default for Params<'_> {
     }
 }
 
-/// The shape of a launch.
+/// The shape of a launch and the size of its dynamic shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
     /// The number of blocks along x, y and z.
     pub grid: [u32; 3],
     /// The number of threads per block along x, y and z.
     pub block: [u32; 3],
-    /// The size of dynamic shared memory in bytes.
+    /// The size of dynamic shared memory per block in bytes.
     pub dynamic_shared: u32,
 }
 
 impl LaunchConfig {
-    /// Returns blocks of `block` threads that cover `width` × `height` elements, one per thread.
+    /// Returns a grid of blocks of `block` threads that covers `width` × `height` elements, one per
+    /// thread.
     ///
-    /// An empty block or extent gives an empty grid, which [`check`](Self::check) rejects.
+    /// If a number is 0, the grid is empty, and [`check`](Self::check) rejects it.
     #[must_use]
     pub const fn cover(width: u32, height: u32, block: [u32; 2]) -> Self {
         Self::for_3d([width, height, 1], [block[0], block[1], 1])
     }
 
-    /// Returns blocks of `block` threads that cover `len` elements, one per thread.
+    /// Returns a grid of blocks of `block` threads that covers `len` elements, one per thread.
     #[must_use]
     pub const fn for_1d(len: u32, block: u32) -> Self {
         Self::for_3d([len, 1, 1], [block, 1, 1])
     }
 
-    /// Returns blocks of `block` threads that cover `size` elements per axis, one per thread.
+    /// Returns a grid of blocks of `block` threads that covers `size` elements per axis, one per
+    /// thread.
     ///
-    /// An empty block or extent gives an empty grid, which [`check`](Self::check) rejects.
+    /// If a number is 0, the grid is empty, and [`check`](Self::check) rejects it.
     #[must_use]
     pub const fn for_3d(size: [u32; 3], block: [u32; 3]) -> Self {
         let mut grid = [0; 3];
@@ -208,7 +214,7 @@ impl LaunchConfig {
         if !threads.is_multiple_of(multiple) {
             return Err(LaunchError::BlockNotMultiple { kernel, block, threads, multiple });
         }
-        // Indices along an axis must not wrap, because two threads would then own one element.
+        // Indices along an axis must not wrap, because two threads would then have the same index.
         let wraps = (0..3).any(|axis| grid[axis].checked_mul(block[axis]).is_none());
         if wraps || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
             return Err(LaunchError::GridTooLarge { kernel, grid });
@@ -224,11 +230,11 @@ impl LaunchConfig {
     }
 }
 
-/// A launch that was rejected before it reached the driver.
+/// The reason why a launch was rejected before it reached the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// A dimension is zero.
+    /// The grid or the block is empty along an axis.
     #[error(
         "kernel `{kernel}`: grid {grid:?} of blocks {block:?} has no threads; check the output size"
     )]
@@ -242,7 +248,7 @@ pub enum LaunchError {
     },
     /// A block has more threads than the kernel was compiled for, or more along z than CUDA allows.
     #[error(
-        "kernel `{kernel}`: a block of {block:?} threads is over its launch bound of {limit}, or over 64 along z; use a smaller block"
+        "kernel `{kernel}`: a block of {block:?} threads is over the kernel's launch bound of {limit} threads, or over CUDA's limit of 64 along z; use a smaller block"
     )]
     BlockTooLarge {
         /// The kernel's name.
@@ -254,7 +260,7 @@ pub enum LaunchError {
     },
     /// The number of threads per block is not a multiple of [`LaunchBounds::block_multiple`].
     #[error(
-        "kernel `{kernel}`: a block of {block:?} has {threads} threads, but the kernel needs a multiple of {multiple}; round the block up"
+        "kernel `{kernel}`: a block of {block:?} has {threads} threads, but the kernel needs a multiple of {multiple}; round the block size up"
     )]
     BlockNotMultiple {
         /// The kernel's name.
@@ -266,9 +272,10 @@ pub enum LaunchError {
         /// The required divisor of `threads`.
         multiple: u32,
     },
-    /// The grid has more blocks than CUDA allows.
+    /// The grid has more blocks than CUDA allows, or so many threads along an axis that their
+    /// indices would overflow a `u32`.
     #[error(
-        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has over 2³² threads along an axis; launch it in parts"
+        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split it into several launches"
     )]
     GridTooLarge {
         /// The kernel's name.
@@ -276,10 +283,10 @@ pub enum LaunchError {
         /// The requested number of blocks.
         grid: [u32; 3],
     },
-    /// The grid or block extends along an axis that the kernel does not read. Its threads would do
-    /// the same work several times and race.
+    /// The grid or block extends along an axis whose index the kernel does not read. Several
+    /// threads would do the same work and race.
     #[error(
-        "kernel `{kernel}` works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the others to 1"
+        "kernel `{kernel}` works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the sizes along the other axes to 1"
     )]
     TooManyDimensions {
         /// The kernel's name.
@@ -288,19 +295,19 @@ pub enum LaunchError {
         grid: [u32; 3],
         /// The requested number of threads per block.
         block: [u32; 3],
-        /// The kernel's number of dimensions.
+        /// The number of axes along which a launch of the kernel may extend.
         dims: u32,
     },
     /// The launch requests more dynamic shared memory than any GPU has.
     #[error(
-        "kernel `{kernel}`: {bytes} bytes of dynamic shared memory are over the limit of {limit}; use a smaller tile"
+        "kernel `{kernel}`: {bytes} bytes of dynamic shared memory are over the limit of {limit}; request less"
     )]
     SharedTooLarge {
         /// The kernel's name.
         kernel: &'static str,
         /// The requested size in bytes.
         bytes: u32,
-        /// The maximum per block on the largest GPU, in bytes.
+        /// The largest size in bytes that a block can have on any GPU.
         limit: u32,
     },
     /// An argument is on a different device than the stream.
@@ -321,7 +328,7 @@ impl LaunchError {
     /// Checks that all memory arguments of `kernel` are on `wanted`.
     ///
     /// # Errors
-    /// Returns [`LaunchError::WrongDevice`] if one is not.
+    /// Returns [`LaunchError::WrongDevice`] if an argument is on another device.
     pub fn check_places<K: Kernel>(kernel: &K, wanted: Place) -> Result<(), Self> {
         match kernel.places().find(|&place| place != wanted) {
             Some(found) => Err(Self::WrongDevice { kernel: K::NAME, found, wanted }),

@@ -5,7 +5,7 @@
 //! compiled for `nvptx64-nvidia-cuda`, and the `cuda_cpu` crate otherwise. A kernel therefore also
 //! runs on a machine without a GPU, where it can be tested. Names follow rust-cuda's crate of the
 //! same name where that crate has an equivalent. Launch bounds, textures, read-only loads and CPU
-//! execution are additions.
+//! execution are additions of this crate.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -24,8 +24,8 @@
 //! The feature `alloc` provides `Vec`, `Box` and `String` in kernels; see [`mem`]. The feature
 //! `vek` re-exports the crate `vek`.
 //!
-//! This crate does not launch kernels: the host crate does, with the descriptions in [`launch`].
-//! Cluster, tensor-core and asynchronous-copy instructions are not available.
+//! This crate does not launch kernels. The host crate `cust` does, with the kernel descriptions in
+//! [`launch`]. Cluster, tensor-core and asynchronous-copy instructions are not available.
 #![cfg_attr(
     target_arch = "nvptx64",
     no_std,
@@ -110,7 +110,7 @@ pub use {
     texture::DeviceTexture,
 };
 
-/// The items that a kernel file imports.
+/// The items that most kernels use, for import with `use cuda_std::prelude::*`.
 pub mod prelude {
     pub use crate::{
         ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d,
@@ -130,8 +130,8 @@ pub mod prelude {
     };
 }
 
-/// Stops the kernel. On the GPU the launch fails; on the CPU it returns
-/// [`FaultKind::Trap`](cuda_cpu::FaultKind::Trap).
+/// Stops the kernel. On the GPU, the launch fails with a driver error. On the CPU, the launch
+/// returns a [`FaultKind::Trap`](cuda_cpu::FaultKind::Trap) fault.
 #[inline]
 pub fn trap() -> ! {
     #[cfg(target_arch = "nvptx64")]
@@ -143,8 +143,8 @@ pub fn trap() -> ! {
     cuda_cpu::fail(cuda_cpu::FaultKind::Trap)
 }
 
-/// The panic handler of every kernel crate. If the builder does not keep panic messages, a panic
-/// becomes a trap before it reaches this function.
+/// Ends the launch with the message of a panic. Only kernels compiled with debug assertions call
+/// this function. In other kernels, the compiler replaces every panic with a trap.
 #[cfg(target_arch = "nvptx64")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {

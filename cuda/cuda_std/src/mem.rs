@@ -2,9 +2,9 @@
 //!
 //! With this feature, a kernel can use `Vec`, `Box`, `String` and the rest of the crate `alloc`. On
 //! the GPU, they allocate from the device's heap, which has 8 MB unless the host changes
-//! `MallocHeapSize`. Each allocation takes a lock, so use it only for sizes that are unknown before
-//! the launch. Memory that a kernel leaks stays allocated until the module is unloaded. On the CPU,
-//! kernels use the program's own allocator.
+//! `MallocHeapSize`. Each allocation takes a lock, so use the heap only for data whose size is
+//! unknown before the launch. Memory that a kernel leaks stays allocated until the module is
+//! unloaded. On the CPU, kernels use the program's own allocator.
 
 /// Returns the size of a block's dynamic shared memory in bytes, as set by the launch.
 #[inline(always)]
@@ -13,7 +13,7 @@ pub fn dynamic_smem_size() -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let bytes: u32;
-        // SAFETY: reads a special register.
+        // SAFETY: the instruction only reads a special register.
         unsafe {
             core::arch::asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes,
                 options(pure, nomem, nostack, preserves_flags));
@@ -29,14 +29,15 @@ pub fn dynamic_smem_size() -> u32 {
 /// Returns the size of a block's static and dynamic shared memory in bytes, rounded up to the GPU's
 /// allocation unit.
 ///
-/// The CPU rounds up to 128 bytes. It counts a static array once a thread of the block reaches it.
+/// The CPU rounds up to 128 bytes. It counts a static array only after a thread of the block has
+/// reached the array's declaration.
 #[inline(always)]
 #[must_use]
 pub fn total_smem_size() -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let bytes: u32;
-        // SAFETY: reads a special register.
+        // SAFETY: the instruction only reads a special register.
         unsafe {
             core::arch::asm!("mov.u32 {}, %total_smem_size;", out(reg32) bytes,
                 options(pure, nomem, nostack, preserves_flags));
@@ -57,7 +58,7 @@ mod heap {
     use core::alloc::{GlobalAlloc, Layout};
     use core::ffi::c_void;
 
-    /// The alignment of every allocation.
+    /// The alignment in bytes of every address that `malloc` returns.
     const ALIGN: usize = 16;
 
     unsafe extern "C" {
@@ -114,7 +115,7 @@ mod heap {
         }
     }
 
-    /// The allocator of every kernel crate.
+    /// The global allocator of every kernel crate.
     #[global_allocator]
     pub static GLOBAL_ALLOCATOR: CUDAAllocator = CUDAAllocator;
 }

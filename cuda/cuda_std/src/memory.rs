@@ -1,7 +1,8 @@
 //! Loads and stores with an explicit memory space and width.
 //!
-//! The width is the type's alignment, up to 16 bytes. An element as large as its alignment takes
-//! one access, a larger one takes several. On the CPU, all of them are plain accesses.
+//! The width of an access is the type's alignment, up to 16 bytes. An element of this size takes
+//! one access, and a larger element takes several. On the CPU, all accesses are ordinary Rust
+//! accesses.
 
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
@@ -11,7 +12,7 @@ use bytemuck::Pod;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use cuda_cpu::{AccessKind as Access, Index};
 
-/// A placeholder on the GPU, which checks nothing, for the type in the CPU's fault reports.
+/// A stand-in for `cuda_cpu::AccessKind` on the GPU, where accesses are not checked.
 #[cfg(target_arch = "nvptx64")]
 #[derive(Clone, Copy)]
 pub(crate) enum Access {
@@ -20,7 +21,7 @@ pub(crate) enum Access {
     Atomic,
 }
 
-/// A placeholder on the GPU, like [`Access`].
+/// A stand-in for `cuda_cpu::Index` on the GPU, where accesses are not checked.
 #[cfg(target_arch = "nvptx64")]
 #[expect(dead_code, reason = "only the CPU reports")]
 pub(crate) enum Index {
@@ -28,8 +29,9 @@ pub(crate) enum Index {
     Pixel(u32, u32),
 }
 
-/// On the CPU, ends the launch with an out-of-bounds fault unless `inside` is true. `place` returns
-/// index and extent. Does nothing on the GPU.
+/// On the CPU, ends the launch with an out-of-bounds fault unless `inside` is true. `what` is the
+/// memory's name in the fault, and `place` returns the index and the memory's extent. Does nothing
+/// on the GPU.
 #[inline(always)]
 pub(crate) fn check(
     inside: bool,
@@ -46,7 +48,8 @@ pub(crate) fn check(
     let _ = (inside, access, what, place);
 }
 
-/// Defines a load function: doc, name, instruction prefix, pointer operand type, asm options.
+/// Defines a load function. The macro arguments are docs, name, instruction prefix, address type
+/// and `asm!` options.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! load {
     ($(#[$doc:meta])* $name:ident, $space:literal, $address:ty, [$($option:ident),*]) => {
@@ -59,7 +62,8 @@ macro_rules! load {
                 let from = at as u64 + done as u64;
                 // SAFETY: the caller guarantees `size_of::<T>()` readable bytes at `at`, aligned
                 // for `T`. Each iteration reads `access_bytes` bytes and writes them to `value`.
-                // That is the alignment or 16, so it divides the size. `T: Pod` accepts any bytes.
+                // This number is the alignment or 16, so it divides the size. `T: Pod` accepts any
+                // bytes.
                 unsafe {
                     let to = (&raw mut value).cast::<u8>().add(done);
                     match align_of::<T>() {
@@ -67,7 +71,7 @@ macro_rules! load {
                             let v: u16;
                             asm!(concat!($space, ".u8 {}, [{}];"), out(reg16) v, in(reg64) from,
                                 options($($option),*));
-                            // Lets the compiler omit a mask of the loaded byte.
+                            // With this bound, the compiler omits the mask `& 0xff`.
                             core::hint::assert_unchecked(v <= 0xff);
                             to.write(v as u8);
                         }
@@ -123,7 +127,7 @@ load! {
 
 #[cfg(target_arch = "nvptx64")]
 load! {
-    /// Loads from shared memory at an address in that space.
+    /// Loads from shared memory. `at` is an address in the shared space, not a generic pointer.
     ///
     /// # Safety
     /// `at` must be the address of a `T` in the block's shared memory, aligned for `T`.
@@ -132,14 +136,14 @@ load! {
 
 #[cfg(target_arch = "nvptx64")]
 load! {
-    /// Loads from constant memory at an address in that space.
+    /// Loads from constant memory. `at` is an address in the constant space, not a generic pointer.
     ///
     /// # Safety
     /// `at` must be the address of a `T` in constant memory, aligned for `T`.
     load_constant, "ld.const", u64, [pure, readonly, nostack, preserves_flags]
 }
 
-/// Stores to shared memory at an address in that space.
+/// Stores to shared memory. `at` is an address in the shared space, not a generic pointer.
 ///
 /// # Safety
 /// `at` must be the address of a `T` in the block's shared memory, aligned for `T`.
@@ -150,7 +154,7 @@ pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
     while done < size_of::<T>() {
         let to = at + done as u64;
         // SAFETY: the caller guarantees `at`. Each iteration stores `access_bytes` bytes of
-        // `value`. That is the alignment or 16, so it divides the size.
+        // `value`. This number is the alignment or 16, so it divides the size.
         unsafe {
             let from = (&raw const value).cast::<u8>().add(done);
             match align_of::<T>() {
@@ -181,21 +185,21 @@ pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
 #[cfg(not(target_arch = "nvptx64"))]
 #[inline(always)]
 pub(crate) unsafe fn load_read_only<T: Pod>(at: *const T) -> T {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { *at }
 }
 
 /// The size of an L2 cache line in bytes. A prefetch loads the line in which its element begins.
 pub const LINE_BYTES: usize = 128;
 
-/// Prefetches the cache line of `at` into the L2 cache. Does nothing on the CPU.
+/// Prefetches the cache line that contains `at` into the L2 cache. Does nothing on the CPU.
 ///
 /// # Safety
 /// `at` must point to global memory.
 #[inline(always)]
 pub(crate) unsafe fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         asm!("prefetch.global.L2 [{}];", in(reg64) at, options(nostack, preserves_flags));
     }

@@ -1,6 +1,6 @@
-//! The debugger, the profiler and the clock.
+//! Functions for the debugger and the profiler, and the clock.
 
-/// Stops here if the kernel runs in a debugger. Does nothing on the CPU.
+/// Stops at this call if the kernel runs in a debugger. Does nothing on the CPU.
 #[inline(always)]
 pub fn breakpoint() {
     #[cfg(target_arch = "nvptx64")]
@@ -14,13 +14,13 @@ pub fn breakpoint() {
 /// Adds one event to the profiler counter `counter` for the warp. Does nothing on the CPU.
 ///
 /// # Panics
-/// Panics if `counter` is over 7.
+/// Panics if `counter` is greater than 7.
 #[inline(always)]
 pub fn profiler_counter(counter: u32) {
     assert!(counter <= 7, "a profiler counter must be in 0..=7");
     #[cfg(target_arch = "nvptx64")]
     {
-        // The instruction takes only a constant.
+        // The instruction takes only a constant operand, so each counter needs its own instruction.
         macro_rules! count {
             ($($number:literal)+) => {
                 match counter {
@@ -40,16 +40,16 @@ pub fn profiler_counter(counter: u32) {
 
 /// Returns the multiprocessor's clock cycles since an unspecified start, or nanoseconds on the CPU.
 ///
-/// The difference of two readings by one thread is the time between them. It includes the time in
-/// which the thread waited for others.
+/// The difference of two readings by one thread is the time between them, including any time in
+/// which the thread waited for other threads.
 #[inline(always)]
 #[must_use]
 pub fn clock() -> u64 {
     #[cfg(target_arch = "nvptx64")]
     {
         let cycles: u64;
-        // SAFETY: reads a special register. `pure` and `nomem` are omitted so that the compiler
-        // does not move surrounding memory accesses across it.
+        // SAFETY: the instruction only reads a special register. `pure` and `nomem` are omitted so
+        // that the compiler does not move surrounding memory accesses across it.
         unsafe {
             core::arch::asm!("mov.u64 {}, %clock64;", out(reg64) cycles, options(nostack));
         }

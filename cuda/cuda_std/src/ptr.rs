@@ -1,19 +1,19 @@
 //! Address spaces of pointers.
 //!
 //! On the GPU, a Rust pointer is a generic address: it points to global, shared, constant or local
-//! memory. The CPU has a single address space. There, the functions recognise shared arrays and
-//! treat all other memory as global.
+//! memory. The CPU has a single address space. On the CPU, these functions recognise the block's
+//! shared memory and treat all other memory as global.
 
 /// An address space of the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressSpace {
     /// Device memory that all threads can read and write.
     Global,
-    /// Memory of one block.
+    /// Memory that the threads of one block share.
     Shared,
     /// Device memory that kernels can only read.
     Constant,
-    /// Memory of one thread.
+    /// Memory of one thread, such as its stack.
     Local,
 }
 
@@ -29,7 +29,7 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
         macro_rules! is_in {
             ($space:literal) => {{
                 let is: u32;
-                // SAFETY: only computes on registers.
+                // SAFETY: the instructions only operate on registers.
                 unsafe {
                     core::arch::asm!(
                         "{{",
@@ -70,7 +70,7 @@ macro_rules! convert {
                 macro_rules! convert_in {
                     ($space:literal) => {{
                         let converted: *const T;
-                        // SAFETY: only computes on registers.
+                        // SAFETY: the instructions only operate on registers.
                         unsafe {
                             core::arch::asm!(
                                 concat!($instruction, $space, ".u64 {}, {};"),

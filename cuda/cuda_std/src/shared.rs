@@ -1,13 +1,13 @@
 //! Shared memory of a block: static arrays from [`shared_array!`](crate::shared_array), and one
 //! dynamic array whose size the launch sets.
 //!
-//! rust-cuda returns raw pointers. This crate returns a [`Shared`] array, so that the CPU can check
-//! the bounds of every access and detect races. On the GPU, it is an address in the shared space,
-//! and an access is one instruction.
+//! rust-cuda represents these arrays as raw pointers. This crate represents them as [`Shared`], so
+//! that the CPU can check the bounds of every access and detect races. On the GPU, a [`Shared`] is
+//! an address in the shared space, and an access is one instruction.
 //!
 //! [`Shared::add`] and statics with `#[address_space(shared)]` support kernels written for
-//! rust-cuda. They access elements through references. The GPU loads through a reference with a
-//! generic address, which takes more registers.
+//! rust-cuda. They access elements through references. On the GPU, a reference is a generic
+//! address, which takes more registers than an address in the shared space.
 
 mod place;
 mod statics;
@@ -50,7 +50,7 @@ impl<T> Shared<T> {
     ///
     /// # Safety
     /// - `base` must be aligned for `T`, whose alignment is at most 16.
-    /// - `len` elements from `base` on must belong to the block.
+    /// - The `len` elements from `base` on must be in the block's shared memory.
     #[doc(hidden)]
     #[cfg(target_arch = "nvptx64")]
     #[inline(always)]
@@ -64,7 +64,8 @@ impl<T> Shared<T> {
     #[cfg(not(target_arch = "nvptx64"))]
     #[must_use]
     pub fn declared(name: &'static str, len: u32) -> Self {
-        // The module path in front of it depends on where the array is used.
+        // `name` starts with a module path that depends on where the array is used. The array's
+        // identity must not depend on this path.
         let name = name.find("cuda_std_shared_").map_or(name, |at| &name[at..]);
         let region = cuda_cpu::shared_static(name, len as usize * size_of::<T>());
         Self { region, first: 0, len, element: PhantomData }
@@ -123,8 +124,8 @@ impl<T> Shared<T> {
         self.address(i)
     }
 
-    /// Returns a place for element `i`, for use like the result of `pointer::add`:
-    /// `*tile.add(i) = 1.0`.
+    /// Returns element `i` as a value that dereferences to it. Use it like the result of
+    /// `pointer::add`: `*tile.add(i) = 1.0`.
     ///
     /// # Safety
     /// - `i` must be less than `len`.
@@ -139,20 +140,20 @@ impl<T> Shared<T> {
     }
 
     /// Returns the first element's address, for code that takes a raw pointer. The race detector
-    /// does not see accesses through it.
+    /// does not check accesses through this pointer.
     #[inline(always)]
     #[must_use]
     pub fn as_mut_ptr(self) -> *mut T {
         self.address(0)
     }
 
-    /// Returns the generic address of an element.
+    /// Returns the generic address of element `i`.
     #[inline(always)]
     fn address(self, i: u32) -> *mut T {
         #[cfg(target_arch = "nvptx64")]
         {
             let base: u64;
-            // SAFETY: only computes an address.
+            // SAFETY: the instruction only computes an address.
             unsafe {
                 core::arch::asm!("cvta.shared.u64 {}, {};", out(reg64) base, in(reg64) self.base,
                     options(pure, nomem, nostack, preserves_flags));
@@ -167,7 +168,7 @@ impl<T> Shared<T> {
 }
 
 impl<T: Pod> Shared<T> {
-    /// Reads an element.
+    /// Reads element `i`.
     ///
     /// # Safety
     /// - `i` must be less than `len`.
@@ -188,7 +189,7 @@ impl<T: Pod> Shared<T> {
         }
     }
 
-    /// Writes an element.
+    /// Writes element `i`.
     ///
     /// # Safety
     /// - `i` must be less than `len`.
@@ -209,13 +210,14 @@ impl<T: Pod> Shared<T> {
     }
 }
 
-/// Returns a hash of a type's name. It distinguishes the arrays of a generic function's instances.
+/// Returns a hash of a type's name. `shared_array!` uses it to give each instance of a generic
+/// function its own array.
 #[doc(hidden)]
 #[cfg(target_arch = "nvptx64")]
 #[must_use]
 pub const fn type_tag<T>() -> u32 {
     let name = core::any::type_name::<T>().as_bytes();
-    // FNV-1a.
+    // The FNV-1a hash.
     let (mut tag, mut at) = (0x811c_9dc5_u32, 0);
     while at < name.len() {
         tag = (tag ^ name[at] as u32).wrapping_mul(0x0100_0193);
@@ -225,7 +227,7 @@ pub const fn type_tag<T>() -> u32 {
 }
 
 impl Shared<u32> {
-    /// Adds to an element atomically and returns the previous value.
+    /// Adds `value` to element `i` atomically and returns the previous value. The sum wraps.
     ///
     /// # Safety
     /// - `i` must be less than `len`.
@@ -242,7 +244,8 @@ impl Shared<u32> {
             old
         }
         #[cfg(not(target_arch = "nvptx64"))]
-        // SAFETY: `touch` has checked the index; threads of a block share one OS thread.
+        // SAFETY: `touch` has checked the index. The threads of a block run on one OS thread, so no
+        // other thread accesses the element meanwhile.
         unsafe {
             let at = self.touch(i, Access::Atomic);
             at.replace((*at).wrapping_add(value))
@@ -260,7 +263,7 @@ pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {
     #[cfg(target_arch = "nvptx64")]
     {
         let (base, bytes): (u64, u32);
-        // SAFETY: reads an address and a special register.
+        // SAFETY: the instructions only read an address and a special register.
         unsafe {
             core::arch::asm!("mov.u64 {}, cuda_std_dynamic_shared;", out(reg64) base,
                 options(pure, nomem, nostack, preserves_flags));

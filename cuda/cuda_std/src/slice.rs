@@ -1,5 +1,6 @@
-//! One-dimensional device memory: a pointer and a length. The rules are those of
-//! [`View`](crate::View) and [`ViewMut`](crate::ViewMut).
+//! Slices of device memory: a pointer and a length. A [`Slice`] is read-only during a launch and is
+//! loaded through the read-only cache. A [`SliceMut`] can be written. On the CPU, every access is
+//! checked. On the GPU, the unsafe functions check nothing.
 //!
 //! A kernel in which each thread writes its own element needs no `unsafe`:
 //!
@@ -24,7 +25,7 @@ use crate::memory::{self, Access, Index};
 use crate::stamp::Stamp;
 use crate::{SliceIndex, Unique1d};
 
-/// Elements that a kernel reads.
+/// A slice of elements that a kernel reads.
 #[derive(Debug)]
 pub struct Slice<T> {
     data: *const T,
@@ -32,7 +33,7 @@ pub struct Slice<T> {
     stamp: Stamp,
 }
 
-/// Elements that a kernel writes, and may read back.
+/// A slice of elements that a kernel writes and may read back.
 #[derive(Debug)]
 pub struct SliceMut<T> {
     data: *mut T,
@@ -40,7 +41,9 @@ pub struct SliceMut<T> {
     stamp: Stamp,
 }
 
-/// Defines the common parts of both slices from name, pointer type, host handle and its borrow.
+/// Defines the items that [`Slice`] and [`SliceMut`] have in common. The macro arguments are the
+/// slice, its pointer type, the host handle, the handle's borrow marker and the handle's
+/// description.
 macro_rules! slice {
     ($slice:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
         impl<T> Clone for $slice<T> {
@@ -55,7 +58,7 @@ macro_rules! slice {
         // SAFETY: a slice is a pointer to plain data. The requirements of `load` and `store`
         // prevent races on elements.
         unsafe impl<T: Pod> Send for $slice<T> {}
-        // SAFETY: as above.
+        // SAFETY: the reason is the same as for `Send`.
         unsafe impl<T: Pod> Sync for $slice<T> {}
 
         impl<T: Pod> $slice<T> {
@@ -67,10 +70,10 @@ macro_rules! slice {
                 self.len
             }
 
-            /// Returns the address of an element.
+            /// Returns the address of element `i`.
             ///
             /// # Safety
-            /// The element must exist.
+            /// `i` must be less than `len`.
             #[inline(always)]
             unsafe fn at(&self, i: u32, access: Access) -> $pointer {
                 memory::check(i < self.len, access, stringify!($slice), || {
@@ -93,7 +96,7 @@ macro_rules! slice {
             }
         }
 
-        #[doc = concat!("The host argument for a [`", stringify!($slice), "`]: ", $host, " on a device.")]
+        #[doc = concat!("The host's handle for a [`", stringify!($slice), "`]: ", $host, " on a device.")]
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]
         pub struct $device<'a, T> {
@@ -106,17 +109,17 @@ macro_rules! slice {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T> $device<'_, T> {
-            /// Creates a handle for `len` elements at `data` on `place`.
+            /// Creates a handle for `len` elements at `data` on the device `place`.
             ///
             /// # Safety
             /// - The elements must be valid for the lifetime of the handle, and until every launch
             ///   that takes the handle has completed.
             /// - `data` must be aligned for `T`.
-            /// - During this time, nothing else may write the elements. If the handle is writable,
-            ///   nothing else may access them at all.
+            /// - As long as the elements must be valid, nothing else may write them. If the handle
+            ///   is writable, nothing else may access them at all.
             #[must_use]
             pub unsafe fn new(place: crate::launch::Place, data: $pointer, len: u32) -> Self {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::from_raw_parts(place, data, len as usize) }
             }
 
@@ -195,7 +198,7 @@ impl<T: Pod> Slice<T> {
         (i < self.len).then(|| unsafe { self.load(i) })
     }
 
-    /// Reads an element.
+    /// Reads element `i`.
     ///
     /// # Safety
     /// `i` must be less than `len`.
@@ -216,23 +219,23 @@ impl<T: Pod> Slice<T> {
         memory::check(first <= self.len, Access::Load, "Slice", || {
             [Index::Linear(first.into()), Index::Linear(self.len.into())]
         });
-        // SAFETY: within the slice's memory, or at its end.
+        // SAFETY: the result is within the slice's memory, or at its end.
         let data = unsafe { self.data.add(first as usize) };
         Self { data, len: self.len.wrapping_sub(first), ..*self }
     }
 
-    /// Prefetches an element like [`View::prefetch`](crate::View::prefetch).
+    /// Prefetches element `i` like [`View::prefetch`](crate::View::prefetch).
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
         if i < self.len {
-            // SAFETY: the element exists.
+            // SAFETY: `i` was just checked.
             unsafe { memory::prefetch(self.at(i, Access::Load)) };
         }
     }
 }
 
 impl<T: Pod> SliceMut<T> {
-    /// Reads the thread's own element, if it exists.
+    /// Reads the element at the thread's own index `at`, if it exists.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, at: Unique1d) -> Option<T> {
@@ -242,7 +245,7 @@ impl<T: Pod> SliceMut<T> {
         (i < self.len).then(|| unsafe { self.load(i) })
     }
 
-    /// Writes the thread's own element. Returns false if it does not exist.
+    /// Writes the element at the thread's own index `at`. Returns whether the element exists.
     #[inline(always)]
     pub fn set(&self, at: Unique1d, value: T) -> bool {
         let i = at.access();
@@ -255,7 +258,7 @@ impl<T: Pod> SliceMut<T> {
         inside
     }
 
-    /// Reads an element back.
+    /// Reads element `i`.
     ///
     /// # Safety
     /// - `i` must be less than `len`.
@@ -263,29 +266,29 @@ impl<T: Pod> SliceMut<T> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { *self.at(i, Access::Load) }
     }
 
-    /// Writes an element.
+    /// Writes element `i`.
     ///
     /// # Safety
     /// - `i` must be less than `len`.
     /// - No other thread may access the element without a barrier in between.
     #[inline(always)]
     pub unsafe fn store(&self, i: u32, value: T) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { *self.at(i, Access::Store) = value }
     }
 
-    /// Returns the address of an element for an atomic operation; see [`atomic`](crate::atomic).
+    /// Returns the address of element `i` for an atomic operation; see [`atomic`](crate::atomic).
     ///
     /// # Safety
     /// `i` must be less than `len`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn atomic(&self, i: u32) -> *mut T {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { self.at(i, Access::Atomic) }
     }
 }

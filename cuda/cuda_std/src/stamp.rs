@@ -1,8 +1,10 @@
-//! The launch that a handle belongs to.
+//! The launch that a handle belongs to. A handle is a slice, view or texture that a kernel takes as
+//! an argument, or an index from [`unique_1d`](crate::thread::unique_1d).
 //!
-//! On the GPU, a handle cannot outlive its launch. On the CPU, a kernel can store one in a static,
-//! and safe code could then use it after the memory is freed. Therefore handles carry the launch's
-//! number on the CPU, and their safe functions check it. On the GPU, the stamp is empty.
+//! On the GPU, a handle cannot outlive its launch. On the CPU, a kernel can store a handle in a
+//! static, and safe code could then use the handle after its memory is freed. Therefore, on the CPU
+//! each handle contains the id of its launch, and the handle's safe functions compare it with the
+//! id of the running launch. On the GPU, the stamp is empty.
 
 /// The launch in which a handle was created.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +14,8 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Returns the stamp of the running launch, or of no launch on the host.
+    /// Returns the stamp of the running launch. Outside a launch, returns a stamp that belongs to
+    /// no launch.
     #[inline(always)]
     pub(crate) fn now() -> Self {
         Self {
@@ -21,7 +24,8 @@ impl Stamp {
         }
     }
 
-    /// On the CPU, ends the launch if the handle belongs to another one. `what` names the handle.
+    /// On the CPU, ends the running launch with a fault if the handle belongs to another launch.
+    /// `what` is the handle's name in the fault.
     #[inline(always)]
     pub(crate) fn check(self, what: &'static str) {
         #[cfg(not(target_arch = "nvptx64"))]
@@ -33,8 +37,8 @@ impl Stamp {
     }
 }
 
-/// Ends the launch with a fault, because the running thread uses another launch's or thread's
-/// handle.
+/// Ends the launch with a fault, because the running thread uses a handle of another launch or
+/// another thread.
 #[cfg(not(target_arch = "nvptx64"))]
 #[cold]
 pub(crate) fn stale(what: &'static str) -> ! {

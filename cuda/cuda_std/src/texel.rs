@@ -22,7 +22,7 @@ pub unsafe trait Texel: Pod {
 
 macro_rules! texels {
     ($($type:ty: $channel:ident),+ $(,)?) => {$(
-        // SAFETY: the element consists of 1, 2 or 4 such channels.
+        // SAFETY: the element consists of 1, 2 or 4 channels of this type.
         unsafe impl Texel for $type {
             const CHANNEL: Channel = Channel::$channel;
         }

@@ -1,8 +1,8 @@
-//! 2-D textures: reads through the texture unit, which filters and clamps for free.
+//! 2-D textures: reads through the texture unit, which filters and clamps in hardware.
 //!
-//! Coordinates are unnormalised, as in the hardware: texel `i` has its centre at `i + 0.5`. The
-//! host selects filter, edge mode and format when it creates the texture object. The type parameter
-//! is the type that a read returns. Linear filtering has 8 bits of fraction, on the CPU too.
+//! Coordinates are in texels: texel `i` has its centre at `i + 0.5`. The host selects filter, edge
+//! mode and format when it creates the texture object. The type parameter is the type that a read
+//! returns. Linear filtering uses weights of 8 bits, on the CPU too.
 
 use core::marker::PhantomData;
 
@@ -16,7 +16,7 @@ pub trait TextureValue: Copy + Sync + 'static {
     /// Reads the texture at `(x, y)`.
     ///
     /// # Safety
-    /// `handle` must be a live texture object that was created for this kind of read.
+    /// `handle` must be a live texture object that was created for reads of this type.
     #[doc(hidden)]
     unsafe fn read(handle: u64, x: f32, y: f32) -> Self;
 }
@@ -51,8 +51,8 @@ impl<T: TextureValue> Texture2d<T> {
 }
 
 /// Implements a read as `tex.level.2d.v4.TYPE.f32` on the GPU and with the software texture on the
-/// CPU. A texture has one level, 0. As an explicit constant it takes no register, and the read is a
-/// little faster than `tex.2d`.
+/// CPU. The instruction names level 0, the only level of a texture, as a constant. This form takes
+/// no extra register and is faster than `tex.2d`.
 macro_rules! texture_value {
     ($(#[$doc:meta])* $vector:ty, $scalar:ty, $ptx:literal, $method:ident) => {
         $(#[$doc])*
@@ -60,7 +60,7 @@ macro_rules! texture_value {
             #[inline(always)]
             unsafe fn read(handle: u64, x: f32, y: f32) -> Self {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     let (r, g, b, a): ($scalar, $scalar, $scalar, $scalar);
                     core::arch::asm!(
@@ -75,7 +75,8 @@ macro_rules! texture_value {
                     Self::new(r, g, b, a)
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                // SAFETY: the caller guarantees it; on the CPU the handle is the object's address.
+                // SAFETY: the caller upholds this function's safety contract. On the CPU, the
+                // handle is the object's address.
                 unsafe {
                     let texture = &*core::ptr::with_exposed_provenance::<cuda_cpu::texture::Texture>(
                         handle as usize,
@@ -88,7 +89,7 @@ macro_rules! texture_value {
 }
 
 texture_value! {
-    /// Reads floats, or integers as fractions of their range.
+    /// Reads floats unchanged, and integers as fractions of their maximum.
     Vec4, f32, "f32", sample
 }
 texture_value! {
@@ -129,8 +130,8 @@ impl<T> Copy for DeviceTexture<'_, T> {}
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: TextureValue> DeviceTexture<'_, T> {
-    /// Describes the texture object `handle` on `place`: a `CUtexObject`, or on the CPU the exposed
-    /// address of a [`cuda_cpu::texture::Texture`].
+    /// Creates a handle for the texture object `handle` on the device `place`: a `CUtexObject`, or
+    /// on the CPU the exposed address of a [`cuda_cpu::texture::Texture`].
     ///
     /// # Safety
     /// - The object must have been created for reads of type `T`.

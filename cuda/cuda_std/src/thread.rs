@@ -1,8 +1,9 @@
-//! Thread indices, block barriers and memory fences.
+//! Thread indices, block barriers, memory fences and waits.
 
 use glam::{UVec2, UVec3};
 
-/// Defines the four index vectors: names, description, PTX functions, CPU function.
+/// Defines the functions that return indices and dimensions. A row has the function names for the
+/// vector and for x, y and z, a description, the PTX functions and the CPU function.
 macro_rules! index_vectors {
     ($($all:ident $x:ident $y:ident $z:ident: $what:literal, $ptx_x:ident $ptx_y:ident $ptx_z:ident, $cpu:ident;)+) => {$(
         #[doc = concat!("Returns the ", $what, " along x.")]
@@ -32,7 +33,7 @@ macro_rules! index_vectors {
     )+};
     (@read $ptx:ident, $cpu:ident, $axis:literal) => {{
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: reads a special register.
+        // SAFETY: the function only reads a special register.
         unsafe { core::arch::nvptx::$ptx() as u32 }
         #[cfg(not(target_arch = "nvptx64"))]
         cuda_cpu::$cpu()[$axis]
@@ -71,8 +72,8 @@ pub fn index_3d() -> UVec3 {
     index_2d().extend(block_idx_z() * block_dim_z() + thread_idx_z())
 }
 
-/// Returns the linear index of the thread in its grid: blocks with x fastest, then threads by
-/// [`rank`].
+/// Returns the linear index of the thread in its grid. The threads of a block have consecutive
+/// indices, ordered by [`rank`]. Blocks are ordered with x fastest.
 #[inline(always)]
 #[must_use]
 pub fn index() -> u32 {
@@ -81,7 +82,7 @@ pub fn index() -> u32 {
     block * (dim.x * dim.y * dim.z) + rank()
 }
 
-/// Returns true in the first thread of the first block.
+/// Returns true in the first thread of the first block, and false in all other threads.
 #[inline(always)]
 #[must_use]
 pub fn first() -> bool {
@@ -97,8 +98,8 @@ pub fn warp_size() -> u32 {
 
 /// Returns an index along x that no other thread of the launch has.
 ///
-/// A launch that extends along another axis stops with a fault here. `#[kernel(dims(1))]` rejects
-/// such a launch in advance, so the GPU needs no check.
+/// In a launch that extends along y or z, this call ends the launch with a fault.
+/// `#[kernel(dims(1))]` rejects such a launch in advance, so the GPU needs no check.
 #[inline(always)]
 #[must_use]
 pub fn unique_1d() -> crate::Unique1d {
@@ -107,8 +108,8 @@ pub fn unique_1d() -> crate::Unique1d {
 
 /// Returns a column and row that no other thread of the launch has.
 ///
-/// A launch that extends along z stops with a fault here, as in [`unique_1d`]. `dims(2)`, the
-/// default of a safe kernel, rejects such a launch in advance.
+/// In a launch that extends along z, this call ends the launch with a fault. `dims(2)`, the default
+/// of a safe kernel, rejects such a launch in advance.
 #[inline(always)]
 #[must_use]
 pub fn unique_2d() -> crate::Unique2d {
@@ -190,18 +191,19 @@ pub fn sync_threads_or(predicate: u32) -> u32 {
 
 /// Waits until the previous kernel in the stream has ended and its writes are visible.
 ///
-/// A kernel that does not call this waits before it starts. A kernel that calls this may start
-/// while the previous one still runs, on Hopper and later GPUs. Until this call, it may only access
-/// its arguments and shared memory, and prefetch.
+/// A kernel that does not call this function starts only after the previous kernel has ended. On
+/// Hopper and later GPUs, a kernel that calls this function may start while the previous one still
+/// runs. Until this call, the kernel may only use the values of its arguments, access shared
+/// memory, and prefetch.
 ///
-/// Every path through such a kernel must reach this call, even one that has no work: the next
-/// kernel in the stream waits only for this one.
+/// Every path through such a kernel must reach this call, even a path without work, because the
+/// next kernel in the stream waits only for this one.
 #[inline(always)]
 pub fn wait_for_kernel_before() {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: only waits. `nomem` and `readonly` are omitted so that the compiler moves no access
-    // across it. `cuda_builder` removes the instruction for GPUs that do not support it; kernels do
-    // not overlap there.
+    // SAFETY: the instruction only waits. `nomem` and `readonly` are omitted so that the compiler
+    // moves no access across it. `cuda_builder` removes the instruction for GPUs that do not
+    // support it; kernels do not overlap there.
     unsafe {
         core::arch::asm!("griddepcontrol.wait;", options(nostack));
     }
@@ -214,8 +216,8 @@ macro_rules! fence {
         #[inline(always)]
         pub fn $name() {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: only orders memory. `nomem` and `readonly` are omitted so that the compiler
-            // moves no access across it.
+            // SAFETY: the instruction only orders memory accesses. `nomem` and `readonly` are
+            // omitted so that the compiler moves no access across it.
             unsafe {
                 core::arch::asm!($ptx, options(nostack));
             }
@@ -227,36 +229,37 @@ macro_rules! fence {
 
 fence! {
     /// Orders the thread's memory accesses before the fence with those after it, as other threads
-    /// of the block see them.
+    /// of the block observe them.
     block_fence, "fence.acq_rel.cta;"
 }
 fence! {
     /// Orders the thread's memory accesses before the fence with those after it, as other threads
-    /// of the device see them.
+    /// of the device observe them.
     ///
-    /// To publish data, write it, call this, then write an atomic. A thread that reads the atomic
-    /// and then calls this sees the data.
+    /// To publish data, write the data, call this function, then write an atomic. A thread that
+    /// reads the atomic's new value and then calls this function can read the data.
     device_fence, "fence.acq_rel.gpu;"
 }
 fence! {
     /// Orders the thread's memory accesses before the fence with those after it, as the host and
-    /// other devices see them.
+    /// other devices observe them.
     system_fence, "fence.acq_rel.sys;"
 }
 
-/// Orders memory accesses as other threads of the grid see them. Calls [`device_fence`].
+/// Orders memory accesses as other threads of the grid observe them. Calls [`device_fence`].
 #[inline(always)]
 pub fn grid_fence() {
     device_fence();
 }
 
-/// Suspends the thread for between 0 and twice `nanos` nanoseconds, at most one millisecond.
+/// Suspends the thread for a time between 0 and 2 · `nanos` nanoseconds, but at most one
+/// millisecond.
 ///
-/// The CPU yields to other threads of the system and returns.
+/// On the CPU, yields to other threads of the operating system instead.
 #[inline(always)]
 pub fn nanosleep(nanos: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: only waits.
+    // SAFETY: the instruction only waits.
     unsafe {
         core::arch::asm!("nanosleep.u32 {};", in(reg32) nanos, options(nostack));
     }

@@ -1,6 +1,6 @@
 //! Indices that no other thread of the launch has. With them, a kernel can write without `unsafe`.
 //!
-//! A thread gets such an index only from [`unique_1d`] or [`unique_2d`](crate::thread::unique_2d).
+//! Safe code gets such an index only from [`unique_1d`] or [`unique_2d`](crate::thread::unique_2d).
 //! Therefore only one thread can access the element with that index.
 //!
 //! [`unique_1d`]: crate::thread::unique_1d
@@ -27,7 +27,7 @@ pub struct Unique2d {
 /// The thread that owns an index.
 ///
 /// On the GPU, the type system ensures that no other thread has the index. On the CPU, a kernel
-/// could pass it on through a static or a thread-local, which is a fault.
+/// could pass the index to another thread through a thread-local. Its use there is a fault.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     #[cfg(not(target_arch = "nvptx64"))]
@@ -50,7 +50,7 @@ impl Owner {
         }
     }
 
-    /// On the CPU, ends the launch unless the running thread is the owner.
+    /// On the CPU, ends the launch with a fault unless the running thread is the owner.
     #[inline(always)]
     fn check(self) {
         #[cfg(not(target_arch = "nvptx64"))]
@@ -133,7 +133,7 @@ impl Unique2d {
     }
 }
 
-/// Ends the launch unless `holds` is true.
+/// Ends the launch with a fault unless `holds` is true.
 #[inline(always)]
 fn require(holds: bool, message: &str) {
     if !holds {
@@ -147,8 +147,9 @@ fn require(holds: bool, message: &str) {
     }
 }
 
-/// Tells the compiler along which axes the launch does not extend. `#[kernel]` calls this for a
-/// safe kernel, so that the compiler removes the checks above.
+/// Tells the compiler along which axes the launch does not extend. In a safe kernel, `#[kernel]`
+/// adds a call of this function, so that the compiler removes the checks of [`Unique1d`] and
+/// [`Unique2d`].
 ///
 /// # Safety
 /// The launch must extend only along the first `dims` axes.
@@ -156,7 +157,7 @@ fn require(holds: bool, message: &str) {
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub unsafe fn assume_dims(dims: u32) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         if dims < 2 {
             core::hint::assert_unchecked(thread::grid_dim_y() == 1);
@@ -171,7 +172,7 @@ pub unsafe fn assume_dims(dims: u32) {
 
 /// An index of a [`Slice`](crate::Slice): a `u32` or a [`Unique1d`].
 pub trait SliceIndex: sealed::Sealed {
-    /// Returns the index as a number.
+    /// Returns the index as a `u32`.
     fn index(self) -> u32;
 }
 

@@ -58,14 +58,14 @@ unsafe extern "unadjusted" {
     fn match_any_64(mask: u32, value: u64) -> u32;
 }
 
-/// Returns the lane of the thread in its warp.
+/// Returns the lane of the thread in its warp, from 0 to 31.
 #[inline(always)]
 #[must_use]
 pub fn lane_id() -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let lane: u32;
-        // SAFETY: reads a special register.
+        // SAFETY: the instruction only reads a special register.
         unsafe {
             core::arch::asm!("mov.u32 {}, %laneid;", out(reg32) lane,
                 options(pure, nomem, nostack, preserves_flags));
@@ -80,13 +80,13 @@ pub fn lane_id() -> u32 {
 
 /// Returns a mask of lanes that execute this instruction together with the calling lane.
 ///
-/// A GPU guarantees only the calling lane, and the CPU always returns only that lane. To work with
-/// specific lanes, pass their mask to [`sync_warp`].
+/// On a GPU, only the calling lane is certain to be in the mask. On the CPU, the mask contains only
+/// the calling lane. To work with specific lanes, pass their mask to [`sync_warp`].
 #[inline(always)]
 #[must_use]
 pub fn activemask() -> u32 {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: reads the state of the warp.
+    // SAFETY: the instruction only reads the state of the warp.
     unsafe {
         active_mask()
     }
@@ -96,7 +96,7 @@ pub fn activemask() -> u32 {
     }
 }
 
-/// Waits for the lanes of `mask` and orders their memory accesses.
+/// Waits until all lanes of `mask` reach this call, and orders their memory accesses.
 ///
 /// # Safety
 /// The lanes must meet the [convergence](self#convergence) requirement.
@@ -104,7 +104,7 @@ pub fn activemask() -> u32 {
 #[track_caller]
 pub unsafe fn sync_warp(mask: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         bar_warp_sync(mask);
     }
@@ -114,7 +114,8 @@ pub unsafe fn sync_warp(mask: u32) {
 
 /// A value that a shuffle can move in 32-bit words.
 pub trait WarpShuffleValue: Copy {
-    /// Calls `word` for each 32-bit part. A smaller value is one part.
+    /// Returns the value with each 32-bit part replaced by the result of `word`. A value of fewer
+    /// than 32 bits is one part.
     #[doc(hidden)]
     fn shuffle_words(self, word: impl FnMut(u32) -> u32) -> Self;
 }
@@ -172,9 +173,9 @@ macro_rules! shuffle {
     ($(#[$doc:meta])* $name:ident, $argument:ident, $source:expr, $intrinsic:ident, $clamp:expr) => {
         $(#[$doc])*
         ///
-        /// Returns the value, and true if its source was in range. `width`, a power of two up to
-        /// 32, divides the warp into segments that shuffle independently. Only the lowest five bits
-        /// of the third argument count.
+        /// Returns the value, and whether its source lane was in range. If not, the value is the
+        /// calling lane's own. `width`, a power of two up to 32, divides the warp into segments
+        /// that shuffle independently. Only the lowest five bits of the third argument are used.
         ///
         /// # Safety
         /// - The lanes must meet the [convergence](self#convergence) requirement.
@@ -195,12 +196,13 @@ macro_rules! shuffle {
             #[cfg(target_arch = "nvptx64")]
             let shuffled = {
                 let clamp = (WARP_SIZE - width) << 8 | $clamp;
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller upholds this function's safety contract.
                 value.shuffle_words(|word| unsafe { $intrinsic(mask, word, $argument, clamp) })
             };
             #[cfg(not(target_arch = "nvptx64"))]
             let shuffled = {
-                // Taken outside the closure, where it would be this line instead of the caller's.
+                // Inside the closure below, `Location::caller` would return this line instead of
+                // the caller's.
                 let place = Location::caller();
                 let source = source.unwrap_or(lane);
                 if mask & 1 << source == 0 {
@@ -218,23 +220,25 @@ macro_rules! shuffle {
 }
 
 shuffle! {
-    /// Takes the value of the lane `delta` above, if that lane is in the segment.
+    /// Takes the value of the lane whose index is greater by `delta`, if that lane is in the
+    /// segment of the calling lane.
     warp_shuffle_down, delta,
     |lane, _, last, delta| Some(lane + delta).filter(|&source| source <= last), shfl_down, 0x1f
 }
 shuffle! {
-    /// Takes the value of the lane `delta` below, if that lane is in the segment.
+    /// Takes the value of the lane whose index is less by `delta`, if that lane is in the segment
+    /// of the calling lane.
     warp_shuffle_up, delta,
     |lane: u32, first, _, delta| lane.checked_sub(delta).filter(|&source| source >= first), shfl_up, 0
 }
 shuffle! {
     /// Takes the value of the lane whose index differs in the bits of `lane_mask`, if that lane is
-    /// in the segment or in an earlier one. The hardware allows the latter.
+    /// in the segment of the calling lane or, as the hardware allows, in an earlier segment.
     warp_shuffle_xor, lane_mask,
     |lane, _, last, lane_mask| Some(lane ^ lane_mask).filter(|&source| source <= last), shfl_bfly, 0x1f
 }
 shuffle! {
-    /// Takes the value of lane `source_lane % width` of the segment.
+    /// Takes the value of lane `source_lane % width` of the calling lane's segment.
     warp_shuffle_idx, source_lane,
     |_, first, last, source_lane| Some(first + (source_lane & (last - first))), shfl_idx, 0x1f
 }
@@ -247,7 +251,7 @@ shuffle! {
 #[track_caller]
 pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         vote_all(mask, predicate)
     }
@@ -265,7 +269,7 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
 #[track_caller]
 pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         vote_any(mask, predicate)
     }
@@ -275,7 +279,7 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     }
 }
 
-/// Returns the lanes of `mask` in which `predicate` is true.
+/// Returns a mask of the lanes of `mask` in which `predicate` is true.
 ///
 /// # Safety
 /// The lanes must meet the [convergence](self#convergence) requirement.
@@ -283,7 +287,7 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 #[track_caller]
 pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         vote_ballot(mask, predicate)
     }

@@ -1,4 +1,5 @@
-//! Kernels with every form of argument, launched on the CPU by type and by name.
+//! Launches kernels with every kind of argument on the CPU, through their launch types and by name.
+//! The outputs must equal values that the tests compute on the host.
 
 mod common;
 

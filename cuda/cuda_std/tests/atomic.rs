@@ -1,5 +1,5 @@
-//! Atomic operations on the CPU: compares every method with plain arithmetic, and runs several
-//! threads at once.
+//! Atomic operations on the CPU: compares the result of every method with plain arithmetic, and
+//! checks that concurrent updates by several threads are not lost.
 
 use cuda_std::atomic::{
     Atomic, AtomicAdd, AtomicBits, AtomicExchange, AtomicF32, AtomicF64, AtomicMinMax, AtomicU32,

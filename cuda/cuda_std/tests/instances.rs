@@ -1,4 +1,5 @@
-//! Kernels that are instances of generic functions.
+//! Kernels that are instances of generic functions: each instance must run with its own types and
+//! be registered under its own name.
 
 mod common;
 

@@ -19,7 +19,7 @@ fn print_lines(names: Slice<u32>, printed: SliceMut<u32>) {
     printed.set(at, 1);
 }
 
-/// Launches the kernel. The other test runs this one in a separate process.
+/// Launches the kernel. The test `text_goes_to_stdout` runs this test in a separate process.
 #[test]
 #[ignore = "prints; run by `text_goes_to_stdout`"]
 fn child() {

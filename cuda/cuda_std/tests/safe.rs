@@ -1,4 +1,5 @@
-//! Kernels without `unsafe`: each thread writes only its own elements.
+//! Kernels without `unsafe`: each thread writes only its own elements. The outputs must equal
+//! values that the tests compute on the host.
 
 mod common;
 

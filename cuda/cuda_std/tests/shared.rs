@@ -1,5 +1,5 @@
-//! Shared memory on the CPU, declared like in rust-cuda kernels. Each block has its own copy, and
-//! races are reported.
+//! Shared memory on the CPU, declared as in rust-cuda kernels. Each block must have its own copy.
+//! If a kernel skips a barrier, the launch must report a race.
 
 mod common;
 

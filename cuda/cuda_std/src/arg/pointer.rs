@@ -1,14 +1,15 @@
 //! References and raw pointers as arguments, as in rust-cuda kernels.
 //!
 //! `#[kernel]` uses one of these types for an argument that is written `&[T]`, `&mut [T]`, `&T`,
-//! `&mut T`, `*const T` or `*mut T`, and passes the function the written type. A slice is two
-//! parameters, the pointer and a `usize` length; the others are one.
+//! `&mut T`, `*const T` or `*mut T`, and passes the function the written type. A slice takes two
+//! parameters, the pointer and a `usize` length. The other types take one.
 //!
-//! On the CPU they point to host memory. Rust's own checks apply, so an out-of-bounds index is a
-//! panic with its line. Accesses through raw pointers are not checked. [`Slice`](crate::Slice)
-//! reports more errors.
+//! On the CPU, these arguments point to host memory. Rust's own checks apply: an out-of-bounds
+//! index of a slice panics with the line of the access. Accesses through raw pointers are not
+//! checked. A [`Slice`](crate::Slice) also checks accesses in `unsafe` code.
 //!
-//! A safe kernel cannot keep a slice, because its memory lives only as long as the launch:
+//! A safe kernel cannot store a slice argument beyond the launch, because the slice's memory is
+//! valid only during the launch:
 //!
 //! ```compile_fail
 //! use cuda_std::prelude::*;
@@ -23,7 +24,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! Its threads cannot share a `&mut` either, however the type is written:
+//! A safe kernel cannot take a `&mut` either, however the type is written, because all threads
+//! would share the reference:
 //!
 //! ```compile_fail
 //! # use cuda_std::prelude::*;
@@ -55,7 +57,8 @@ use crate::launch::{DevicePointer, Params, Place};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{DeviceSlice, DeviceSliceMut};
 
-/// Defines an argument that is a pointer: docs, name, pointer, and the type that the kernel gets.
+/// Defines an argument type that is one pointer. The macro arguments are: docs, name, pointer type,
+/// lifetime and type of the function's argument, and the conversion to that type.
 macro_rules! pointer {
     ($(#[$doc:meta])* $name:ident, $pointer:ty, $lifetime:lifetime $given:ty, $data:ident => $get:expr) => {
         $(#[$doc])*
@@ -72,10 +75,11 @@ macro_rules! pointer {
         impl<T> Copy for $name<T> {}
 
         impl<T> $name<T> {
-            /// Returns the kernel's argument.
+            /// Converts the pointer to the type that the kernel function takes.
             ///
             /// # Safety
-            /// The host must meet its obligations to the kernel while the result is used.
+            /// While the result is used, the memory behind the pointer must meet Rust's rules for
+            /// the returned type.
             #[inline(always)]
             #[must_use]
             pub unsafe fn get<$lifetime>(self) -> $given
@@ -86,10 +90,11 @@ macro_rules! pointer {
                 $get
             }
 
-            /// Returns the argument of a safe kernel. It cannot outlive `scope`.
+            /// Converts like [`get`](Self::get), for a safe kernel. The result cannot outlive
+            /// `scope`.
             ///
             /// # Safety
-            /// See [`get`](Self::get).
+            /// The requirements are those of [`get`](Self::get).
             #[inline(always)]
             #[must_use]
             #[allow(clippy::mut_from_ref, reason = "the scope refers to no memory")]
@@ -98,7 +103,7 @@ macro_rules! pointer {
                 T: $lifetime,
             {
                 let () = scope;
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { self.get() }
             }
         }
@@ -139,18 +144,18 @@ pointer! {
 pointer! {
     /// An argument of type `&T`.
     Ref, *const T, 'a &'a T, data =>
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { &*data }
 }
 pointer! {
     /// An argument of type `&mut T`.
     RefMut, *mut T, 'a &'a mut T, data =>
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { &mut *data }
 }
 
-/// Defines an argument that is a slice: docs, name, pointer, the type that the kernel gets, the
-/// function that makes it, and host handle.
+/// Defines an argument type that is a slice. The macro arguments are: docs, name, pointer type,
+/// type of the function's argument, constructor of that type, and host handle.
 macro_rules! slice {
     ($(#[$doc:meta])* $name:ident, $pointer:ty, $given:ty, $make:path, $device:ident) => {
         $(#[$doc])*
@@ -171,33 +176,35 @@ macro_rules! slice {
         impl<T> Copy for $name<T> {}
 
         impl<T> $name<T> {
-            /// Returns the kernel's argument.
+            /// Converts the pointer to the type that the kernel function takes.
             ///
             /// # Safety
-            /// The host must meet its obligations to the kernel while the result is used.
+            /// While the result is used, the memory behind the pointer must meet Rust's rules for
+            /// the returned type.
             #[inline(always)]
             #[must_use]
             pub unsafe fn get<'a>(self) -> $given {
                 let Self { data, len, .. } = self;
-                // An empty device buffer has a null pointer, which a slice must not have. On the
-                // GPU it is harmless, and a branch would hide from the compiler that the pointer is
-                // a parameter.
+                // An empty device buffer has a null pointer, which a Rust slice must not have. On
+                // the GPU, a null pointer is harmless here, and a branch would hide from the
+                // compiler that the pointer is a parameter.
                 #[cfg(not(target_arch = "nvptx64"))]
                 let data = if len == 0 { <$pointer>::cast(core::ptr::NonNull::<T>::dangling().as_ptr()) } else { data };
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { $make(data, len) }
             }
 
-            /// Returns the argument of a safe kernel. It cannot outlive `scope`.
+            /// Converts like [`get`](Self::get), for a safe kernel. The result cannot outlive
+            /// `scope`.
             ///
             /// # Safety
-            /// See [`get`](Self::get).
+            /// The requirements are those of [`get`](Self::get).
             #[inline(always)]
             #[must_use]
             #[allow(clippy::mut_from_ref, reason = "the scope refers to no memory")]
             pub unsafe fn within<'a>(self, scope: &'a ()) -> $given {
                 let () = scope;
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { self.get() }
             }
         }

@@ -1,4 +1,5 @@
-//! Atomic cells like those of `core::sync::atomic`, with floats and scopes.
+//! Atomic cells like those of `core::sync::atomic`, also for floats, and with a scope: the set of
+//! threads that may share the cell.
 //!
 //! Methods of `Block` cells are `unsafe`: their operations are atomic only for the threads of one
 //! block, so sharing a cell between blocks is a data race.
@@ -22,13 +23,14 @@ pub struct Atomic<T, S> {
 unsafe impl<T: AtomicValue, S: Scope> Sync for Atomic<T, S> {}
 
 impl<T: AtomicValue, S: Scope> Atomic<T, S> {
-    /// Creates a cell with a value.
+    /// Creates a cell that contains `value`.
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self { value: UnsafeCell::new(value), scope: PhantomData }
     }
 
-    /// Consumes the cell, which no other thread shares any more, and returns the value.
+    /// Consumes the cell and returns the value. No atomic operation is necessary, because no other
+    /// thread can share a cell that is passed by value.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value.into_inner()
@@ -46,7 +48,7 @@ impl<T: AtomicValue, S: Scope> Atomic<T, S> {
         self.value.get()
     }
 
-    /// Returns the value at `at` as a cell.
+    /// Returns a cell whose value is the one at `at`.
     ///
     /// # Safety
     /// - `at` must be aligned, and valid for reads and writes during `'a`.
@@ -54,7 +56,7 @@ impl<T: AtomicValue, S: Scope> Atomic<T, S> {
     ///   atomic, of the same size, and from threads of scope `S`.
     #[must_use]
     pub const unsafe fn from_ptr<'a>(at: *mut T) -> &'a Self {
-        // SAFETY: the layouts are the same; the caller guarantees the rest.
+        // SAFETY: `Self` has the layout of `T`, and the caller upholds the safety contract.
         unsafe { &*at.cast() }
     }
 }
@@ -73,13 +75,15 @@ impl<T: AtomicValue, S: Scope> From<T> for Atomic<T, S> {
 
 impl<T: AtomicValue + fmt::Debug, S: Scope> fmt::Debug for Atomic<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: this is the cell's own value. The code that shares a cell of block scope with
-        // another block is responsible for formatting it there.
+        // SAFETY: this is the cell's own value. The callers of the unsafe methods of a cell of
+        // block scope guarantee that no other block accesses the cell meanwhile, which includes
+        // this load.
         unsafe { T::load::<System>(self.as_ptr(), Ordering::Relaxed) }.fmt(f)
     }
 }
 
-/// Defines the methods of one scope. They are `unsafe` if the macro gets a safety section.
+/// Defines the methods of cells of one scope. If the macro is called with `unsafe` and a safety
+/// section, the methods are `unsafe`.
 macro_rules! methods {
     ($scope:ident $(, $unsafe:ident, $safety:literal)?) => {
         impl<T: AtomicValue> Atomic<T, $scope> {
@@ -101,7 +105,7 @@ macro_rules! methods {
             $(#[doc = $safety])?
             #[inline(always)]
             pub $($unsafe)? fn store(&self, value: T, order: Ordering) {
-                // SAFETY: as for `load`.
+                // SAFETY: this is the cell's own value, and all accesses to it are atomic.
                 unsafe { T::store::<$scope>(self.as_ptr(), value, order) }
             }
 
@@ -121,14 +125,14 @@ macro_rules! methods {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<T, T> {
-                // SAFETY: as for `load`.
+                // SAFETY: this is the cell's own value, and all accesses to it are atomic.
                 unsafe {
                     T::compare_exchange::<$scope>(self.as_ptr(), current, new, success, failure)
                 }
             }
 
-            /// Same as [`compare_exchange`](Self::compare_exchange): a GPU's exchange never fails
-            /// spuriously.
+            /// Does the same as [`compare_exchange`](Self::compare_exchange), because a GPU's
+            /// exchange never fails spuriously.
             ///
             /// # Errors
             /// Returns the cell's value if its bits differ from those of `current`.
@@ -144,7 +148,7 @@ macro_rules! methods {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<T, T> {
-                // SAFETY: as for `load`.
+                // SAFETY: this is the cell's own value, and all accesses to it are atomic.
                 unsafe {
                     T::compare_exchange::<$scope>(self.as_ptr(), current, new, success, failure)
                 }
@@ -152,10 +156,14 @@ macro_rules! methods {
 
             /// Replaces the value with the result of `next` and returns the previous value. Calls
             /// `next` again if another thread has changed the value in the meantime. Stops if
-            /// `next` returns `None`.
+            /// `next` returns `None`. `set` is the ordering of the replacement, and `fetch` the
+            /// ordering of reads without a replacement.
             ///
             /// # Errors
             /// Returns the value for which `next` returned `None`.
+            ///
+            /// # Panics
+            /// Panics if `fetch` is `Release` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
             pub $($unsafe)? fn fetch_update(
@@ -164,7 +172,7 @@ macro_rules! methods {
                 fetch: Ordering,
                 mut next: impl FnMut(T) -> Option<T>,
             ) -> Result<T, T> {
-                // SAFETY: as for `load`.
+                // SAFETY: this is the cell's own value, and all accesses to it are atomic.
                 unsafe {
                     let mut old = T::load::<$scope>(self.as_ptr(), fetch);
                     while let Some(new) = next(old) {
@@ -178,14 +186,19 @@ macro_rules! methods {
             }
 
             methods!(@rmw $scope [$($unsafe, $safety)?]
-                swap exchange "Writes the value and returns the previous one.";
-                fetch_add fetch_add "Adds and returns the previous value.";
-                fetch_sub fetch_sub "Subtracts and returns the previous value.";
-                fetch_and fetch_and "Stores the bitwise \"and\" and returns the previous value.";
-                fetch_or fetch_or "Stores the bitwise \"or\" and returns the previous value.";
-                fetch_xor fetch_xor "Stores the bitwise \"xor\" and returns the previous value.";
-                fetch_min fetch_min "Stores the smaller value and returns the previous one.";
-                fetch_max fetch_max "Stores the larger value and returns the previous one.";
+                swap exchange "Writes `value` and returns the previous value.";
+                fetch_add fetch_add "Adds `value` and returns the previous value.";
+                fetch_sub fetch_sub "Subtracts `value` and returns the previous value.";
+                fetch_and fetch_and
+                    "Stores the bitwise \"and\" with `value` and returns the previous value.";
+                fetch_or fetch_or
+                    "Stores the bitwise \"or\" with `value` and returns the previous value.";
+                fetch_xor fetch_xor
+                    "Stores the bitwise \"xor\" with `value` and returns the previous value.";
+                fetch_min fetch_min
+                    "Stores `value` if it is smaller, and returns the previous value.";
+                fetch_max fetch_max
+                    "Stores `value` if it is larger, and returns the previous value.";
             );
         }
     };
@@ -193,7 +206,7 @@ macro_rules! methods {
         #[doc = $doc]
         #[inline(always)]
         pub fn $name(&self, value: T, order: Ordering) -> T {
-            // SAFETY: as for `load`.
+            // SAFETY: this is the cell's own value, and all accesses to it are atomic.
             unsafe { T::$method::<$scope>(self.as_ptr(), value, order) }
         }
     )+};
@@ -202,7 +215,7 @@ macro_rules! methods {
         #[doc = $safety]
         #[inline(always)]
         pub unsafe fn $name(&self, value: T, order: Ordering) -> T {
-            // SAFETY: as for `load`.
+            // SAFETY: this is the cell's own value, and all accesses to it are atomic.
             unsafe { T::$method::<$scope>(self.as_ptr(), value, order) }
         }
     )+};
@@ -210,7 +223,11 @@ macro_rules! methods {
 
 methods!(Device);
 methods!(System);
-methods!(Block, unsafe, "\n# Safety\nAll concurrent accesses must be from threads of one block.");
+methods!(
+    Block,
+    unsafe,
+    "\n# Safety\nAll concurrent accesses to the cell must be from threads of one block."
+);
 
 macro_rules! names {
     ($($name:ident $type:ident $scope:ident $threads:literal;)+) => {$(

@@ -1,7 +1,8 @@
 //! rust-cuda's atomic functions, with the type and the scope in the name. They wrap [`AtomicValue`]
 //! and [`fence`], and also work on the CPU.
 //!
-//! rust-cuda's `intrinsics`, one instruction each, are not available.
+//! The functions of rust-cuda's module `intrinsics`, which are one instruction each, are not
+//! available.
 
 use core::sync::atomic::Ordering;
 
@@ -16,25 +17,29 @@ fn thread_fence<S: Scope>(ordering: Ordering) {
     }
 }
 
-/// Orders the thread's memory accesses for the threads of one block.
+/// Orders the thread's memory accesses as observed by the threads of its block. Does nothing if
+/// `ordering` is `Relaxed`.
 #[inline(always)]
 pub fn block_thread_fence(ordering: Ordering) {
     thread_fence::<Block>(ordering);
 }
 
-/// Orders the thread's memory accesses for the threads of one GPU.
+/// Orders the thread's memory accesses as observed by the threads of its GPU. Does nothing if
+/// `ordering` is `Relaxed`.
 #[inline(always)]
 pub fn device_thread_fence(ordering: Ordering) {
     thread_fence::<Device>(ordering);
 }
 
-/// Orders the thread's memory accesses for the threads of all GPUs and of the host.
+/// Orders the thread's memory accesses as observed by the threads of all GPUs and of the host. Does
+/// nothing if `ordering` is `Relaxed`.
 #[inline(always)]
 pub fn system_thread_fence(ordering: Ordering) {
     thread_fence::<System>(ordering);
 }
 
-/// Calls a macro for a method of each type in each scope. A row has a type and its three names.
+/// Calls the macro `$function` for each type and scope. A row has a type and the names of its three
+/// functions, for block, device and system scope.
 macro_rules! scopes {
     ($function:ident!($method:ident) $($type:ident $block:ident $device:ident $system:ident;)+) => {$(
         $function!($method $type $block Block);
@@ -49,10 +54,10 @@ macro_rules! load {
         #[doc = concat!("with [`", stringify!($scope), "`] scope.")]
         ///
         /// # Safety
-        /// See [`AtomicValue`].
+        /// The requirements are those of [`AtomicValue`].
         #[inline(always)]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering) -> $type {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe { <$type>::$method::<$scope>(ptr, ordering) }
         }
     };
@@ -64,10 +69,10 @@ macro_rules! store {
         #[doc = concat!("with [`", stringify!($scope), "`] scope.")]
         ///
         /// # Safety
-        /// See [`AtomicValue`].
+        /// The requirements are those of [`AtomicValue`].
         #[inline(always)]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering, val: $type) {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe { <$type>::$method::<$scope>(ptr, val, ordering) }
         }
     };
@@ -79,10 +84,10 @@ macro_rules! fetch {
         #[doc = concat!("with [`", stringify!($scope), "`] scope.")]
         ///
         /// # Safety
-        /// See [`AtomicValue`].
+        /// The requirements are those of [`AtomicValue`].
         #[inline(always)]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering, val: $type) -> $type {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe { <$type>::$method::<$scope>(ptr, val, ordering) }
         }
     };
@@ -94,7 +99,7 @@ macro_rules! compare_and_swap {
         #[doc = concat!("with [`", stringify!($scope), "`] scope and returns the previous value.")]
         ///
         /// # Safety
-        /// See [`AtomicValue`].
+        /// The requirements are those of [`AtomicValue`].
         #[inline(always)]
         pub unsafe fn $name(
             ptr: *mut $type,
@@ -103,7 +108,7 @@ macro_rules! compare_and_swap {
             ordering: Ordering,
         ) -> $type {
             let failure = read_order(ordering);
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             let old = unsafe { <$type>::$method::<$scope>(ptr, current, new, ordering, failure) };
             match old {
                 Ok(old) | Err(old) => old,

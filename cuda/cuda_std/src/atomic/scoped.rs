@@ -1,27 +1,28 @@
 //! Atomic operations with an ordering and a scope, on plain pointers.
 //!
 //! A scope is the set of threads for which an operation is atomic and ordered. A PTX instruction
-//! states the ordering and the scope (`atom.acquire.gpu`). A sequentially consistent operation is
-//! `fence.sc` followed by the acquire form, as in the PTX memory model's mapping for C++; a store
-//! uses the release form. `core::sync::atomic` is not suitable: LLVM 22 drops the ordering of most
-//! read-modify-writes on this target.
+//! states the ordering and the scope (`atom.acquire.gpu`). A sequentially consistent load or
+//! read-modify-write is `fence.sc` followed by the acquire form, and a store is `fence.sc` followed
+//! by the release form, as in the PTX memory model's mapping for C++. `core::sync::atomic` is not
+//! suitable, because LLVM 22 drops the ordering of most read-modify-writes on this target.
 //!
-//! On the CPU all scopes are the same: the operations are the standard library's.
+//! On the CPU, the scope makes no difference: the operations are the standard library's.
 
 use core::sync::atomic::Ordering;
 
-/// A scope: [`Block`], [`Device`] or [`System`].
+/// The set of threads for which an operation is atomic and ordered: [`Block`], [`Device`] or
+/// [`System`].
 pub trait Scope: sealed::Scope {}
 
-/// The threads of one block.
+/// The scope of the threads of one block.
 #[derive(Clone, Copy, Debug)]
 pub struct Block;
 
-/// The threads of one GPU.
+/// The scope of the threads of one GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Device;
 
-/// The threads of all GPUs and of the host.
+/// The scope of the threads of all GPUs and of the host.
 #[derive(Clone, Copy, Debug)]
 pub struct System;
 
@@ -66,7 +67,7 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// Reads `*at`.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     ///
     /// # Panics
     /// Panics if `order` is `Release` or `AcqRel`.
@@ -75,7 +76,7 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// Writes `value` to `*at`.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     ///
     /// # Panics
     /// Panics if `order` is `Acquire` or `AcqRel`.
@@ -84,7 +85,7 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// Writes `value` to `*at` and returns the previous value.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
     /// Writes `new` to `*at` if `*at` has the bits of `current`. Returns the previous value, as
@@ -94,7 +95,7 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// Returns the previous value if its bits differ from those of `current`.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     ///
     /// # Panics
     /// Panics if `failure` is `Release` or `AcqRel`.
@@ -109,43 +110,43 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// Adds `value` to `*at` and returns the previous value.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     unsafe fn fetch_add<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
     /// Subtracts `value` from `*at` and returns the previous value.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
     /// Stores the bitwise "and" of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     unsafe fn fetch_and<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
     /// Stores the bitwise "or" of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     unsafe fn fetch_or<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
     /// Stores the bitwise "exclusive or" of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     unsafe fn fetch_xor<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
     /// Stores the smaller of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     unsafe fn fetch_min<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
     /// Stores the larger of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// See the trait.
+    /// The requirements are those of the trait.
     unsafe fn fetch_max<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 }
 
@@ -174,7 +175,7 @@ pub fn fence<S: Scope>(order: Ordering) {
     core::sync::atomic::fence(order);
 }
 
-/// Returns the ordering of a failed compare-exchange, or of the first read in a loop of them.
+/// Returns the ordering of a failed compare-exchange whose success ordering is `order`.
 #[inline(always)]
 pub(super) fn read_order(order: Ordering) -> Ordering {
     match order {
@@ -184,7 +185,8 @@ pub(super) fn read_order(order: Ordering) -> Ordering {
     }
 }
 
-/// Returns a success ordering that also covers `failure`: PTX has one ordering for both outcomes.
+/// Returns an ordering that covers both `success` and `failure`, because a PTX exchange has one
+/// ordering for both outcomes.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 fn combined(success: Ordering, failure: Ordering) -> Ordering {
@@ -210,8 +212,8 @@ macro_rules! in_scope {
     };
 }
 
-/// Runs a read-modify-write. The arguments are the scope, the ordering, the rest of the instruction
-/// and the operands.
+/// Runs a read-modify-write. The macro arguments are the PTX scope, the ordering, the instruction
+/// text after the scope, and the operands.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! atom {
     ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
@@ -231,8 +233,8 @@ macro_rules! atom {
     };
 }
 
-/// Runs a load. The arguments are the scope, the ordering, the rest of the instruction and the
-/// operands.
+/// Runs a load. The macro arguments are the PTX scope, the ordering, the instruction text after the
+/// scope, and the operands.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! load {
     ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
@@ -249,8 +251,8 @@ macro_rules! load {
     };
 }
 
-/// Runs a store. The arguments are the scope, the ordering, the rest of the instruction and the
-/// operands.
+/// Runs a store. The macro arguments are the PTX scope, the ordering, the instruction text after
+/// the scope, and the operands.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! store {
     ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
@@ -267,14 +269,15 @@ macro_rules! store {
     };
 }
 
-/// Defines load, store and exchange, which only depend on the bits. The arguments are the PTX type,
-/// the register class, the atomic on the CPU, and the conversions to bits and back.
+/// Defines load, store, exchange and compare-exchange, which treat values as bits. The macro
+/// arguments are the PTX type, the register class, the atomic type on the CPU, and the conversions
+/// to bits and back.
 macro_rules! bits {
     ($ptx:literal, $register:ident, $atomic:ident, $to:expr, $from:expr) => {
         #[inline(always)]
         unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 let value: Self;
                 in_scope!(S, load!(order, concat!($ptx, " {}, [{}];"),
@@ -282,7 +285,7 @@ macro_rules! bits {
                 value
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller guarantees it; a load does not write.
+            // SAFETY: the caller upholds this function's safety contract. A load does not write.
             unsafe {
                 $from(core::sync::atomic::$atomic::from_ptr(at.cast_mut().cast()).load(order))
             }
@@ -291,13 +294,13 @@ macro_rules! bits {
         #[inline(always)]
         unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering) {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 in_scope!(S, store!(order, concat!($ptx, " [{}], {};"),
                     in(reg64) at, in($register) value));
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 core::sync::atomic::$atomic::from_ptr(at.cast()).store($to(value), order);
             }
@@ -306,7 +309,7 @@ macro_rules! bits {
         #[inline(always)]
         unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 let old: Self;
                 in_scope!(S, atom!(order, concat!("exch.", $ptx, " {}, [{}], {};"),
@@ -314,7 +317,7 @@ macro_rules! bits {
                 old
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 $from(core::sync::atomic::$atomic::from_ptr(at.cast()).swap($to(value), order))
             }
@@ -329,7 +332,7 @@ macro_rules! bits {
             failure: Ordering,
         ) -> Result<Self, Self> {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 let order = combined(success, failure);
                 let old: Self;
@@ -338,7 +341,7 @@ macro_rules! bits {
                 if $to(old) == $to(current) { Ok(old) } else { Err(old) }
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 core::sync::atomic::$atomic::from_ptr(at.cast())
                     .compare_exchange($to(current), $to(new), success, failure)
@@ -355,7 +358,7 @@ macro_rules! integer_rmw {
         #[inline(always)]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 let old: Self;
                 in_scope!(S, atom!(order, concat!($ptx, " {}, [{}], {};"),
@@ -363,7 +366,7 @@ macro_rules! integer_rmw {
                 old
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 core::sync::atomic::$atomic::from_ptr(at).$name(value, order)
             }
@@ -371,8 +374,9 @@ macro_rules! integer_rmw {
     };
 }
 
-/// Implements [`AtomicValue`] for an integer. The last three arguments are the PTX types of bits,
-/// of sums (they wrap, so the sign does not matter) and of comparisons.
+/// Implements [`AtomicValue`] for an integer. The last three arguments are the PTX types for
+/// bitwise operations, for addition and for comparisons. Addition wraps, so it uses the unsigned
+/// type for signed integers, too.
 macro_rules! integer {
     ($type:ty, $register:ident, $atomic:ident, $bits:literal, $sum:literal, $compared:literal) => {
         impl AtomicValue for $type {
@@ -386,7 +390,7 @@ macro_rules! integer {
 
             #[inline(always)]
             unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::fetch_add::<S>(at, value.wrapping_neg(), order) }
             }
         }
@@ -403,18 +407,19 @@ macro_rules! float_update {
     ($name:ident, $combine:expr) => {
         #[inline(always)]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe { update::<Self, S>(at, order, |old| $combine(old, value)) }
         }
     };
 }
 
-/// Defines a bitwise operation on a float with that of the integer of the same size.
+/// Defines a bitwise operation on a float through the integer of the same size.
 macro_rules! float_bits {
     ($name:ident, $bits:ty) => {
         #[inline(always)]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-            // SAFETY: the caller guarantees it; the integer has the float's size and alignment.
+            // SAFETY: the caller upholds this function's safety contract. The integer has the
+            // float's size and alignment.
             Self::from_bits(unsafe { <$bits>::$name::<S>(at.cast(), value.to_bits(), order) })
         }
     };
@@ -433,7 +438,7 @@ macro_rules! float {
             #[inline(always)]
             unsafe fn fetch_add<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     let old: Self;
                     in_scope!(S, atom!(order, concat!("add.", $ptx, " {}, [{}], {};"),
@@ -441,7 +446,7 @@ macro_rules! float {
                     old
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     update::<Self, S>(at, order, |old| old + value)
                 }
@@ -449,7 +454,7 @@ macro_rules! float {
 
             #[inline(always)]
             unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::fetch_add::<S>(at, -value, order) }
             }
         }
@@ -459,17 +464,17 @@ macro_rules! float {
 float!(f32, u32, reg32, AtomicU32, "b32", "f32");
 float!(f64, u64, reg64, AtomicU64, "b64", "f64");
 
-/// Replaces `*at` with `next(*at)` and returns the previous value.
+/// Replaces `*at` with `next(*at)` in a compare-exchange loop and returns the previous value.
 ///
 /// # Safety
-/// See [`AtomicValue`].
+/// The requirements are those of [`AtomicValue`].
 #[inline(always)]
 unsafe fn update<T: AtomicValue, S: Scope>(
     at: *mut T,
     order: Ordering,
     next: impl Fn(T) -> T,
 ) -> T {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         let mut old = T::load::<S>(at, Ordering::Relaxed);
         loop {

@@ -1,9 +1,10 @@
-//! Powers, exponentials and logarithms of an `f32`, computed with fused multiply-adds only.
+//! Powers, exponentials and logarithms of an `f32`, computed without `f64`.
 //!
 //! `x^y = 2^(y·log2 x)`. An error in the exponent becomes a relative error of the result, so log2
 //! and the product are carried as an unevaluated sum of two f32 (Dekker 1971). With `x = 2^e·m` and
-//! `m` in `[2/3, 4/3)`, `ln m = 2·atanh((m − 1)/(m + 1))` converges fast. A power takes about 40
-//! instructions and no `f64`, for which most GPUs have few units. Every function is within 2 ULP.
+//! `m` in `[2/3, 4/3)`, six terms of the series of `ln m = 2·atanh((m − 1)/(m + 1))` suffice. A
+//! power takes about 40 instructions. Most GPUs have few units for `f64`. Every function is within
+//! 2 ULP.
 
 use super::GpuFloat;
 
@@ -29,7 +30,7 @@ fn reciprocal(x: f32) -> f32 {
     1.0 / x
 }
 
-/// Returns `x^y` for `x ≥ 0`, and NaN for a negative `x`.
+/// Returns `x^y` for `x ≥ 0`. For a negative `x`, returns 1 if `y` is 0, and NaN otherwise.
 #[inline(always)]
 pub(super) fn positive_powf(x: f32, y: f32) -> f32 {
     let (log_hi, log_lo) = log2_as_sum(x);
@@ -76,20 +77,20 @@ pub(super) fn exp(x: f32) -> f32 {
     exp2_of_sum(hi, GpuFloat::mul_add(x, LOG2_E.0, -hi) + x * LOG2_E.1)
 }
 
-/// Returns the logarithm to the base 2.
+/// Returns the logarithm of `x` to the base 2.
 #[inline(always)]
 pub(super) fn log2(x: f32) -> f32 {
     let (hi, lo) = log2_as_sum(x);
     log_or_special(x, hi + lo)
 }
 
-/// Returns the natural logarithm.
+/// Returns the natural logarithm of `x`.
 #[inline(always)]
 pub(super) fn ln(x: f32) -> f32 {
     scaled_log2(x, LN_2)
 }
 
-/// Returns the logarithm to the base 10.
+/// Returns the logarithm of `x` to the base 10.
 #[inline(always)]
 pub(super) fn log10(x: f32) -> f32 {
     scaled_log2(x, LOG10_2)
@@ -106,7 +107,8 @@ fn scaled_log2(x: f32, scale: (f32, f32)) -> f32 {
     log_or_special(x, hi + lo)
 }
 
-/// Returns `log` if `x` is positive and finite, and the logarithm's special values otherwise.
+/// Returns `log` if `x` is positive and finite. Otherwise, returns the special value that IEEE 754
+/// defines for the logarithm of `x`.
 #[inline(always)]
 fn log_or_special(x: f32, log: f32) -> f32 {
     if x > 0.0 && x < f32::INFINITY {
@@ -126,7 +128,8 @@ fn log2_as_sum(x: f32) -> (f32, f32) {
     // Subnormals all have the same exponent bits, so they are scaled up.
     let tiny = x < f32::MIN_POSITIVE;
     let bits = if tiny { x * 8_388_608.0 } else { x }.to_bits() as i32;
-    // 0x3f2aaaab is 2/3. The exponent bits of the difference are e, for m in [2/3, 4/3).
+    // 0x3f2aaaab are the bits of 2/3. The exponent bits of the difference are the exponent e for
+    // which m is in [2/3, 4/3).
     let e = bits.wrapping_sub(0x3f2a_aaab) & !0x007f_ffff;
     let m = f32::from_bits(bits.wrapping_sub(e) as u32);
     let e = (e >> 23) as f32 - if tiny { 23.0 } else { 0.0 };
@@ -144,13 +147,13 @@ fn log2_as_sum(x: f32) -> (f32, f32) {
     let p = GpuFloat::mul_add(p, s, 1.0 / 12.0);
     let ln_lo = GpuFloat::mul_add(p * s, u, u_lo);
 
-    // (u + ln_lo)·log2(e) + e, where the large part is split exactly.
+    // (u + ln_lo)·log2(e) + e. The product u·log2(e) is kept as the sum of `hi` and `lo`.
     let hi = u * LOG2_E.0;
     let lo = GpuFloat::mul_add(u, LOG2_E.0, -hi);
     let lo = GpuFloat::mul_add(u, LOG2_E.1, lo);
     let lo = GpuFloat::mul_add(ln_lo, LOG2_E.0, lo);
     let sum = e + hi;
-    // Two-sum: `hi` may be the larger one when e is 0.
+    // Knuth's two-sum gives the rounding error of `e + hi`, even if `hi` is the larger number.
     let back = sum - e;
     let error = (e - (sum - back)) + (hi - back);
     (sum, error + lo)
@@ -159,13 +162,13 @@ fn log2_as_sum(x: f32) -> (f32, f32) {
 /// Returns 2 to the power `hi + lo`, where `lo` is a rounding error of `hi`.
 #[inline(always)]
 fn exp2_of_sum(hi: f32, lo: f32) -> f32 {
-    // Beyond ±160 the result is 0 or infinite, and the rounding error of `hi` is no longer a
-    // fraction. A NaN passes through.
+    // Beyond ±160, the result is 0 or infinite, and `lo` may be large, so `lo` is ignored. `clamp`
+    // returns NaN for NaN.
     let inside = hi.abs() < 160.0;
     let (hi, lo) = (hi.clamp(-160.0, 160.0), if inside { lo } else { 0.0 });
     let n = GpuFloat::round_ties_even(hi);
     let f = (hi - n) + lo;
-    // Taylor of e^(f·ln 2) for |f| ≤ 1/2; the next term is under 2e-9.
+    // Taylor series of e^(f·ln 2) for |f| ≤ 1/2. The first omitted term is under 6e-9.
     let p = GpuFloat::mul_add(f, 1.525_273_4e-5, 1.540_353e-4);
     let p = GpuFloat::mul_add(p, f, 1.333_355_8e-3);
     let p = GpuFloat::mul_add(p, f, 9.618_129e-3);

@@ -11,17 +11,18 @@ use super::exp_log;
 /// Powers and logarithms of an `f32`, accurate or fast, and conversion to an 8-bit level.
 pub trait GpuPower: Sized {
     /// Returns `self` to the power `exponent`, for `self ≥ 0`, within 2 ULP. For a negative `self`
-    /// the GPU returns NaN, but the CPU may not. [`GpuFloat::powf`] also accepts negative numbers
-    /// and takes a few more instructions.
+    /// and an exponent other than 0, the GPU returns NaN, but the CPU may not. [`GpuFloat::powf`]
+    /// also accepts negative numbers and takes a few more instructions.
     #[must_use]
     fn positive_powf(self, exponent: Self) -> Self;
 
-    /// Returns the base-2 logarithm within 2⁻²², absolute on `[0.5, 2]` and relative elsewhere.
-    /// Subnormals count as 0.
+    /// Returns the base-2 logarithm with an error of at most 2⁻²²: absolute for `self` in
+    /// `[0.5, 2]`, relative elsewhere. The GPU treats subnormal numbers as 0.
     #[must_use]
     fn fast_log2(self) -> Self;
 
-    /// Returns 2 to the power `self` within a relative error of 2⁻²². Subnormal results are 0.
+    /// Returns 2 to the power `self` with a relative error of at most 2⁻²². On the GPU, a subnormal
+    /// result becomes 0.
     #[must_use]
     fn fast_exp2(self) -> Self;
 
@@ -31,11 +32,11 @@ pub trait GpuPower: Sized {
     #[must_use]
     fn fast_powf(self, exponent: Self) -> Self;
 
-    /// Returns 1 / `self` within 1 ULP. A subnormal counts as 0.
+    /// Returns 1 / `self` within 1 ULP. The GPU treats subnormal numbers as 0.
     #[must_use]
     fn fast_recip(self) -> Self;
 
-    /// Returns 1 / √`self` within 2 ULP. A subnormal counts as 0.
+    /// Returns 1 / √`self` within 2 ULP. The GPU treats subnormal numbers as 0.
     #[must_use]
     fn fast_rsqrt(self) -> Self;
 
@@ -136,8 +137,8 @@ const RSQRT: u32 = 3;
 #[cfg(target_arch = "nvptx64")]
 pub(crate) const SATURATE: u32 = 4;
 
-/// Runs one instruction of the special function unit, or one that the PTX assembler merges into
-/// another instruction (`SATURATE`).
+/// Runs the instruction that `OP` selects. `SATURATE` clamps to [0, 1], and the PTX assembler
+/// merges it into the instruction that computes `x`. All others run on the special function unit.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub(crate) fn unary<const OP: u32>(x: f32) -> f32 {

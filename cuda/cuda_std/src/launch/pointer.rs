@@ -9,8 +9,8 @@ use cust_core::DeviceCopy;
 
 /// The address of a `T` in the memory of a CUDA device, or in host memory for the CPU device.
 ///
-/// It does not own the memory, and the host cannot dereference an address on a GPU. The names are
-/// those of `cust::memory::DevicePointer` in rust-cuda.
+/// The pointer does not own the memory, and the host cannot dereference an address on a GPU. The
+/// methods have the names of those of `cust::memory::DevicePointer` in rust-cuda.
 #[repr(transparent)]
 pub struct DevicePointer<T> {
     address: u64,
@@ -19,13 +19,13 @@ pub struct DevicePointer<T> {
 
 // SAFETY: the type is a plain address; dereferencing it is unsafe.
 unsafe impl<T> DeviceCopy for DevicePointer<T> {}
-// SAFETY: as above.
+// SAFETY: the type is a plain address; dereferencing it is unsafe.
 unsafe impl<T> Send for DevicePointer<T> {}
-// SAFETY: as above.
+// SAFETY: the type is a plain address; dereferencing it is unsafe.
 unsafe impl<T> Sync for DevicePointer<T> {}
 
 impl<T> DevicePointer<T> {
-    /// Creates a pointer from a raw address.
+    /// Creates a pointer from an integer address.
     #[must_use]
     pub const fn from_raw(address: u64) -> Self {
         Self { address, element: PhantomData }
@@ -67,28 +67,28 @@ impl<T> DevicePointer<T> {
         DevicePointer::from_raw(self.address)
     }
 
-    /// Adds `count` elements to the pointer.
+    /// Adds `count` elements of type `T` to the pointer.
     ///
     /// # Safety
-    /// Both pointers must be within one allocation, or at its end.
+    /// The pointer and the result must be within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn offset(self, count: isize) -> Self {
         self.wrapping_offset(count)
     }
 
-    /// Adds `count` elements to the pointer.
+    /// Adds `count` elements of type `T` to the pointer.
     ///
     /// # Safety
-    /// Both pointers must be within one allocation, or at its end.
+    /// The pointer and the result must be within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn add(self, count: usize) -> Self {
         self.wrapping_add(count)
     }
 
-    /// Subtracts `count` elements from the pointer.
+    /// Subtracts `count` elements of type `T` from the pointer.
     ///
     /// # Safety
-    /// Both pointers must be within one allocation, or at its end.
+    /// The pointer and the result must be within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn sub(self, count: usize) -> Self {
         self.wrapping_sub(count)

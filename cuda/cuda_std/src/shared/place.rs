@@ -15,7 +15,7 @@ pub struct SharedPlace<T> {
 }
 
 impl<T> SharedPlace<T> {
-    /// Creates a place for the element `at`, which must exist.
+    /// Creates a place for element `at` of `array`, which must exist.
     #[inline(always)]
     pub(super) fn new(array: Shared<T>, at: u32) -> Self {
         Self { array, at }

@@ -1,8 +1,9 @@
 //! Statics with `#[address_space(shared)]`: zero-sized values whose type identifies the variable.
 //!
-//! `TILE[y][x]` goes from the static to the [`Rows`] in shared memory, then to a [`Row`], then to
-//! the element. Only the last step is an access that the CPU's race detector sees: `Index` is a
-//! load and `IndexMut` is a store. A [`Scalar`] is accessed through `Deref` and `DerefMut`.
+//! The expression `TILE[y][x]` dereferences the static to the [`Rows`] in shared memory, indexes a
+//! [`Row`], and then indexes an element. Only the last step is an access for the CPU's race
+//! detector: `Index` is a load and `IndexMut` is a store. A [`Scalar`] is accessed through `Deref`
+//! and `DerefMut`.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut, Index, IndexMut};
@@ -20,7 +21,7 @@ pub unsafe trait SharedVariable: Sized {
     type Value;
     /// The type through which the variable is accessed.
     type View;
-    /// The name in PTX and fault reports.
+    /// The variable's name in PTX and fault reports.
     const NAME: &'static str;
 
     /// Returns the variable's address.
@@ -40,7 +41,7 @@ fn region<K: SharedVariable>() -> cuda_cpu::SharedRegion {
     cuda_cpu::shared_static(K::NAME, size_of::<K::Value>())
 }
 
-/// Reports an access to `place`, which must lie in the variable, to the race detector.
+/// Reports an access to `place`, a part of the variable `K`, to the race detector.
 #[cfg(not(target_arch = "nvptx64"))]
 fn note<K: SharedVariable, T: ?Sized>(place: &T, access: Access) {
     let region = region::<K>();
@@ -48,7 +49,8 @@ fn note<K: SharedVariable, T: ?Sized>(place: &T, access: Access) {
     cuda_cpu::shared_access(&region, offset, size_of_val(place), access);
 }
 
-/// The type of the static.
+/// The zero-sized type of a static with `#[address_space(shared)]`. It dereferences to the variable
+/// of the running block.
 #[derive(Debug)]
 pub struct SharedStatic<K>(PhantomData<fn() -> K>);
 
@@ -75,12 +77,12 @@ impl<K: SharedVariable> Deref for SharedStatic<K> {
 impl<K: SharedVariable> DerefMut for SharedStatic<K> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut K::View {
-        // SAFETY: as above.
+        // SAFETY: the reasons are the same as for `deref`.
         unsafe { &mut *K::address().cast() }
     }
 }
 
-/// An array of arrays.
+/// The view of an array of arrays. `R` is the view of one inner array.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Rows<R, const N: usize>([R; N]);
@@ -119,7 +121,8 @@ impl<R, const N: usize> IndexMut<usize> for Rows<R, N> {
     }
 }
 
-/// An array of elements. It dereferences to a plain array, which the race detector does not watch.
+/// The view of an array of elements. The race detector checks accesses by index. It does not check
+/// accesses to the plain array that this view dereferences to.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Row<K, T, const N: usize> {
@@ -173,7 +176,7 @@ where
     }
 }
 
-/// A value that is not an array.
+/// The view of a shared variable that is not an array.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Scalar<K, T> {

@@ -1,11 +1,11 @@
-//! Lanes that hold the same value.
+//! Warp matches: the search for lanes that hold the same value.
 
 use super::WarpShuffleValue;
 
 /// A value of 32 or 64 bits. Values match if their bits are equal: two NaNs may match, but 0.0 and
 /// -0.0 do not.
 pub trait WarpMatchValue: WarpShuffleValue {
-    /// Returns the lanes of `mask` whose value has the same bits as the calling lane's.
+    /// Returns a mask of the lanes of `mask` whose value has the same bits as the calling lane's.
     ///
     /// # Safety
     /// The requirements are those of [`warp_match_any`].
@@ -21,7 +21,7 @@ macro_rules! match_value {
             unsafe fn match_any(mask: u32, value: Self) -> u32 {
                 let bits = <$bits>::from_ne_bytes(value.to_ne_bytes());
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller upholds this function's safety contract.
                 return unsafe { super::$intrinsic(mask, bits) };
                 #[cfg(not(target_arch = "nvptx64"))]
                 match_on_cpu(mask, bits)
@@ -47,25 +47,25 @@ fn match_on_cpu<T: WarpShuffleValue>(mask: u32, value: T) -> u32 {
     equal
 }
 
-/// Returns the lanes of `mask` whose value has the same bits as the calling lane's.
+/// Returns a mask of the lanes of `mask` whose value has the same bits as the calling lane's.
 ///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { T::match_any(mask, value) }
 }
 
-/// Returns `mask` if the values of all its lanes have the same bits.
+/// Returns `mask` if the values of all its lanes have the same bits, and `None` otherwise.
 ///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u32> {
-    // SAFETY: guaranteed by the caller. The result is the same in all lanes: if all lanes match one
-    // lane, they match every lane.
+    // SAFETY: the caller upholds this function's safety contract. The result is the same in all
+    // lanes: if all lanes match one lane, they match every lane.
     (unsafe { T::match_any(mask, value) } == mask).then_some(mask)
 }

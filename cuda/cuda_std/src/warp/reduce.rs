@@ -1,8 +1,9 @@
 //! Reductions of the values of several lanes to one value.
 //!
 //! [`warp_reduce`] has the signature of rust-cuda: it reduces integers over any lanes with a
-//! [`WarpReductionOp`]. It is one instruction for 32-bit integers from `sm_80` on. The other
-//! functions are additions of this crate. They reduce whole warps, and floats, too.
+//! [`WarpReductionOp`]. For 32-bit integers, it is one instruction from `sm_80` on. The other
+//! functions are additions of this crate. They reduce the values of a whole warp, which may be
+//! floats.
 
 use super::{FULL_MASK, WARP_SIZE, WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor};
 
@@ -26,7 +27,7 @@ pub enum WarpReductionOp {
 
 /// An integer that [`warp_reduce`] can reduce.
 pub trait WarpReduceValue: WarpShuffleValue {
-    /// Combines the values of the lanes of `mask` and returns the result in all of them.
+    /// Combines the values of the lanes of `mask` with `op` and returns the result in all of them.
     ///
     /// # Safety
     /// The requirements are those of [`warp_reduce`].
@@ -34,7 +35,7 @@ pub trait WarpReduceValue: WarpShuffleValue {
     unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self;
 }
 
-/// Returns a closure that applies an operation to two values of one type.
+/// Expands to a closure that applies a [`WarpReductionOp`] to two values of one type.
 macro_rules! combine {
     ($type:ty, $op:expr) => {
         |a: $type, b: $type| match $op {
@@ -55,7 +56,7 @@ macro_rules! reduce_by_shuffles {
             #[inline(always)]
             #[track_caller]
             unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe { reduce_lanes(mask, value, combine!($type, op)) }
             }
         }
@@ -72,7 +73,7 @@ macro_rules! reduce_by_instruction {
             #[track_caller]
             unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
                 #[cfg(target_feature = "compute_80")]
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     let value = value as u32;
                     let reduced = match op {
@@ -86,7 +87,7 @@ macro_rules! reduce_by_instruction {
                     reduced as $type
                 }
                 #[cfg(not(target_feature = "compute_80"))]
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     reduce_lanes(mask, value, combine!($type, op))
                 }
@@ -134,28 +135,29 @@ unsafe fn reduce_lanes<T: WarpShuffleValue>(mask: u32, value: T, combine: impl F
     while others != 0 {
         let lane = others.trailing_zeros();
         others &= others - 1;
-        // SAFETY: the caller guarantees that the lanes of the mask take part, and `lane` is one.
+        // SAFETY: the caller guarantees that the lanes of the mask take part, and `lane` is one of
+        // these.
         let (next, _) = unsafe { warp_shuffle_idx(mask, value, lane, WARP_SIZE) };
         sum = Some(sum.map_or(next, |sum| combine(sum, next)));
     }
     sum.unwrap_or(value)
 }
 
-/// Combines the values of the lanes of `mask` and returns the result in all of them.
+/// Combines the values of the lanes of `mask` with `op` and returns the result in all of them.
 ///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReductionOp) -> T {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { T::reduce(mask, value, op) }
 }
 
 /// Combines the values of all 32 lanes with any function and returns the result in every lane.
 ///
-/// It uses a butterfly of five shuffles. The order of combination is fixed, so the result has the
-/// same bits every time.
+/// The lanes exchange values in a butterfly of five shuffles. The order of combination is fixed, so
+/// the result has the same bits in every run.
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
@@ -173,46 +175,46 @@ pub unsafe fn warp_reduce_by<T: WarpShuffleValue>(value: T, combine: impl Fn(T, 
     value
 }
 
-/// Returns the sum over all 32 lanes in every lane.
+/// Returns the sum of the values of all 32 lanes, in every lane.
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(value: T) -> T {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { warp_reduce_by(value, |a, b| a + b) }
 }
 
-/// Returns the sum over all 32 lanes, modulo 2³², in every lane.
+/// Returns the sum of the values of all 32 lanes, modulo 2³², in every lane.
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_add_u32(value: u32) -> u32 {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { warp_reduce(FULL_MASK, value, WarpReductionOp::Add) }
 }
 
-/// Returns the minimum over all 32 lanes in every lane.
+/// Returns the minimum of the values of all 32 lanes, in every lane.
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_min<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { warp_reduce_by(value, |a, b| if b < a { b } else { a }) }
 }
 
-/// Returns the maximum over all 32 lanes in every lane.
+/// Returns the maximum of the values of all 32 lanes, in every lane.
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { warp_reduce_by(value, |a, b| if b > a { b } else { a }) }
 }

@@ -17,7 +17,8 @@ impl<K: Kernel> Shared<K> {
     }
 }
 
-/// Runs a kernel and checks it for races. Callers must pass host memory that fits the kernel.
+/// Runs a kernel on the CPU with race checks. The caller must pass arguments that meet the kernel's
+/// safety requirements.
 pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Fault> {
     config.check::<K>().expect("the launch shape fits the kernel");
     let constants = ConstantBank::default();

@@ -44,8 +44,8 @@ fn a_block_deeper_than_cuda_allows() {
         let refused = run([1, 1, 65]).unwrap_err().kind.to_string();
         assert_eq!(
             refused,
-            "kernel `bounds_none`: a block of [1, 1, 65] threads is over its launch bound of 1024, \
-             or over 64 along z; use a smaller block"
+            "kernel `bounds_none`: a block of [1, 1, 65] threads is over the kernel's launch bound of \
+             1024 threads, or over CUDA's limit of 64 along z; use a smaller block"
         );
         run([1025, 1, 1]).unwrap_err();
         run([1024, 1, 1]).unwrap();
@@ -87,7 +87,8 @@ fn a_grid_larger_than_cuda_allows() {
         assert_eq!(
             refusal(stream, &config([1, 65536, 1], [1; 3]), &Nothing {}).to_string(),
             "kernel `nothing`: a grid of [1, 65536, 1] blocks is over CUDA's limit of \
-             [2147483647, 65535, 65535], or has over 2³² threads along an axis; launch it in parts"
+             [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split it into several \
+             launches"
         );
         stream.launch(&config([1, 65535, 1], [1; 3]), &Nothing {}).unwrap();
         stream.launch(&config([1, 1, 65535], [1; 3]), &Nothing {}).unwrap();
