@@ -1,4 +1,5 @@
-//! Kernel arguments of every type, and a kernel without arguments.
+//! Kernels that take arguments of every type and write them to `out`, and a kernel without
+//! arguments.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
@@ -28,7 +29,7 @@ pub struct Aligned {
     pub words: [u32; 8],
 }
 
-/// The first thread writes back a struct that is passed by value.
+/// The first thread writes a struct that is passed by value to `out`.
 #[kernel]
 pub fn by_value(value: Mixed, out: SliceMut<Mixed>) {
     if global_rank() == 0 && out.len() >= 1 {
@@ -37,7 +38,8 @@ pub fn by_value(value: Mixed, out: SliceMut<Mixed>) {
     }
 }
 
-/// The first thread writes back the aligned struct and the one-byte arguments before and after it.
+/// The first thread writes the aligned struct to `out`, and then the one-byte arguments before and
+/// after it.
 #[kernel]
 pub fn by_value_aligned(before: u8, value: Aligned, after: u8, out: SliceMut<Aligned>) {
     if global_rank() == 0 && out.len() >= 2 {
@@ -50,7 +52,7 @@ pub fn by_value_aligned(before: u8, value: Aligned, after: u8, out: SliceMut<Ali
     }
 }
 
-/// The first thread writes back the bits of each scalar.
+/// The first thread writes the bits of each scalar to `out`, sign-extended for signed integers.
 #[kernel]
 pub fn scalars(
     a: u8,
@@ -82,8 +84,8 @@ pub fn scalars(
     }
 }
 
-/// The first thread writes back the elements of the vectors, and those of the matrix column by
-/// column.
+/// The first thread writes the elements of the vectors to `out`, and then those of the matrix
+/// column by column.
 #[kernel]
 pub fn vectors(a: Vec2, b: Vec3, c: UVec2, d: IVec2, e: DVec2, f: DMat3, out: SliceMut<f64>) {
     if global_rank() == 0 && out.len() >= 20 {
@@ -124,6 +126,6 @@ pub fn nothing() {}
 #[kernel]
 pub unsafe fn fill_unchecked(mut value: u32, out: SliceMut<u32>) {
     value += 1;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { out.store(global_rank(), value) };
 }

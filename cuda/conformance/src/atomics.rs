@@ -1,4 +1,4 @@
-//! Atomics on global memory, and a histogram in shared memory.
+//! Kernels with atomics on global memory, and a histogram in shared memory.
 
 use cuda_std::atomic::{AtomicAdd, AtomicMinMax};
 use cuda_std::prelude::*;
@@ -9,7 +9,7 @@ use crate::{block_threads, global_rank};
 /// their minimum and the third their maximum.
 macro_rules! accumulate {
     ($name:ident, $type:ty) => {
-        #[doc = concat!("Reduces `", stringify!($type), "` over the grid: sum, minimum, maximum.")]
+        #[doc = concat!("Sums all `", stringify!($type), "` values and finds minimum and maximum.")]
         #[kernel]
         pub fn $name(input: Slice<$type>, out: SliceMut<$type>) {
             let at = global_rank();
@@ -30,7 +30,7 @@ accumulate!(accumulate_u32, u32);
 accumulate!(accumulate_i32, i32);
 accumulate!(accumulate_u64, u64);
 
-/// Computes the sum of `f32` over the grid.
+/// Adds all values of the input to the first element of `out`, in an unspecified order.
 #[kernel]
 pub fn accumulate_f32(input: Slice<f32>, out: SliceMut<f32>) {
     let at = global_rank();
@@ -40,7 +40,7 @@ pub fn accumulate_f32(input: Slice<f32>, out: SliceMut<f32>) {
     }
 }
 
-/// Each thread adds 1 to the counter and writes the previous value.
+/// Each thread adds 1 to the counter and writes the previous value to its element of `out`.
 #[kernel]
 pub fn tickets(counter: SliceMut<u32>, out: SliceMut<u32>) {
     let at = global_rank();
@@ -51,7 +51,8 @@ pub fn tickets(counter: SliceMut<u32>, out: SliceMut<u32>) {
     }
 }
 
-/// Counts the inputs modulo 64: first per block in shared memory, then over the grid.
+/// Counts how often each remainder modulo 64 occurs in the input: first per block in shared memory,
+/// then over the grid.
 #[kernel(launch_bounds(256), barriers(2))]
 pub fn histogram(input: Slice<u8>, out: SliceMut<u32>) {
     const BINS: u32 = 64;

@@ -1,4 +1,4 @@
-//! Barriers, with accesses to static and dynamic shared memory between them.
+//! Kernels with barriers between their accesses to static and dynamic shared memory.
 
 use cuda_std::prelude::*;
 
@@ -59,13 +59,14 @@ pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
         unsafe { out.store(at, tile.load(3 + threads - 1 - rank)) };
     }
     if at == 0 && out.len() > input.len() {
-        // SAFETY: the access is in bounds, and only one thread writes the element. The others write
-        // earlier elements.
+        // SAFETY: the access is in bounds, and only one thread writes this element. All other
+        // writes are to earlier elements.
         unsafe { out.store(input.len(), tail.len()) };
     }
 }
 
-/// The first thread writes the length of dynamic shared memory, in `u32` and in 16-byte elements.
+/// The first thread writes the length of dynamic shared memory, in elements of 4 bytes and in
+/// elements of 16 bytes.
 #[kernel]
 pub fn dynamic_lengths(out: SliceMut<u32>) {
     if global_rank() == 0 && out.len() >= 2 {
@@ -101,7 +102,8 @@ pub fn rotate(input: Slice<u32>, out: SliceMut<u32>, rounds: u32) {
     }
 }
 
-/// Uses two static arrays of different element types together.
+/// Uses two static arrays of different element types. Each thread writes 1000 times the rank of the
+/// thread at the mirrored position in its block, plus its own rank.
 #[kernel(launch_bounds(256), barriers(1))]
 pub fn two_arrays(out: SliceMut<u32>) {
     let words = shared_array![u32; 256];

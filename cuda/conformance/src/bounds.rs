@@ -1,4 +1,4 @@
-//! Launch bounds in every form. Each kernel counts its threads.
+//! Kernels with every form of launch bounds. Each kernel counts the threads of its launch.
 
 use cuda_std::prelude::*;
 

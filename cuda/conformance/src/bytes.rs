@@ -1,4 +1,6 @@
-//! Comparing, copying, filling and moving slices of bytes.
+//! Kernels that compare, copy, fill and move slices of bytes. The compiler may turn these
+//! operations into calls of C library functions, which the GPU lacks unless `cuda_std` defines
+//! them.
 
 use core::cmp::Ordering;
 use cuda_std::prelude::*;
@@ -32,7 +34,7 @@ pub fn compare_bytes(
     }
 }
 
-/// Rotates the bytes left by `n`, reverses the last `n` and sets the last byte to 7.
+/// Rotates the bytes left by `n`, reverses the last `n` bytes and sets the last byte to 7.
 #[kernel]
 pub fn move_bytes(input: Slice<[u8; BYTES]>, out: SliceMut<[u8; BYTES]>, n: u32) {
     let at = global_rank();

@@ -1,7 +1,8 @@
 //! One fault per kernel. Most are undefined behaviour on a GPU, so those kernels are `unsafe`, and
 //! only the CPU runs all of them. They compile to PTX like all other kernels.
 //!
-//! If a single thread causes the fault, `guilty` is its linear index in the grid.
+//! If a single thread causes the fault, `guilty` identifies this thread: in races and warp
+//! operations by its rank in the block, otherwise by its linear index in the grid.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
@@ -40,8 +41,8 @@ pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
     }
 }
 
-/// In block `block`, only the even threads reach the barrier. In other blocks, all threads reach
-/// it.
+/// In block `block`, only the threads with an even rank reach the barrier. In other blocks, all
+/// threads reach it.
 ///
 /// # Safety
 /// `block` must not be a block of the grid.
@@ -52,20 +53,20 @@ pub unsafe fn barrier_in_branch(block: u32) {
     }
 }
 
-/// One thread reads outside a [`View`].
+/// Thread `guilty` reads outside a [`View`].
 ///
 /// # Safety
 /// `guilty` must not be a thread of the grid, or `(x, y)` must be in bounds.
 #[kernel(dims(3))]
 pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { out.store(0, view.load(x, y)) };
     }
 }
 
-/// One thread reads element `i` of the part of column 2 that starts in row 1. `i` may be beyond the
-/// last row.
+/// Thread `guilty` reads element `i` of the part of column 2 that starts in row 1. `i` may be
+/// beyond the last row.
 ///
 /// # Safety
 /// The view must have column 2 and row 1. `guilty` must not be a thread of the grid, or `i` must be
@@ -73,72 +74,72 @@ pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32
 #[kernel(dims(3))]
 pub unsafe fn column_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { out.store(0, view.column(2, 1).load(i)) };
     }
 }
 
-/// One thread reads outside a [`ViewMut`].
+/// Thread `guilty` reads outside a [`ViewMut`].
 ///
 /// # Safety
 /// The requirements are those of [`view_load`].
 #[kernel(dims(3))]
 pub unsafe fn view_mut_load(view: ViewMut<u32>, out: SliceMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { out.store(0, view.load(x, y)) };
     }
 }
 
-/// One thread writes outside a [`ViewMut`].
+/// Thread `guilty` writes outside a [`ViewMut`].
 ///
 /// # Safety
 /// The requirements are those of [`view_load`].
 #[kernel(dims(3))]
 pub unsafe fn view_store(view: ViewMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { view.store(x, y, 1) };
     }
 }
 
-/// One thread reads outside a [`Slice`].
+/// Thread `guilty` reads outside a [`Slice`].
 ///
 /// # Safety
 /// `guilty` must not be a thread of the grid, or `i` must be in bounds.
 #[kernel(dims(3))]
 pub unsafe fn slice_load(slice: Slice<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { out.store(0, slice.load(i)) };
     }
 }
 
-/// One thread writes outside a [`SliceMut`].
+/// Thread `guilty` writes outside a [`SliceMut`].
 ///
 /// # Safety
 /// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn slice_store(slice: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { slice.store(i, 1) };
     }
 }
 
-/// One thread adds atomically outside a [`SliceMut`].
+/// Thread `guilty` adds atomically outside a [`SliceMut`].
 ///
 /// # Safety
 /// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn slice_atomic(slice: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { atomic::AtomicAdd::atomic_add(slice.atomic(i), 1) };
     }
 }
 
-/// One thread accesses a static shared array of 32 elements out of bounds. `access` is 0 for a
+/// Thread `guilty` accesses a static shared array of 32 elements out of bounds. `access` is 0 for a
 /// load, 1 for a store and 2 for an atomic addition.
 ///
 /// # Safety
@@ -147,7 +148,7 @@ pub unsafe fn slice_atomic(slice: SliceMut<u32>, guilty: u32, i: u32) {
 pub unsafe fn shared_access(access: u32, out: SliceMut<u32>, guilty: u32, i: u32) {
     let tile = shared_array![u32; 32];
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             match access {
                 0 => out.store(0, tile.load(i)),
@@ -158,26 +159,26 @@ pub unsafe fn shared_access(access: u32, out: SliceMut<u32>, guilty: u32, i: u32
     }
 }
 
-/// One thread reads beyond the end of dynamic shared memory.
+/// Thread `guilty` reads beyond the end of dynamic shared memory.
 ///
 /// # Safety
 /// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn dynamic_load(out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { out.store(0, shared::dynamic_shared_mem::<u32>().load(i)) };
     }
 }
 
-/// One thread reads [`TAPS`] out of bounds.
+/// Thread `guilty` reads [`TAPS`] out of bounds.
 ///
 /// # Safety
 /// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn constant_load(out: SliceMut<f32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { out.store(0, TAPS::load(i)) };
     }
 }
@@ -194,8 +195,8 @@ enum Between {
 #[inline(always)]
 fn exchange(tile: Shared<u32>, out: SliceMut<u32>, lane_mask: u32, between: Between) {
     let (at, rank) = (global_rank(), thread::rank());
-    // SAFETY: the kernel's caller guarantees it. Tests that plant a fault break this guarantee on
-    // the CPU.
+    // SAFETY: the caller of the kernel guarantees that the accesses do not race. Tests that plant a
+    // fault break this guarantee, on the CPU only.
     unsafe {
         tile.store(rank, rank);
         match between {
@@ -219,8 +220,8 @@ pub unsafe fn race_without_barrier(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Nothing);
 }
 
-/// Each thread stores a value, calls `sync_warp` and loads another thread's value. This suffices
-/// within a warp.
+/// Each thread stores a value, calls `sync_warp` and loads another thread's value. This is a race
+/// only if the other thread is in another warp.
 ///
 /// # Safety
 /// `lane_mask` must be less than 32, and every warp must have 32 lanes.
@@ -229,8 +230,8 @@ pub unsafe fn race_with_sync_warp(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Warp);
 }
 
-/// Each thread stores a value, waits at a barrier and loads another thread's value. This always
-/// suffices.
+/// Each thread stores a value, waits at a barrier and loads another thread's value. This is never a
+/// race.
 ///
 /// # Safety
 /// `lane_mask` must be less than the number of threads, which must be a power of two.
@@ -239,8 +240,8 @@ pub unsafe fn race_with_barrier(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Block);
 }
 
-/// Thread `guilty` and the first thread write the same element. If `barrier` is not 0, a barrier is
-/// in between.
+/// The first thread and thread `guilty` write the same element. If `barrier` is not 0, a barrier
+/// separates the two writes.
 ///
 /// # Safety
 /// `guilty` must be 0 or at least the number of threads per block, or `barrier` must not be 0.
@@ -248,7 +249,7 @@ pub unsafe fn race_with_barrier(out: SliceMut<u32>, lane_mask: u32) {
 pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
     let tile = shared_array![u32; 256];
     let rank = thread::rank();
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         if rank == 0 {
             tile.store(7, 1);
@@ -262,14 +263,15 @@ pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
     }
 }
 
-/// All threads add to one element atomically. Only `guilty` reads it with a plain load.
+/// Thread `guilty` reads an element with a plain load, and all other threads add to the element
+/// atomically.
 ///
 /// # Safety
 /// `guilty` must be at least the number of threads per block.
 #[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         if thread::rank() == guilty {
             let sum = tile.load(2);
@@ -291,9 +293,10 @@ pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
 pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
     let rank = thread::rank();
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
-        // On the CPU, thread 40 reads first, because the first warp waits at this `sync_warp`.
+        // On the CPU, thread 40 reads before threads 0 and 1, because the first warp waits at this
+        // `sync_warp`.
         if rank < 32 {
             warp::sync_warp(FULL_MASK);
         }
@@ -318,7 +321,7 @@ pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
 pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
     let rank = thread::rank();
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe {
         if rank == 0 && out.len() >= 1 {
             out.store(0, tile.load(0));
@@ -343,7 +346,7 @@ pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
 #[kernel(dims(3))]
 pub unsafe fn lane_missing(guilty: u32) {
     if thread::rank() != guilty {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { warp::sync_warp(FULL_MASK) };
     }
 }
@@ -356,7 +359,7 @@ pub unsafe fn lane_missing(guilty: u32) {
 pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
     let rank = thread::rank();
     if rank != guilty {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let (value, _) = warp::warp_shuffle_down(FULL_MASK, rank, 1, 32);
             if rank < out.len() {
@@ -373,7 +376,7 @@ pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
 #[kernel(dims(3))]
 pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
     if thread::rank() == guilty && out.len() >= 1 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { out.store(0, warp::warp_vote_ballot(0b11, true)) };
     }
 }
@@ -385,12 +388,12 @@ pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
 #[kernel(dims(3))]
 pub unsafe fn sync_outside_mask(guilty: u32) {
     if thread::rank() == guilty || thread::rank() == 0 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller upholds this function's safety contract.
         unsafe { warp::sync_warp(0b1) };
     }
 }
 
-/// One thread calls `trap`, which stops the kernel.
+/// Thread `guilty` calls `trap`, which stops the kernel.
 #[kernel(dims(3))]
 pub fn trap_at(guilty: u32) {
     if global_rank() == guilty {
@@ -398,7 +401,7 @@ pub fn trap_at(guilty: u32) {
     }
 }
 
-/// One thread panics because an array index is out of bounds.
+/// Thread `guilty` panics because an array index is out of bounds.
 #[kernel(dims(3))]
 pub fn panic_at(guilty: u32, index: u32, out: SliceMut<u32>) {
     if global_rank() == guilty && out.len() >= 1 {
@@ -409,7 +412,7 @@ pub fn panic_at(guilty: u32, index: u32, out: SliceMut<u32>) {
     }
 }
 
-/// One thread panics with a custom message.
+/// Thread `guilty` panics with a custom message.
 #[kernel(dims(3))]
 pub fn panic_with_message(guilty: u32) {
     assert!(global_rank() != guilty, "planted at thread {guilty}");

@@ -1,4 +1,5 @@
-//! The functions of `GpuFloat`, `GpuPower`, `GpuHalf` and `HalfArithmetic`.
+//! Functions of `GpuFloat`, `GpuPower`, `FloatExt`, `GpuHalf` and `HalfArithmetic`. The module
+//! `maths` has all functions of `GpuFloat` and `FloatExt`.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
@@ -7,33 +8,33 @@ use half::{bf16, f16};
 
 use crate::global_rank;
 
-/// The results of every function of one argument, for one value.
+/// The results of the tested functions of one argument, for one value `x`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Unary {
-    /// `sqrt`.
+    /// The result of `x.sqrt()`.
     pub sqrt: f32,
-    /// `floor`.
+    /// The result of `x.floor()`.
     pub floor: f32,
-    /// `round_ties_even`.
+    /// The result of `x.round_ties_even()`.
     pub round_ties_even: f32,
-    /// `fast_log2`.
+    /// The result of `x.fast_log2()`.
     pub fast_log2: f32,
-    /// `fast_exp2`.
+    /// The result of `x.fast_exp2()`.
     pub fast_exp2: f32,
-    /// `to_u8_saturating`.
+    /// The result of `x.to_u8_saturating()`.
     pub to_u8: u32,
-    /// `saturate`.
+    /// The result of `x.saturate()`.
     pub saturate: f32,
-    /// `bf16::narrow_pair` of the argument and its negative, as bits.
+    /// The result of `bf16::narrow_pair(x, -x)`, as bits.
     pub bf16: [u16; 2],
-    /// `f16::narrow_pair` of the argument and its negative, as bits.
+    /// The result of `f16::narrow_pair(x, -x)`, as bits.
     pub f16: [u16; 2],
-    /// `widen` of the first number of `bf16` and of `f16`.
+    /// The results of `widen` for the first number of `bf16` and for the first number of `f16`.
     pub widened: [f32; 2],
 }
 
-/// Applies every function of one argument.
+/// Writes a [`Unary`] for each value of `x`.
 #[kernel]
 pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
     let at = global_rank();
@@ -59,19 +60,19 @@ pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
     }
 }
 
-/// The results of every function of two arguments, and of `mul_add`, which takes three.
+/// The results of the tested functions of two and three arguments, for one triple `x`, `y`, `z`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Binary {
-    /// `x.powf(y)`, and `x.positive_powf(y)`.
+    /// The results of `x.powf(y)` and `x.positive_powf(y)`.
     pub powf: [f32; 2],
-    /// `x.fast_powf(y)`.
+    /// The result of `x.fast_powf(y)`.
     pub fast_powf: f32,
-    /// `x.mul_add(y, z)`.
+    /// The result of `x.mul_add(y, z)`.
     pub mul_add: f32,
 }
 
-/// Applies every function of two and three arguments.
+/// Writes a [`Binary`] for each triple of `x`, `y` and `z`.
 #[kernel]
 pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<Binary>) {
     let at = global_rank();
@@ -94,16 +95,16 @@ pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<B
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Halves {
-    /// `add`, `sub`, `mul`, `mul_add`.
+    /// The results for `a`, `b` and `c`, in the order `add`, `sub`, `mul`, `mul_add`.
     pub one: [u16; 4],
-    /// The same for pairs.
+    /// The results for the pairs, in the same order.
     pub pair: [[u16; 2]; 4],
 }
 
-/// Defines a kernel that tests the arithmetic of one type.
+/// Defines a kernel that writes a [`Halves`] for each triple of numbers of one type.
 macro_rules! half_arithmetic {
     ($name:ident, $half:ident) => {
-        #[doc = concat!("Tests arithmetic on `", stringify!($half), "`.")]
+        #[doc = concat!("Writes the results of the arithmetic on `", stringify!($half), "`.")]
         #[kernel]
         pub fn $name(input: Slice<[u16; 3]>, out: SliceMut<Halves>) {
             let at = global_rank();

@@ -1,18 +1,19 @@
-//! Heap allocation in kernels.
+//! A kernel that allocates on the heap.
 
 use alloc::collections::BTreeMap;
 use cuda_std::prelude::*;
 
 use crate::global_rank;
 
-/// A type with a larger alignment than the allocator's default.
+/// A type whose alignment of 256 bytes is larger than the 16 bytes that the allocator guarantees.
 #[repr(align(256))]
 struct Wide([u32; 8]);
 
 /// Each thread collects values in a growing vector, and sorts, counts and formats them.
 ///
-/// It writes the number of values, the number of different values, the length of the text, the sum
-/// of the values, and 1 if a box of a type with a large alignment is aligned.
+/// The thread at index `i` uses the first `i` values of the input, modulo 10. It writes the number
+/// of values, the number of different values, the length of the text in bytes, the sum of the
+/// values, and 1 if a box of `Wide` is aligned to 256 bytes.
 #[kernel(launch_bounds(128))]
 pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
     let at = global_rank();

@@ -1,4 +1,4 @@
-//! Thread indices in one, two and three dimensions.
+//! Kernels that write or use thread indices in one, two and three dimensions.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
@@ -9,31 +9,31 @@ use crate::global_rank;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ThreadPlace {
-    /// `thread_idx`.
+    /// The result of `thread_idx`.
     pub thread: [u32; 3],
-    /// `block_idx`.
+    /// The result of `block_idx`.
     pub block: [u32; 3],
-    /// `block_dim`.
+    /// The result of `block_dim`.
     pub block_dim: [u32; 3],
-    /// `grid_dim`.
+    /// The result of `grid_dim`.
     pub grid_dim: [u32; 3],
-    /// `index_1d`.
+    /// The result of `index_1d`.
     pub index_1d: u32,
-    /// `index_2d`.
+    /// The result of `index_2d`.
     pub index_2d: [u32; 2],
-    /// `index_3d`.
+    /// The result of `index_3d`.
     pub index_3d: [u32; 3],
-    /// `index`.
+    /// The result of `index`.
     pub index: u32,
-    /// `first`.
+    /// The result of `first`.
     pub first: u32,
-    /// `rank`.
+    /// The result of `rank`.
     pub rank: u32,
-    /// `lane_id`.
+    /// The result of `lane_id`.
     pub lane: u32,
 }
 
-/// Each thread writes its indices.
+/// Each thread writes its indices to its element of `out`.
 #[kernel(dims(3))]
 pub fn indices(out: SliceMut<ThreadPlace>) {
     let at = global_rank();

@@ -43,24 +43,26 @@ fn block_threads() -> u32 {
     dim.x * dim.y * dim.z
 }
 
-/// Returns the linear index of the thread in its grid: blocks with x fastest, then threads by rank.
+/// Returns the linear index of the thread in its grid. The threads of a block have consecutive
+/// indices, ordered by rank. Blocks are ordered with x fastest.
 #[inline(always)]
 fn global_rank() -> u32 {
     let (block, grid) = (thread::block_idx(), thread::grid_dim());
     ((block.z * grid.y + block.y) * grid.x + block.x) * block_threads() + thread::rank()
 }
 
-/// Returns true if every warp of the block has 32 lanes. Calls with the full mask require this.
+/// Returns true if every warp of the block has 32 lanes, which warp operations with the full mask
+/// require.
 #[inline(always)]
 fn whole_warps() -> bool {
     block_threads().is_multiple_of(cuda_std::warp::WARP_SIZE)
 }
 
-/// Returns an element, or zero if the index is out of bounds.
+/// Returns element `at`, or zero if `at` is out of bounds.
 #[inline(always)]
 fn load_or_zero<T: Pod>(input: Slice<T>, at: u32) -> T {
     if at < input.len() {
-        // SAFETY: the index was just checked.
+        // SAFETY: `at` was just checked.
         unsafe { input.load(at) }
     } else {
         T::zeroed()

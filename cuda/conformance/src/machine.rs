@@ -1,4 +1,4 @@
-//! Queries of machine properties, fences and waits, and printing.
+//! Kernels that query machine properties, call fences and waits, and print.
 
 use cuda_std::ptr::{
     AddressSpace, convert_generic_to_specific_address_space,
@@ -57,7 +57,7 @@ pub fn machine(out: SliceMut<u32>) {
     }
 }
 
-/// Each thread prints a line.
+/// Each thread prints a line with its index and `to`.
 #[kernel]
 pub fn speak(to: u32) {
     println!("thread {} says hello to {to}", global_rank());

@@ -1,20 +1,20 @@
-//! Every mathematical function of `GpuFloat` and `FloatExt`, selected by a number.
+//! Every function of `GpuFloat` and `FloatExt`, in kernels that select a function by its number.
 
 use cuda_std::prelude::*;
 
 use crate::global_rank;
 
-/// Defines a list of functions of `x` and `y`. For each type, defines a kernel that applies
-/// function number `function` to each pair.
+/// Defines a list of functions of `x` and `y`. For `f32` and for `f64`, defines a kernel that
+/// applies function number `function` to each pair.
 macro_rules! functions {
     ($names:ident, $kernel32:ident, $kernel64:ident, |$x:ident, $y:ident| $($result:expr;)+) => {
-        /// The source text of each function. The position is the function's number.
+        /// The source text of each function. The position in the list is the function's number.
         pub const $names: &[&str] = &[$(stringify!($result)),+];
         functions!(@kernel $kernel32, f32, |$x, $y| $($result;)+);
         functions!(@kernel $kernel64, f64, |$x, $y| $($result;)+);
     };
     (@kernel $kernel:ident, $float:ty, |$x:ident, $y:ident| $($result:expr;)+) => {
-        /// Applies function number `function` to each pair.
+        /// Applies function number `function` to each pair of `x` and `y`.
         #[kernel]
         pub fn $kernel(x: Slice<$float>, y: Slice<$float>, out: SliceMut<$float>, function: u32) {
             let at = global_rank();

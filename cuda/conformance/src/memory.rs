@@ -1,4 +1,4 @@
-//! Constant memory, and loads and stores of every width.
+//! Kernels that read constant memory, and kernels that load and store elements of every width.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
@@ -33,11 +33,11 @@ constant! {
 }
 
 constant! {
-    /// Elements of 16 bytes.
+    /// Elements of 16 bytes, which a kernel reads in one access.
     pub static QUADS: [Quad; 4];
 }
 
-/// Each thread writes the element of [`TAPS`] at its index.
+/// Each thread writes the element of [`TAPS`] at its index to `out`.
 #[kernel]
 pub fn taps(out: SliceMut<f32>) {
     let at = global_rank();
@@ -65,7 +65,7 @@ pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
     unsafe { out.store(at, sum) };
 }
 
-/// Each thread writes the element of [`QUADS`] at its index.
+/// Each thread writes the element of [`QUADS`] at its index to `out`.
 #[kernel]
 pub fn quads(out: SliceMut<Quad>) {
     let at = global_rank();
@@ -87,8 +87,8 @@ pub fn seconds(input: Slice<u16>, out: SliceMut<u16>) {
     }
 }
 
-/// Copies an image of bytes, four at a time, if the rows of both images are aligned. Skips
-/// incomplete groups at the end of a row. Prefetches elements that may not exist.
+/// Copies an image of bytes in groups of four, if the rows of both images are aligned to 4 bytes.
+/// Skips an incomplete group at the end of a row. Prefetches elements that may not exist.
 #[kernel(launch_bounds(256))]
 pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     let at = thread::index_2d();

@@ -1,19 +1,20 @@
-//! Consecutive launches: each must see all writes of the previous one.
+//! Kernels for consecutive launches. The test checks that each launch reads all writes of the
+//! previous launch.
 
 use cuda_std::prelude::*;
 
 /// The number of loop iterations of a slow block.
 const SLOW: u32 = 3000;
 
-/// Writes `out[i] = input[i + shift] + 1`, wrapping around at the end. Blocks thus read elements
-/// that other blocks wrote in the previous launch. Some of those blocks are slow.
+/// Writes `out[i] = input[i + shift] + 1`, with `i + shift` modulo the length. Each block thus
+/// reads elements that other blocks wrote in the previous launch. Some of these blocks are slow.
 #[kernel(launch_bounds(256))]
 pub fn shifted(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
     shift_by(input, shift, out, slowly_one());
 }
 
-/// Does the same as [`shifted`], but waits explicitly for the previous kernel, after its own slow
-/// part.
+/// Does the same as [`shifted`], but may start before the previous kernel has ended. It waits for
+/// that kernel after its own slow part.
 #[kernel(launch_bounds(256))]
 pub fn shifted_late(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
     let one = slowly_one();
@@ -30,7 +31,8 @@ fn slowly_one() -> u32 {
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         turns -= 1;
     }
-    // `noise` never has this value, but the compiler does not know that.
+    // `noise` does not have this value for the tested indices, but the compiler cannot know it, so
+    // it keeps the loop.
     u32::from(noise != u32::MAX)
 }
 

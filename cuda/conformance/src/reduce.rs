@@ -1,4 +1,4 @@
-//! Reductions over a warp and over a block.
+//! Kernels with reductions over a warp and over a block.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -8,7 +8,7 @@ use crate::{block_threads, global_rank, load_or_zero, whole_warps};
 /// Defines a kernel in which each thread writes the sum, minimum and maximum over its warp.
 macro_rules! reduce_warp {
     ($name:ident, $type:ty) => {
-        #[doc = concat!("Reduces `", stringify!($type), "` over each warp: sum, minimum, maximum.")]
+        #[doc = concat!("Sums `", stringify!($type), "` per warp and finds minimum and maximum.")]
         #[kernel]
         pub fn $name(input: Slice<$type>, out: SliceMut<[$type; 3]>) {
             let at = global_rank();
@@ -38,7 +38,8 @@ reduce_warp!(reduce_warp_f32, f32);
 reduce_warp!(reduce_warp_u64, u64);
 reduce_warp!(reduce_warp_f64, f64);
 
-/// Tests single instructions: the sum over each warp modulo 2³², and the byte dot product `dp4a`.
+/// Each thread writes the sum of `a` over its warp, modulo 2³², and the byte dot product `dp4a` of
+/// its elements of `a`, `b` and `c`.
 #[kernel]
 pub fn reduce_words(a: Slice<u32>, b: Slice<u32>, c: Slice<u32>, out: SliceMut<[u32; 2]>) {
     let at = global_rank();

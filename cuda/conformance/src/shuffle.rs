@@ -1,4 +1,4 @@
-//! Warp shuffles of 32- and 64-bit values.
+//! Kernels with warp shuffles of 32- and 64-bit values.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
@@ -11,7 +11,7 @@ macro_rules! shuffle {
     ($name:ident, $function:ident, $type:ty) => {
         #[doc = concat!("Calls `", stringify!($function), "` for `", stringify!($type), "` in all lanes.")]
         ///
-        /// `width` must be a power of two.
+        /// Does nothing unless `width` is a power of two up to 32 and all warps are whole.
         #[kernel]
         pub fn $name(
             input: Slice<$type>,

@@ -1,5 +1,5 @@
-//! Texture reads. Format, filter and edge mode are properties of the texture, so two kernels cover
-//! all combinations.
+//! Kernels that read textures. Format, filter and edge mode are properties of the texture, so two
+//! kernels cover all combinations.
 
 use cuda_std::prelude::*;
 use glam::{UVec4, Vec2, Vec4};
@@ -7,7 +7,7 @@ use glam::{UVec4, Vec2, Vec4};
 use crate::global_rank;
 use crate::memory::Quad;
 
-/// Reads the texture at each coordinate, as floats.
+/// Each thread reads the texture at its coordinates and writes the four channels as floats.
 #[kernel]
 pub fn sample(texture: Texture2d<Vec4>, coordinates: Slice<Vec2>, out: SliceMut<Quad>) {
     let at = global_rank();
@@ -20,7 +20,7 @@ pub fn sample(texture: Texture2d<Vec4>, coordinates: Slice<Vec2>, out: SliceMut<
     }
 }
 
-/// Reads the texture at each coordinate, as integers.
+/// Each thread reads the texture at its coordinates and writes the four channels as integers.
 #[kernel]
 pub fn sample_elements(
     texture: Texture2d<UVec4>,

@@ -1,4 +1,4 @@
-//! Warp votes, and memory ordering by `sync_warp`.
+//! Kernels with warp votes, and an exchange through shared memory that only `sync_warp` orders.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;

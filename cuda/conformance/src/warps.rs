@@ -1,5 +1,5 @@
-//! Reductions over some lanes, matches, shuffles of every width, and barriers that count or combine
-//! a value.
+//! Kernels with reductions over some lanes of a warp, matches, shuffles of values of every width,
+//! and barriers that count or combine a predicate.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WarpReductionOp::{Add, And, Max, Min, Or, Xor};
@@ -10,7 +10,7 @@ use crate::{global_rank, load_or_zero, whole_warps};
 /// Defines a kernel that writes all six reductions over the lanes of `mask`, in those lanes only.
 macro_rules! reduce_lanes {
     ($name:ident, $type:ty) => {
-        #[doc = concat!("Reduces `", stringify!($type), "` over the lanes of `mask`, in all ways.")]
+        #[doc = concat!("Reduces `", stringify!($type), "` over the lanes of `mask` in six ways.")]
         #[kernel]
         pub fn $name(input: Slice<$type>, out: SliceMut<[$type; 6]>, mask: u32) {
             let at = global_rank();
@@ -48,7 +48,8 @@ reduce_lanes!(reduce_lanes_u32, u32);
 reduce_lanes!(reduce_lanes_i64, i64);
 reduce_lanes!(reduce_lanes_u64, u64);
 
-/// Calls `warp_match_any` and `warp_match_all` for the values of each warp, in 32 bits and 64 bits.
+/// Calls `warp_match_any` and `warp_match_all` for the values of each warp, as 32-bit and as 64-bit
+/// numbers.
 #[kernel]
 pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
     let at = global_rank();
@@ -56,7 +57,7 @@ pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
         return;
     }
     let value = load_or_zero(input, at);
-    // The low word is constant, so only the high word decides.
+    // The low word is the same in all lanes, so only the high word decides whether values match.
     let wide = u64::from(value) << 32 | 7;
     // SAFETY: every warp has 32 lanes, which reach this call together.
     let matches = unsafe {
@@ -73,8 +74,8 @@ pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
     }
 }
 
-/// Each lane converts its value to every width, exchanges the results with lane `lane ^ lane_mask`,
-/// and writes the received values as `u64`.
+/// Each lane converts its value to types of 8, 16 and 128 bits, exchanges the results with lane
+/// `lane ^ lane_mask`, and writes the received values as `u64`.
 #[kernel]
 pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32) {
     let at = global_rank();
@@ -107,8 +108,8 @@ pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32
     }
 }
 
-/// At a barrier, each block counts its values greater than `limit`, and tests whether all or any
-/// are.
+/// At three barriers, each block counts its values greater than `limit`, tests whether all values
+/// are greater, and tests whether any value is greater.
 #[kernel(barriers(3))]
 pub fn count_at_barrier(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     let at = global_rank();

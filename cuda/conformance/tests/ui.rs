@@ -1,4 +1,5 @@
-//! Programs that must not compile, and the expected compiler messages.
+//! Programs that must not compile, with the expected compiler messages, and one program that must
+//! compile.
 //!
 //! Run with `TRYBUILD=overwrite` to update the messages, and check the diff before committing.
 

@@ -20,7 +20,10 @@ pub(crate) fn expand(
         // The compiler puts these statics in global memory. The GPU reads immutable ones through
         // the read-only cache.
         "global" | "constant" => Ok(quote!(#item)),
-        "local" => Err(Error::new(space.span(), "local memory belongs to one thread: use a `let`")),
+        "local" => Err(Error::new(
+            space.span(),
+            "a static cannot be in local memory: use a local variable (`let`)",
+        )),
         _ => Err(Error::new(space.span(), "expected `shared`, `global` or `constant`")),
     }
 }
@@ -34,7 +37,7 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
     );
     let view = view(ty).unwrap_or_else(|| quote!(::cuda_std::shared::Scalar<Self, #ty>));
     quote! {
-        // The braces keep the name out of the value namespace, where the static uses it.
+        // With braces, the struct's name is only a type, so the static can have the same name.
         #[doc(hidden)]
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named like the static")]
         #vis struct #ident {}
@@ -61,7 +64,7 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
             }
         }
 
-        // Shared memory is not initialised. The initial value only has to have the right type.
+        // Shared memory is not initialised, so the initial value is only checked for its type.
         const _: #ty = #expr;
 
         #(#attrs)*
@@ -71,7 +74,7 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
 }
 
 /// Returns the view type of an array, or `None` for another type. Nested arrays become nested
-/// `Rows`, so that the race detector sees accesses to single elements.
+/// `Rows`, so that the race detector checks accesses to single elements.
 fn view(ty: &Type) -> Option<TokenStream> {
     let Type::Array(array) = ty else {
         return None;

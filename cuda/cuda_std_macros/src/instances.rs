@@ -16,7 +16,7 @@ use syn::{
 
 use crate::kernel::{Options, named};
 
-/// An instance: `name = function::<arguments>`.
+/// One instance in the option `instances`: `name = function::<arguments>`.
 pub(crate) struct Instance {
     name: Ident,
     function: Path,
@@ -31,7 +31,8 @@ impl Parse for Instance {
 }
 
 impl Instance {
-    /// Returns the generic arguments. Fails if the path is not `function` with arguments.
+    /// Returns the generic arguments of the instance. Fails unless its path is `function` followed
+    /// by generic arguments.
     fn arguments(&self, function: &Ident) -> syn::Result<&AngleBracketedGenericArguments> {
         match self.function.segments.first() {
             Some(segment) if self.function.segments.len() == 1 && segment.ident == *function => {
@@ -69,7 +70,11 @@ impl Instance {
             _ => (quote!(), quote!(#called(#(#names),*))),
         };
         let cfgs = attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
-        let doc = format!("[`{}`] for `{}`.", sig.ident, arguments.args.to_token_stream());
+        let doc = format!(
+            "Calls [`{}`] with the generic arguments `{}`.",
+            sig.ident,
+            arguments.args.to_token_stream()
+        );
         let safety_doc = matches!(sig.safety, Safety::Unsafe(_)).then(|| {
             let text = format!("\n# Safety\nThe requirements are those of [`{}`].", sig.ident);
             quote!(#[doc = #text])

@@ -1,4 +1,5 @@
-//! `#[kernel]`: the PTX entry on the GPU, the launch type on the host.
+//! Expands `#[kernel]`: to the PTX entry on the GPU, and to the launch type and the registry entry
+//! on the host.
 
 mod argument;
 mod launch;
@@ -33,7 +34,10 @@ pub(crate) fn one(options: &Options, function: &ItemFn) -> syn::Result<TokenStre
         return Err(Error::new_spanned(&signature.generics, message));
     }
     if !matches!(signature.output, ReturnType::Default) {
-        return Err(Error::new_spanned(&signature.output, "a kernel cannot return a value"));
+        return Err(Error::new_spanned(
+            &signature.output,
+            "a kernel cannot return a value: write it to a `SliceMut` or a `ViewMut`",
+        ));
     }
     let arguments = (signature.inputs.iter().enumerate())
         .map(|(at, argument)| Argument::new(at, argument))
@@ -61,7 +65,7 @@ pub(crate) fn one(options: &Options, function: &ItemFn) -> syn::Result<TokenStre
     let host = kernel.launch_type();
     let registry = kernel.registry();
     let mut function = function.clone();
-    // Only the entry is exported under the kernel's name. `inline` is set below.
+    // Only the entry may be exported under the kernel's name. The expansion below sets `inline`.
     function.attrs.retain(|a| !a.path().is_ident("no_mangle") && !a.path().is_ident("inline"));
     Ok(quote! {
         // Inlining avoids a copy of the arguments in each thread.
@@ -86,9 +90,9 @@ struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
-    /// Returns the maximum number of axes of a launch. A safe kernel must be correct for every
-    /// launch that is accepted, so it needs `dims(3)` to accept three axes. For an unsafe kernel
-    /// the caller guarantees the shape.
+    /// Returns the number of axes that a launch may extend along. The default is 2 for a safe
+    /// kernel, which must be correct for every accepted launch. The default is 3 for an unsafe
+    /// kernel, because the caller guarantees the shape.
     fn dims(&self) -> Expr {
         let default = || if self.is_unsafe { parse_quote!(3) } else { parse_quote!(2) };
         self.options.dims.clone().unwrap_or_else(default)
@@ -162,8 +166,8 @@ impl Kernel<'_> {
         }
     }
 
-    /// Declares the local variable whose lifetime bounds a safe kernel's references, so that a
-    /// kernel's named lifetime cannot be `'static`.
+    /// Declares the local variable whose lifetime bounds a safe kernel's references. Without it, a
+    /// named lifetime of the kernel could be `'static`.
     fn scope(&self) -> Option<TokenStream> {
         let borrows = !self.is_unsafe && self.arguments.iter().any(|argument| argument.get);
         borrows.then(|| quote!(let cuda_std_scope = ();))

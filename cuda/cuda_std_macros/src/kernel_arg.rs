@@ -1,4 +1,5 @@
-//! `#[derive(KernelArg)]`: passes a struct by value, or as the parameters of its fields.
+//! Expands `#[derive(KernelArg)]`, which passes a struct by value or as the parameters of its
+//! fields.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -36,7 +37,8 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     Ok(Spread { name: ident, vis: &item.vis, fields }.expand())
 }
 
-/// Returns true if the struct's layout is fixed, so that it can be passed by value.
+/// Returns true if `repr(C)` or `repr(transparent)` fixes the struct's layout, so that the struct
+/// can be passed by value.
 fn has_layout(attributes: &[Attribute]) -> syn::Result<bool> {
     let mut fixed = false;
     for attribute in attributes.iter().filter(|a| a.path().is_ident("repr")) {
@@ -53,7 +55,7 @@ fn has_layout(attributes: &[Attribute]) -> syn::Result<bool> {
     Ok(fixed)
 }
 
-/// The types whose host argument has the same type.
+/// The primitive types. Their host argument has the same type.
 const PRIMITIVES: [&str; 16] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32",
     "f64", "bool", "char",
@@ -70,7 +72,10 @@ struct Field<'a> {
 
 impl<'a> Field<'a> {
     fn new(field: &'a syn::Field) -> syn::Result<Self> {
-        let name = field.ident.as_ref().ok_or_else(|| Error::new_spanned(field, "no name"))?;
+        let name = field
+            .ident
+            .as_ref()
+            .ok_or_else(|| Error::new_spanned(field, "expected a field with a name"))?;
         let mut like = None;
         for attribute in field.attrs.iter().filter(|a| a.path().is_ident("kernel_arg")) {
             attribute.parse_nested_meta(|meta| {
@@ -178,7 +183,7 @@ impl Spread<'_> {
 
                 #[inline(always)]
                 unsafe fn from_params(params: Self::Params) -> Self {
-                    // SAFETY: guaranteed by the caller.
+                    // SAFETY: the caller upholds this function's safety contract.
                     #[allow(unused_unsafe, reason = "a struct may have no fields")]
                     unsafe {
                         #(#take)*
@@ -286,7 +291,7 @@ impl Spread<'_> {
                 }
 
                 unsafe fn on_cpu(&self) -> #name {
-                    // SAFETY: guaranteed by the caller.
+                    // SAFETY: the caller upholds this function's safety contract.
                     #[allow(unused_unsafe, reason = "a struct may have no fields")]
                     unsafe {
                         #name {

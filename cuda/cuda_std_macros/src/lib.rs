@@ -16,14 +16,15 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `launch_bounds`: the maximum number of threads per block (default 1024), and the number of
 ///   blocks that must fit on a multiprocessor at once. The compiler limits registers to match. A
 ///   launch with more threads per block is an error.
-/// - `barriers`: the exact number of barriers in the compiled kernel. `cuda_builder` then rejects
-///   any other number. Without it, `cuda_builder` rejects only barriers that the compiler
+/// - `barriers`: the exact number of barriers in the compiled kernel. `cuda_builder` rejects any
+///   other number. Without this option, `cuda_builder` rejects only barriers that the compiler
 ///   duplicated into divergent branches, which hang the GPU.
-/// - `block_multiple`: the number of threads per block must be a multiple of this. Use 32 if the
-///   kernel needs whole warps. A launch with another block size is an error.
-/// - `dims`: the number of axes that a launch may extend along. The default is 2 for a safe
-///   function and 3 for an `unsafe fn`. A launch along more axes is an error, because threads that
-///   differ only in an index that the kernel does not read would do the same work.
+/// - `block_multiple`: a required divisor of the number of threads per block (default 1). Use 32 if
+///   the kernel needs whole warps. A launch with another block size is an error.
+/// - `dims`: the number of axes, counted from x, along which a launch may have more than one block
+///   or thread. The default is 2 for a safe function and 3 for an `unsafe fn`. A launch along more
+///   axes is an error, because threads that differ only in an index that the kernel does not read
+///   would do the same work.
 /// - `instances`: generates a kernel for each named instance of a generic function, for example
 ///   `instances(sum_f32 = sum::<f32>, sum_u32 = sum::<u32>)`. The function itself is then not a
 ///   kernel.
@@ -122,8 +123,8 @@ pub fn shared_array(input: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// On the CPU, the race detector sees `TILE[i]`, `TILE[y][x]` and uses of a plain value. It does
-/// not see accesses through a reference or pointer to the whole array. The static itself is
+/// On the CPU, the race detector checks `TILE[i]`, `TILE[y][x]` and uses of a plain value. It does
+/// not check accesses through a reference or pointer to the whole array. The static itself is
 /// zero-sized, so `&raw mut TILE` is not the array's address. Use `TILE.as_mut_ptr()`.
 ///
 /// A global or constant static remains an ordinary Rust static. On the GPU it is in device memory

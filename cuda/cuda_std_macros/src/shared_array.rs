@@ -2,8 +2,8 @@
 //! the CPU.
 //!
 //! The length may depend on a generic parameter or on a constant of the function, so it is known
-//! only inside the function. Code there puts a comment with the length in the PTX, and
-//! `cuda_builder` declares the variable when it finds the comment.
+//! only inside the function. The expansion therefore adds a comment with the length to the PTX of
+//! the function, and `cuda_builder` declares the variable when it finds the comment.
 
 use std::collections::BTreeMap;
 use std::env;

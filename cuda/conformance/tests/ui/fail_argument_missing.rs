@@ -1,4 +1,4 @@
-//! A launch with a missing argument, and one with an extra argument.
+//! A launch with a missing argument, and a launch with an extra argument.
 
 use conformance::memory::CopyU32;
 use cust::typed::{Buffer, Device};

@@ -1,4 +1,4 @@
-//! Reference arguments that a safe kernel cannot take.
+//! A `&mut` argument and a `&'static` argument, which a safe kernel cannot take.
 
 use cuda_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Structs that cannot be passed by value: generic, with a pointer, or with an alignment over 16.
+//! Structs that cannot be passed by value: generic, with a pointer, or aligned to over 16 bytes.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;

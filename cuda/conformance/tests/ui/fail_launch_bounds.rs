@@ -1,4 +1,4 @@
-//! Launch bounds that no GPU supports, and options that do not exist.
+//! Launch bounds that no GPU supports, wrong values of options, and an option that does not exist.
 
 use cuda_std::prelude::*;
 

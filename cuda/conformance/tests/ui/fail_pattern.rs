@@ -1,4 +1,4 @@
-//! A kernel argument without a name, and a method as a kernel.
+//! A kernel argument that is a pattern instead of a name, and a method as a kernel.
 
 use cuda_std::prelude::*;
 

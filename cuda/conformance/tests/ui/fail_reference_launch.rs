@@ -1,4 +1,4 @@
-//! A kernel that takes a reference is not safe to launch, because a host thread may keep it.
+//! A kernel that takes a reference is not safe to launch: a host thread could keep the reference.
 
 use cuda_std::prelude::*;
 use cust::typed::{Buffer, LaunchConfig, Stream};

@@ -1,4 +1,4 @@
-//! More parameters than a launch can have: a view takes four, so 33 views take 132.
+//! More than 128 parameters, which a kernel cannot have: a view takes 4, so 33 views take 132.
 
 #![allow(unused_variables, reason = "there are too many")]
 

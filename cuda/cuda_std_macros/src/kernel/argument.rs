@@ -1,4 +1,4 @@
-//! Arguments of a kernel function.
+//! Parses and checks the arguments of a kernel function.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -8,9 +8,10 @@ use syn::{Error, FnArg, Ident, Pat, PointerMutability, Type};
 pub(super) struct Argument {
     /// The field name in the launch type.
     pub(super) name: Ident,
-    /// The `KernelArg` that is passed to the device.
+    /// The `KernelArg` type that is passed to the device.
     pub(super) ty: TokenStream,
-    /// Whether the function takes a reference or pointer, which a method of `ty` returns.
+    /// Whether the function takes a reference or pointer. A method of `ty` returns this reference
+    /// or pointer.
     pub(super) get: bool,
 }
 
@@ -37,19 +38,25 @@ impl Argument {
 /// Returns the name and type of argument number `at`.
 pub(crate) fn named(at: usize, argument: &FnArg) -> syn::Result<(Ident, &Type)> {
     let FnArg::Typed(typed) = argument else {
-        return Err(Error::new_spanned(argument, "a kernel must be a free function"));
+        return Err(Error::new_spanned(
+            argument,
+            "a kernel must be a free function: move it out of the `impl` block",
+        ));
     };
     let name = match &*typed.pat {
         Pat::Ident(pattern) => pattern.ident.clone(),
         Pat::Wild(_) => format_ident!("_{at}"),
         pattern => {
-            return Err(Error::new_spanned(pattern, "a kernel argument needs a plain name"));
+            return Err(Error::new_spanned(
+                pattern,
+                "a kernel argument must be a plain name, not a pattern",
+            ));
         }
     };
     Ok((name, &typed.ty))
 }
 
-/// Returns the `KernelArg` for a reference or a raw pointer, or `None` for another type.
+/// Returns the `KernelArg` type for a reference or a raw pointer, or `None` for another type.
 fn pointer_argument(ty: &Type) -> Option<TokenStream> {
     let path = quote!(::cuda_std::arg::pointer);
     Some(match ty {
@@ -105,7 +112,7 @@ pub(super) fn check_reference(ty: &Type) -> syn::Result<()> {
         return Err(Error::new_spanned(ty, message));
     }
     if reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static") {
-        let message = "a kernel's memory lives only as long as the launch, not for `'static`";
+        let message = "a kernel's memory is valid only during the launch: remove `'static`";
         return Err(Error::new_spanned(ty, message));
     }
     Ok(())

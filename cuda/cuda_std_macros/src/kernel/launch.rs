@@ -1,4 +1,4 @@
-//! The host side of a kernel: its launch type, and its entry in the registry.
+//! Generates the host side of a kernel: its launch type, and its entry in the registry.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -9,7 +9,7 @@ use super::options::Options;
 use super::{Kernel, unraw};
 
 impl Kernel<'_> {
-    /// Generates checks of bounds and parameters that run at compile time.
+    /// Generates compile-time checks of the launch bounds and the number of parameters.
     fn checks(&self) -> TokenStream {
         let Options { max_threads, min_blocks, barriers, block_multiple, .. } = self.options;
         let Self { cfgs, arguments, .. } = self;
@@ -21,8 +21,11 @@ impl Kernel<'_> {
             const _: () = {
                 let [threads, _blocks, _barriers, dims, multiple]: [u32; 5] =
                     [#max_threads, #min_blocks, #barriers, #dims, #block_multiple];
-                assert!(dims >= 1 && dims <= 3, "a kernel has 1 to 3 dimensions");
-                assert!(threads >= 1 && threads <= 1024, "a block has 1 to 1024 threads");
+                assert!(dims >= 1 && dims <= 3, "`dims` must be 1 to 3");
+                assert!(
+                    threads >= 1 && threads <= 1024,
+                    "the threads of `launch_bounds` must be 1 to 1024"
+                );
                 assert!(
                     multiple >= 1 && multiple <= threads,
                     "`block_multiple` must be 1 to the maximum number of threads per block"
@@ -37,7 +40,7 @@ impl Kernel<'_> {
                 );
                 assert!(
                     params <= ::cuda_std::launch::MAX_PARAMS,
-                    "a kernel has at most 128 parameters, and each view is four of them"
+                    "a kernel can take at most 128 parameters, and each view takes four: use fewer arguments"
                 );
             };
         }
@@ -48,9 +51,9 @@ impl Kernel<'_> {
         let Self { name, vis, cfgs, arguments, .. } = self;
         let launch = self.launch_name();
         let lifetime = (!arguments.is_empty()).then(|| quote!(<'a>));
-        let doc = format!("Launches the kernel [`{}`].", unraw(name));
+        let doc = format!("The arguments of the kernel [`{}`], for a launch.", unraw(name));
         let fields = arguments.iter().map(|Argument { name, ty, .. }| {
-            let doc = format!("Argument `{name}`.");
+            let doc = format!("The argument `{name}`.");
             quote! {
                 #[doc = #doc]
                 pub #name: <#ty as ::cuda_std::KernelArg>::Host<'a>
@@ -93,8 +96,8 @@ impl Kernel<'_> {
         });
         let safe = self.safe_launch.then(|| {
             quote! {
-                // Without this, the compiler error about a kernel that is not safe to launch would
-                // list other kernels that are.
+                // Without this attribute, the compiler error about a kernel that is not safe to
+                // launch would list other kernels that are safe.
                 #[diagnostic::do_not_recommend]
                 #(#cfgs)*
                 #[cfg(not(target_arch = "nvptx64"))]
@@ -135,7 +138,7 @@ impl Kernel<'_> {
 
                 #[inline]
                 unsafe fn thread(&self) {
-                    // SAFETY: guaranteed by the caller.
+                    // SAFETY: the caller upholds this function's safety contract.
                     #[allow(unused_unsafe, reason = "a safe kernel without arguments")]
                     unsafe {
                         #scope
@@ -187,7 +190,7 @@ impl Kernel<'_> {
                 unsafe fn cuda_std_thread(cuda_std_params: *const *const ::core::ffi::c_void) {
                     #[allow(unused_mut, unused_variables, reason = "a kernel without arguments")]
                     let mut cuda_std_params = cuda_std_params;
-                    // SAFETY: guaranteed by the caller.
+                    // SAFETY: the caller upholds this function's safety contract.
                     #[allow(unused_unsafe, reason = "a safe kernel without arguments")]
                     unsafe {
                         #(let #read = ::cuda_std::arg::read::<#types>(&mut cuda_std_params);)*

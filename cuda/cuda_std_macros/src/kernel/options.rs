@@ -1,15 +1,15 @@
-//! Options of `#[kernel]`.
+//! Parses the options of `#[kernel]`.
 
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, Ident, Token, parenthesized, parse_quote};
 
 use crate::instances::Instance;
 
-/// The options in the attribute's parentheses. All values are constant expressions.
+/// The options in the attribute's parentheses. All numbers are constant expressions of type `u32`.
 pub(crate) struct Options {
     pub(super) max_threads: Expr,
     pub(super) min_blocks: Expr,
-    /// The exact number of barriers, if stated.
+    /// The exact number of barriers in the compiled kernel, if the option is given.
     pub(super) barriers: Option<Expr>,
     pub(super) dims: Option<Expr>,
     pub(super) block_multiple: Expr,
@@ -19,7 +19,7 @@ pub(crate) struct Options {
 
 impl Parse for Options {
     fn parse(input: ParseStream) -> syn::Result<Self> {
-        // By default, the limit is CUDA's own: 1024 threads per block.
+        // The default limit is that of CUDA: 1024 threads per block.
         let mut options = Self {
             max_threads: parse_quote!(1024),
             min_blocks: parse_quote!(0),
@@ -59,7 +59,7 @@ impl Parse for Options {
     }
 }
 
-/// Parses the comma that follows an option. The last option may omit it.
+/// Parses the comma that follows an option. The last option may omit the comma.
 fn parse_comma(input: ParseStream) -> syn::Result<()> {
     if !input.is_empty() {
         input.parse::<Token![,]>()?;
