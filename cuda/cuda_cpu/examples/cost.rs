@@ -12,7 +12,7 @@ use cuda_cpu::{
     thread_rank, warp_exchange,
 };
 
-/// The numbers of threads per block.
+/// The measured block sizes, in threads.
 const BLOCKS: [u32; 2] = [256, 1024];
 /// The number of repetitions of an operation in one thread.
 const TIMES: u32 = 50;
@@ -65,7 +65,8 @@ fn main() {
     });
 }
 
-/// Runs a kernel that repeats an operation `times` times, and prints the time of one repetition.
+/// Measures a kernel whose threads each repeat an operation `times` times. Prints the time of one
+/// repetition for each block size in [`BLOCKS`], the best of five launches.
 fn row(name: &str, check_races: bool, times: u32, kernel: impl Fn(u32) + Sync) {
     print!("{name:>32}");
     for threads in BLOCKS {

@@ -24,7 +24,7 @@ impl ConstantBank {
     }
 
     /// Returns the 16-byte aligned words of `symbol`, or `None` if it was never set. A kernel reads
-    /// such a symbol as zero.
+    /// zeros from a symbol that was never set.
     #[must_use]
     pub fn get(&self, symbol: &str) -> Option<&[u128]> {
         self.symbols.get(symbol).map(Vec::as_slice)

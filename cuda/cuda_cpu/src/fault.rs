@@ -1,4 +1,4 @@
-//! The errors that a kernel can cause, and their positions.
+//! The errors that a launch can return, and the threads that cause them.
 
 use std::fmt;
 use std::panic::Location;
@@ -50,21 +50,22 @@ pub enum FaultKind {
         threads: u32,
         /// The position of the barrier in the source.
         barrier: &'static Location<'static>,
-        /// The state of the remaining threads.
+        /// The state of the threads that do not wait at this barrier.
         others: Elsewhere,
     },
-    /// A warp operation names lanes that do not take part in it.
+    /// Some lanes in the mask of a warp operation never reach this operation, or the calling lane
+    /// is not in the mask.
     #[error(
         "warp divergence: {op} at {place} waits for lanes {missing:#010x} of mask {mask:#010x}; every lane of the mask must call it"
     )]
     WarpDivergence {
-        /// The operation.
+        /// The name of the operation.
         op: &'static str,
         /// The position of the operation in the source.
         place: &'static Location<'static>,
-        /// The lanes that must take part.
+        /// The mask of the lanes that must take part.
         mask: u32,
-        /// The lanes of `mask` that will never arrive.
+        /// The mask of the lanes that must take part but will never arrive.
         missing: u32,
     },
     /// An access outside a view, slice, shared array or constant.
@@ -72,7 +73,7 @@ pub enum FaultKind {
     OutOfBounds {
         /// The kind of access.
         access: AccessKind,
-        /// The kind of memory.
+        /// The type of the accessed memory, such as `View`.
         what: &'static str,
         /// The index, in elements.
         index: Index,
@@ -84,7 +85,7 @@ pub enum FaultKind {
         "stale handle: this {what} belongs to another launch or thread; create it in the launch and thread that use it"
     )]
     StaleHandle {
-        /// The kind of handle.
+        /// The type of the handle, such as `Texture2d`.
         what: &'static str,
     },
     /// The block's arrays together are larger than any GPU's shared memory.
@@ -92,17 +93,17 @@ pub enum FaultKind {
         "`{array}` increases the block's shared memory to {bytes} bytes, over the limit of {limit}; use smaller arrays"
     )]
     SharedTooLarge {
-        /// The array that exceeds the limit.
+        /// The name of the array that exceeds the limit.
         array: &'static str,
         /// The size of all arrays in bytes, including this one.
         bytes: usize,
         /// The largest amount of shared memory in bytes that a block can have on any GPU.
         limit: usize,
     },
-    /// Two threads accessed the same shared memory between two barriers, and at least one of them
-    /// wrote.
+    /// Two threads accessed the same shared memory without synchronisation in between, and the
+    /// accesses were neither two loads nor two atomics.
     #[error(
-        "shared memory race: {access} of byte {offset} of {array} races with an earlier {other_access} by thread {other}, with no barrier between them"
+        "shared memory race: {access} of byte {offset} of {array} races with an earlier {other_access} by thread {other}, with no barrier between them; call `sync_threads` between the two accesses"
     )]
     SharedRace {
         /// The access of the reporting thread.
@@ -113,19 +114,19 @@ pub enum FaultKind {
         other: u32,
         /// The offset within the array in bytes.
         offset: usize,
-        /// The position of the shared array's declaration.
+        /// The name of the shared array, which contains the source position of its declaration.
         array: &'static str,
     },
     /// The kernel called `trap`.
     #[error("the kernel trapped")]
     Trap,
-    /// Rust code in the kernel panicked. On a GPU it would have trapped.
+    /// Rust code in the kernel panicked. On a GPU, the panic would end the launch, too.
     #[error("panic: {text}{}", .place.iter().map(|place| format!(", at {place}")).collect::<String>())]
     Panic {
         /// The panic's message.
         text: String,
-        /// File, line and column. `None` if the program has replaced the panic hook, or if the
-        /// kernel unwound without a panic (`resume_unwind`).
+        /// The file, line and column of the panic. `None` if the program has replaced the panic
+        /// hook, or if the kernel unwound without a panic (`resume_unwind`).
         place: Option<String>,
     },
     /// A thread overflowed its stack.
@@ -209,7 +210,7 @@ impl fmt::Display for AccessKind {
 pub enum Index {
     /// An index into a slice.
     Linear(u64),
-    /// Column and row of a view.
+    /// The column and the row of an element of a view.
     Pixel(u32, u32),
 }
 

@@ -3,17 +3,15 @@
 //!
 //! A kernel is a closure that does the work of one thread. [`launch`] calls it once for every
 //! thread of the grid and distributes blocks over the cores. Within a block, threads are scheduled
-//! cooperatively. A fiber runs threads one after the other until a thread has to wait at a barrier.
-//! That thread keeps the fiber, and the next thread starts on another one. A kernel without
-//! barriers therefore runs as a plain loop and needs no annotation.
+//! cooperatively. A fiber runs threads one after the other until a thread has to wait, at a barrier
+//! or in a warp operation. That thread keeps the fiber, and the next thread starts on another
+//! fiber. A kernel without such waits therefore runs as a plain loop.
 //!
 //! Behaviour that is undefined on a GPU is reported as a [`Fault`] that names the kernel, block and
-//! thread: barrier and warp divergence, out-of-bounds accesses, and races on shared memory between
-//! two barriers.
+//! thread: barrier and warp divergence, out-of-bounds accesses, and races on shared memory.
 //!
-//! The crate does not simulate timing (a CPU says nothing about a GPU's speed), weak memory
-//! ordering or dynamic parallelism, and it does not detect races on global memory. Kernels use this
-//! crate through `cuda_std`, not directly.
+//! The crate does not simulate timing, weak memory ordering or dynamic parallelism. It does not
+//! detect races on global memory. Kernels use this crate through `cuda_std`, not directly.
 
 mod block;
 mod constant;
@@ -49,15 +47,16 @@ pub use warp::WarpOp;
 /// The number of lanes in a warp.
 pub const WARP_SIZE: u32 = 32;
 
-/// The byte that fills uninitialised memory. A float of this byte is huge (`f16` 61,280, `f32`
-/// 1.3e36, `f64` 6.5e286). An integer is a large positive number, so an index is out of bounds.
+/// The byte that fills uninitialised memory. A float whose bytes all have this value is huge (`f16`
+/// 61,280, `f32` 1.3e36, `f64` 6.5e286). An integer is a large positive number, which is out of
+/// bounds as an index.
 ///
-/// The floats are deliberately finite: BLAS-like programs scale an uninitialised result by 0, and a
-/// NaN would turn that into a failure that no GPU shows.
+/// The floats are deliberately finite. BLAS-like programs multiply an uninitialised result by 0,
+/// and with a NaN the product would be NaN.
 ///
 /// Shared memory initially contains this byte. An allocator that simulates device memory should
-/// fill new allocations with it, too (see [`poison`]): a kernel that reads memory before it writes
-/// it then computes a wrong result on the CPU as well.
+/// fill new allocations with this byte, too (see [`poison`]). A kernel that reads uninitialised
+/// memory then computes a wrong result on the CPU instead of using zeros.
 pub const POISON: u8 = 0x7b;
 
 /// Fills uninitialised memory with [`POISON`] and returns it as bytes.
@@ -80,8 +79,8 @@ pub struct Launch<'a> {
     pub dynamic_shared: usize,
     /// The constant memory that the kernel reads.
     pub constants: &'a ConstantBank,
-    /// Whether accesses to shared memory are checked for races. Bounds and divergence are always
-    /// checked.
+    /// Whether accesses to shared memory are checked for races. Bounds and divergence are checked
+    /// in any case.
     pub check_races: bool,
 }
 
@@ -120,14 +119,15 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
         // A single block cannot be distributed, and waking the pool would cost more than running it
         // here.
         1 => run(0),
-        // A nested launch does not use the pool: an OS thread that waits in `join` might start
-        // another block of the outer launch meanwhile.
+        // A nested launch does not use the pool. While an OS thread waits in `join`, it might start
+        // another block of the outer launch, in the middle of the running block.
         blocks if block::is_running() => (0..blocks).try_for_each(run),
         blocks => share_out(0..blocks, &run, &AtomicBool::new(false)),
     }
 }
 
-/// Distributes `blocks` over rayon's global thread pool. After a fault, no further block starts.
+/// Distributes `blocks` over rayon's global thread pool. After a fault in any block, no further
+/// block starts.
 fn share_out(
     blocks: Range<u64>,
     run: &(impl Fn(u64) -> Result<(), Fault> + Sync),
@@ -147,7 +147,7 @@ fn share_out(
     }
 }
 
-/// Rejects the shapes that CUDA rejects.
+/// Returns a fault if the grid or the block is empty or exceeds CUDA's limits.
 fn check_shape(launch: &Launch<'_>) -> Result<(), Fault> {
     let Launch { kernel, grid, block, .. } = *launch;
     let threads = block.into_iter().fold(1, u32::saturating_mul);

@@ -9,13 +9,15 @@
 //! The fiber's frames are never unwound, because Rust unwinds only from calls, and an overflow can
 //! occur at any instruction. They are never freed either, because another OS thread may hold
 //! references into them. A kernel thread that overflows thus keeps the locks it holds. The C
-//! library holds such locks inside `malloc`, and the process would soon hang if they were never
-//! released. An overflow inside the C library therefore prints its message and ends the process.
+//! library holds such locks inside `malloc`, and the process would hang at the next allocation if
+//! they were never released. An overflow inside the C library therefore prints a message and ends
+//! the process.
 //!
-//! One case stays unsafe: a kernel lends its arguments to other OS threads (`std::thread::scope`,
-//! `rayon::join`) and overflows before they end. The launch then returns while they still run, and
-//! the memory behind a `&[T]` argument may be freed while they use it. A launch with such an
-//! argument is therefore `unsafe`. Accesses through a `Slice` are checked, so it is safe.
+//! One case remains unsound: a kernel lends its arguments to other OS threads
+//! (`std::thread::scope`, `rayon::join`) and overflows before they end. The launch then returns
+//! while they still run, and the memory behind a `&[T]` argument may be freed while they use it. A
+//! launch with such an argument is therefore `unsafe`. A launch with a `Slice` argument is safe,
+//! because accesses through a `Slice` are checked.
 //!
 //! The module exists only for Linux on x86-64 and 64-bit ARM. On other systems an overflow is an
 //! access violation at the guard page, which ends the process.
@@ -34,10 +36,10 @@ use crate::block;
 /// none.
 const SPARE_BYTES: usize = 64 << 10;
 
-/// The previously installed handler.
+/// The SIGSEGV handler that was installed before this module's handler.
 static mut EARLIER: MaybeUninit<libc::sigaction> = MaybeUninit::uninit();
 
-/// The address range of the C library's code.
+/// The start and the end of the C library's code in memory.
 static LIBC: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// The size of a memory page in bytes.
@@ -52,7 +54,7 @@ thread_local! {
 /// The memory for handling an overflow on one OS thread.
 struct Spare {
     _stack: Box<[MaybeUninit<u128>]>,
-    /// `Some` if the OS thread had no signal stack.
+    /// The signal stack, or `None` if the OS thread already had one.
     signal_stack: Option<Box<[MaybeUninit<u128>]>>,
 }
 
@@ -130,7 +132,8 @@ fn install() {
     }
 }
 
-/// Stores the address range of the segment that contains `malloc`.
+/// Stores the address range of the segment that contains `malloc`. Returns 1 to end the search, or
+/// 0 to continue it.
 ///
 /// # Safety
 /// The caller must be `dl_iterate_phdr`.
@@ -220,7 +223,7 @@ fn call(context: &mut libc::ucontext_t, function: usize, argument: usize, stack:
     {
         registers.sp = stack as u64;
         registers.regs[0] = argument as u64;
-        // Frame pointer and return address.
+        // The frame pointer and the return address are 0, because `function` never returns.
         registers.regs[29] = 0;
         registers.regs[30] = 0;
         registers.pc = function as u64;

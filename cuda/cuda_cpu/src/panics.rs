@@ -1,7 +1,7 @@
 //! The panic hook, which turns a kernel's panic into a fault with text and position instead of a
 //! message on stderr.
 //!
-//! Only the panic hook sees the position of a panic, so the first launch installs a hook on top of
+//! Only a panic hook gets the position of a panic, so the first launch installs a hook on top of
 //! the program's own. It forwards panics outside kernels to the program's hook. It forwards a
 //! kernel's panic only if `RUST_BACKTRACE` requests a backtrace, or if the thread panics again
 //! while it unwinds, which ends the process.

@@ -1,12 +1,11 @@
 //! A block's shared memory and its race detector.
 //!
-//! For every byte, the detector records the last store and a few of the loads and atomics, each
-//! with its time. A time is a pair: the number of barriers that the block has passed, and the
-//! number of `sync_warp`s that the thread's warp has passed since. Two accesses by different
-//! threads are ordered if a barrier lies between them or, within one warp, if a chain of
-//! `sync_warp`s leads from one lane to the other. The first access after a barrier therefore
-//! discards the history. Adjacent bytes that were always accessed together form a granule, which
-//! has one entry.
+//! For every byte, the detector records the last store and some of the loads and atomics, each with
+//! its time. A time is a pair: the number of barriers that the block has passed, and the number of
+//! `sync_warp`s that the thread's warp has passed since. Two accesses by different threads are
+//! ordered if a barrier lies between them or, within one warp, if a chain of `sync_warp`s leads
+//! from one lane to the other. The first access after a barrier therefore discards the history.
+//! Adjacent bytes that were always accessed together form a granule, which has one entry.
 //!
 //! One store is enough: every older store is ordered before it, because the newer one would have
 //! been reported as a race otherwise. The detector records three loads and three atomics (see
@@ -54,8 +53,8 @@ impl Now<'_> {
         self.thread / WARP_SIZE
     }
 
-    /// Returns whether an access by the running thread would be unordered with `earlier`, an access
-    /// since the last barrier.
+    /// Returns whether `earlier`, an access since the last barrier, is by another thread and is not
+    /// ordered before an access by the running thread.
     #[inline]
     fn races_with(&self, earlier: Access) -> bool {
         if earlier.thread == self.thread || earlier.is_none() {

@@ -1,5 +1,5 @@
-//! Stacks for fibers. They outlive blocks, because mapping a stack costs more than running a small
-//! block.
+//! Stacks for fibers. Blocks reuse stacks, because mapping a new stack costs more time than running
+//! a small block.
 //!
 //! A stack and its guard page are two memory mappings, and Linux allows a process 65,530 mappings.
 //! On a machine with many cores, blocks of 1024 waiting threads would exceed that limit if every
@@ -7,7 +7,7 @@
 //! delayed while all blocks together would exceed [`LIMIT`]. A block whose threads do not wait
 //! needs one stack, which the OS thread keeps for its next block.
 //!
-//! Memory that no thread has touched costs only address space, so stacks can be large.
+//! Stack pages that no thread has touched use only address space, so stacks can be large.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -116,7 +116,7 @@ fn take_kept() -> Option<FiberStack> {
     KEPT.try_with(Cell::take).ok().flatten()
 }
 
-/// The stacks of one block. Dropped on the OS thread that created it.
+/// The stacks of one block. It must be dropped on the OS thread that created it.
 pub(crate) struct Stacks {
     threads: u32,
     bytes: usize,

@@ -6,18 +6,19 @@
 //!
 //! The guide leaves the rounding open. Measurements on an H100 (20,000 random samples without an
 //! exception) show that α, β and the product `αβ`, the weight of the last corner, are rounded to
-//! nearest, halves up. The other three weights follow from them, so the four sum to 256/256. A
-//! hardware sample is therefore off by up to 1/256 of the step between neighbours, which this
-//! module reproduces.
+//! the nearest multiple of 1/256, with halves rounded up. The other three weights are computed from
+//! these three numbers, so the four weights sum to 1. A hardware sample therefore differs from
+//! exact interpolation by up to 1/256 of the step between neighbours. This module reproduces the
+//! rounding.
 
 /// The type of a channel in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// Unsigned 8-bit.
+    /// An unsigned integer of 8 bits.
     U8,
-    /// Unsigned 16-bit.
+    /// An unsigned integer of 16 bits.
     U16,
-    /// 32-bit float.
+    /// A float of 32 bits.
     F32,
 }
 
@@ -33,10 +34,10 @@ impl Channel {
     }
 }
 
-/// The method of sampling between texel centres.
+/// The filter: the method of sampling between texel centres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
-    /// The texel that contains the coordinate.
+    /// The value of the texel that contains the coordinate.
     Point,
     /// Bilinear interpolation between the four nearest texels.
     Linear,
@@ -47,7 +48,7 @@ pub enum Filter {
 pub enum Address {
     /// The value of the nearest texel at the edge.
     Clamp,
-    /// Zero.
+    /// The value 0.
     Border,
 }
 
@@ -96,8 +97,8 @@ impl Texture {
         Self { texels, size, pitch, format, filter, address }
     }
 
-    /// Returns the filtered value at a coordinate. Integers read as fractions of their range.
-    /// Missing channels read as zero.
+    /// Returns the filtered value at a coordinate. Integers read as fractions of their maximum, and
+    /// missing channels as zero.
     #[must_use]
     pub fn sample(&self, x: f32, y: f32) -> [f32; 4] {
         match self.filter {
@@ -106,7 +107,8 @@ impl Texture {
                 let (i, a) = split(x);
                 let (j, b) = split(y);
                 let last = (a * b + 128) / 256;
-                // Saturates because the coordinate may be infinite.
+                // For an infinite coordinate, `i` or `j` is the largest integer, so 1 is added with
+                // saturation.
                 let (right, below) = (i.saturating_add(1), j.saturating_add(1));
                 let corners = [
                     (i, j, 256 - a - b + last),
@@ -177,7 +179,7 @@ impl Texture {
     }
 }
 
-/// Returns the index of the last texel whose centre is not above `x`, and the filter fraction in
+/// Returns the index of the last texel whose centre is at most `x`, and the filter fraction in
 /// 256ths.
 fn split(x: f32) -> (i64, i32) {
     let centred = x - 0.5;

@@ -1,4 +1,5 @@
-//! The two kinds of rendezvous on which all warp operations are built.
+//! The two kinds of warp operation that the simulator implements. `cuda_std` builds all others from
+//! them.
 
 /// The kind of warp operation. A lane waits only for lanes that call an operation of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -95,7 +95,8 @@ fn a_large_array_overflows_too() {
     assert!(matches!(fault.unwrap_err().kind, FaultKind::StackOverflow { .. }));
 }
 
-/// Thread 50 of 96 overflows its stack. The other threads drop their values; thread 50 does not.
+/// Thread 50 of 96 overflows its stack. All other threads must drop their values. The value of
+/// thread 50 is never dropped.
 #[test]
 fn an_overflow_unwinds_the_other_threads() {
     let live = AtomicU32::new(0);
@@ -138,8 +139,8 @@ fn stacks_can_be_made_larger() {
     assert_eq!(stack_bytes(), 8 << 20);
 }
 
-/// An OS thread that Rust did not create has no signal stack. A stack overflow in its launch is a
-/// fault all the same.
+/// An OS thread that Rust did not create has no signal stack. A stack overflow in its launch must
+/// still be a fault.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_overflow_on_a_foreign_thread_is_a_fault() {
@@ -188,7 +189,7 @@ fn the_hosts_overflow_and_access_violations_stay_what_they_are() {
         if env::var_os("HOST").is_some() {
             black_box(recurse(ENDLESS));
         } else {
-            // SAFETY: none; the read must end the process.
+            // SAFETY: the read is invalid on purpose. It must end the process.
             let _ = run(1, 1, || unsafe {
                 black_box(ptr::dangling::<u64>()).read_volatile().to_string();
             });
@@ -250,7 +251,7 @@ fn a_wait_in_drop_during_a_caught_panic_is_a_fault() {
     assert!(matches!(fault.kind, FaultKind::WaitInUnwinding { .. }), "{fault}");
 }
 
-/// A kernel catches the panic of a fault and continues. The launch returns the fault all the same.
+/// A kernel catches the panic of a fault and continues. The launch must still return the fault.
 #[test]
 fn a_fault_cannot_be_caught() {
     for wait in [true, false] {
@@ -411,8 +412,8 @@ fn a_launch_while_the_host_unwinds_works() {
     assert_eq!(PASSED.get(), 128);
 }
 
-/// A kernel stores a shared region in a thread-local, and another block uses it. A launch of one
-/// block runs on the calling OS thread, so both blocks see the same thread-local.
+/// A kernel stores a shared region in a thread-local, and another block uses the region. A launch
+/// of one block runs on the calling OS thread, so both blocks access the same thread-local.
 #[test]
 fn shared_memory_kept_from_another_block_is_refused() {
     thread_local!(static KEPT: Cell<Option<SharedRegion>> = const { Cell::new(None) });
@@ -498,7 +499,7 @@ fn catching_an_unwinding_keeps_what_the_closure_owns() {
 }
 
 /// A kernel declares more shared memory than any GPU has. Without a check, Linux would grant the
-/// memory, and kill the process once it is filled.
+/// memory and kill the process when the memory is filled.
 #[test]
 fn shared_memory_that_no_gpu_has_is_a_fault() {
     for bytes in [228 << 10, 64 << 30, usize::MAX] {
@@ -514,8 +515,8 @@ fn shared_memory_that_no_gpu_has_is_a_fault() {
     }
 }
 
-/// A thread-local destructor launches a kernel. It may run after the simulator's own thread-locals
-/// are gone.
+/// A thread-local destructor launches a kernel, possibly after the simulator's own thread-locals
+/// have been destroyed. The launch must succeed.
 #[test]
 fn a_launch_in_a_thread_local_destructor_works() {
     struct AtExit(Cell<Option<std::sync::mpsc::Sender<Result<(), Fault>>>>);
@@ -554,8 +555,9 @@ fn stacks_of_any_size_are_safe() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-/// Nested launches fill the stack, in each round with another offset. The stack then overflows
-/// anywhere in the code of a launch, not only in the kernel.
+/// Nested launches fill the stack, and each round starts at another stack depth. The stack
+/// therefore overflows at different places in the code of a launch, not only in the kernel. Each
+/// overflow must be a fault.
 #[test]
 fn an_overflow_while_launching_is_a_fault() {
     #[expect(unconditional_recursion, reason = "it must overflow")]

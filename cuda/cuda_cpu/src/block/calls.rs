@@ -1,4 +1,5 @@
-//! The functions that a running thread of the current block calls.
+//! The functions that kernels call through `cuda_std`. They act on the running thread of the
+//! current block.
 
 use std::panic::Location;
 
@@ -15,7 +16,10 @@ const DYNAMIC: &str = "dynamic shared memory";
 #[inline]
 fn current<'a>() -> &'a Block<'a> {
     let block = CURRENT.get();
-    assert!(!block.is_null(), "a GPU function was called outside a kernel launch");
+    assert!(
+        !block.is_null(),
+        "a GPU function was called outside a kernel launch; call it only in a kernel"
+    );
     // SAFETY: the pointer is not null, so a caller on this stack is `run`, which owns the block. No
     // function of this module returns the reference.
     unsafe { &*block }
@@ -24,44 +28,45 @@ fn current<'a>() -> &'a Block<'a> {
 /// Returns the id of the current launch: unique in the process and never 0. Returns 0 outside a
 /// launch.
 ///
-/// A kernel argument stores the id of its launch and compares it on every access. A handle that a
-/// kernel kept from an earlier launch therefore causes a [`FaultKind::StaleHandle`] instead of an
-/// access to memory that may be gone.
+/// Each handle of a kernel (slice, view or texture) stores the id of its launch, and safe functions
+/// compare it with this id. If a kernel uses a handle of an earlier launch, the result is a
+/// [`FaultKind::StaleHandle`] instead of an access to memory that may have been freed.
 #[inline]
 #[must_use]
 pub fn launch_id() -> u64 {
     LAUNCH.get()
 }
 
-/// Returns the index of the running thread in its block.
+/// Returns the index of the running thread in its block, along x, y and z.
 #[inline]
 #[must_use]
 pub fn thread_idx() -> [u32; 3] {
     current().thread.get()
 }
 
-/// Returns the linear index of the running thread in its block, x fastest; its warp is `rank / 32`.
+/// Returns the linear index of the running thread in its block, with x fastest. The thread's warp
+/// is this index divided by 32.
 #[inline]
 #[must_use]
 pub fn thread_rank() -> u32 {
     current().rank.get()
 }
 
-/// Returns the index of the running block in its grid.
+/// Returns the index of the running block in its grid, along x, y and z.
 #[inline]
 #[must_use]
 pub fn block_idx() -> [u32; 3] {
     current().index
 }
 
-/// Returns the number of threads of the block, per axis.
+/// Returns the number of threads per block along x, y and z.
 #[inline]
 #[must_use]
 pub fn block_dim() -> [u32; 3] {
     current().launch.block
 }
 
-/// Returns the number of blocks of the grid, per axis.
+/// Returns the number of blocks in the grid along x, y and z.
 #[inline]
 #[must_use]
 pub fn grid_dim() -> [u32; 3] {
@@ -70,7 +75,8 @@ pub fn grid_dim() -> [u32; 3] {
 
 /// Waits until every thread of the block is at this barrier.
 ///
-/// In a destructor that runs during unwinding it returns at once, because the block has failed.
+/// In a destructor that runs during unwinding, the function returns at once, because the block has
+/// failed.
 #[inline]
 #[track_caller]
 pub fn sync_threads() {
@@ -80,8 +86,8 @@ pub fn sync_threads() {
 
 /// Waits like [`sync_threads`], and returns the number of threads whose `predicate` is true.
 ///
-/// In a destructor that runs during unwinding it returns at once, with the count of the last
-/// completed barrier.
+/// In a destructor that runs during unwinding, the function returns at once, with the count of the
+/// last completed barrier.
 #[inline]
 #[track_caller]
 #[must_use]
@@ -97,8 +103,8 @@ pub fn sync_threads_count(predicate: bool) -> u32 {
 /// value that it offered last. `place` is the source position of the call, which must be the same
 /// for all lanes of an exchange.
 ///
-/// In a destructor that runs during unwinding it returns at once, with this thread's value for all
-/// lanes, because the block has failed.
+/// In a destructor that runs during unwinding, the function returns at once, with this thread's
+/// value for all lanes, because the block has failed.
 #[inline]
 pub fn warp_exchange(
     op: WarpOp,
@@ -128,8 +134,8 @@ pub fn warp_exchange(
     block.taken.get()
 }
 
-/// Returns the block's static shared array of `bytes` bytes that is identified by `name`, usually
-/// the source position of its declaration.
+/// Returns the block's static shared array of `bytes` bytes that is identified by `name`.
+/// `cuda_std` derives the name from the source position of the declaration.
 #[must_use]
 pub fn shared_static(name: &'static str, bytes: usize) -> SharedRegion {
     let block = current();
@@ -147,7 +153,7 @@ pub fn shared_dynamic() -> SharedRegion {
 /// that a thread has reached so far.
 #[must_use]
 pub fn shared_bytes() -> usize {
-    // Dynamic memory becomes a region at its first use.
+    // This call makes dynamic shared memory a region, so that its bytes count.
     let _ = shared_dynamic();
     current().shared.borrow().bytes()
 }
@@ -158,8 +164,9 @@ pub fn is_shared(address: usize) -> bool {
     current().shared.borrow().contains(address)
 }
 
-/// Ends the launch with a fault if `region` belongs to another block, or if an access to its `size`
-/// bytes at `offset` races with an earlier one. The bytes must be inside the region.
+/// Records an access to `size` bytes at byte `offset` of `region`, for the race detector. The bytes
+/// must be inside the region. Ends the launch with a fault if the region belongs to another block,
+/// or if the access races with an earlier one.
 #[inline]
 pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
     let block = current();

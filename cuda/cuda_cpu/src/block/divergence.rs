@@ -1,7 +1,7 @@
-//! Divergence: the waiting threads of a block can never continue.
+//! The report of divergence: the waiting threads of a block can never continue.
 //!
-//! Either some lanes of a warp operation wait elsewhere or have returned, or the threads of the block wait at different
-//! barriers.
+//! Either some lanes of a warp operation wait elsewhere or have returned, or some threads of the
+//! block wait at another barrier or have returned.
 
 use super::Block;
 use super::waiting::{Waiting, same_place};
@@ -9,7 +9,8 @@ use crate::WARP_SIZE;
 use crate::fault::{Elsewhere, FaultKind};
 
 impl Block<'_> {
-    /// Records the reason why the waiting threads can never continue.
+    /// Records a fault that names the operation at which threads wait forever. A warp operation is
+    /// reported before a barrier.
     pub(super) fn diverged(&self, waiting: &Waiting) {
         for (thread, wait) in waiting.iter() {
             let (Some(op), mask) = (wait.warp_op(), wait.mask) else { continue };

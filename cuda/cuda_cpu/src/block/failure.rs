@@ -1,4 +1,5 @@
-//! Faults of a block: recording, unwinding, panics and stack overflows.
+//! Functions that record the fault of a block, unwind its threads, and turn panics and stack
+//! overflows into faults.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe, Location, PanicHookInfo};
@@ -29,8 +30,8 @@ impl Block<'_> {
         self.fault.set(Some(fault.unwrap_or_else(overflow)));
     }
 
-    /// Handles a wait during unwinding or after a fault. Records a fault if the thread is
-    /// unwinding; otherwise unwinds it, because its block has failed.
+    /// Handles a wait during unwinding or after a fault. If the thread is unwinding, records a
+    /// fault. Otherwise, unwinds the thread, because its block has failed.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse_wait(&self, place: &'static Location<'static>) {
@@ -50,7 +51,7 @@ impl Block<'_> {
             let at = self.thread_id();
             let fault = self.fault.take().map_or_else(String::new, |fault| fault.to_string());
             eprintln!(
-                "fatal: {at} waits at {place}; it has caught the panic that ends its block {MAX_CAUGHT} times; let the panic pass; the fault of the block: {fault}",
+                "fatal: {at} waits at {place} although its block has failed, and has caught the panic that ends the block {MAX_CAUGHT} times; do not catch panics around barriers and warp operations (fault of the block: {fault})",
             );
             process::abort();
         }
@@ -61,7 +62,7 @@ impl Block<'_> {
         ThreadId { block: self.index, thread: self.thread.get() }
     }
 
-    /// Fails the block at the running thread, unless it has failed before.
+    /// Makes the block fail with a fault of the running thread, unless the block has failed before.
     pub(super) fn record(&self, kind: FaultKind) {
         if !self.has_failed.replace(true) {
             self.fault.set(Some(self.fault_of(kind)));
@@ -99,8 +100,8 @@ impl Block<'_> {
     }
 }
 
-/// Stores a panic of a kernel. Returns whether the launch will return it as a fault, so that it
-/// need not be printed.
+/// Stores a panic of a kernel. Returns whether the launch will return the panic as a fault, so that
+/// the panic need not be printed.
 pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
     let block = CURRENT.get();
     // SAFETY: the pointer is null, or a caller on this stack is `run`, which owns the block.
@@ -123,7 +124,7 @@ pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
 /// Returns the block of this OS thread that runs on the fiber whose guard page contains `address`,
 /// if any. `guard` is the size of a guard page.
 ///
-/// The caller is a signal handler.
+/// The function does not allocate or lock, because a signal handler calls it.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'static>> {
     let mut block = CURRENT.get();
@@ -141,8 +142,8 @@ pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'
     None
 }
 
-/// Runs on a spare stack instead of the thread whose stack has overflowed. Suspends that thread for
-/// good.
+/// Suspends the thread whose stack has overflowed, for good. Runs on a spare stack, as if the
+/// thread had called it.
 ///
 /// # Safety
 /// [`overflowing`] must have just returned `block` on this OS thread.
@@ -150,8 +151,8 @@ pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'
 pub(crate) unsafe extern "C" fn overflowed(block: *const Block<'static>) -> ! {
     // SAFETY: `overflowing` returned `block`, so the `run` that owns it has not returned.
     let block = unsafe { &*block };
-    // The current block may be nested in this one. It has stopped for good together with the
-    // thread.
+    // The current block may be nested in `block`. The nested block has then stopped for good,
+    // together with the thread.
     block.make_current();
     if thread::panicking() {
         // The thread would remain partly unwound, and its OS thread would count as panicking
@@ -166,7 +167,7 @@ pub(crate) unsafe extern "C" fn overflowed(block: *const Block<'static>) -> ! {
 
 /// Prints a stack overflow that cannot be returned as a fault, and ends the process.
 ///
-/// The caller is a signal handler, so it does not allocate.
+/// The function does not allocate, because a signal handler calls it.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn abort_on_overflow(block: &Block<'_>, when: &str) -> ! {
     let kernel = block.launch.kernel;
@@ -194,7 +195,7 @@ pub fn fail(kind: FaultKind) -> ! {
         eprintln!("fatal: {}", block.fault_of(kind.clone()));
     }
     block.record(kind);
-    // Unlike `panic!`, this does not call the panic hook: the launch returns the fault as a value,
-    // so nothing must be printed.
+    // Unlike `panic!`, `resume_unwind` does not call the panic hook. The launch returns the fault
+    // as a value, so nothing must be printed.
     panic::resume_unwind(Box::new(Unwind))
 }

@@ -9,12 +9,12 @@
 //!
 //! A fault always ends the block: [`fail`] records it before it unwinds the thread, so a kernel
 //! cannot catch it and continue. The waiting threads are resumed one by one and unwind, too, which
-//! drops their values. From then on no thread waits for another: a barrier or warp operation
-//! unwinds the thread again. If it is in a destructor that runs during unwinding, it returns at
+//! drops their values. After a fault, no thread waits any longer: a barrier or warp operation
+//! unwinds its thread again. In a destructor that runs during unwinding, the operation returns at
 //! once instead, because the destructor must not unwind.
 //!
-//! A thread-local pointer refers to the current block; it is set only while `run` is on the stack.
-//! A thread without barriers costs one closure call. A barrier costs one fiber switch per thread.
+//! A thread-local pointer refers to the current block. It is null unless `run` is on the stack. A
+//! thread that never waits costs one closure call. A barrier costs one fiber switch per thread.
 
 mod calls;
 mod divergence;
@@ -46,7 +46,7 @@ use waiting::{Fiber, Slot, Wait, WaitCell, Waiting};
 
 /// The reason why a fiber returned control to the scheduler.
 enum Returned {
-    /// The running thread waits; [`Block::waits_for`] has the reason.
+    /// The running thread waits for the operation in [`Block::waits_for`].
     Waits,
     /// The fiber has finished: all threads have begun, or the block has failed.
     Done,
@@ -57,7 +57,7 @@ enum Returned {
 pub(crate) struct Block<'a> {
     launch: &'a Launch<'a>,
     launch_id: u64,
-    /// The block that this OS thread was running before.
+    /// The block that this OS thread was running when this block started, or null.
     outer: *const Block<'static>,
     /// The serial number of the block, unique on this OS thread.
     serial: u64,
@@ -85,9 +85,9 @@ pub(crate) struct Block<'a> {
     panic: Cell<Option<(u32, [String; 2])>>,
     /// The number of completed barriers.
     block_epoch: Cell<u32>,
-    /// The number of threads with a true predicate at the next barrier.
+    /// The number of threads that have reached the next barrier with a true predicate.
     votes: Cell<u32>,
-    /// The number of threads with a true predicate at the last barrier.
+    /// The number of threads that reached the last completed barrier with a true predicate.
     counted: Cell<u32>,
     /// For each warp, the masks of its `sync_warp`s since the last barrier.
     warp_syncs: RefCell<Vec<Vec<u32>>>,
@@ -108,7 +108,8 @@ thread_local! {
     static BLOCKS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Makes a block the current one; its drop restores the previous one.
+/// A guard that makes a block the current one. When dropped, it restores the previous current block
+/// and launch, which it stores.
 struct Enter {
     block: *const Block<'static>,
     launch: u64,
@@ -192,7 +193,8 @@ impl<'a> Block<'a> {
         LAUNCH.set(self.launch_id);
     }
 
-    /// Returns a fiber that runs threads from `next` on until one waits or none is left.
+    /// Returns a fiber that runs threads from `next` on until none is left. The fiber is suspended
+    /// while a thread waits on it.
     fn fiber(&self, thread: &(impl Fn() + Sync)) -> std::io::Result<Fiber> {
         let stack = self.stacks.borrow_mut().take()?;
         let body = move |yielder: &Yielder<(), ()>, ()| {
@@ -206,7 +208,8 @@ impl<'a> Block<'a> {
         Ok(unsafe { Fiber::with_stack_unchecked(stack, body) })
     }
 
-    /// The body of a fiber.
+    /// Runs threads from `next` on until none is left or the block has failed. It is the body of a
+    /// fiber.
     #[inline(never)]
     fn run_threads(&self, thread: &(impl Fn() + Sync)) {
         let threads = AssertUnwindSafe(|| {
@@ -237,7 +240,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Resumes a waiting thread.
+    /// Resumes a waiting thread until it waits again or its fiber is done.
     fn go_on(&self, thread: u32, waiting: &mut Waiting) {
         let place = &mut waiting.slots[thread as usize];
         let Some(slot) = place else { return };
@@ -274,7 +277,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs the waiting threads until they return. All threads have begun, or the block has failed.
+    /// Runs the waiting threads until they return. Requires that all threads have begun or that the
+    /// block has failed.
     fn finish(&self, mut waiting: Waiting) -> Result<(), Fault> {
         while waiting.count > 0 && !self.has_failed.get() {
             if waiting.at_barrier == self.threads {
@@ -296,7 +300,7 @@ impl<'a> Block<'a> {
     }
 
     /// Completes every warp operation whose lanes have all arrived, including those that the
-    /// resumed lanes reach next. Returns whether there was one.
+    /// resumed lanes reach next. Returns whether any operation was completed.
     fn complete_warp_operations(&self, waiting: &mut Waiting) -> bool {
         let mut any = false;
         for warp in 0..waiting.warps.len() as u32 {
@@ -337,7 +341,7 @@ impl<'a> Block<'a> {
     fn select(&self, rank: u32) {
         let [x, y, _] = self.launch.block;
         let [i, j, k] = self.thread.get();
-        // Usually `rank` follows the last thread. Its index is then computed without divisions.
+        // If `rank` follows the previously running thread, the index needs no divisions.
         let thread = match self.rank.replace(rank).wrapping_add(1) == rank {
             true if i + 1 < x => [i + 1, j, k],
             true if j + 1 < y => [0, j + 1, k],
@@ -350,8 +354,8 @@ impl<'a> Block<'a> {
     /// Suspends the running thread.
     ///
     /// Inlined into the kernel together with its callers, so that no `ret` is executed between the
-    /// resumption of a fiber and its next wait. The CPU predicts that a `ret` returns to the last
-    /// `call`, which was in the scheduler, so it would mispredict.
+    /// resumption of a fiber and its next wait. The CPU would predict that such a `ret` returns to
+    /// the last `call`, which was in the scheduler, and mispredict.
     #[inline(always)]
     fn wait(&self, wait: Wait) {
         if self.has_failed.get() || thread::panicking() {

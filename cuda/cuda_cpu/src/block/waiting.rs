@@ -9,13 +9,13 @@ use corosensei::Coroutine;
 use crate::stacks::FiberStack;
 use crate::{WARP_SIZE, WarpOp};
 
-/// The reason why a thread waits. [`WaitCell`] stores and loads the fields one by one, because a
-/// wider load of recently stored fields would stall.
+/// The operation that a thread waits for, and its source position. [`WaitCell`] stores and loads
+/// the fields one by one, because a wider load of recently stored fields would stall.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     pub(super) place: &'static Location<'static>,
     pub(super) reason: Reason,
-    /// The lanes of a warp operation.
+    /// The mask of the lanes of a warp operation; 0 for a barrier.
     pub(super) mask: u32,
 }
 
@@ -68,11 +68,12 @@ pub(super) struct Waiting {
     pub(super) slots: Vec<Option<Slot>>,
     /// The number of waiting threads.
     pub(super) count: u32,
-    /// The position of the first barrier that a thread has reached.
+    /// The source position of the first barrier that a thread has reached since all threads last
+    /// passed one.
     pub(super) barrier: Option<&'static Location<'static>>,
     /// The number of threads that wait at `barrier`.
     pub(super) at_barrier: u32,
-    /// For each warp, the lanes that wait for a warp operation.
+    /// For each warp, the mask of the lanes that wait for a warp operation.
     pub(super) warps: Vec<u32>,
 }
 
@@ -90,12 +91,12 @@ impl Waiting {
         }
     }
 
-    /// Returns the index and the wait of each waiting thread, by index.
+    /// Returns the index and the wait of each waiting thread, in ascending order of the index.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Wait)> {
         (0..).zip(&self.slots).filter_map(|(thread, slot)| Some((thread, &slot.as_ref()?.wait)))
     }
 
-    /// Returns the lanes of `warp` that wait for the same operation as `wait`.
+    /// Returns the mask of the lanes of `warp` that wait for the same operation as `wait`.
     pub(super) fn meeting(&self, warp: u32, wait: &Wait) -> u32 {
         let first = (warp * WARP_SIZE) as usize;
         let slots = self.slots[first..].iter().take(WARP_SIZE as usize);

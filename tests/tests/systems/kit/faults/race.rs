@@ -35,7 +35,11 @@ fn a_read_without_a_barrier() {
          store of byte 4 of "
     );
     let (_, after) = name.split_once(' ').unwrap();
-    assert_eq!(after, "races with an earlier load by thread 0, with no barrier between them");
+    assert_eq!(
+        after,
+        "races with an earlier load by thread 0, with no barrier between them; \
+         call `sync_threads` between the two accesses"
+    );
     kernel.lane_mask = 33;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [32, 0, 0]);
     assert_eq!(race(&found), (Store, Load, 1, 128));
