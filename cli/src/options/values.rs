@@ -2,14 +2,12 @@
 
 use std::num::{ParseFloatError, ParseIntError};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::io::picture::MAX_SIDE;
 use panoweave::io::video::Crf;
 use panoweave::ops::features::MAX_WINDOW;
 use panoweave::ops::seam::SeamOptions;
-use panoweave::ops::stitch::Lookup;
 use panoweave::ops::view::MAX_SMOOTHING;
 use thiserror::Error;
 

@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
-use crate::{global_rank, load_or_zero, whole_warps};
+use crate::{global_rank, holds_whole_warps, load_or_zero, whole_warps};
 
 /// Defines a kernel that shuffles one value per thread, and writes the result and whether its
 /// source was in range.
@@ -57,12 +57,12 @@ shuffle!(shuffle_idx_f64, warp_shuffle_idx, f64);
 #[kernel]
 pub fn shuffle_part(input: Slice<u32>, out: SliceMut<u32>, lanes: u32) {
     let at = global_rank();
-    if !whole_warps() || lanes == 0 || lanes > warp::WARP_SIZE {
+    if !holds_whole_warps(input.len(), out.len()) || lanes == 0 || lanes > warp::WARP_SIZE {
         return;
     }
     let mask = FULL_MASK >> (warp::WARP_SIZE - lanes);
-    if warp::lane_id() < lanes && at < input.len() && at < out.len() {
-        // SAFETY: exactly the lanes of the mask reach this call, except those beyond the slices.
+    if warp::lane_id() < lanes && at < input.len() {
+        // SAFETY: whole warps have elements, so exactly the lanes of the mask reach this call.
         unsafe {
             let last = warp::warp_shuffle_idx(mask, input.load(at), lanes - 1, 32).0;
             out.store(at, last);

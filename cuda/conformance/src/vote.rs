@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
-use crate::{global_rank, load_or_zero, whole_warps};
+use crate::{global_rank, holds_whole_warps, load_or_zero, whole_warps};
 
 /// Each thread votes whether its value is greater than `limit`, and writes the results of the votes
 /// all, any and ballot.
@@ -33,12 +33,12 @@ pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
 pub fn vote_even(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     const EVEN: u32 = 0x5555_5555;
     let at = global_rank();
-    if !whole_warps() || !input.len().is_multiple_of(warp::WARP_SIZE) {
+    if !holds_whole_warps(input.len(), out.len()) {
         return;
     }
-    if EVEN & 1 << warp::lane_id() != 0 && at < input.len() && at < out.len() {
-        // SAFETY: the accesses are in bounds. The input length is a multiple of 32, so exactly the
-        // even lanes reach this call.
+    if EVEN & 1 << warp::lane_id() != 0 && at < input.len() {
+        // SAFETY: the accesses are in bounds. Whole warps have elements, so exactly the even lanes
+        // reach this call.
         unsafe {
             let over = input.load(at) > limit;
             let all = warp::warp_vote_all(EVEN, over).into();

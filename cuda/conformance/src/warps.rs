@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::WarpReductionOp::{Add, And, Max, Min, Or, Xor};
 use half::{bf16, f16};
 
-use crate::{global_rank, load_or_zero, whole_warps};
+use crate::{global_rank, holds_whole_warps, load_or_zero, whole_warps};
 
 /// Defines a kernel that writes all six reductions over the lanes of `mask`, in those lanes only.
 macro_rules! reduce_lanes {
@@ -14,12 +14,12 @@ macro_rules! reduce_lanes {
         #[kernel]
         pub fn $name(input: Slice<$type>, out: SliceMut<[$type; 6]>, mask: u32) {
             let at = global_rank();
-            if !whole_warps() || !input.len().is_multiple_of(warp::WARP_SIZE) {
+            if !holds_whole_warps(input.len(), out.len()) {
                 return;
             }
-            if mask & 1 << warp::lane_id() != 0 && at < input.len() && at < out.len() {
-                // SAFETY: the accesses are in bounds, and each thread writes its own element. The
-                // input length is a multiple of 32, so exactly the lanes of the mask reach this
+            if mask & 1 << warp::lane_id() != 0 && at < input.len() {
+                // SAFETY: the accesses are in bounds, and each thread writes its own element.
+                // Whole warps have elements, so exactly the lanes of the mask reach this
                 // call.
                 unsafe {
                     let value = input.load(at);

@@ -1,5 +1,6 @@
 //! The error type of panoramas.
 
+use glam::UVec2;
 use thiserror::Error;
 
 use crate::device::DeviceError;
@@ -33,6 +34,19 @@ pub enum PanoramaError {
     /// The size of the panorama or of a picture is invalid.
     #[error("panorama: {0}")]
     Size(#[from] PlaneError),
+    /// A picture does not have the size of its camera.
+    #[error(
+        "panorama: picture {number} is {}×{} pixels, but its camera has {}×{}; use the pictures of this geometry's cameras",
+        found.x, found.y, expected.x, expected.y
+    )]
+    PictureSize {
+        /// The number of the picture, from 1.
+        number: usize,
+        /// The size of the picture.
+        found: UVec2,
+        /// The size that the geometry has for the camera.
+        expected: UVec2,
+    },
     /// Pictures, warp and options do not match.
     #[error(transparent)]
     Stitch(StitchError),

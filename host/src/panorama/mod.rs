@@ -43,7 +43,7 @@ use crate::geometry::rig::MAX_CAMERAS;
 use crate::io::picture::Picture;
 use crate::ops::colour::{Colours, matched};
 use crate::ops::seam::{Blend, SeamError, seamed};
-use crate::ops::stitch::{Lookup, StitchError, StitchOptions, stitch};
+use crate::ops::stitch::{Lookup, StitchOptions, stitch};
 use crate::warp::{DeviceWarp, Plane, check_sizes};
 use balance::balanced;
 use coverage::Seen;
@@ -160,12 +160,12 @@ fn check(
     if cameras.len() > 2 && [left, right] != [Colour::IDENTITY; 2] {
         return Err(PanoramaError::Colours);
     }
-    for (picture, camera) in pictures.iter().zip(cameras) {
+    for (number, (picture, camera)) in (1..).zip(pictures.iter().zip(cameras)) {
         check_sizes(canvas.size, [camera.size; 2])?;
         let found = picture.size();
         if found != camera.size {
-            let (side, expected) = ("camera's", camera.size);
-            return Err(StitchError::SourceSize { side, found, expected }.into());
+            let expected = camera.size;
+            return Err(PanoramaError::PictureSize { number, found, expected });
         }
     }
     Ok(())

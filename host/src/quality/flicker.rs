@@ -80,7 +80,8 @@ impl FlickerMeter {
     /// Returns [`QualityError::Count`] if `owners` does not have one element per pixel, or a side of `size` is 0.
     pub fn new(size: UVec2, owners: &[u8]) -> Result<Self, QualityError> {
         if size.min_element() == 0 {
-            return Err(QualityError::Count { what: "pixels", found: 0, size });
+            let expected = size.max(UVec2::ONE);
+            return Err(QualityError::Size { what: "panorama", found: size, expected });
         }
         check_count("owners", owners.len(), size)?;
         let blocks = BLOCKS.min(size);

@@ -1,19 +1,16 @@
 //! Reads and writes a warp as six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`: little-endian f32,
 //! row by row, without a header. The files do not store their size.
 
-use crate::warp::bytes::CHUNK;
-use crate::warp::bytes::bytes_of;
-use crate::warp::bytes::numbers_of;
 use std::io::{Read, Write};
-
 use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 
 use crate::io::replace;
-
 use crate::io::text::open_regular;
-
+use crate::warp::bytes::CHUNK;
+use crate::warp::bytes::bytes_of;
+use crate::warp::bytes::numbers_of;
 use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
 
 impl Warp {

@@ -1,18 +1,14 @@
 //! A block's tile of the view: the pixels of each thread, and their stores.
 
+use cuda_std::prelude::*;
+use glam::{UVec2, Vec2, Vec3, uvec2};
+use shared_types::view::{BLOCK, RUN, ViewCamera, ViewFrame, tile};
+
 use crate::io::{Sampler2d, Target};
 use crate::view::pixel::Columns;
 use crate::view::pixel::Pixel;
-
 use crate::view::pixel::Shader;
-
 use crate::warp::patch::{Fit, Map, Patches};
-
-use cuda_std::prelude::*;
-
-use glam::{UVec2, Vec2, Vec3, uvec2};
-
-use shared_types::view::{BLOCK, RUN, ViewCamera, ViewFrame, tile};
 
 /// The tile of the view that a block computes.
 pub(super) struct ViewTile<O> {

@@ -97,7 +97,7 @@ struct Source {
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
     /// Warp file to copy, in order to add a mesh (--mesh) or to export its planes (--export).
-    #[arg(long, alias = "warp", value_name = "FILE")]
+    #[arg(long, alias = "lut", value_name = "FILE")]
     warp: Option<PathBuf>,
 }
 

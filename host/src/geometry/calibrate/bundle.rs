@@ -5,21 +5,15 @@
 //! `conflict` removes pairs that contradict the others.
 
 use super::bundle_adjustment::Common;
-use crate::geometry::calibrate::pairs::PairFigures;
-use crate::geometry::calibrate::pairs::PhotoPair;
-
 use super::conflict::agreed;
-
 use super::fit::Sight;
-
 use super::matches::{Matches, check_picture};
-
 use super::tree::{Edge, tree};
-
 use super::{
     CalibrateOptions, Correspondence, ModelChoice, Photo, Refusal, RigOptions, Views, compose, pair,
 };
-
+use crate::geometry::calibrate::pairs::PairFigures;
+use crate::geometry::calibrate::pairs::PhotoPair;
 use crate::geometry::rig::{MAX_CAMERAS, Quality, Rig};
 
 /// Maximum number of reasons in an error about unconnected pictures.

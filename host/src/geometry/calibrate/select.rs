@@ -8,30 +8,20 @@
 //! squared residuals divided by the noise variance, each at most [`CHI2`], plus `ln(2n)` per parameter for `n`
 //! correspondences.
 
-use crate::geometry::calibrate::sample::LEAST_NOISE;
-use crate::geometry::calibrate::sample::some;
 use glam::UVec2;
-
 use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
-
 use super::fit::{Model, Sight, covariance, fit, squared};
-
 use super::loss::{CHI2, Loss};
-
 use super::matches::Matches;
-
 use super::planes::{Planes, of_four};
-
 use super::robust::search;
-
 use super::{CalibrateOptions, ModelChoice, Photo, Refusal};
-
+use crate::geometry::calibrate::sample::LEAST_NOISE;
+use crate::geometry::calibrate::sample::some;
 use crate::geometry::homography::corners;
-
 use crate::geometry::rig::lens_camera;
-
 use crate::geometry::unproject;
 
 /// Range of focal lengths that can be estimated, as fractions of the picture's larger side: fields of view from 118°

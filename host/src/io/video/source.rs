@@ -4,30 +4,22 @@
 //! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on
 //! a pipe. A caller that waits for a frame polls for a stop request.
 
-use crate::io::video::read_frame::LOOK;
-use crate::io::video::read_frame::ReadFrame;
-use crate::io::video::read_frame::check;
 use std::path::{Path, PathBuf};
-
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-
 use std::thread;
-
 use std::time::{Duration, Instant};
 
 use glam::UVec2;
 
 use super::ffmpeg::{self, Decoder};
-
 use super::medium::shown;
-
 use super::stream::RawReader;
-
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
-
 use crate::frame::Rate;
-
 use crate::frame::{Frame, FrameError, FrameFormat, PixelFormat};
+use crate::io::video::read_frame::LOOK;
+use crate::io::video::read_frame::ReadFrame;
+use crate::io::video::read_frame::check;
 
 /// The maximum number of frames that are read ahead.
 const AHEAD: usize = 3;

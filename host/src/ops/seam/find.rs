@@ -1,25 +1,16 @@
 //! Finds the seam for a pair of frames, and writes the blending weights of the seam.
 
-use crate::ops::seam::search::Search;
-
 use kernels_gpu::seam::{SeamDifferenceNv12, SeamDifferenceRgba8, SeamWeights};
-
 use shared_types::seam::{BLOCK, SeamBlend, SeamCosts, SeamGrid, SeamLook};
 
-use crate::ops::seam::gridded::{Gridded, cover};
-
 use super::{SeamError, SeamOptions};
-
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
-
 use crate::frame::{FrameView, PixelFormat};
-
 use crate::io::picture::Picture;
-
 use crate::ops::colour::Colours;
-
+use crate::ops::seam::gridded::{Gridded, cover};
+use crate::ops::seam::search::Search;
 use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
-
 use crate::warp::DeviceWarp;
 
 /// The seam of a warp: the grid over the overlap, the current and the previous path, and the memory to search for a

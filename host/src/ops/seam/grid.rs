@@ -1,26 +1,18 @@
 //! Selects the grid of cells for the seam search: its resolution, and the direction of the seam. `search` finds paths
 //! on it.
 
-use crate::ops::seam::gridded::Gridded;
-use crate::ops::seam::gridded::cover;
 use glam::UVec2;
-
 use kernels_gpu::seam::{SeamCells, SeamSides};
-
 use shared_types::colour::OverlapBox;
-
 use shared_types::seam::{BLOCK_THREADS, BREACH, PLACES, SeamCosts, SeamGrid, Sees};
-
 use shared_types::stitch::MIN_WEIGHT;
 
-use crate::ops::seam::search::Search;
-
 use super::{SeamError, SeamOptions};
-
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
-
 use crate::ops::colour::find_box;
-
+use crate::ops::seam::gridded::Gridded;
+use crate::ops::seam::gridded::cover;
+use crate::ops::seam::search::Search;
 use crate::warp::DeviceWarp;
 
 /// The maximum number of cells across the seam in the coarse grids that determine the seam's direction.

@@ -2,16 +2,13 @@
 //!
 //! Numbers are little-endian. `faults` must check a mesh that was read.
 
-use crate::warp::mesh::part::FIELDS;
-use crate::warp::mesh::part::MeshPart;
-
 use glam::{UVec2, vec2};
-
 use shared_types::stitch::mesh::{Layer, Patch, SourcePoint, TILE};
 
 use super::{Mesh, MeshFault};
-
 use crate::warp::bytes::{bytes_of, numbers_of};
+use crate::warp::mesh::part::FIELDS;
+use crate::warp::mesh::part::MeshPart;
 
 impl Mesh {
     /// Returns the number of elements of each tensor.
