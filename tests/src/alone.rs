@@ -1,4 +1,4 @@
-//! Runs a test in its own process.
+//! Runs a test in its own process, for tests that measure the process's memory or object counts, or lose the GPU.
 
 use std::any::type_name;
 use std::env;
@@ -16,7 +16,7 @@ pub fn alone<T>(_test: T, body: impl FnOnce()) {
     if env::var_os(VARIABLE).is_some() {
         return body();
     }
-    // The type's path begins with the crate's name. The test's name does not.
+    // `type_name` begins with the crate's name. The name that `--exact` expects does not.
     let path = type_name::<T>();
     let name = path.split_once("::").map_or(path, |(_, name)| name);
     let executable = env::current_exe().expect("the path of this executable");

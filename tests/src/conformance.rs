@@ -1,4 +1,5 @@
-//! The conformance kernels, and functions that run a test on every device.
+//! The PTX of the conformance kernels (`cuda/conformance`), and functions that run a test of these kernels on the CPU
+//! and on the first GPU.
 
 use std::sync::OnceLock;
 
@@ -6,7 +7,7 @@ use panoweave::device::{Arch, Device, KernelModule, PtxImage, PtxText, Stream};
 
 use crate::devices::first_gpu;
 
-/// The PTX of the crate `conformance`.
+/// The PTX of the crate `conformance`, for compute capabilities 8.7 and 9.0.
 pub static CONFORMANCE: &[PtxImage] = &[
     PtxImage {
         arch: Arch { major: 8, minor: 7 },
@@ -22,24 +23,24 @@ pub static CONFORMANCE: &[PtxImage] = &[
 pub const CONFORMANCE_MODULE: KernelModule =
     KernelModule { package: "conformance", images: CONFORMANCE };
 
-/// Returns the first GPU with the conformance kernels loaded, or `None` if there is no GPU. All tests of a program
-/// share it.
+/// Returns the first GPU with the conformance kernels loaded, or `None` if there is no GPU. All tests in a process
+/// share this device.
 ///
 /// # Panics
-/// Panics like [`first_gpu`].
+/// Panics in the same cases as [`first_gpu`].
 #[must_use]
 pub fn gpu() -> Option<Device> {
     static GPU: OnceLock<Option<Device>> = OnceLock::new();
     GPU.get_or_init(|| first_gpu(&[CONFORMANCE_MODULE])).clone()
 }
 
-/// Returns the CPU, and the GPU if there is one.
+/// Returns the CPU, and the device of [`gpu`] if there is one.
 #[must_use]
 pub fn devices() -> Vec<Device> {
     [Device::cpu()].into_iter().chain(gpu()).collect()
 }
 
-/// Runs `test` on a stream of each device and returns the results, the CPU's first.
+/// Runs `test` on a stream of each device and returns the results. The CPU's result is first.
 ///
 /// # Panics
 /// Panics if `test` does, or if a device cannot create a stream.

@@ -9,7 +9,7 @@ use crate::skip::{Need, skip};
 /// Returns the CPU, and the first GPU with panoweave's kernels if there is one.
 ///
 /// # Panics
-/// Panics like [`first_gpu`].
+/// Panics in the same cases as [`first_gpu`].
 #[must_use]
 pub fn panoweave_devices() -> Vec<Device> {
     [Device::cpu()].into_iter().chain(gpu()).collect()
@@ -18,7 +18,7 @@ pub fn panoweave_devices() -> Vec<Device> {
 /// Returns the first GPU with panoweave's kernels. If there is no GPU, reports a skip and returns `None`.
 ///
 /// # Panics
-/// Panics like [`first_gpu`].
+/// Panics in the same cases as [`first_gpu`].
 #[must_use]
 pub fn gpu() -> Option<Device> {
     let images = panoweave::kernels::IMAGES;

@@ -1,4 +1,4 @@
-//! Helpers shared by several test files.
+//! Helpers shared by the test executables: devices, external data, reference results in f64, random rigs and skips.
 
 pub mod alone;
 pub mod conformance;
@@ -19,8 +19,8 @@ use skip::{Need, skip};
 
 pub use devices::{first_gpu, gpu, panoweave_devices};
 
-/// Returns options that look up source coordinates in the warp's planes. This mode interpolates in floating point,
-/// like the formulas in [`oracle`].
+/// Returns stitch options that read source coordinates from the warp's planes. This lookup interpolates in floating
+/// point, like the formulas in [`oracle`].
 #[must_use]
 pub fn by_planes() -> StitchOptions {
     StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() }

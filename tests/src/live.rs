@@ -1,5 +1,5 @@
-//! A small rig for tests of the live stitcher: two cameras side by side. The picture and panorama sizes are not
-//! multiples of a block.
+//! A small warp and frames for tests of the live stitcher. The two cameras are side by side. The sizes of frames and
+//! panorama are not multiples of the kernels' block sizes, so the tests cover partial blocks.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use panoweave::warp::{DeviceWarp, Warp};
 pub const SOURCE: UVec2 = UVec2::new(65, 47);
 /// Size of the panorama.
 pub const CANVAS: UVec2 = UVec2::new(101, 47);
-/// Number of columns that both cameras see.
+/// Number of panorama columns that both cameras cover.
 pub const OVERLAP: u32 = 29;
 /// Time from one frame to the next.
 pub const FRAME: Duration = Duration::from_millis(33);
@@ -59,7 +59,7 @@ pub fn stamp(level: u8) -> Vec<u8> {
     vec![level; FrameFormat::rgba8(SOURCE.x, SOURCE.y).bytes()]
 }
 
-/// Returns a frame over `bytes`.
+/// Returns an RGBA frame of size [`SOURCE`] that borrows `bytes`.
 ///
 /// # Panics
 /// Panics if the number of bytes does not match the format.
@@ -72,7 +72,7 @@ pub fn frame(bytes: &[u8]) -> Frame<'_> {
 pub const STILL: ColourOptions =
     ColourOptions { follow: false, every: 6, deadline: Duration::from_secs(20), delay: 0 };
 
-/// Returns options with which the stitcher drops no frame and keeps the colours constant.
+/// Returns options with which `submit` waits instead of dropping frames and the colours stay constant.
 #[must_use]
 pub fn waiting() -> LiveOptions {
     LiveOptions { pace: Pace::Wait, colour: STILL, ..LiveOptions::default() }

@@ -1,4 +1,5 @@
-//! Simulated cameras with known answers. They use their own formulas and none of the project's geometry.
+//! Simulated cameras and a simulated matcher with known true geometry, for tests of calibration. The formulas are
+//! written independently of the library's geometry, so a test compares two implementations.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::calibrate::Correspondence;
@@ -14,7 +15,7 @@ pub struct Pinhole {
     pub focal: f64,
     /// The first radial distortion coefficient, as in OpenCV.
     pub k1: f64,
-    /// Rotation from the camera's frame to the world's.
+    /// Rotation from camera coordinates to world coordinates.
     pub to_world: DMat3,
 }
 
@@ -23,13 +24,13 @@ impl Pinhole {
         (self.size.as_dvec2() - 1.0) / 2.0
     }
 
-    /// Returns the world ray of a pixel, or `None` if no ray maps to the pixel. Solves `r_d = r(1 + k1·r²)` by
-    /// bisection.
+    /// Returns the direction of a pixel's ray in world coordinates, or `None` if no ray maps to the pixel. Solves `r_d
+    /// = r(1 + k1·r²)` for `r` by bisection.
     #[must_use]
     pub fn ray(&self, pixel: DVec2) -> Option<DVec3> {
         let at = (pixel - self.centre()) / self.focal;
         let distorted = at.length();
-        // The upper bound of the search. A negative `k1` makes the polynomial decrease beyond this radius.
+        // The upper bound of the search. With a negative `k1`, the polynomial increases only up to this radius.
         let mut high = if self.k1 < 0.0 { (-1.0 / (3.0 * self.k1)).sqrt() } else { 10.0 };
         let value = |r: f64| r * (1.0 + self.k1 * r * r);
         if value(high) < distorted {
@@ -44,7 +45,8 @@ impl Pinhole {
         Some(self.to_world * (at * scale).extend(1.0))
     }
 
-    /// Returns the pixel of a world ray, or `None` if the camera does not see the ray.
+    /// Returns the pixel at which a ray in world coordinates meets the image plane, inside or outside the picture.
+    /// Returns `None` for a ray that points backwards or beyond the lens model's range.
     #[must_use]
     pub fn pixel(&self, ray: DVec3) -> Option<DVec2> {
         let p = self.to_world.transpose() * ray;
@@ -60,13 +62,14 @@ impl Pinhole {
     }
 }
 
-/// Returns whether a position is between the centres of a picture's outermost pixels.
+/// Returns whether a position is between the centres of a picture's outermost pixels, inclusive.
 #[must_use]
 pub fn inside(pixel: DVec2, size: UVec2) -> bool {
     pixel.cmpge(DVec2::ZERO).all() && pixel.cmple(size.as_dvec2() - 1.0).all()
 }
 
-/// Returns `Ry(yaw) · Rx(pitch) · Rz(roll)`. The angles are in degrees. Positive angles turn right, up and clockwise.
+/// Returns the camera rotation `Ry(yaw) · Rx(pitch) · Rz(roll)`, with angles in degrees. A positive yaw turns the
+/// camera right, a positive pitch up, and a positive roll clockwise.
 #[must_use]
 pub fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     let [(sy, cy), (sp, cp), (sr, cr)] =
@@ -85,7 +88,7 @@ pub fn between(left: Pinhole, right: Pinhole) -> impl Fn(DVec2) -> Option<DVec2>
     move |pixel| left.pixel(right.ray(pixel)?)
 }
 
-/// Returns the map from right to left pixels that a homography defines.
+/// Returns the map from right to left pixels given by the homography `matrix`.
 pub fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
     move |pixel: DVec2| {
         let p = matrix * pixel.extend(1.0);
@@ -111,7 +114,7 @@ pub fn unit(random: &mut Random) -> f64 {
     (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Returns two normal random numbers, by the Box–Muller transform.
+/// Returns two independent normal random numbers with mean 0 and standard deviation 1, by the Box–Muller transform.
 fn normal(random: &mut Random) -> DVec2 {
     let (sin, cos) = (std::f64::consts::TAU * unit(random)).sin_cos();
     (-2.0 * (1.0 - unit(random)).ln()).sqrt() * DVec2::new(cos, sin)
@@ -122,11 +125,12 @@ fn anywhere(random: &mut Random, size: UVec2) -> DVec2 {
 }
 
 impl Matcher {
-    /// Returns correspondences between pictures of these sizes (left, right). `map` defines the correct ones. They
-    /// have a higher score than wrong ones usually, but not always.
+    /// Returns [`many`](Self::many) correspondences between pictures of these sizes (left, right). Correct
+    /// correspondences follow `map`, and their scores are from 0.3 to 1.3. Wrong correspondences join random pixels,
+    /// and their scores are from 0 to 1.
     ///
     /// # Panics
-    /// Panics if the pictures hardly overlap.
+    /// Panics if none of 10 000 random pixels of the right picture maps into the left picture.
     #[must_use]
     pub fn find(&self, sizes: [UVec2; 2], map: Map<'_>) -> Vec<Correspondence> {
         let mut random = Random::new(self.seed);
@@ -151,8 +155,8 @@ impl Matcher {
     }
 }
 
-/// Compares two maps on a 40 × 40 grid over the right picture, at the points that `truth` maps into the left picture.
-/// Returns the mean distance between the two left pixels, and the number of points.
+/// Compares two maps on a 40 × 40 grid over the right picture, at the grid points that `truth` maps into the left
+/// picture. Returns the mean distance between the results of the two maps in pixels, and the number of compared points.
 #[must_use]
 pub fn grid_distance(sizes: [UVec2; 2], truth: Map<'_>, found: Map<'_>) -> (f64, usize) {
     let (mut sum, mut many) = (0.0, 0);

@@ -1,5 +1,6 @@
-//! The expected results of a stitch and of the colour sums, computed in f64 from the specification, BT.601 and BT.709,
-//! without any of the project's code.
+//! Expected results of stitching and of the colour analysis, computed in f64 from the project's specification and from
+//! BT.601 and BT.709. Tests compare kernel results with them. These functions call none of the code under test and
+//! share only its data types.
 
 use glam::UVec2;
 use panoweave::frame::{Range, YuvEncoding, YuvMatrix};
@@ -8,11 +9,13 @@ use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
 
-/// A function that applies a camera's colour correction to a level of one channel (0 to 2).
+/// A function that applies a camera's colour correction to a level (0 to 255) of one channel: 0 for red, 1 for green, 2
+/// for blue.
 pub type Grade = fn(&Colour, usize, f64) -> f64;
 
-/// Stitches by the formula of the specification. Returns levels before rounding, or `None` where no camera
-/// contributes. The `planes` are left x, left y, right x, right y, left weight and right weight.
+/// Stitches two pictures by the formula of the specification. Returns the R'G'B' levels of each panorama pixel before
+/// rounding, row by row, or `None` where no camera contributes. `size` is the panorama's size. The `planes` are left x,
+/// left y, right x, right y, left weight and right weight.
 #[must_use]
 pub fn stitch(
     size: UVec2,
@@ -57,7 +60,8 @@ pub fn stitch(
     out
 }
 
-/// Returns the source position of a camera at index `at` of the planes, or `None` if it is outside the picture.
+/// Returns the position in a camera's picture that its planes contain at index `at`, or `None` if the position is
+/// outside the picture.
 fn place(planes: &[Vec<f32>; 6], camera: usize, at: usize, size: UVec2) -> Option<[f64; 2]> {
     let [u, v] = [0, 1].map(|axis| f64::from(planes[2 * camera + axis][at]));
     let inside = u >= 0.0 && u < f64::from(size.x) && v >= 0.0 && v < f64::from(size.y);
@@ -77,7 +81,7 @@ pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64) -> f64 {
     grade(colour, channel, level.clamp(0.0, 255.0))
 }
 
-/// Samples a picture bilinearly, in R'G'B' levels.
+/// Interpolates a picture bilinearly at column `u` and row `v`. Returns R'G'B' levels.
 #[must_use]
 pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
     let [width, height] = picture.size.to_array().map(|side| side as usize);
@@ -94,7 +98,8 @@ pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
     }
 }
 
-/// Samples a plane bilinearly. Outside the plane, the edge elements repeat.
+/// Interpolates a plane of `width` × `height` elements bilinearly at column `u` and row `v`. Outside the plane, the
+/// edge elements repeat.
 pub fn mix<const N: usize>(
     width: usize,
     height: usize,
@@ -129,7 +134,8 @@ fn luma_weights(matrix: YuvMatrix) -> [f64; 3] {
     }
 }
 
-/// Returns the black level, the distance from black to white, and the distance from lowest to highest chroma.
+/// Returns three levels: black, the distance from black to white, and the distance from the lowest to the highest
+/// chroma.
 fn extent(range: Range) -> [f64; 3] {
     match range {
         Range::Limited => [16.0, 219.0, 224.0],
@@ -137,7 +143,7 @@ fn extent(range: Range) -> [f64; 3] {
     }
 }
 
-/// Converts Y'CbCr to R'G'B', all in levels.
+/// Converts Y'CbCr levels to R'G'B' levels, without clamping.
 #[must_use]
 pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
     let ([kr, kg, kb], [black, luma, chroma]) =
@@ -150,7 +156,7 @@ pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
     [r, g, b].map(|c| 255.0 * c)
 }
 
-/// Converts R'G'B' to Y'CbCr, all in levels.
+/// Converts R'G'B' levels to Y'CbCr levels, clamped to 0–255.
 #[must_use]
 pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
     let ([kr, kg, kb], [black, luma, chroma]) =
@@ -165,8 +171,8 @@ pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
     .map(|level| level.clamp(0.0, 255.0))
 }
 
-/// Returns the largest difference in levels between a picture and the exact colours, converted to the picture's
-/// format. Pixels to which no camera contributes must be exactly black.
+/// Returns the largest difference in levels between a picture and the exact colours from [`stitch`], converted to the
+/// picture's format. Pixels to which no camera contributes must be exactly black.
 ///
 /// # Panics
 /// Panics if a pixel is not opaque, or not black although no camera contributes.
@@ -175,11 +181,11 @@ pub fn worst(found: &Raster, exact: &[Option<[f64; 3]>]) -> f64 {
     worst_where(found, exact, &vec![true; exact.len()])
 }
 
-/// Does the same as [`worst`], but compares only pixels that are `sure` and chroma samples whose pixels are all
-/// `sure`.
+/// Returns the same as [`worst`], but compares only pixels marked in `sure` and chroma samples whose pixels are all
+/// marked.
 ///
 /// # Panics
-/// Panics like [`worst`].
+/// Panics in the same cases as [`worst`].
 #[must_use]
 pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) -> f64 {
     let [width, height] = found.size.to_array().map(|side| side as usize);
@@ -246,8 +252,8 @@ pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
     (largest, if mse == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / mse).log10() })
 }
 
-/// Returns the overlap of a warp: for each element of the planes, the nearest pixel in both pictures, or `None` if a
-/// camera does not contribute.
+/// Returns, for each element of a warp's planes, the nearest pixel `[x, y]` in the left and in the right picture, or
+/// `None` outside the overlap. In the overlap, both positions are inside the pictures and both weights exceed 0.1.
 #[must_use]
 pub fn overlap(planes: &[Vec<f32>; 6], sources: [UVec2; 2]) -> Vec<Option<[[usize; 2]; 2]>> {
     let nearest = |camera: usize, at: usize| {
@@ -261,8 +267,8 @@ pub fn overlap(planes: &[Vec<f32>; 6], sources: [UVec2; 2]) -> Vec<Option<[[usiz
     (0..planes[0].len()).map(|at| Some([nearest(0, at)?, nearest(1, at)?])).collect()
 }
 
-/// Returns the bounding box of the overlap of a panorama with `width` columns: its first pixel, and the end
-/// (exclusive).
+/// Returns the bounding box of the overlap in a panorama with `width` columns: its first pixel `[x, y]` and its
+/// exclusive end. Returns `None` if there is no overlap.
 #[must_use]
 pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<[[usize; 2]; 2]> {
     let inside = || (0..overlap.len()).filter(|&at| overlap[at].is_some());
@@ -270,9 +276,8 @@ pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<
     Some([[xs().min()?, ys().min()?], [xs().max()? + 1, ys().max()? + 1]])
 }
 
-/// Returns the nine colour sums: red, green, blue and luma of the left camera, the same for the right camera, and the
-/// weights. The second array contains the sums of absolute values, the third the sums of absolute values with all
-/// weights 1.
+/// Returns the nine colour sums: red, green, blue and luma of the left camera, the same four of the right camera, and
+/// the weights. Also returns the sums of absolute values, weighted and unweighted, for bounds on the rounding error.
 #[must_use]
 pub fn colour_sums(
     overlap: &[Option<[[usize; 2]; 2]>],
@@ -282,13 +287,15 @@ pub fn colour_sums(
     let mut sums = [[0.0; 9]; 3];
     let Some([[first, _], [end, _]]) = overlap_box(overlap, width) else { return sums };
     let band = (end - first) as f64;
-    // The middle of the overlap, as a pixel index. An index is the position of the pixel's centre.
+    // The middle column of the overlap. An even number of columns gives a position between two pixel centres, such as
+    // 3.5.
     let centre = first as f64 + 0.5 * (band - 1.0);
     for (at, pixels) in overlap.iter().enumerate() {
         let Some(pixels) = pixels else { continue };
         let colours = [0, 1].map(|camera| pixel(sources[camera], pixels[camera]));
         let saturated = colours.as_flattened().iter().any(|&c| c > 247.0);
-        // The conversion from Y'CbCr may turn a luma of 8 into slightly less than 8. The tolerance still accepts it.
+        // Rounding in the conversion from Y'CbCr can turn a luma of 8 into slightly less than 8, which does not count
+        // as black.
         let black = colours.iter().any(|&c| luma(c) < 8.0 - 0.0005);
         if saturated || black {
             continue;
@@ -305,7 +312,7 @@ pub fn colour_sums(
     sums
 }
 
-/// Returns one pixel without interpolation, in R'G'B' levels.
+/// Returns the R'G'B' levels of one pixel, without interpolation.
 fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
     let width = picture.size.x as usize;
     match &picture.pixels {

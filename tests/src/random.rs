@@ -1,15 +1,15 @@
-//! Random numbers for tests: the same on every run and machine.
+//! Random numbers, rigs and warps for tests. A seed gives the same values on every run and machine.
 
 use glam::{UVec2, uvec2};
 use panoweave::geometry::rig::Rig;
 use panoweave::warp::Warp;
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// The random number generator SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Creates a sequence that depends only on `seed`.
+    /// Creates a generator whose numbers depend only on `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -23,7 +23,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// Returns a random number from 0 to `n - 1`.
+    /// Returns a random integer from 0 to `n - 1`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.bits() % n as u64) as usize
     }
@@ -39,8 +39,8 @@ impl Random {
     }
 }
 
-/// Returns a random rig. The seed modulo 3 selects the projection. Lenses and poses are random, so the cameras are not
-/// always side by side.
+/// Returns a random rig of two cameras. `seed % 3` selects the projection: planar, cylindrical or equirectangular.
+/// Lenses and poses are random, so the cameras are not always side by side.
 ///
 /// # Panics
 /// Never panics: the text is always a valid rig.
@@ -77,7 +77,8 @@ pub fn random_rig(seed: u64) -> Rig {
     Rig::parse(&text, "a random rig").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Returns a warp with random positions and with weights near 0. No mesh of a few patches can represent it.
+/// Returns a warp with random positions and with weights from 0 to 0.01. Neighbouring positions are unrelated, so a
+/// mesh of a few patches cannot represent the warp.
 ///
 /// # Panics
 /// Panics if a side is 0.

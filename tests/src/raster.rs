@@ -1,4 +1,5 @@
-//! Pictures of every format in host memory, and planes on a device that need not form a valid warp.
+//! Pictures of every pixel format in host memory with upload and download, and warp planes on a device whose values are
+//! not checked.
 
 use bytemuck::Pod;
 use glam::UVec2;
@@ -13,9 +14,9 @@ use crate::random::Random;
 /// A picture whose planes have no padding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Raster {
-    /// Columns and rows.
+    /// Width and height in pixels.
     pub size: UVec2,
-    /// The planes.
+    /// The planes, in the picture's pixel format.
     pub pixels: Pixels,
 }
 
@@ -26,9 +27,9 @@ pub enum Pixels {
     Rgba8(Vec<Rgba8>),
     /// A luma and a chroma plane.
     Nv12 {
-        /// Luma.
+        /// Luma, one element for each pixel.
         y: Vec<u8>,
-        /// Chroma.
+        /// Chroma, one element for each 2 × 2 pixels.
         uv: Vec<Chroma>,
         /// The YUV encoding.
         encoding: YuvEncoding,
@@ -36,7 +37,7 @@ pub enum Pixels {
 }
 
 impl Raster {
-    /// Creates a picture. Each byte is the result of a call of `byte`.
+    /// Creates a picture and calls `byte` for each of its bytes.
     pub fn from_bytes(size: UVec2, format: PixelFormat, mut byte: impl FnMut() -> u8) -> Self {
         let area = |size: UVec2| size.element_product();
         let pixels = match format {
@@ -128,7 +129,7 @@ impl Raster {
     }
 }
 
-/// Returns the size of a picture's chroma plane.
+/// Returns the size of an NV12 picture's chroma plane: half of each side, rounded up.
 #[must_use]
 pub fn chroma_size(size: UVec2) -> UVec2 {
     UVec2::new(chroma_side(size.x), chroma_side(size.y))
@@ -144,7 +145,7 @@ pub fn padded<T: Pod>(device: &Device, size: UVec2, padding: u64) -> Image<T> {
     Image::with_pitch(device, size.x, size.y, pitch).expect("an image")
 }
 
-/// Creates an image like [`padded`] and fills it.
+/// Creates an image like [`padded`] and copies `elements` to it, row by row.
 ///
 /// # Panics
 /// Panics if the device fails.

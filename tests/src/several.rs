@@ -1,4 +1,4 @@
-//! Several simulated cameras on one canvas, and the expected pixels of the canvas, in f64.
+//! Two to six simulated cameras on one planar canvas, and a reference stitch of the canvas in f64.
 
 use glam::{DMat3, DVec2, UVec2, uvec2};
 use panoweave::geometry::Geometry;
@@ -12,7 +12,7 @@ use crate::random::Random;
 pub const CANVAS: UVec2 = uvec2(97, 61);
 
 /// Returns two to six cameras with random rotations and scales on a planar canvas, and their pictures. `pixel` returns
-/// each pixel.
+/// the pixel at a column and row of a picture.
 ///
 /// # Panics
 /// Never panics: the pictures are valid.
@@ -44,8 +44,8 @@ pub fn noise(random: &mut Random, _: u32, _: u32) -> Rgba8 {
     Rgba8::opaque(r, g, b)
 }
 
-/// Returns the source position of a canvas pixel in a camera's picture, and its distance from the picture's edge as a
-/// fraction of the shorter side. Returns `None` outside the picture.
+/// Returns the position of a canvas pixel in a camera's picture, and the distance of this position from the picture's
+/// edge as a fraction of the shorter side. Returns `None` outside the picture.
 #[must_use]
 pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
     let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
@@ -54,7 +54,8 @@ pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
     inside.then(|| (at, (at + 1.0).min(size - at).min_element() / size.min_element()))
 }
 
-/// Returns the levels that a camera sees at a canvas pixel, and the edge distance from [`place`].
+/// Returns the red, green and blue level of a camera's picture at a canvas pixel, interpolated bilinearly, and the edge
+/// distance from [`place`]. Returns `None` outside the picture.
 #[must_use]
 pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
     let (at, edge) = place(camera, x, y)?;
@@ -74,15 +75,14 @@ pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64;
     Some(([0, 1, 2].map(level), edge))
 }
 
-/// Returns the levels and edge distances of all cameras that see a canvas pixel.
+/// Returns the result of [`seen`] for each camera whose picture covers a canvas pixel.
 #[must_use]
 pub fn all_seen(geometry: &Geometry, pictures: &[Picture], x: u32, y: u32) -> Vec<([f64; 3], f64)> {
     let both = geometry.cameras.iter().zip(pictures);
     both.filter_map(|(camera, picture)| seen(camera, picture, x, y)).collect()
 }
 
-/// Returns the mean of the levels from [`all_seen`], weighted by the edge distances, or black if no camera sees the
-/// pixel.
+/// Returns the mean of the levels from [`all_seen`], weighted by the edge distances, or black if `all` is empty.
 #[must_use]
 pub fn blend(all: &[([f64; 3], f64)]) -> [f64; 3] {
     let total: f64 = all.iter().map(|(_, edge)| edge).sum();

@@ -1,7 +1,8 @@
-//! Skips tests that need something this machine lacks. Each skip is reported, or panics if the need is required.
+//! Reports tests that are skipped because the machine lacks a requirement, such as a GPU. If `PANOWEAVE_REQUIRE` lists
+//! the requirement, the test fails instead.
 //!
-//! `PANOWEAVE_REQUIRE` lists the needs that must be met, for example `gpu,data,ffmpeg`. `cargo xtask test` sets
-//! `PANOWEAVE_SKIPPED` to a file, to which each skip appends a line, and prints the list at the end.
+//! `PANOWEAVE_REQUIRE` is a list such as `gpu,data,ffmpeg`. `cargo xtask test` sets `PANOWEAVE_SKIPPED` to a file, to
+//! which each skip appends a line, and prints the list at the end.
 
 use std::env;
 use std::fmt::{self, Display};
@@ -9,7 +10,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
 
-/// Something that a test needs besides Rust.
+/// A requirement of a test besides Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// An NVIDIA GPU with its driver.
@@ -34,7 +35,7 @@ impl Display for Need {
 }
 
 impl Need {
-    /// Returns whether `PANOWEAVE_REQUIRE` lists the need.
+    /// Returns whether `PANOWEAVE_REQUIRE` lists this requirement.
     #[must_use]
     pub fn is_required(self) -> bool {
         let required = env::var("PANOWEAVE_REQUIRE").unwrap_or_default();
@@ -42,10 +43,10 @@ impl Need {
     }
 }
 
-/// Reports that the calling test, or a part of it, does not run.
+/// Reports that the calling test, or a part of it, is skipped because the machine lacks `need`.
 ///
 /// # Panics
-/// Panics if `PANOWEAVE_REQUIRE` lists the need, or if the list of skips cannot be written.
+/// Panics if `PANOWEAVE_REQUIRE` lists `need`, or if the file in `PANOWEAVE_SKIPPED` cannot be written.
 pub fn skip(need: Need, reason: impl Display) {
     assert!(!need.is_required(), "PANOWEAVE_REQUIRE lists {need}: {reason}");
     eprintln!("skipped, {need}: {reason}");

@@ -1,5 +1,5 @@
-//! Malformed files are rejected within 2 seconds and 256 MiB. The test runs in its own process, because it measures
-//! the process's peak memory.
+//! Checks that malformed files are rejected within 2 seconds and with at most 256 MiB of memory. The test runs in its
+//! own process, because it measures the process's peak memory.
 //!
 //! The time limit applies only to optimized builds, because a debug build decodes ten times slower.
 
@@ -59,7 +59,7 @@ fn jpeg_with_a_bad_end(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Writes a warp file for a panorama of 5700×1900 pixels that contains only zeros and has a wrong checksum.
+/// Writes a warp file for a panorama of 5700×1900 pixels whose planes contain only zeros and whose checksum is wrong.
 fn damaged_warp(path: &Path) {
     let size = UVec2::new(5700, 1900);
     let one = [(); 6].map(|()| vec![0.0]);
@@ -103,14 +103,14 @@ fn malformed_files_cost_little() {
                 assert!(expected, "{error}");
             }
         }
-        // This file is long enough for the claimed size, and decoding fails only at the last rows.
+        // Unlike the files above, this file contains enough data for its size: decoding fails only at the last rows.
         jpeg_with_a_bad_end(&path);
         let error = timed("JPEG with a bad end", || Picture::open(&path));
         assert!(matches!(error, PictureError::Corrupt { .. }), "{error}");
         damaged_warp(&path);
         let error = timed("warp", || Warp::open(&path));
         assert!(matches!(error, WarpError::Checksum { .. }), "{error}");
-        // This comes last because writing the file takes memory too.
+        // This case is last, because writing its file needs memory, too, and the measured peak never decreases.
         cut_png(&dir.path().join("a.png"));
         let error = timed("PNG", || Picture::open(dir.path().join("a.png")));
         assert!(

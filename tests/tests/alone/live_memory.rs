@@ -1,4 +1,5 @@
-//! The live stitcher's memory use is constant while readers are slow, and all memory is freed at the end.
+//! Checks that the live stitcher's memory use stays constant while its reader is slow, and that the stitcher frees all
+//! memory.
 //!
 //! [`Counters`] cover the whole process, so this test runs in its own process.
 
@@ -21,8 +22,8 @@ fn memory_is_flat_and_given_back() {
     });
 }
 
-/// Checks memory and counters of a stitcher at live pace with three readers: one that takes nothing, one that keeps
-/// its panoramas, and one that was dropped.
+/// Checks memory and counters of a stitcher at live pace, while its reader first takes no panorama, then holds four
+/// panoramas, and finally is dropped.
 fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     let stitcher = stitcher(device, LiveOptions { colour: STILL, ..LiveOptions::default() });
     let mut panoramas = stitcher.panoramas();

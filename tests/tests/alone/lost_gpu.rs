@@ -1,5 +1,5 @@
-//! After a fatal error, the process cannot use the GPU any more: every call fails at once. The test runs in its own
-//! process, because it loses the GPU.
+//! Checks that after a fatal error on a GPU, every later call on it fails without calling the driver, and that the CPU
+//! device still works. The test runs in its own process, because it loses the GPU.
 
 use conformance::faults::TrapAt;
 use panoweave::device::{Device, ErrorKind, Event, Image, LaunchConfig};

@@ -1,4 +1,5 @@
-//! A [`Comparer`] frees its memory. The test runs in its own process, because [`Counters`] cover the whole process.
+//! Checks that a [`Comparer`] frees its memory, even with a result in flight. The test runs in its own process, because
+//! [`Counters`] cover the whole process.
 
 use glam::uvec2;
 use panoweave::device::{Counters, Image};

@@ -1,4 +1,4 @@
-//! Every object created on a device is freed, no matter which thread drops it.
+//! Checks that every object created on a device is freed, no matter which thread drops it.
 //!
 //! [`Counters`] cover the whole process, so this test runs in its own process.
 

@@ -1,4 +1,5 @@
-//! Views free all their memory. The test runs in its own process, because [`Counters`] cover the whole process.
+//! Checks that views, offline and live, free all their memory. The test runs in its own process, because [`Counters`]
+//! cover the whole process.
 
 use panoweave_tests::alone::alone;
 use std::sync::Arc;
@@ -36,8 +37,8 @@ matrix = { fx = 60.0, fy = 60.0, cx = 32.0, cy = 23.0 }
 yaw = 15.0
 "#;
 
-/// Submits views with and without a warp's weights and a view of a panorama. In every fourth round, starts a live view
-/// instead.
+/// Submits a view of two cameras, in some rounds with a warp's weights, and a view of a panorama. In every fourth
+/// round, runs a live stitcher with a virtual camera instead.
 fn round(device: &Device, rig: &Rig, i: u32) {
     let stream = device.stream().unwrap();
     let geometry = rig.geometry().unwrap();

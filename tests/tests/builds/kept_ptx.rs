@@ -1,5 +1,5 @@
-//! The PTX stored in `host/ptx/` must equal a fresh build of the kernels byte for byte, no matter in which folder the
-//! kernels are built.
+//! Checks that the PTX stored in `host/ptx/` equals a fresh build of the kernels byte for byte, no matter in which
+//! folder the kernels are built.
 //!
 //! Register counts depend on the version of `ptxas`, so they are compared only if the versions are equal.
 
@@ -18,8 +18,8 @@ fn scratch() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept_ptx")
 }
 
-/// Returns the work folder that all builds of the workspace share. It contains the source of `core` if that had to be
-/// fetched.
+/// Returns the work folder that all builds of the workspace share. It contains the source of `core` unless the
+/// toolchain includes it.
 fn shared_work() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda-builder")
 }
@@ -49,7 +49,7 @@ fn compare(builder: CudaBuilder, archs: &[Arch], out: &Path) {
         (report(fresh_report), report(&root().join("host/ptx/kernels.json")));
     kept.archs.retain(|arch| archs.contains(&arch.arch));
     for (fresh, kept) in fresh.archs.iter_mut().zip(&mut kept.archs) {
-        // A build for one architecture omits the architecture from its file name.
+        // A build for a single architecture omits the architecture from the PTX file's name.
         fresh.file.clone_from(&kept.file);
         if fresh.ptxas != kept.ptxas {
             for arch in [fresh, kept] {

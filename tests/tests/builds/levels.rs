@@ -71,7 +71,7 @@ impl Sources {
         imports
     }
 
-    /// Returns a message for each sibling module that imports itself through others.
+    /// Returns a message for each module that imports itself through its sibling modules.
     fn circles(&self) -> Vec<String> {
         // For each folder, the imports between its children.
         let mut folders: BTreeMap<Names, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -146,7 +146,7 @@ fn collect(folder: &Path, path: &mut Names, modules: &mut BTreeMap<Names, String
     }
 }
 
-/// Returns the paths that a source imports, each with true if it is re-exported.
+/// Returns the paths that a source imports, each with a flag that is true for `pub use`.
 fn uses(text: &str) -> Vec<(bool, Names)> {
     let mut found = Vec::new();
     for statement in text.split(';') {
@@ -193,7 +193,7 @@ fn absolute(module: &Names, path: &[String]) -> Option<Names> {
         "crate" => Some(joined(&[], rest)),
         "self" => Some(joined(module, rest)),
         "super" => absolute_from(module.split_last()?.1, rest),
-        // A path that starts with a child module, as in a re-export without `self`.
+        // This path starts with a child module, as in a re-export without `self`.
         name if name.chars().next().is_some_and(char::is_lowercase) => Some(joined(module, path)),
         _ => None,
     }

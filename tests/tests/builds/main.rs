@@ -1,4 +1,4 @@
-//! Tests that run cargo or rustc: stored PTX, programs that depend on the workspace, the kernel kit, and levels of
+//! Tests that run cargo or rustc: stored PTX, programs that depend on the workspace, the kernel kit, and the levels of
 //! imports.
 
 mod embedding;

@@ -1,5 +1,5 @@
-//! Compares separable convolution with its formula in f64, one launch with two, the GPU with the CPU bit by bit, and
-//! Gaussians with those of the KLT library.
+//! Compares separable convolution with its formula in f64, the convolution in one launch with that in two, the GPU with
+//! the CPU bit by bit, and Gaussians with those of the KLT library.
 
 use cuda_std::launch::Place;
 use glam::{UVec2, uvec2};
@@ -37,9 +37,9 @@ impl Case {
         }
     }
 
-    /// Computes one pass by its formula. Returns the values, and the same sums of absolute values, which bound the
-    /// rounding errors. A line of the pass has `extent` elements, `stride` apart. `place` returns the position of an
-    /// element in its line.
+    /// Computes one pass by its formula. Returns the sums, and the sums of their terms' absolute values, which bound
+    /// the rounding errors. A line of the pass has `extent` elements, `stride` apart. `place` returns the position of
+    /// an element in its line.
     fn exact_pass(
         [values, sizes]: [&[f64]; 2],
         taps: &[f32],
@@ -73,7 +73,7 @@ impl Case {
         let rows = Self::exact_pass([&picture, &sizes], horizontal, |at| at % width, 1, width);
         let [values, sizes] =
             Self::exact_pass([&rows[0], &rows[1]], vertical, |at| at / width, width, height);
-        // Each tap may add a rounding error of 2⁻²⁴.
+        // Each tap may add a relative rounding error of 2⁻²⁴.
         let roundings = (horizontal.len() + vertical.len() + 2) as f64 * 2.0_f64.powi(-24);
         (values, sizes.iter().map(|size| size * roundings).collect())
     }
@@ -170,7 +170,8 @@ fn every_width_around_the_edge_of_constant_memory() {
 fn blocks_inside_are_the_same_whatever_the_alignment() {
     let mut random = Random::new(7);
     for width in [1, 3, 5, 7, 15, 31, 33, 63, 65] {
-        // The last such load of a block ends at the right edge, one pixel before it, or far from it.
+        // With these widths, the last four-pixel load of a block ends at the right edge, one pixel before it, or far
+        // from it.
         for columns in [3 * TILE, 3 * TILE + width as u32 / 2, 3 * TILE + width as u32 / 2 + 1, 215]
         {
             let mut case = Case::new(&mut random, uvec2(columns, 200), [width; 2]);
@@ -197,7 +198,7 @@ fn a_window_larger_than_the_picture_gives_zeros() {
 fn the_widest_filter_of_all() {
     let mut random = Random::new(4);
     Case::new(&mut random, uvec2(5, 3), [MAX_WIDTH as usize, MAX_WIDTH as usize]).check();
-    // Shared memory has room for only a few rows or only a few columns.
+    // With these filters, shared memory has room for only a few rows or only a few columns.
     Case::new(&mut random, uvec2(1500, 9), [1201, 3]).check();
     Case::new(&mut random, uvec2(9, 1500), [3, 1201]).check();
 }
@@ -327,7 +328,7 @@ fn launches_that_do_not_fit_write_nothing() {
         stream.launch(&plain, &kernel).unwrap();
         assert!(out.download(&stream).unwrap().iter().all(|&value| value == 0.0), "{lines} lines");
     }
-    // The launch that fits the kernel does write.
+    // A launch with the correct configuration writes the result.
     stream.launch(&plain, &fused!(out)).unwrap();
     assert_eq!(out.download(&stream).unwrap()[20 * 40 + 20], 9.0);
 }

@@ -49,7 +49,7 @@ fn golden(name: &str) -> Option<Vec<f32>> {
     Some(bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect())
 }
 
-/// Returns the column, row and truncated eigenvalue of each of the library's features.
+/// Returns the column, row and truncated eigenvalue of each feature that the KLT library found.
 fn golden_features(name: &str) -> Option<Vec<(u32, u32, u32)>> {
     let text = std::fs::read_to_string(data(format!("klt/golden/{name}"))?).unwrap();
     let line = |line: &str| {
@@ -59,7 +59,8 @@ fn golden_features(name: &str) -> Option<Vec<(u32, u32, u32)>> {
     Some(text.lines().skip(1).map(line).collect())
 }
 
-/// Checks that every value is within 10⁻³ of the library's, relative to it, or within the absolute error `floor`.
+/// Checks that every value differs from the KLT library's by at most 10⁻³ of that value, or by at most `floor` at that
+/// index.
 fn assert_near(what: &str, found: &[f32], golden: &[f32], floor: impl Fn(usize) -> f32) {
     assert_eq!(found.len(), golden.len());
     let far = |&at: &usize| (found[at] - golden[at]).abs() > floor(at).max(1e-3 * golden[at].abs());
@@ -79,7 +80,7 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
         assert_eq!(download(detector.luma()), levels, "luma of grey is the level");
         let smoothed = download(detector.smoothed().unwrap());
         let [x, y] = detector.gradients().map(download);
-        // The library computes eigenvalues only within the border.
+        // The library computes no eigenvalues within 24 pixels of the edge.
         let (width, border) = (grey.size.x as usize, 24);
         let between = |at: usize, side: u32| (border..side as usize - border).contains(&at);
         let within =
@@ -112,8 +113,8 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
     }
 }
 
-/// Checks that the features are the library's, except for ties: a feature of ours may be missing if the library has
-/// one nearby with the same integer value.
+/// Checks that the features are the KLT library's, except for ties: instead of a feature, the library may have one with
+/// the same integer value less than `min_distance` away.
 fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)], min_distance: u32) {
     assert_eq!(found.len(), golden.len());
     assert!(found.is_sorted_by(|a, b| a.value >= b.value));
@@ -197,7 +198,7 @@ fn eigenvalues_are_the_formula() {
 }
 
 fn random_levels(random: &mut Random, size: UVec2) -> Vec<u8> {
-    // Patches of 9×11 pixels have corners.
+    // The picture consists of patches of 9×11 pixels, so that it has corners.
     let cells: Vec<u8> = (0..64).map(|_| random.bits() as u8).collect();
     (0..size.element_product())
         .map(|i| {
@@ -247,7 +248,7 @@ fn a_detector_serves_picture_after_picture() {
             let alone = good_features(&stream, image.view(), &options).unwrap();
             detector.submit(&stream, image.view()).unwrap();
             assert_eq!(detector.features(&stream).unwrap(), alone);
-            // The detector returns the same features for luma.
+            // The detector returns the same features for a luma plane with the same levels.
             let levels: Vec<_> = grey.levels.iter().copied().map(f32::from).collect();
             let luma = upload_plane(&stream, size, &levels, 0);
             detector.submit_luma(&stream, luma.view()).unwrap();
@@ -281,8 +282,8 @@ fn corners_of_a_square_and_nothing_along_its_edges() {
     assert!(steeper.len() == 4 && steeper[0].value > found[0].value, "{steeper:?}");
 }
 
-/// Selects features like the library, in the simplest way: sorts all candidates and compares each with all selected
-/// ones.
+/// Selects features like [`select`], in the simplest way: sorts all candidates and compares each with all selected
+/// features.
 fn plain_choice(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feature> {
     let border = options.border.max(options.window / 2);
     let mut candidates: Vec<_> = values

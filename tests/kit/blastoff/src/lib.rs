@@ -1,6 +1,7 @@
-//! One cuBLAS function, with the interface that rust-cuda's example `gemm` uses.
+//! A replacement for rust-cuda's crate `blastoff`. It has only the cuBLAS function that rust-cuda's example `gemm`
+//! calls: the product of two `f32` matrices.
 //!
-//! The library is loaded at run time. On the CPU the product is computed with three loops.
+//! cuBLAS is loaded at run time. On the CPU, three nested loops compute the product instead.
 
 use std::error::Error;
 use std::ffi::{c_int, c_void};
@@ -55,7 +56,7 @@ const NAMES: [&str; 3] = ["libcublas.so", "libcublas.so.13", "libcublas.so.12"];
 fn check(operation: &str, code: c_int) -> Result<(), Box<dyn Error>> {
     match code {
         0 => Ok(()),
-        code => Err(format!("{operation}: cuBLAS returns {code}").into()),
+        code => Err(format!("{operation} failed: cuBLAS returned status {code}").into()),
     }
 }
 
@@ -69,7 +70,7 @@ impl CublasContext {
         // SAFETY: loading NVIDIA's library has no preconditions, and the types match its functions.
         unsafe {
             let mut found = NAMES.iter().filter_map(|name| Library::new(*name).ok());
-            let library = found.next().ok_or("libcublas.so cannot be loaded")?;
+            let library = found.next().ok_or("cannot load libcublas.so; install cuBLAS from CUDA 12 or 13")?;
             check("cublasCreate", library.get::<Create>("cublasCreate_v2")?(&raw mut handle))?;
             let mode = library.get::<SetPointerMode>("cublasSetPointerMode_v2")?;
             check("cublasSetPointerMode", mode(handle, POINTERS_ON_DEVICE))?;
@@ -78,7 +79,8 @@ impl CublasContext {
         }
     }
 
-    /// Computes `c = alpha · op(a) · op(b) + beta · c` for column-major matrices: `a` is m × k, `b` is k × n.
+    /// Computes `c = alpha · op(a) · op(b) + beta · c` for column-major matrices: `op(a)` is m × k, `op(b)` is k × n.
+    /// `lda`, `ldb` and `ldc` are the distances between columns, in elements.
     #[allow(clippy::too_many_arguments, reason = "the parameters are those of cuBLAS")]
     pub fn gemm<T>(
         &mut self,

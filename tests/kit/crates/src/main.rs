@@ -1,4 +1,5 @@
-//! Runs each kernel on every device and compares the results with the host's.
+//! Runs each kernel on the CPU and the first GPU, and compares the results with calls of the same functions on the
+//! host. Exits with a failure if a result differs.
 
 use std::process::ExitCode;
 
@@ -10,7 +11,7 @@ include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 /// The number of threads: more than one block, and not a multiple of the warp size.
 const THREADS: u32 = 150;
 
-/// Returns noise: the upper byte of a linear congruential generator (Knuth's MMIX constants).
+/// Returns pseudorandom bytes: the upper byte of a linear congruential generator with Knuth's MMIX constants.
 fn inputs() -> Vec<Input> {
     let mut state = 1_u64;
     let mut byte = || {

@@ -1,5 +1,5 @@
-//! Each driver call of a run fails in turn: once, permanently, or with an error after which the process cannot use its
-//! GPU.
+//! Checks the live stitcher when each driver call of a run fails in turn: only this call, this and all later calls, or
+//! with an error after which the process cannot use its GPU any more.
 
 use std::env;
 
@@ -18,10 +18,10 @@ const RECOVERABLE: [u32; 4] = [1, 2, 201, 999];
 /// misaligned address, a stack error, a timeout and an illegal instruction.
 const FATAL: [u32; 7] = [700, 719, 214, 716, 714, 702, 715];
 
-/// The number of GPUs of the fake driver that a process can lose, each once. The clean run uses one more.
+/// The number of GPUs of the fake driver that a process can lose. The run without faults uses one more.
 const GPUS: usize = 63;
 
-/// The distance between tested calls in the middle of the film.
+/// The distance between the calls that fail in the middle of a run, where testing every call would take too long.
 const STRIDE: i64 = 9;
 
 /// Returns the numbers of the calls to fail: all calls during start-up, in the first 6 and last 3 frames and after
@@ -37,18 +37,18 @@ fn calls_to_fail(clean: &Clean) -> Vec<i64> {
 
 /// The measurements of a run without faults.
 struct Clean {
-    /// The number of calls before the first frame.
+    /// The number of driver calls before the first frame.
     started: i64,
 
-    /// The number of calls until the stitcher was closed and read to the end.
+    /// The number of driver calls until the last panorama was read.
     closed: i64,
-    /// The total number of calls.
+    /// The total number of driver calls, including those that drop the stitcher.
     calls: i64,
     /// The maximum number of live objects of each kind.
     most: Live,
 }
 
-/// The fake driver in this process, and the measurements of a clean run on it.
+/// The fake driver in this process, and the measurements of a run without faults on it.
 struct Bench {
     fake: Fake,
     warp: Warp,
@@ -78,7 +78,8 @@ impl Bench {
         Self { fake, warp, clean: Clean { started, closed, calls, most } }
     }
 
-    /// Runs a film with a fault. `judge` checks the stitcher and its film, or the error that prevented the start.
+    /// Runs a stitcher with a fault. `judge` checks the stitcher and the results of its run, or the error that
+    /// prevented its start.
     fn run(
         &self,
         ordinal: u32,
@@ -100,7 +101,8 @@ impl Bench {
         assert_eq!(self.fake.counts().damage, 0, "freed memory was used or freed again");
     }
 
-    /// Returns the calls that this process has to fail, at most `most`. Prints how many are left for later processes.
+    /// Returns the numbers of the calls to fail in this process, at most `most`. Prints how many calls are left for
+    /// later processes.
     fn share(&self, most: usize) -> Vec<i64> {
         let calls = calls_to_fail(&self.clean);
         let rest = &calls[calls.len().min(most * part())..];
@@ -112,7 +114,8 @@ impl Bench {
 /// Prefix of the line that reports the number of calls left for the next process.
 const LEFT: &str = "calls left: ";
 
-/// Runs an ignored test in one process after another until no calls are left.
+/// Runs an ignored test in one process after another until every call has failed once. One process cannot test all
+/// calls, because it cannot use a lost GPU again.
 fn run_shares(name: &str) {
     for part in 0.. {
         let Some(text) = run_alone(name, part) else { return };
@@ -212,7 +215,7 @@ fn ended_or_all_came(stitcher: &Stitcher, film: &Film, code: u32) {
     assert_eq!(code_of(&error), Some(code), "{error}");
     let Dropped { failed, lost, .. } = film.counters.dropped;
     assert_eq!(film.counters.dropped, Dropped { failed, lost, ..Dropped::default() });
-    // The panoramas that were read are those of the first pairs, without a gap.
+    // The panoramas read belong to the first pairs, without a gap.
     assert!(film.read.iter().copied().eq(0..film.read.len() as u32), "{:?}", film.read);
     assert!(stitcher.panoramas().next().is_none());
 }

@@ -1,6 +1,6 @@
-//! The fake driver, compiled with `cc`, and a way to rerun tests with it in their own process.
+//! Compiles the fake driver `fake_driver.c` with `cc`, controls it, and runs tests with it in their own processes.
 //!
-//! An environment variable selects the driver, once per process. A test that needs the fake driver is marked
+//! A process selects its driver once, by an environment variable. A test that needs the fake driver is marked
 //! `#[ignore]` and started by [`run_alone`].
 
 use std::ffi::{CString, c_char, c_int};
@@ -13,7 +13,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use panoweave::device::Counters;
 use panoweave_tests::skip::{Need, skip};
 
-/// The fake driver, as loaded by this process.
+/// The library of the fake driver, loaded by this process.
 pub(crate) struct Fake(Library);
 
 /// The number of live objects of each kind, and of retained contexts.
@@ -43,7 +43,8 @@ impl Live {
     }
 }
 
-/// A fault: `count` matching calls fail, starting at the `from`th. If `count` is 0, all later calls fail.
+/// A fault: `count` matching calls fail with the CUDA error `code`, starting at the `from`th (counted from 1). If
+/// `count` is 0, all later matching calls fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     /// A part of the name of the driver function or launched kernel. An empty label matches all calls.
@@ -53,13 +54,13 @@ pub(crate) struct Fault {
     pub(crate) code: u32,
 }
 
-/// Counts since the last [`Fake::fail`] or [`Fake::reset`].
+/// Numbers of driver calls since the last [`Fake::fail`] or [`Fake::reset`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     pub(crate) calls: i64,
     /// The number of calls that [`Fake::fail`] made fail.
     pub(crate) failed: i64,
-    /// The number of accesses to freed memory and of objects freed twice. Only [`Fake::reset`] resets it.
+    /// The number of accesses to freed memory and of objects freed twice. Only [`Fake::reset`] sets it to 0.
     pub(crate) damage: i64,
 }
 
@@ -90,7 +91,7 @@ impl Fake {
         self.fail(Fault { label: "", from: 0, count: 0, code: 0 });
     }
 
-    /// Makes launches of a kernel hang until the next call names another kernel.
+    /// Makes launches of a kernel hang until this function is called with another name.
     pub(crate) fn hang(&self, kernel: &str) {
         let kernel = CString::new(kernel).unwrap();
         // SAFETY: the type matches the C function, which reads the name only during the call.
@@ -118,20 +119,21 @@ impl Fake {
         [now, most].map(Live::of)
     }
 
-    /// Returns whether this thread has a context.
+    /// Returns whether this thread has a current context.
     pub(crate) fn has_context(&self) -> bool {
         // SAFETY: the type matches the C function.
         unsafe { self.function::<unsafe extern "C" fn() -> c_int>("fake_has_context")() != 0 }
     }
 
-    /// Frees everything that a run left behind. The host must not use these objects afterwards.
+    /// Frees all objects that a run left behind and removes the fault. The host must not use these objects afterwards.
     pub(crate) fn reset(&self) {
         // SAFETY: the type matches the C function, and the host no longer uses any of the driver's objects.
         unsafe { self.function::<unsafe extern "C" fn()>("fake_reset")() }
     }
 }
 
-/// Returns the path of the fake driver, built once. Without a C compiler, reports a skip and returns `None`.
+/// Returns the path of the fake driver, which is built at most once per process. Without a C compiler, reports a skip
+/// and returns `None`.
 fn library() -> Option<&'static Path> {
     static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     LIBRARY
@@ -173,7 +175,7 @@ pub(crate) fn run_alone(name: &str, part: usize) -> Option<String> {
     Some(text)
 }
 
-/// Returns the number of the part of the work that this process does.
+/// Returns the part number that [`run_alone`] gave to this process.
 pub(crate) fn part() -> usize {
     env::var(PART).unwrap().parse().unwrap()
 }

@@ -6,7 +6,7 @@
  * - `stitch_…` copies the left picture to the left half of the panorama, and the right picture to the right half.
  * - `colour_sums` counts every pixel that is not dark, with weight 1.
  * - `find_overlap` returns the middle half of the panorama.
- * - `seam_cells` marks one cell for each camera that only this camera sees.
+ * - `seam_cells` marks one cell as covered by only the left camera, and one by only the right camera.
  * - Other kernels do nothing.
  * A texture reads the picture rows that it was created for.
  *
@@ -19,10 +19,10 @@
 
 enum { INVALID_VALUE = 1, NO_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, NOT_READY = 600 };
 
-/* In the order of `panoweave::device::Counters`, followed by contexts. */
+/* The kinds of objects, in the order of `panoweave::device::Counters`, followed by contexts. */
 enum { DEVICE_BYTES, PINNED_BYTES, STREAMS, EVENTS, MODULES, TEXTURES, ARRAYS, CONTEXTS, KINDS };
 
-/* The number of GPUs. The host can mark this many as lost. */
+/* The number of GPUs. A process that loses a GPU cannot use it again, so tests need many. */
 enum { DEVICES = 64 };
 
 /* Alignment of memory and of a texture's first row, and of a texture's pitch, in bytes. */
@@ -140,7 +140,7 @@ static void count(int kind, int64_t amount) {
     if (live[kind] > peak[kind]) peak[kind] = live[kind];
 }
 
-/* Takes the lock. Returns the error code with which the call must fail, or 0. */
+/* Takes the lock and counts the call. Returns the error code with which the call must fail, or 0. */
 static int begin(const char *label) {
     pthread_mutex_lock(&lock);
     calls++;
@@ -163,7 +163,7 @@ static int end(int result) {
         if (injected) return end(injected);  \
     } while (0)
 
-/* Begins a call that needs a context on its thread. */
+/* Begins a call that needs a current context on its thread. */
 #define BEGIN_IN_CONTEXT                                        \
     do {                                                        \
         BEGIN;                                                  \
@@ -229,7 +229,8 @@ static void find_overlap(const Task *t) {
         damage++;
 }
 
-/* Each camera has an area that only it sees. The search does nothing, so its path costs 0. */
+/* Marks two cells: one covered by only the left camera, one by only the right camera. The kernels of the path
+ * search do nothing, so the path costs 0. */
 static void seam_cells(const Task *t) {
     uint32_t sees[2] = {1, 2};
     if (is_sound(t->out) && t->out.width > 1)
@@ -265,7 +266,7 @@ static void set(const Task *t) {
         damage++;
 }
 
-/* Does the work of a stream up to a point. Returns false if a kernel hangs. */
+/* Executes the tasks of a stream up to a point. Returns false if a kernel hangs. */
 static int run(Point point) {
     Stream *s = point.stream;
     while (s && s->done < point.behind) {
@@ -310,7 +311,7 @@ static int allocate(int kind, void **data, size_t bytes) {
     Memory *m = malloc(sizeof *m);
     *m = (Memory){aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT), bytes, kind, 1, memories};
     memories = m;
-    /* Memory that the host does not initialise must not happen to be zero. */
+    /* New memory is not zero, so that a read of uninitialised memory changes the results. */
     memset(m->data, 0xa5, bytes);
     *data = m->data;
     count(kind, bytes);
@@ -328,7 +329,7 @@ static int give_back(int kind, void *data) {
     return INVALID_VALUE;
 }
 
-/* The interface for tests. */
+/* Functions that tests call to control the driver. */
 
 /* Makes calls fail with `code` if the name of the function or kernel contains `label`. `count` matching calls
  * fail, starting at the `from`th; if `count` is 0, all later ones fail. Resets the counts except the damage. */
@@ -340,7 +341,7 @@ void fake_fail(const char *label, int64_t from, int64_t count, int code) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Makes launches of this kernel hang. An empty name releases them. */
+/* Makes launches of kernels whose name contains `kernel` hang. An empty name releases them. */
 void fake_hang(const char *kernel) {
     pthread_mutex_lock(&lock);
     strncpy(hung, kernel, sizeof hung - 1);
@@ -348,8 +349,8 @@ void fake_hang(const char *kernel) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns the number of calls since `fake_fail` or `fake_reset`, how many of them a fault made fail, and the
- * damage. */
+/* Returns the number of calls since `fake_fail` or `fake_reset`, the number of those that a fault made
+ * fail, and the damage. */
 void fake_counts(int64_t counts[3]) {
     pthread_mutex_lock(&lock);
     counts[0] = calls, counts[1] = failed, counts[2] = damage;
@@ -364,7 +365,7 @@ void fake_live(int64_t now[KINDS], int64_t most[KINDS]) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns whether this thread has a context. */
+/* Returns whether this thread has a current context. */
 int fake_has_context(void) { return current != NULL; }
 
 /* Frees all objects and removes all faults. None of the objects may be used afterwards. */
@@ -385,10 +386,10 @@ void fake_reset(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The driver. */
+/* Functions of the CUDA driver API. */
 
 int cuGetErrorName(int code, const char **text) { return *text = "CUDA_ERROR_OF_THE_FAKE", 0; }
-int cuGetErrorString(int code, const char **text) { return *text = "as a test asked", 0; }
+int cuGetErrorString(int code, const char **text) { return *text = "injected by a test", 0; }
 
 int cuInit(unsigned flags) {
     BEGIN;
@@ -559,7 +560,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     return end(0);
 }
 
-/* `CUlaunchConfig`. On a GPU, its attributes may let a kernel begin before the previous one ends; not here. */
+/* `CUlaunchConfig`. The fake ignores its attributes, which let a kernel begin before the previous one ends. */
 typedef struct {
     unsigned grid[3], block[3], shared;
     void *stream;

@@ -1,5 +1,5 @@
-//! Tests with a fake driver in which only some calls fail: those of the colour analysis, of one pair, or of one kind
-//! of wait.
+//! Tests of the live stitcher when the fake driver fails only some calls: those of the colour analysis, of the seam
+//! search, of one pair, or of one driver function.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use panoweave_tests::{by_planes, panoweave_devices};
 use crate::live_faults::fake::{Fake, Fault, run_alone};
 use crate::live_faults::run::{following, small_warp, start, submit, trying, watch};
 
-/// The kernel of the colour analysis.
+/// The name of the colour analysis's kernel.
 const ANALYSIS: &str = "colour_sums";
 
 /// A stitcher on the fake driver. Tests submit one pair at a time and read its panorama.
@@ -40,7 +40,7 @@ impl Bench {
         Self { fake, stitcher, panoramas, pairs: 0 }
     }
 
-    /// Submits the next pair and returns its panorama.
+    /// Submits the next pair, filled with the levels of the left and the right frame, and returns its panorama.
     fn show(&mut self, levels: [u8; 2]) -> StitchedFrame {
         let at = self.pairs;
         self.pairs += 1;
@@ -51,12 +51,13 @@ impl Bench {
         panorama
     }
 
-    /// Submits `pairs` pairs whose frames differ in brightness, and returns the colours of the last panorama.
+    /// Submits `pairs` pairs with a dark left and a bright right frame, and returns the colour correction of the last
+    /// panorama.
     fn film(&mut self, pairs: u32) -> Colours {
         (0..pairs).map(|_| self.show([60, 120]).colours()).last().unwrap()
     }
 
-    /// Makes the next `count` matching calls fail. If `count` is 0, all later ones fail.
+    /// Makes the next `count` calls whose name contains `label` fail. If `count` is 0, all later matching calls fail.
     fn fail(&self, label: &'static str, count: i64) {
         self.fake.fail(Fault { label, from: 1, count, code: 1 });
     }
@@ -104,8 +105,8 @@ fn alone_three_failures() {
                 let ColourState { following, strikes: found, .. } = bench.colour();
                 assert_eq!((following, found), (strikes < 3, strikes), "{label}");
             }
-            // After three failures the correction is off, so no further analysis is launched. The colours fade from
-            // the next frame on.
+            // After three failures the correction is off, so no further analysis is launched. The colours fade to
+            // neutral from the next frame on.
             assert_eq!(bench.fake.counts().failed, 3);
             let fading = bench.show([60, 120]).colours();
             assert!(fading != Colours::IDENTITY || round == 2);
@@ -154,7 +155,7 @@ fn alone_the_seam_is_not_found() {
     bench.fake.hang("");
     bench.film(30);
     assert_eq!((bench.colour().strikes, bench.counters().seam_moves), (3, 0));
-    // Switching the colour correction on or off restarts the seam search.
+    // A call of `follow_colour`, even with `false`, restarts the seam search.
     bench.stitcher.follow_colour(false);
     bench.film(30);
     let ColourState { following, seeking, strikes, .. } = bench.colour();
@@ -215,15 +216,15 @@ fn a_result_that_never_comes_is_a_strike_at_each_deadline() {
 fn alone_the_analysis_hangs() {
     const DEADLINE: Duration = Duration::from_millis(20);
     let colour = ColourOptions { deadline: DEADLINE, ..following().colour };
-    // The analyses hang from the start, or after one analysis whose download failed.
+    // Test two cases: all analyses hang, or they hang after one analysis whose download failed.
     for fails_too in [false, true] {
         let mut bench = Bench::new(LiveOptions { colour, ..following() });
         bench.film(20);
         for round in 1..=2 {
             let begun = Instant::now();
             if fails_too && round == 1 {
-                // The download of the sums is the fourth copy of each frame. The analysis kernel is launched before
-                // it.
+                // The fourth copy of each pair downloads the colour sums. The analysis kernel is launched before this
+                // copy.
                 let label = "cuMemcpy2DAsync";
                 bench.fake.fail(Fault { label, from: 4, count: 1, code: 1 });
                 bench.film(1);
@@ -344,7 +345,7 @@ fn alone_somebody_else_loses_the_gpu() {
     let stream = bench.stitcher.device().stream().unwrap();
     bench.fake.fail(Fault { label: "cuStreamSynchronize", from: 1, count: 1, code: 700 });
     thread::scope(|scope| {
-        // The reader already waits for a panorama, or will do so soon.
+        // The GPU may be lost before or during this wait. In either case, `next` must return `None`.
         let reader = scope.spawn(|| bench.panoramas.next().is_none());
         stream.synchronize().unwrap_err();
         let error = bench.stitcher.health().unwrap_err();
@@ -403,7 +404,7 @@ fn alone_no_stream_waits() {
         let of = |warp: &DeviceWarp| Seam::copy(&made_on, warp).unwrap();
         let warp = new();
         assert!(uses(n, &warp, &mut of(&warp)), "use {n}");
-        // The use fails because its query of the event fails. This proves that it makes a query.
+        // The operation fails because its query of the upload's event fails. This proves that it makes the query.
         let warp = new();
         let mut copy = of(&new());
         fake.fail(Fault { label: "cuEventQuery", from: 1, count: 1, code: 1 });

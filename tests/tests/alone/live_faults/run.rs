@@ -1,4 +1,4 @@
-//! Functions for one run of a stitcher on the fake driver: start-up, frames, tear-down and checks of the results.
+//! Functions for one run of a live stitcher on the fake driver: start-up, frames, tear-down and checks of the results.
 
 use std::panic;
 use std::process;
@@ -18,15 +18,16 @@ use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{FRAME, waiting};
 
-/// The size of a frame. Both sizes are small and give rows with padding.
+/// The size of a camera's frame. Frames and panoramas are small for speed, and their rows need padding.
 const SOURCE: UVec2 = UVec2::new(9, 5);
 /// The size of the panorama.
 const CANVAS: UVec2 = UVec2::new(14, 5);
 
-/// Number of frames in a run.
+/// Number of pairs in a run.
 pub(crate) const FRAMES: u32 = 120;
 
-/// Returns options with which the stitcher drops no frame, analyses every frame if possible, and searches for a seam.
+/// Returns options with which the stitcher drops no frame, searches for a seam, and starts a colour analysis with every
+/// pair for which the previous analysis is complete.
 pub(crate) fn following() -> LiveOptions {
     let deadline = Duration::from_secs(60);
     let colour = ColourOptions { follow: true, every: 1, deadline, delay: 0 };
@@ -45,7 +46,7 @@ pub(crate) fn start(
     Stitcher::new(&device, warp, options)
 }
 
-/// The results of a film. The stitcher still exists.
+/// The results of [`film`].
 pub(crate) struct Film {
     /// Frame numbers of the panoramas that were read.
     pub(crate) read: Vec<u32>,
@@ -57,13 +58,13 @@ pub(crate) struct Film {
     pub(crate) colour: ColourState,
 }
 
-/// Returns the levels of the frames of pair `i`.
+/// Returns the level of the left and of the right frame of pair `i`. All channels of a frame have the same level.
 pub(crate) fn levels(i: u32) -> [u8; 2] {
     [20 + i as u8, 140 - i as u8]
 }
 
-/// Submits frames and reads all panoramas. After a rejected pair the stitcher is not closed: `panoramas` must end
-/// without it.
+/// Submits `frames` pairs and reads all panoramas. If a pair is rejected, does not close the stitcher, because the
+/// iterator of panoramas must then end by itself.
 pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     let panoramas = stitcher.panoramas();
     let (mut taken, mut refused) = (0, None);
@@ -87,7 +88,7 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
         }
         reader.join().unwrap()
     });
-    // The stitcher's threads may not yet have counted the pairs that they could not finish.
+    // Wait until the stitcher's threads have counted the pairs that they could not finish.
     let late = Instant::now() + Duration::from_secs(10);
     let counters = loop {
         let counters = stitcher.counters();
@@ -105,7 +106,7 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     Film { read, taken, refused, counters, colour: stitcher.colour() }
 }
 
-/// Checks that every pixel of a panorama is from the pair of its timestamp. Returns the pair's number.
+/// Checks that every pixel of a panorama is from the pair with the panorama's timestamp. Returns the pair's number.
 fn which(panorama: &StitchedFrame) -> u32 {
     let i = (panorama.timestamp().as_millis() / FRAME.as_millis()) as u32;
     let [left, right] = levels(i);
@@ -117,7 +118,7 @@ fn which(panorama: &StitchedFrame) -> u32 {
     i
 }
 
-/// Checks that the sums of the newest analysis are those of a single pair.
+/// Checks that the sums of the newest colour analysis are those of the pair with the analysis's timestamp.
 fn check_analysis(colour: &ColourState) {
     let Some(analysis) = colour.analysis else { return };
     let i = (analysis.timestamp.as_millis() / FRAME.as_millis()) as u32;
@@ -134,7 +135,7 @@ pub(crate) fn small_warp() -> Warp {
     Warp::new(CANVAS, [SOURCE; 2], planes).unwrap()
 }
 
-/// Submits pair `i`. Each frame is filled with one level.
+/// Submits pair `i`, whose left and right frame are filled with `levels`.
 pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Submitted, LiveError> {
     let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
     let bytes = levels.map(|level| vec![level; format.bytes()]);
@@ -142,7 +143,7 @@ pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Sub
     stitcher.submit(left, right, FRAME * i)
 }
 
-/// The name of the current attempt, for messages.
+/// The name of the current attempt, for the message if it fails.
 static LABEL: Mutex<String> = Mutex::new(String::new());
 static TRIES: AtomicU64 = AtomicU64::new(0);
 

@@ -1,8 +1,8 @@
-//! A crate outside the workspace that depends on `panoweave` by path must build like any other crate, and run.
+//! Checks that a crate outside the workspace that depends on `panoweave` by path builds like any other crate, and runs.
 //!
-//! The crate needs no environment variable, cargo configuration or `[patch]` table, and builds the same with a CUDA
-//! toolkit. The first run compiles the library and its dependencies; the build with a toolkit recompiles only this
-//! project's crates. Larger embedding programs are in `examples/`.
+//! The crate needs no environment variable, cargo configuration or `[patch]` table, and an installed CUDA toolkit does
+//! not change its build. The first build compiles the library and its dependencies; the build with a toolkit recompiles
+//! only this project's crates. Larger embedding programs are in `examples/`.
 
 mod service;
 

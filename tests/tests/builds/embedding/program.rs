@@ -1,4 +1,5 @@
-//! A program outside the workspace. It stitches two crops of a scene and checks that the panorama equals the scene.
+//! A program that depends on `panoweave` from outside the workspace. It stitches two crops of a scene and checks that
+//! the panorama equals the scene.
 
 use std::error::Error;
 
@@ -12,7 +13,7 @@ use panoweave::warp::DeviceWarp;
 
 const SIZE: UVec2 = UVec2::new(16, 8);
 
-/// The column of the left picture at which the right one begins.
+/// The column of the left picture at which the right picture begins.
 const SHIFT: u32 = 8;
 
 /// Returns `width` columns of the scene, starting at column `from`.

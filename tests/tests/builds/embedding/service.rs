@@ -1,15 +1,15 @@
-//! The crate that embeds the library. It is outside the workspace and built without the environment variables of this
-//! build.
+//! The crate `service`, which depends on `panoweave` from outside the workspace. It is built without the environment
+//! variables of this build.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Prefixes of environment variables that this build or a developer may set and that the service's build must not see.
+/// Prefixes of environment variables to remove from the service's build. This build or a developer may have set them.
 const DROPPED: [&str; 5] = ["CARGO", "CUDA", "RUSTC", "RUSTDOC", "RUSTFLAGS"];
 
-/// Exceptions: prefixes of variables that tell cargo where to find crates and how to download them.
+/// Exceptions from [`DROPPED`]: prefixes of the variables that configure where and how cargo downloads crates.
 const KEPT: [&str; 6] = [
     "CARGO_HOME",
     "CARGO_HTTP_",
@@ -19,7 +19,7 @@ const KEPT: [&str; 6] = [
     "CARGO_SOURCE_",
 ];
 
-/// A crate in its own folder.
+/// The crate's folder, and the folder for its build output.
 pub(crate) struct Service {
     folder: PathBuf,
     target: PathBuf,

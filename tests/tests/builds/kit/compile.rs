@@ -1,4 +1,4 @@
-//! rust-cuda's compile tests: each builds or fails as upstream (rust-cuda) expects.
+//! Checks that each compile test of rust-cuda ("upstream") builds or fails with the kit as its first lines demand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use panoweave_tests::data;
 
 use crate::kit::project;
 
-/// Files with a result that differs from upstream's, and the reasons.
+/// Compile tests whose result deliberately differs from upstream's, and the reasons.
 const EXCEPTIONS: &[(&str, &str)] = &[
     (
         "lang/control_flow/for_with_custom_range_iter.rs",
@@ -20,8 +20,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ),
     (
         "lang/consts/constant_memory_overflow.rs",
-        "upstream places statics in constant memory by itself and runs out; here they are global memory \
-         unless `constant!` says otherwise, so nothing overflows",
+        "upstream places statics in constant memory by itself and runs out; here they are in global memory \
+         unless declared with `constant!`, so nothing overflows",
     ),
 ];
 
@@ -45,14 +45,15 @@ impl Case {
             .find_map(|line| line.strip_prefix("#![crate_name = \"")?.strip_suffix("\"]"))
     }
 
-    /// Returns the only architecture that the file is for. If it names none, returns one that all GPUs in use support.
+    /// Returns the architecture in the test's line `// only-compute_…`. Without such a line, returns compute capability
+    /// 7.5, which all current GPUs support.
     fn arch(&self) -> Arch {
         let only = self.text.lines().find_map(|line| line.strip_prefix("// only-compute_"));
         match only.map(str::trim) {
             Some("70") => Arch::Sm70,
             Some("120a") => Arch::Sm120a,
             Some(other) => {
-                panic!("{}: an architecture that this test does not know: {other}", self.name)
+                panic!("{}: unsupported architecture in `only-compute_{other}`", self.name)
             }
             None => Arch::Sm75,
         }
@@ -104,7 +105,7 @@ fn upstreams_compile_tests_end_as_expected() {
     for case in &cases {
         let mut builder = CudaBuilder::new(folder.join(package(case)));
         if case.arch() == Arch::Sm70 {
-            // CUDA 13 no longer assembles for this architecture.
+            // Skip `ptxas`, because CUDA 13 no longer supports this architecture.
             builder = builder.ptxas("");
         }
         let result = builder

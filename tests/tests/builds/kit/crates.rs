@@ -1,4 +1,4 @@
-//! Published crates build in kernels, and the kernels return the same as calls on the host.
+//! Checks that kernels can call published crates and return the same bytes as the same calls on the host.
 
 use crate::kit::project;
 

@@ -1,8 +1,7 @@
-//! rust-cuda's examples and samples build with only their dependency lines changed, and run.
+//! Checks that rust-cuda's examples and samples build and run with only their dependency lines changed.
 //!
 //! On a GPU they run unmodified. On the CPU, where a program must link its kernels, one `use` line and a dependency on
-//! the kernel crate are added. Three constants are reduced, because a CPU would take hours for work that a GPU does in
-//! seconds.
+//! the kernel crate are added. Matrix sizes and an iteration count are reduced, because the CPU would take hours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +10,8 @@ use panoweave_tests::data;
 
 use crate::kit::project;
 
-/// A program: its folder in the data, the library of its kernels, the lines that it must print, and the constants that
-/// are reduced for the CPU.
+/// A program: its folder in the data, the library of its kernels, the lines that it must print, and the constants to
+/// reduce for the CPU (old and new text).
 struct Example {
     folder: &'static str,
     kernels: &'static str,

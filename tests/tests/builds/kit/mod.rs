@@ -1,7 +1,7 @@
 //! Tests that programs written for rust-cuda build and run with the kernel kit (the crates in `cuda/`).
 //!
-//! The programs are not in the repository. The tests copy them from the test data into `target/kit`, change only the
-//! dependency lines of their `Cargo.toml`, and build them there.
+//! rust-cuda's programs are not in the repository. The tests copy them from the test data into `target/tmp/kit`, make
+//! their `Cargo.toml` depend on the kit, and build them there.
 
 mod compile;
 mod crates;

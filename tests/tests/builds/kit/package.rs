@@ -1,4 +1,5 @@
-//! The kit's packages, packed as `cargo publish` would upload them, contain everything needed and nothing else.
+//! Checks that the kit's packages, packed as for `cargo publish`, contain all necessary files and metadata and nothing
+//! else.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +25,7 @@ fn published() -> Vec<(String, String)> {
     all
 }
 
-/// Returns the text of the files in a packed crate whose path matches `pattern`.
+/// Returns the concatenated text of all files in a packed crate whose paths match the wildcard `pattern`.
 fn unpacked(packed: &Path, pattern: &str) -> String {
     let mut tar = Command::new("tar");
     tar.arg("-xzOf").arg(packed).args(["--wildcards", pattern]);
@@ -53,7 +54,8 @@ fn every_package_of_the_kit_can_be_published() {
     arguments.extend(["--target-dir", &folder]);
     arguments.extend(published.iter().flat_map(|(_, name)| ["--package", name]));
     let output = project::run(project::cargo(project::root(), &arguments));
-    // The repository's address is not known yet, so cargo may complain about it. Every other field must be set.
+    // The manifests do not contain the repository's address yet, so cargo may warn about it. Every other field must be
+    // set.
     let complaint = "manifest has no ";
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     for line in said.lines().filter(|line| line.contains(complaint)) {

@@ -1,4 +1,4 @@
-//! The example program in the kit's README builds as printed, needs few packages, and runs.
+//! Checks that the example program in `cuda/README.md` builds as printed, needs at most 45 packages, and runs.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,8 @@ use crate::kit::project;
 /// The maximum number of packages that a host program with a kernel may need, including its own two.
 const MOST_PACKAGES: usize = 45;
 
-/// Returns the name and the content of each file on the page. A file is a line with its name in backticks, a blank
-/// line and a code block.
+/// Returns the name and the content of each file on the page. The page shows a file as a line with its name in
+/// backticks, a blank line and a code block.
 fn files(page: &str) -> Vec<(&str, &str)> {
     let mut files = Vec::new();
     for (at, _) in page.match_indices("\n\n```") {
@@ -49,7 +49,7 @@ fn the_first_page_builds_as_printed() {
     assert!(packages <= MOST_PACKAGES, "{packages} packages; at most {MOST_PACKAGES}");
 }
 
-/// Returns the number of packages compiled for this machine in a build of the program, including its own.
+/// Returns the number of packages compiled for this machine in a build of the program, including the program's own two.
 fn packages(folder: &Path) -> usize {
     let arguments = ["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
     let output = project::run(project::cargo(folder, &arguments));

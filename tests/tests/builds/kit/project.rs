@@ -47,7 +47,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Writes a file unless it already has this content, because cargo compares time stamps.
+/// Writes a file unless it already has this content, because cargo rebuilds packages with newer files.
 pub(crate) fn write(path: &Path, content: &[u8]) {
     if fs::read(path).is_ok_and(|old| old == content) {
         return;
@@ -67,9 +67,9 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize 
     new.lines().filter(|line| !kept.contains(line)).count()
 }
 
-/// Returns a cargo command in `folder` without the outer cargo's settings. All workspaces share a target folder, so
-/// that each dependency is compiled once. A new workspace gets a copy of the repository's `Cargo.lock`, and so uses
-/// the same versions as the other tests.
+/// Returns a cargo command in `folder` without the package variables that the outer cargo sets. All workspaces share a
+/// target folder, so that each dependency is compiled once. A new workspace gets a copy of the repository's
+/// `Cargo.lock`, and so uses the same versions as the other tests.
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     if !folder.join("Cargo.lock").exists() {
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the versions");

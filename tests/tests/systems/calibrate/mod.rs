@@ -1,5 +1,5 @@
 //! Calibration from correspondences: simulated cameras with known answers, external ground truth, and input that must
-//! be refused.
+//! be rejected.
 
 mod outside;
 mod pairs;
@@ -9,8 +9,8 @@ mod several;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// Returns a configuration with a fixed seed. The error bounds are statistical, so a few of many random cases would
-/// exceed them.
+/// Returns a proptest configuration with a fixed seed. The tests' error bounds are statistical, so with random seeds a
+/// few cases would exceed them.
 fn config(cases: u32) -> Config {
     Config { cases, rng_seed: RngSeed::Fixed(20_261_121), ..Config::default() }
 }

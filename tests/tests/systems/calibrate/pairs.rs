@@ -1,4 +1,5 @@
-//! Calibration of two pictures: the found model must be close to the true one.
+//! Tests of the calibration of two pictures from simulated correspondences. The calibrated model must be close to the
+//! simulated cameras.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -12,7 +13,7 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, i
 const SIZE: UVec2 = UVec2::new(1600, 1200);
 
 /// Returns the allowed mean distance over the overlap in pixels, for noise of `noise` px and `right` correct
-/// correspondences. The bound includes the tails of the fit's error and a distortion too small to be found.
+/// correspondences. The bound covers rare large errors of the fit, and a distortion too small to be detected.
 fn allowed(noise: f64, right: f64) -> f64 {
     0.3 + 12.0 * noise / right.sqrt()
 }
@@ -24,7 +25,7 @@ proptest! {
     /// to 70 % wrong correspondences.
     #[test]
     fn a_turn_is_found(
-        // A fraction of the field of view. The overlap is 20 to 70 %.
+        // The yaw is a fraction of the field of view, so the overlap is 20 to 70 %.
         yaw in 0.3..0.8,
         pitch in -0.2..0.2,
         roll in prop_oneof![-10.0..10.0, Just(90.0), Just(180.0), -180.0..180.0],
@@ -55,7 +56,7 @@ proptest! {
         prop_assert!(off < most, "off by {} of {} px, {:?}", off, most, calibration.views);
         let share = seen as f64 / 1600.0;
         prop_assert!((calibration.overlap[1] - share).abs() < 0.05);
-        // Nearly all correct correspondences are inliers, and hardly any wrong ones.
+        // The number of inliers is close to the number of correct correspondences.
         let right_ones = many as f64 * (1.0 - wrong);
         let agree = calibration.inliers.len() as f64;
         prop_assert!(agree > 0.7 * right_ones - 10.0 && agree < 1.15 * right_ones + 10.0);
@@ -91,8 +92,7 @@ proptest! {
             let map = |p| calibration.views.map(0, 1, p);
             let (off, _) = grid_distance([SIZE; 2], &truth, &map);
             // A homography has twice as many parameters as a rotation and is less certain where there are no
-            // correspondences. If the calibration chooses a rotation instead, its error may be as large as a lens
-            // error.
+            // correspondences. If the calibration chooses a rotation instead, the fitted lens may add an error of 1 px.
             let lens = if calibration.views.name() == ModelName::Rotation { 1.0 } else { 0.0 };
             let most = lens + 0.2 + 16.0 * noise / (many as f64 * (1.0 - wrong)).sqrt();
             prop_assert!(off < most, "off by {} of {} px", off, most);
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// A rotation is found although nine of ten correspondences are wrong, because correct ones have higher scores.
+/// A rotation is found although nine of ten correspondences are wrong, because wrong ones have lower scores on average.
 #[test]
 fn one_right_in_ten_is_enough() {
     let left = Pinhole { size: SIZE, focal: 1400.0, k1: -0.05, to_world: DMat3::IDENTITY };
@@ -173,7 +173,7 @@ fn known_fisheyes_are_found() {
     assert!(rig.panorama.fov > 200.0, "{:?}", rig.panorama);
 }
 
-/// Two cameras with different sizes and focal lengths (ratio 1.6): both focal lengths are found.
+/// Calibration finds the focal lengths of two cameras with different picture sizes and focal lengths (ratio 1.6).
 #[test]
 fn a_zoomed_camera_keeps_its_own_focal_length() {
     let left = Pinhole { size: SIZE, focal: 1300.0, k1: 0.0, to_world: DMat3::IDENTITY };
@@ -192,8 +192,8 @@ fn a_zoomed_camera_keeps_its_own_focal_length() {
     assert!(grid_distance([SIZE, size], &truth, &map).0 < 0.4);
 }
 
-/// No homography is exact for distorting lenses. The reported one has the least error: a change of any element, in
-/// either direction, increases the error.
+/// No homography is exact for distorting lenses. The reported homography has the least error: a change of any element,
+/// in either direction, increases the error.
 #[test]
 fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let left = Pinhole { size: SIZE, focal: 1500.0, k1: -0.12, to_world: DMat3::IDENTITY };
@@ -231,8 +231,8 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     }
 }
 
-/// The homography has the sign that puts the common area in front, although the right picture's first pixel is behind
-/// the left camera.
+/// The homography's sign gives points of the overlap a positive third coordinate, although the right picture's first
+/// pixel is behind the left camera.
 #[test]
 fn a_homography_has_in_front_what_both_see() {
     let left = Pinhole { size: SIZE, focal: 800.0, k1: 0.0, to_world: DMat3::IDENTITY };

@@ -1,4 +1,4 @@
-//! Inputs that calibration must refuse, each for its own reason.
+//! Tests of inputs that calibration must reject, each with its own variant of `Refusal`.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -76,7 +76,7 @@ proptest! {
         prop_assert!(matches!(refusal, Refusal::SameView { .. }), "{refusal}");
     }
 
-    /// Any input gives a calibration or a refusal, and no panic.
+    /// Any input gives a calibration or an error, and never a panic.
     #[test]
     fn nothing_panics(
         points in prop::collection::vec((0_i32..6, 0_i32..6, 0_i32..6, 0_i32..6), 0..60),
@@ -143,7 +143,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
     let truth = turned();
     let mut random = Random::new(4);
     let noise = |random: &mut Random| DVec2::new(unit(random), unit(random)) - 0.5;
-    // All correspondences are on a line across the right picture.
+    // These correspondences are on a line across the right picture.
     let line: Vec<_> = (0..200)
         .filter_map(|i| {
             let right = DVec2::new(f64::from(i) * 3.0, 300.0 + f64::from(i));
@@ -167,7 +167,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
             | Refusal::SameView { .. }
     );
     assert!(expected, "{on_line}");
-    // Correspondences on an object of 60×60 pixels that moved. All others are wrong.
+    // The only consistent correspondences are on an object of 60×60 pixels that moved.
     let mut found = matcher(150, 1.0).find([SIZE; 2], &|_| None);
     for _ in 0..80 {
         let right = DVec2::new(700.0, 500.0) + 60.0 * noise(&mut random);
@@ -198,7 +198,7 @@ fn too_little_overlap_and_too_much_zoom_are_refused() {
 
 #[test]
 fn a_plane_is_no_turning_camera() {
-    // A view of a plane from the side. No rotation explains it.
+    // This homography is a view of a plane from the side, which no rotation of a camera can produce.
     let plane = DMat3::from_cols_array(&[0.8, 0.3, 4e-4, -0.3, 1.0, -1e-5, 150.0, -60.0, 1.0]);
     let found = matcher(400, 0.3).find([SIZE; 2], &flat(plane));
     let [left, right] = &pictures();

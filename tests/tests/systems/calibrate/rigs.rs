@@ -1,4 +1,5 @@
-//! Rigs made from a calibration, and checks whether a rig still fits.
+//! Tests of rigs created from the calibration of two simulated cameras, and of `check`, which finds whether a rig still
+//! fits its cameras.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::Geometry;
@@ -48,9 +49,8 @@ fn ray(geometry: &Geometry, at: DVec2) -> DVec3 {
     }
 }
 
-/// Returns the fractions of the left and right pictures that are on the canvas of a rig, and the mean error: the
-/// distance in the left picture between the rig's position and the true one, over all canvas pixels that both cameras
-/// see.
+/// Samples the canvas of a rig at 500 × 300 positions. Returns the fractions of the left and the right picture that are
+/// on the canvas, and the mean distance in pixels between the rig's position and the true position in the left picture.
 fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
     let geometry = rig.geometry().unwrap();
     let size = geometry.canvas.size;
@@ -181,11 +181,11 @@ fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
     };
     let fine = held(right).unwrap();
     assert!(!fine.drifted && fine.median_px < 1.5 && fine.agreeing > 0.8, "{fine:?}");
-    // Half a degree corresponds to 9 pixels.
+    // At this focal length, half a degree corresponds to 9 pixels.
     let moved = held(Pinhole { to_world: turn(30.5, 2.0, 1.0), ..left }).unwrap();
     assert!(moved.drifted && moved.agreeing < 0.1, "{moved:?}");
     assert!((moved.median_px - 9.0).abs() < 4.0, "{moved:?}");
-    // With a covered lens the check is refused: it says nothing about the rig.
+    // If a lens is covered, `check` returns an error, because it cannot judge the rig.
     let covered = Matcher { wrong: 1.0, ..matcher }.find([SIZE; 2], &|_| None);
     let refusal = check(&rig, [0, 1], &covered, &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");
@@ -222,8 +222,8 @@ fn a_rig_of_a_plane_can_be_checked() {
     assert!(moved.drifted && (moved.median_px - 6.0).abs() < 1.0, "{moved:?}");
 }
 
-/// A requested projection that cannot show the view is refused. The refusal states the angle and a suitable
-/// projection; the projection is never replaced silently.
+/// Requesting a projection that cannot show the field of view is an error. The error states the angle and a suitable
+/// projection. The library never replaces the projection silently.
 #[test]
 fn a_projection_that_cannot_show_the_view_is_refused() {
     let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };
@@ -242,7 +242,7 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
     assert!(message.contains("160°") || message.contains(&format!("{degrees:.0}°")), "{message}");
     let fine = wide.rig(&asked(ProjectionName::Cylindrical)).unwrap();
     assert_eq!(fine.panorama.projection, ProjectionName::Cylindrical);
-    // An upright camera is pitched up so far that the pole is visible.
+    // The second camera is pitched up so far that it sees the pole, which a cylinder cannot show.
     let up = Pinhole { to_world: turn(0.0, 50.0, 0.0), ..left };
     let high = calibrated(left, up, matcher).unwrap();
     let refusal = high.rig(&asked(ProjectionName::Cylindrical)).unwrap_err();
@@ -261,7 +261,7 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
     assert!(flat.rig(&asked(ProjectionName::Planar)).is_ok());
 }
 
-/// Cropping a panorama that is one pixel wide is refused, because it contains no rectangle.
+/// Cropping a panorama that is one pixel wide is an error, because the crop would be empty.
 #[test]
 fn a_crop_to_nothing_is_refused() {
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 1 };

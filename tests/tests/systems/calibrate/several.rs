@@ -1,4 +1,5 @@
-//! Calibration of more than two pictures.
+//! Tests of the calibration of more than two pictures: simulated cameras in a ring, pictures of a plane, disconnected
+//! pictures and false pairs.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -25,7 +26,8 @@ fn pictures(many: usize) -> Vec<Photo> {
     (0..many).map(|i| Photo::new(format!("camera {i}"), SIZE)).collect()
 }
 
-/// Returns all pairs of cameras with simulated correspondences. Those of pairs that do not overlap are all wrong.
+/// Returns all pairs of cameras with simulated correspondences. If a pair does not overlap, all its correspondences are
+/// wrong.
 fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<PhotoPair> {
     let mut pairs = Vec::new();
     for left in 0..cameras.len() {
@@ -74,9 +76,8 @@ proptest! {
         let found = found.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         prop_assert_eq!(found.views.name(), ModelName::Rotation);
         let off = worst(&found, &cameras);
-        // `off` is the largest of up to ten means. Pairs may share only an eighth of a picture, and with three cameras
-        // the focal length and distortion are the least certain. In one of eighty cases, the error exceeds 1.6 times
-        // the noise.
+        // The bound is wide, because `off` is the largest of up to ten means, and a pair may share only an eighth of a
+        // picture. In one of eighty cases, the error exceeds 1.6 times the noise.
         prop_assert!(off < 0.5 + 2.5 * noise, "off by {} px", off);
         let again = bundle(&pictures(many), &pairs, &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(&again, &found);
@@ -193,7 +194,7 @@ fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
 }
 
 /// Four pictures are connected, and the first and last also show copies of the same poster. This false pair is
-/// rejected, both if it is weaker than the others and if it is the strongest of all.
+/// rejected, whether it has fewer or more correspondences than the other pairs.
 #[test]
 fn a_poster_on_two_walls_does_not_spoil_the_rest() {
     for (step, many_poster) in [(30.0, 120), (18.0, 900)] {
@@ -218,8 +219,8 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
     }
 }
 
-/// In a ring of four pairs, one is false and as strong as the others, so any three are consistent. The calibration is
-/// refused and names a pair.
+/// Four pairs form a ring. One of them is false, but any three of them are consistent, so the false pair cannot be
+/// identified. `bundle` returns an error that names a pair.
 #[test]
 fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     let cameras = ring(4, 30.0, 1200.0, 0.0);
@@ -248,7 +249,7 @@ fn a_closed_ring_is_a_whole_turn() {
     let canvas = rig.geometry().unwrap().canvas;
     let turn = std::f64::consts::TAU * canvas.scale.x;
     assert!((turn - f64::from(canvas.size.x)).abs() < 1e-6, "{turn} {}", canvas.size);
-    // The canvas is centred, except for one pixel that rounding may add.
+    // The canvas is centred to half a pixel, because rounding may add one pixel.
     let middle = canvas.centre.x - (f64::from(canvas.size.x) - 1.0) / 2.0;
     assert!(middle.abs() <= 0.5, "{middle}");
     let mount = rig.cameras[found.reference].mount().unwrap();
@@ -261,7 +262,7 @@ fn a_closed_ring_is_a_whole_turn() {
 }
 
 /// The reference camera, in the middle of the spanning tree, is rolled by 90° or 180° relative to the other two. The
-/// majority decides what is up.
+/// majority of the cameras determines the rig's upward direction.
 #[test]
 fn most_cameras_say_what_is_up() {
     for rolls in [[0.0, 90.0, 0.0], [0.0, -90.0, 0.0], [0.0, 180.0, 0.0], [90.0, 0.0, 90.0]] {
@@ -284,8 +285,8 @@ fn most_cameras_say_what_is_up() {
     }
 }
 
-/// The matrices map to the reference picture, so its own matrix is the identity. Their sign puts the common area in
-/// front, even if a picture's first pixel is behind the reference camera.
+/// The matrices map to the reference picture, so its own matrix is the identity. Their sign gives points of the overlap
+/// a positive third coordinate, even if a picture's first pixel is behind the reference camera.
 #[test]
 fn planes_of_several_pictures_lead_to_the_reference() {
     // The cameras are 90° wide and 45° apart, so the third picture's first pixel is behind the plane of the first.

@@ -1,4 +1,5 @@
-//! 13 simulated minutes of live video with drifting light, a camera whose exposure doubles, darkness, and a lamp.
+//! Checks the colour tracker over 13 simulated minutes of live video with drifting exposure, a camera whose exposure
+//! doubles, darkness, and a lamp. The correction must follow each event within 3 s, without visible steps or flicker.
 
 use std::f64::consts::TAU;
 
@@ -11,7 +12,7 @@ use crate::colour::{Pair, differences, sums};
 const SECOND: u32 = 30;
 const MINUTE: u32 = 60 * SECOND;
 
-/// The number of frames between a picture and its estimate.
+/// The number of frames between the analysis of a frame and the arrival of its colour estimate.
 const LATENCY: u32 = 3;
 
 /// The number of frames within which the correction must follow a step: 3 s.
@@ -38,7 +39,7 @@ fn exposures(frame: u32) -> [f64; 2] {
     [drift(8.0, 0.0), step * drift(5.0, 1.0)]
 }
 
-/// Returns the pixels of the overlap in both cameras. The lamp covers a tenth of them.
+/// Returns the levels of the overlap's pixels in both cameras. The lamp makes a tenth of them 100 times brighter.
 fn look(scene: &[[f64; 3]], frame: u32, mut noise: impl FnMut() -> f64) -> Vec<Pair> {
     let lit = (LAMP..LAMP_OFF).contains(&frame);
     let exposures = exposures(frame);
@@ -78,7 +79,7 @@ fn a_day() {
     let mut rest = None;
     for frame in 0..END {
         if frame % EVERY == 0 {
-            // Each simulated pixel represents ten.
+            // Each simulated pixel has the weight of ten pixels.
             let mut sums = sums(&look(&scene, frame, &mut noise), 10.0);
             // Add noise of ±0.5 % to each sum.
             for sum in sums.left.iter_mut().chain(&mut sums.right) {
@@ -100,7 +101,7 @@ fn a_day() {
 
         let dark = (DARK..LIGHT).contains(&frame);
         if dark {
-            // An estimate that was in flight when darkness began may still arrive.
+            // In the first second, an estimate from before the darkness may still change the colours.
             if frame >= DARK + SECOND {
                 assert_eq!(now, before, "the colours move in the dark in frame {frame}");
             }
@@ -120,7 +121,7 @@ fn a_day() {
     }
 }
 
-/// Checks that no input level of either camera moves by more than one level.
+/// Checks that from one frame to the next, the corrected value of every input level changes by at most one level.
 fn assert_steady(before: &Colours, now: &Colours, frame: u32) {
     for (a, b) in [(before.left, now.left), (before.right, now.right)] {
         if a == b {

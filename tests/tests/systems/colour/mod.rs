@@ -1,5 +1,5 @@
-//! Colour matching: the effect of the estimate on pictures, the movement of the colours over time, and the kernels'
-//! sums.
+//! Tests of colour matching: the effect of the estimate on pictures, the change of the colours over time, and the
+//! kernels' colour sums.
 
 mod day;
 mod pictures;
@@ -42,7 +42,7 @@ fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
     ColourSums { left, right, weight: weights as f32 }
 }
 
-/// Returns the left mean minus the right mean, after correction, for red, green, blue and luma.
+/// Returns the left camera's mean minus the right camera's mean, after correction, for red, green, blue and luma.
 fn differences<'a>(pairs: impl IntoIterator<Item = &'a Pair>, colours: &Colours) -> [f64; 4] {
     let mut sum = [0.0; 4];
     let mut pixels = 0.0;

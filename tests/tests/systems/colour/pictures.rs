@@ -1,4 +1,5 @@
-//! The effect of the estimate on two pictures of one scene whose exposures differ by a known ratio.
+//! Checks that the colour estimate removes most of the difference between two pictures of one scene whose exposures
+//! differ by a known ratio.
 
 use std::path::Path;
 
@@ -16,7 +17,8 @@ struct Response {
     name: &'static str,
     level: fn(f64) -> f64,
     light: fn(f64) -> f64,
-    /// The fraction of the per-pixel differences that may remain. Gains and gammas can only fit power functions.
+    /// The fraction of the luma differences per pixel that may remain. A gain and a gamma can fit only a power
+    /// function.
     pixels: f64,
 }
 
@@ -70,7 +72,7 @@ fn left_over(pairs: &[Pair]) -> [f64; 3] {
     std::array::from_fn(|i| after[i] / before[i])
 }
 
-/// Checks one scene with all ratios and responses, with either camera as the brighter one.
+/// Checks one scene with all exposure ratios and responses, with either camera as the brighter one.
 fn check(name: &str, scene: &[[f64; 3]]) {
     for response in &RESPONSES {
         for ratio in RATIOS {

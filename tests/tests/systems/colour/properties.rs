@@ -1,4 +1,4 @@
-//! Properties that hold for every estimate and for every sequence of colours.
+//! Property tests of colour estimation and of the colour tracker, with random sums and sequences of colours.
 
 use glam::Vec3;
 use panoweave::ops::colour::{
@@ -43,7 +43,7 @@ fn any_colours() -> impl Strategy<Value = Colours> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..Default::default() })]
 
-    /// Any nine sums, including infinite, NaN and negative ones, give colours within the limits or none.
+    /// Any nine sums, including infinite, NaN and negative ones, give colours within the limits or `None`.
     #[test]
     fn any_sums_give_colours_within_limits_or_none(
         left in prop::array::uniform4(any::<f32>()),

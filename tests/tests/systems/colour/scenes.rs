@@ -1,6 +1,7 @@
-//! Photos of the same scene with different exposures, and the colour difference that remains after correction.
+//! Checks that colour matching removes at least 60 or 80 % of the colour difference between photos of the same scene
+//! with different exposures.
 //!
-//! The colour difference is that of the cameras' means over the whole overlap, as `quality` measures it. If
+//! The colour difference is that between the cameras' means over the whole overlap, measured by `quality`. If
 //! `PANOWEAVE_LOOK` names a folder, the tests write panoramas before and after correction there.
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! Compares the overlap and its colour sums with a naive search and f64, the gamma table with its formula, and the
-//! GPU's results with the CPU's bit by bit.
+//! Compares the overlap with a naive search, its colour sums with sums in f64, the gamma table with its formula, and
+//! the GPU's results with the CPU's bit by bit.
 
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Params;
@@ -70,7 +70,7 @@ fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
             }
         }
         Pixels::Nv12 { y, uv, .. } => {
-            // Make most colours lie within the gamut.
+            // Reduce most chroma values, so that the colours are within the RGB gamut.
             uv.iter_mut().filter(|_| random.below(4) > 0).for_each(|chroma| {
                 (chroma.u, chroma.v) = (112 + chroma.u / 8, 112 + chroma.v / 8);
             });
@@ -407,7 +407,7 @@ fn the_library_gives_what_the_kernels_do() {
             with += 1;
             assert_eq!(overlap.place(), expected.place);
             let [left, right] = case.sources.each_ref().map(|source| source.upload(&stream, 4));
-            // Two launches in the same memory, then one in new memory.
+            // Sum twice in the same memory, then once in new memory. The results must be equal.
             let mut summing = Summing::new(&device).unwrap();
             for _ in 0..2 {
                 // SAFETY: all launches are on one stream.
@@ -514,7 +514,8 @@ fn table_is_rebuilt_only_when_colours_change() {
             out.download(&stream).unwrap()[5].r
         };
         assert_eq!(stitched(grey(0.5), &mut table), 50);
-        // Overwrite the table with one for a gain of 2, without the knowledge of `GammaTable`.
+        // Overwrite the table's memory with entries for a gain of 2. `GammaTable` does not notice this, so a level of
+        // 200 proves that it did not rebuild the table.
         build_table(&stream, grey(2.0), behind_the_back(&table.view(), &device));
         assert_eq!(stitched(grey(0.5), &mut table), 200, "{device}: rebuilt for the same colours");
         let [darker, half] = [grey(0.3)[0], grey(0.5)[0]];
@@ -527,7 +528,7 @@ fn table_is_rebuilt_only_when_colours_change() {
     }
 }
 
-/// Returns write access to the memory of a read-only slice.
+/// Returns write access to the memory of a read-only slice, so that a test can overwrite the table.
 fn behind_the_back(
     table: &DeviceSlice<'_, TableEntry>,
     device: &Device,

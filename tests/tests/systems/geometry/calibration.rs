@@ -1,4 +1,4 @@
-//! Reading OpenCV calibration files.
+//! Tests that read OpenCV calibration files: published files, and malformed files that must be rejected.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Homographies computed by other programs, and the geometry of the panoramas that they define.
+//! Tests of homographies computed by other programs: the canvas and the overlap that they define, and malformed files.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,8 @@ use panoweave_tests::data;
 
 use crate::malformed::{assert_variant, refusal};
 
-/// Computes the canvas's bounding box independently: first column, first row, width and height.
+/// Computes the canvas's bounding box from the corners of both pictures, without the library: first column, first row,
+/// width and height.
 fn expected_box(h: &[f64], left: UVec2, right: UVec2) -> [f64; 4] {
     let (mut x0, mut y0) = (-0.5f64, -0.5f64);
     let (mut x1, mut y1) = (f64::from(left.x) - 0.5, f64::from(left.y) - 0.5);
@@ -43,7 +44,7 @@ fn check(text: &str, left: UVec2, right: UVec2) -> Geometry {
     let [x, y, width, height] = expected_box(&h, left, right);
     assert_eq!(g.canvas.centre, DVec2::new(-x, -y));
     assert_eq!(g.canvas.size.as_dvec2(), DVec2::new(width, height));
-    // Right pixels map to the left plane and back. The left plane's points are in front of the right camera.
+    // Map pixels of the right picture to the left picture by the formula, and back with the library's geometry.
     let far = right.as_dvec2() - 1.0;
     for at in [DVec2::ZERO, far, far / 2.0, DVec2::new(far.x, 0.0), DVec2::new(0.0, far.y)] {
         let d = h[6] * at.x + h[7] * at.y + h[8];

@@ -1,4 +1,4 @@
-//! Reading files that describe cameras: rigs, homographies, calibrations.
+//! Tests that read files that describe cameras: rigs, homographies and calibrations.
 
 mod calibration;
 mod homography;

@@ -1,4 +1,4 @@
-//! Reading and writing rig files.
+//! Tests that read and write rig files: the documented conventions, the errors for invalid values, and round trips.
 
 use std::fs;
 
@@ -225,7 +225,7 @@ fn a_size_is_two_numbers_and_cameras_are_counted_first() {
     assert_variant!(error, RigError::CameraCount { value: 100, .. });
 }
 
-/// A third camera, defined by a homography, and the quality figures of a calibration.
+/// A third camera, defined by a homography, and the quality values of a calibration.
 const WHOLE: &str = r#"
 [[camera]]
 name = "third"

@@ -1,3 +1,3 @@
-//! Reading and writing picture files.
+//! Tests that read and write picture files.
 
 mod picture;

@@ -1,6 +1,7 @@
-//! Published crates in kernels: each kernel applies one function of one crate to 64 bytes per thread.
+//! Kernels that call published crates. Each kernel applies a function of one crate, such as `sha2`, to 64 bytes per
+//! thread.
 //!
-//! The functions are ordinary Rust. The host calls them too and compares the results.
+//! The functions are ordinary Rust. The host also calls them and compares the results.
 
 use cuda_std::prelude::*;
 
@@ -54,7 +55,7 @@ pub fn aes128(input: &Input) -> Output {
     output
 }
 
-/// Returns the x coordinate of a multiple of the secp256k1 generator, by crate `k256`.
+/// Returns the x coordinate of the secp256k1 generator multiplied by the first 32 bytes, by crate `k256`.
 pub fn secp256k1(input: &Input) -> Output {
     use k256::elliptic_curve::ops::Reduce as _;
     use k256::elliptic_curve::point::AffineCoordinates as _;
@@ -63,7 +64,8 @@ pub fn secp256k1(input: &Input) -> Output {
     (k256::ProjectivePoint::GENERATOR * scalar).to_affine().x().into()
 }
 
-/// Draws bytes and letters and shuffles them, by crate `rand`.
+/// Returns 16 random bytes, 8 random letters and 8 zeros in random order, by crate `rand`. The first two bytes are the
+/// seed.
 pub fn small_rng(input: &Input) -> Output {
     use rand::seq::SliceRandom as _;
     use rand::{Rng as _, RngExt as _, SeedableRng as _};
@@ -99,7 +101,8 @@ pub fn eigenvalues(input: &Input) -> Output {
     bytes(numbers)
 }
 
-/// Passes the bytes through a heap, a map and a vector of crate `heapless`.
+/// Sorts the bytes and adds to the `i`th the number of bytes equal to `i` modulo 32, with a heap, a map and a vector of
+/// crate `heapless`.
 pub fn sorted(input: &Input) -> Output {
     let mut heap = heapless::BinaryHeap::<u8, heapless::binary_heap::Min, 64>::new();
     let mut counts = heapless::index_map::FnvIndexMap::<u8, u8, 64>::new();
@@ -118,7 +121,8 @@ pub fn sorted(input: &Input) -> Output {
     })
 }
 
-/// Returns a rotated vector, a point transformed by a matrix, and two numbers, by crate `glam`.
+/// Returns a rotated vector, a point transformed by a matrix, the rotation's real part and the matrix's determinant, by
+/// crate `glam`.
 pub fn rotated(input: &Input) -> Output {
     use glam::{Mat4, Quat, Vec3};
     let number = |i: usize| f32::from(input[i]) / 37.0 - 3.0;
