@@ -1,10 +1,12 @@
-//! Helpers for tests of malformed files. They check how quickly the error is returned, and its message.
+//! Helpers for tests of malformed files: the error must be returned within 2 seconds, and its message must be one line
+//! that names the file.
 
 use std::fmt::{Debug, Display};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs `read` on a malformed file. Returns the error, which must occur within 2 seconds and name the file.
+/// Runs `read` on a malformed file and returns its error. Checks that the error occurs within 2 seconds and names the
+/// file in one line.
 pub(crate) fn refusal<T, E: Debug + Display>(
     file: &Path,
     read: impl FnOnce(&Path) -> Result<T, E>,

@@ -1,5 +1,5 @@
-//! Compares panoramas of many pictures with the blend of all cameras at once, in f64, on every device. Also checks
-//! that colours do not depend on the order of the pictures.
+//! Compares panoramas of two to six pictures with a blend of all cameras in f64, on every device. Also checks that
+//! colours do not depend on the order of the pictures, and the errors for invalid arguments.
 
 use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::Device;
@@ -27,8 +27,8 @@ fn every_camera_counts_by_its_distance_from_the_edge() {
             let (geometry, pictures) = made_up(seed, noise);
             let (found, coverage) = stitched(&device, &geometry, &pictures);
             let mut covered = [0.0; 2];
-            // Each step blends in one more camera. It rounds by up to 0.5 levels, and skips a camera with a weight
-            // under 0.001, which changes up to 0.26 levels.
+            // The library blends in one camera per step. A step rounds by up to 0.5 levels, and skipping a weight under
+            // 0.001 changes up to 0.26 levels.
             let steps = pictures.len() as f64 - 1.0;
             let allowed = steps * (0.5 + 0.26) + 0.05;
             for y in 0..CANVAS.y {
@@ -66,7 +66,8 @@ fn two_pictures_are_stitched_as_two_are() {
     }
 }
 
-/// Returns cameras in a row. Each sees a part of a grey scene with its own exposure.
+/// Returns four cameras in a row, in the given order, and their pictures. Each camera shows a part of a grey scene with
+/// its own exposure.
 fn exposed(order: &[usize]) -> (Geometry, Vec<Picture>) {
     let (width, step) = (60, 35);
     let exposures = [1.0, 0.8, 0.7, 1.1];
@@ -129,7 +130,7 @@ fn a_turned_panorama_is_the_panorama_turned() {
         };
         let (upright, turned) = (made(false), made(true));
         assert!(upright.picture.pixels().iter().rev().eq(turned.picture.pixels()), "{device}");
-        // The camera that owns a pixel sees it.
+        // A pixel's owner must be a camera that covers the pixel.
         for (i, &owner) in upright.owners.iter().enumerate() {
             let (x, y) = (i as u32 % CANVAS.x, i as u32 / CANVAS.x);
             let edges: Vec<f64> = geometry

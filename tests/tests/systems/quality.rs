@@ -1,5 +1,5 @@
-//! Measures seams, the overlap of the cameras and flicker. The expected results are known from planted steps, gains
-//! and alternations, or computed with independent formulas in f64.
+//! Tests the measures of seam visibility, colour difference and flicker. The expected results are known from generated
+//! steps, gains and alternations, or computed with independent formulas in f64.
 
 use glam::{UVec2, Vec3, uvec2};
 use panoweave::frame::{Frame, FrameFormat, Range, YuvEncoding, YuvMatrix};
@@ -63,7 +63,7 @@ fn a_planted_step_has_its_ratio() {
 fn a_step_that_fades_shows_at_a_longer_span() {
     let size = uvec2(160, 20);
     let line = SeamLine::new(&owners(size, |x, _| u8::from(x >= 80)), size).unwrap();
-    // The picture changes by 30 levels over 16 pixels, on a flat background.
+    // The picture changes by 30 levels over 16 pixels at the seam, and is flat elsewhere.
     let levels =
         gray(size, |x, _| (80.0 + 30.0 * ((f64::from(x) - 71.5) / 16.0).clamp(0.0, 1.0)) as u8);
     let found = line.visibility(&Levels::of_picture(&levels)).unwrap().unwrap();
@@ -73,7 +73,7 @@ fn a_step_that_fades_shows_at_a_longer_span() {
     assert!(found.spans[0].ratio() < 2.0, "{found:?}");
 }
 
-/// If noise hides a step from the ratio, the mean `step` still shows it with its sign.
+/// Checks that if noise hides a step from the ratio, the mean `step` still shows the step with its sign.
 #[test]
 fn a_step_among_texture() {
     let mut random = Random::new(4);
@@ -87,7 +87,7 @@ fn a_step_among_texture() {
     assert!(found.spans.iter().all(|span| (span.step - 6.0).abs() < 2.0), "{found:?}");
 }
 
-/// The visibility equals its definition, for noise, a jagged seam line and some pixels that no camera sees.
+/// Compares the visibility with its definition, for noise, a jagged seam line and some pixels that no camera covers.
 #[test]
 fn visibility_is_that_of_the_definition() {
     for seed in 0..8 {
@@ -164,7 +164,7 @@ fn where_cameras_do_not_meet_there_is_no_line() {
         let line = SeamLine::new(&owners(size, |x, _| owner(x)), size).unwrap();
         assert_eq!(line.visibility(&levels).unwrap(), None);
     }
-    // This seam is too near to the edge for the longer spans.
+    // This seam line is so near to the edge that the longer spans leave the picture.
     let line = SeamLine::new(&owners(size, |x, _| u8::from(x >= 3)), size).unwrap();
     let found = line.visibility(&levels).unwrap().unwrap();
     assert_eq!(found.spans.iter().map(|span| span.span).collect::<Vec<_>>(), [1]);
@@ -213,7 +213,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
         let stream = device.stream().unwrap();
         let mut random = Random::new(1);
         let size = uvec2(60, 25);
-        // Both cameras contribute only in the middle third.
+        // Both cameras contribute only in the middle third: elsewhere, one weight is too small.
         let warp =
             warp(size, |x| [if x < 40 { 0.5 } else { 0.05 }, if x < 20 { 0.05 } else { 0.5 }]);
         let warp = DeviceWarp::upload(&stream, &warp).unwrap();
@@ -279,8 +279,8 @@ fn nv12_is_compared_in_colours() {
     }
 }
 
-/// Measures the flicker of `frames` frames and returns the meter. `level` returns the level of a pixel from frame
-/// number, x and y.
+/// Measures the flicker of `frames` frames and returns the meter. `level` returns the level of a pixel for a frame
+/// number, a column and a row.
 fn flicker(
     size: UVec2,
     owners: &[u8],
@@ -308,7 +308,7 @@ fn flicker_is_what_was_planted() {
             flicker(size, &all, 9, |t, x, y| (texture(x, y) + 6 * (t % 2)) as u8).found();
         assert!((up_and_down.mean - 3.0).abs() < 1e-9, "{up_and_down:?}");
         assert!((up_and_down.largest_step.value - 6.0).abs() < 1e-9, "{up_and_down:?}");
-        // Evenly changing light is no flicker.
+        // A linear change of light is no flicker.
         let fade = flicker(size, &all, 9, |t, x, y| (texture(x, y) + 2 * t) as u8).found();
         assert!(fade.mean.abs() < 1e-9, "{fade:?}");
         assert!((fade.largest_step.value - 2.0).abs() < 1e-9, "{fade:?}");
@@ -318,7 +318,7 @@ fn flicker_is_what_was_planted() {
         let jump = jump.found();
         assert_eq!((jump.largest_step.frame, jump.most.frame), (5, 5), "{jump:?}");
         assert!((jump.largest_step.value - 20.0).abs() < 1e-9, "{jump:?}");
-        // The jump contributes |±20| / 4 to each of two frames. The mean is over seven.
+        // The jump contributes 20 / 4 to each of two frames. The mean is over seven frames, so it is 10 / 7.
         assert!((jump.mean - 10.0 / 7.0).abs() < 1e-9, "{jump:?}");
     }
 }
@@ -327,7 +327,7 @@ fn flicker_is_what_was_planted() {
 fn what_moves_or_is_black_does_not_count() {
     let size = uvec2(160, 120);
     let all = owners(size, |_, _| 0);
-    // A bright object jumps through the left third, which is not flicker.
+    // A bright object jumps through the left third, which does not count as flicker.
     let moving =
         flicker(size, &all, 9, |t, x, y| if x < 50 && y / 10 == t * 5 % 12 { 250 } else { 80 });
     assert_eq!(moving.found().mean, 0.0);

@@ -1,5 +1,5 @@
 //! Compares resampling with linear interpolation in f64, for every type, width and length, and with numpy's results.
-//! Also tests the faults that the kernels detect.
+//! Also tests the errors for invalid times, targets and sizes.
 
 use cuda_std::DeviceView;
 use glam::uvec2;
@@ -12,7 +12,8 @@ use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, gpu, panoweave_devices};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
-/// A random resampling.
+/// The sizes and inputs of a resampling: for each batch, `count` times with `width` values each, and `targets_of`
+/// targets.
 struct Case {
     batches: usize,
     count: usize,
@@ -117,7 +118,7 @@ fn values_are_interpolated() {
     for device in panoweave_devices() {
         for seed in 0..30 {
             let case = Case::random(seed, 300);
-            // The bounds are half a unit in the last place of values up to 3, plus the rounding of the
+            // The bounds are half a unit in the last place of values up to 3, plus the error of the rounded
             // interpolation fraction.
             case.check::<f64>(&device, 1e-14);
             case.check::<f32>(&device, 2e-5);
@@ -189,7 +190,7 @@ fn faults_are_found_on_the_device() {
         assert_eq!(source(fails(&|case| case.times[count + 5] = -1e9)), (1, 5));
         assert_eq!(source(fails(&|case| case.times[count - 1] = f64::INFINITY)), (0, count - 1));
         assert_eq!(source(fails(&|case| case.times[0] = f64::NEG_INFINITY)), (0, 0));
-        // If there are several faults, the first is reported.
+        // If several inputs are invalid, the first is reported.
         let several = |case: &mut Case| {
             (case.times[count + 3], case.times[7], case.targets[0]) =
                 (f64::NAN, f64::NAN, f64::NAN);
@@ -242,7 +243,7 @@ fn launches_that_do_not_fit_write_nothing() {
         ("threads of half a block", LaunchConfig::cover(256, 1, [128, 1]), 2),
         ("values of more batches", blocks(2), 1),
         ("no batch", blocks(2), 0),
-        // The launch that fits the kernel does write.
+        // A launch with the correct configuration writes the result.
         ("", blocks(2), 2),
     ] {
         let kernel = ResampleF32 {

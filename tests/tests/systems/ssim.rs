@@ -1,5 +1,5 @@
-//! Compares SSIM and PSNR with their formulas in f64 and with scikit-image's results, two passes with one, and the GPU
-//! with the CPU.
+//! Compares SSIM and PSNR with their formulas in f64 and with scikit-image's results, the two-pass kernels with the
+//! fused kernel, and the GPU with the CPU.
 
 use glam::{UVec2, uvec2};
 use kernels_gpu::ssim::{SsimColumns, SsimRowsU16, SsimU16};
@@ -15,7 +15,7 @@ use shared_types::ssim::{
     WINDOW,
 };
 
-/// Two planes of luma.
+/// Two planes of luma with `bits` bits per pixel.
 struct Pair {
     size: UVec2,
     bits: u32,
@@ -23,8 +23,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Returns two planes of a random size and bit depth. The first is smooth with noise; the second is equal or
-    /// differs slightly.
+    /// Returns two planes of a random size and bit depth. The first plane is smooth with noise. The second plane is
+    /// equal or differs slightly.
     fn random(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -146,7 +146,7 @@ fn ssim_is_that_of_the_definition() {
     }
 }
 
-/// RGBA pictures are compared by luma, and channel by channel for `psnr_rgb`. Alpha is ignored.
+/// Checks that RGBA pictures are compared by luma, and channel by channel for `psnr_rgb`, without alpha.
 #[test]
 fn colours_are_compared_by_luma_and_channel_by_channel() {
     for device in panoweave_devices() {
@@ -187,7 +187,7 @@ fn colours_are_compared_by_luma_and_channel_by_channel() {
     }
 }
 
-/// The sums and the map are bit-identical for any number of rows per block.
+/// Checks that the sums and the map are bit-identical for any number of rows per block.
 #[test]
 fn strips_of_any_height_give_the_same() {
     for device in panoweave_devices() {
@@ -223,7 +223,7 @@ fn strips_of_any_height_give_the_same() {
     }
 }
 
-/// The SSIM of a picture and its negative is negative.
+/// Checks that the SSIM of a picture and its negative is negative.
 #[test]
 fn what_is_the_opposite_is_negative() {
     for device in panoweave_devices() {
@@ -241,7 +241,7 @@ fn what_is_the_opposite_is_negative() {
     }
 }
 
-/// The GPU and the CPU agree, except for a division that is exact only on the CPU.
+/// Checks that the GPU agrees with the CPU to 10⁻⁶. Only a division differs, which is exact on the CPU alone.
 #[test]
 fn the_gpu_agrees() {
     let Some(gpu) = gpu() else { return };

@@ -1,5 +1,5 @@
-//! Trajectories: accepted text, rejected text with line numbers, round trips through text, and resampled values
-//! compared with an independent linear interpolation.
+//! Tests of trajectories: accepted text, rejected text with line numbers, round trips through text, and resampled
+//! values compared with an independent linear interpolation.
 
 use std::path::Path;
 
@@ -34,8 +34,8 @@ fn trajectory(times: &[f64], values: &[f64]) -> Trajectory {
     Trajectory::new(columns, times.to_vec(), values.to_vec()).unwrap()
 }
 
-/// Interpolates like `numpy.interp`. Outside the times, the nearest value applies. Of several equal times, the last
-/// one applies.
+/// Interpolates linearly like `numpy.interp`. Before the first and after the last time, the nearest value applies. Of
+/// several equal times, the last one applies.
 fn interpolated(times: &[f64], values: &[f64], t: f64) -> f64 {
     let last = times.len() - 1;
     if t < times[0] {
@@ -82,7 +82,7 @@ fn columns_and_rows_are_found() {
     assert_eq!(read.times(), [0.0, 1.0, 1.0]);
 }
 
-/// Returns the line number, the fault and the message of the error that `text` causes.
+/// Returns the line number, the row error and the message of the error that `text` causes.
 fn fault(text: &str) -> (usize, RowError, String) {
     match parse(text) {
         Err(error @ TrajectoryError::Line { .. }) => {
@@ -104,7 +104,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("t,x\n0,1\n1,\n", 3, word(2, "")),
         ("t,x\n0,1\n\n# and then\n1,a1\n", 5, word(2, "a1")),
         ("t,x\r\n0,1\r\none,2\r\n", 3, word(1, "one")),
-        // A first line with a number, or with a word that begins like one, is not a header.
+        // A first line that contains a number, or a word that begins like a number, is not a header.
         ("0x,1\n", 1, word(1, "0x")),
         ("t,1\n", 1, word(1, "t")),
         ("1,5;2,5\n", 1, word(2, "5;2")),
@@ -200,7 +200,7 @@ fn files_are_read_and_replaced() {
     std::fs::File::create(at("d.csv")).unwrap().set_len((64 << 20) + 1).unwrap();
     let error = Trajectory::open(at("d.csv")).unwrap_err();
     assert!(error.to_string().contains("at most 67108864 are allowed"), "{error}");
-    // Trajectory files may be larger than rig files.
+    // Trajectory files may be larger than 1 MiB, unlike rig files.
     let long: String = (0..100_000).map(|i| format!("{i},{}\n", f64::from(i) / 7.0)).collect();
     assert!(long.len() > 1 << 20);
     std::fs::write(at("e.csv"), long).unwrap();
@@ -334,7 +334,7 @@ fn frames_are_at_multiples_of_the_rate() {
     let hours = times(0.0, 36_036.0, "30000/1001");
     assert_eq!(hours.len(), 36 * 30_000 + 1);
     for n in [0, 1, 30_000, 30_001, 36 * 30_000] {
-        // The result is correctly rounded: only the quotient of two whole numbers is rounded.
+        // The time is correctly rounded, because it is the quotient of two whole numbers.
         assert_eq!(hours[n], (n * 1001) as f64 / 30_000.0);
     }
     // The frames reach the end of the trajectory for any start time, and never exceed it.

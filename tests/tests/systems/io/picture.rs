@@ -1,4 +1,5 @@
-//! Reading and writing PNG and JPEG files.
+//! Tests that read and write PNG and JPEG files: round trips, pixel formats, orientation, and malformed files that must
+//! be rejected.
 
 use std::fs;
 use std::path::Path;
@@ -182,7 +183,8 @@ fn truncated_files() {
     sample(64, 48).save(&path).unwrap();
     let png = fs::read(&path).unwrap();
     let jpeg = jpeg(64, 48);
-    // The last 12 bytes of a PNG are the end marker. Without it, the pixels are still complete.
+    // The last 12 bytes of a PNG are the end marker, without which the pixels are still complete. A JPEG needs every
+    // byte.
     for (whole, needed) in [(&png, png.len() - 12), (&jpeg, jpeg.len())] {
         for length in (16..needed).step_by(41).chain([needed - 1]) {
             fs::write(&path, &whole[..length]).unwrap();
@@ -190,10 +192,10 @@ fn truncated_files() {
             assert_variant!(error, PictureError::Truncated { .. } | PictureError::Corrupt { .. });
         }
     }
-    // This JPEG is cut in half. The decoder alone would fill the missing part with grey.
+    // This JPEG is cut in half. The JPEG decoder alone would fill the missing part with grey and report no error.
     fs::write(&path, &jpeg[..jpeg.len() / 2]).unwrap();
     assert_variant!(refusal(&path, |p| Picture::open(p)), PictureError::Truncated { .. });
-    // Bytes after the end of the picture are accepted. They are common, for example depth maps and second pictures.
+    // Bytes after the end of the picture are accepted, because cameras append data such as depth maps.
     fs::write(&path, [&jpeg[..], b"more"].concat()).unwrap();
     assert!(Picture::open(&path).is_ok());
 }
@@ -230,7 +232,7 @@ fn what_cannot_be_written() {
     let wide = Picture::filled(70_000, 1, Rgba8::BLACK);
     let wide = refusal(&dir.path().join("a.jpg"), |path| wide.save(path));
     assert_variant!(wide, PictureError::Unencodable { .. });
-    // A failure leaves no file behind.
+    // A failed save leaves no file behind.
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     assert!(Picture::from_pixels(2, 2, vec![Rgba8::BLACK; 3]).is_none());
 }
@@ -284,7 +286,7 @@ fn chunks_of_a_png_are_bounded() {
 fn a_jpeg_is_measured_by_its_scans() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("scans.jpg");
-    // Only the file's metadata makes it large enough for the claimed 2000×2000 pixels.
+    // With its metadata, this file is large enough for the claimed 2000×2000 pixels. Its picture data is not.
     let mut padded = jpeg(16, 16);
     let frame = padded.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     padded[frame + 5..frame + 9].copy_from_slice(&[0x07, 0xD0, 0x07, 0xD0]);

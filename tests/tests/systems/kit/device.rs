@@ -1,4 +1,4 @@
-//! Devices: copies, the order of work in streams, and errors.
+//! Tests of `panoweave::device`: copies, the order of work in streams, and errors.
 
 use panoweave::device::{
     Buffer, Device, ErrorKind, Event, Image, LaunchConfig, Pinned, Priority, Stream,

@@ -1,4 +1,4 @@
-//! Launches that every device refuses before the kernel runs, with the reason.
+//! Tests of invalid launches: every device must return the right `LaunchError` before the kernel runs.
 
 use conformance::arguments::Nothing;
 use conformance::bounds::{Bounds96, BoundsEmpty, BoundsNone};
@@ -6,7 +6,7 @@ use cuda_std::launch::{Kernel, LaunchError, Place, SafeKernel};
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 use panoweave_tests::conformance::{gpu, on_each_device};
 
-/// Returns the error with which the device refuses a launch.
+/// Returns the error that a launch must return.
 fn refusal<K: SafeKernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> LaunchError {
     match stream.launch(config, kernel).map_err(|e| e.kind) {
         Err(ErrorKind::Launch(refusal)) => refusal,
@@ -113,7 +113,7 @@ fn memory_of_another_device() {
     }
 }
 
-/// Makes the same check without a GPU, with an argument that claims to be on one.
+/// Tests `LaunchError::WrongDevice` without a GPU, with an argument that claims to be in a GPU's memory.
 #[test]
 fn memory_that_claims_to_lie_on_a_gpu() {
     let mut word = 0_u32;

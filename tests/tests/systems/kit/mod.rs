@@ -1,4 +1,5 @@
-//! The kernel kit on every device: each feature of `cuda_std`, each planted fault, refused launches, and the PTX text.
+//! Tests of the kernel kit on every device: each feature of `cuda_std`, deliberate faults, invalid launches, and the
+//! PTX text.
 
 mod conformance;
 mod device;

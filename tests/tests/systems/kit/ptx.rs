@@ -1,7 +1,8 @@
-//! Checks the PTX text: launch bounds, barriers, the width of loads, and that there are no calls.
+//! Checks the PTX text of the kernels: launch bounds, barriers, the width of loads, prefetches, and that there are no
+//! calls.
 //!
-//! The expected values are repeated here instead of taken from the attributes. Otherwise the tests would not notice a
-//! macro or builder that loses an attribute.
+//! The expected values are written here again instead of read from the kernels' attributes, so that a macro or builder
+//! that loses an attribute is found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,8 +51,8 @@ fn architectures(images: &[PtxImage]) -> Vec<String> {
     images.iter().map(|image| image.arch.to_string()).collect()
 }
 
-/// The kernels with bounds other than (1024, none, 0): name, threads per block, blocks per multiprocessor and number
-/// of barriers.
+/// The kernels with launch bounds or barriers other than the default (1024, none, 0): name, maximum threads per block,
+/// minimum blocks per multiprocessor and number of barriers.
 const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("barrier_after_return", 1024, None, 1),
     ("barrier_in_branch", 1024, None, 1),
@@ -83,7 +84,7 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("two_arrays", 256, None, 1),
 ];
 
-/// All other kernels, except those that `memory::element!` defines, three per element type.
+/// The kernels with the default bounds, except those that `memory::element!` defines for each of [`ELEMENTS`].
 const PLAIN: &[&str] = &[
     "accumulate_f32",
     "accumulate_i32",
@@ -170,7 +171,8 @@ const PLAIN: &[&str] = &[
     "vote_even",
 ];
 
-/// The element types of those kernels: name, number of loads per element, and type suffix of the load.
+/// The element types of the kernels that `memory::element!` defines: name, number of loads per element, and type suffix
+/// of the load in PTX.
 const ELEMENTS: &[(&str, usize, &str)] = &[
     ("u8", 1, "u8"),
     ("u16", 1, "u16"),
@@ -183,7 +185,7 @@ const ELEMENTS: &[(&str, usize, &str)] = &[
     ("vec3", 3, "u32"),
 ];
 
-/// The name, threads per block, blocks per multiprocessor and number of barriers of a kernel.
+/// A kernel's name, maximum threads per block, minimum blocks per multiprocessor and number of barriers.
 type Bounds = (String, u32, Option<u32>, usize);
 
 /// Returns the expected bounds of all kernels of the conformance crate.
@@ -287,8 +289,8 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         let fours = &entries["copy_fours"];
         assert_eq!(fours.count("prefetch.global.L2 "), 1, "{}", fours.body);
         assert_eq!(fours.count("ld.global.nc.u32 "), 1, "{}", fours.body);
-        // Check the loop, from its label to the backward branch. Indexing the view by rows would need a 64-bit
-        // multiplication.
+        // Between the loop's label and its backward branch, the only multiplication must be the 32-bit one. Indexing
+        // the view by rows would need a 64-bit multiplication.
         let body = &entries["copy_columns"].body;
         let load = body.find("ld.global.nc.u16 ").expect("a load");
         let begin = body[..load].rfind(":\n").expect("a label");
@@ -306,7 +308,7 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
     }
 }
 
-/// The stitching kernels read pictures and planes through the read-only cache, and RGBA pixels as words.
+/// Checks that the stitching kernels read pictures and planes through the read-only cache, and RGBA pixels as words.
 #[test]
 fn stitching_reads_through_the_read_only_cache() {
     for image in panoweave::kernels::IMAGES {
@@ -327,8 +329,8 @@ fn stitching_reads_through_the_read_only_cache() {
     }
 }
 
-/// The loops over taps are unrolled: there is one fused multiply-add for each tap of both passes and each of 16
-/// results.
+/// Checks that the loops over taps are unrolled: there is one fused multiply-add for each tap of both passes and for
+/// each of the thread's 16 results.
 #[test]
 fn convolution_is_unrolled() {
     for image in panoweave::kernels::IMAGES {
@@ -347,8 +349,8 @@ fn convolution_is_unrolled() {
     }
 }
 
-/// Arrays that the compiler cannot keep in registers are in local memory, which is as slow as global memory. Kernels
-/// that run for every frame must not have any.
+/// Checks that kernels that run for every frame use no local memory, which is as slow as global memory. The compiler
+/// uses it for arrays that do not fit into registers.
 #[test]
 fn kernels_of_every_frame_stay_in_registers() {
     const OTHERS: [&str; 2] = ["pack", "warp_camera"];
@@ -414,8 +416,9 @@ fn special_instructions_are_used() {
     }
 }
 
-/// A resampling kernel prefetches times, targets and values before it waits for the previous kernel. A kernel that
-/// stitches by a mesh prefetches a layer before the wait, and further layers and pictures after it.
+/// Checks the prefetches. A resampling kernel prefetches times, targets and values before it waits for the previous
+/// kernel. A kernel that stitches by a mesh prefetches a layer before the wait, and further layers and pictures after
+/// the wait.
 #[test]
 fn lines_of_memory_are_fetched_ahead() {
     for image in panoweave::kernels::IMAGES {
@@ -428,8 +431,8 @@ fn lines_of_memory_are_fetched_ahead() {
                     assert_eq!(fetches, 3, "{name}");
                     assert!(before(entry.body.rfind("prefetch")), "{name}");
                 }
-                // Three prefetches are for layers. In addition, each of the four cameras has one for a picture line,
-                // or two for NV12: luma and chroma.
+                // Three prefetches are for layers. Each of the four cameras has one more for a cache line of its
+                // picture, or two for NV12 (luma and chroma).
                 _ if name.starts_with("stitch_mesh_") => {
                     let lines = if name.starts_with("stitch_mesh_nv12") { 8 } else { 4 };
                     assert_eq!(fetches, 3 + lines, "{name}");
@@ -441,7 +444,8 @@ fn lines_of_memory_are_fetched_ahead() {
     }
 }
 
-/// From Hopper on, every kernel lets the next one launch at once, and waits for the previous one.
+/// Checks that on Hopper and newer GPUs, every kernel lets the next kernel launch at once and waits for the previous
+/// kernel.
 #[test]
 fn kernels_for_hopper_wait_for_the_one_before() {
     for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {

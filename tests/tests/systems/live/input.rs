@@ -1,5 +1,5 @@
-//! Input of a live stitcher: the number of frames in flight, rejected frames, waiting pushes, and panics in the object
-//! that an external frame owns.
+//! Tests of a live stitcher's input: the number of frames in flight, rejected frames, waiting pushes, and panics in the
+//! object that an external frame owns.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -30,7 +30,7 @@ impl Lent {
         Self(Arc::new(Image::from_slice(&stream, SOURCE.x, SOURCE.y, &pixels).unwrap()))
     }
 
-    /// Returns a frame that owns `keep` and drops it.
+    /// Returns a frame that owns `keep` and drops it when the frame is released.
     fn frame(&self, keep: impl Send + 'static) -> ExternalFrame {
         let Self(image) = self;
         // SAFETY: the frame keeps the image alive, and nothing writes to it.
@@ -169,7 +169,7 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             stitcher.submit_external(lent.frame(Bomb), lent.frame(Bomb), FRAME).unwrap();
             panoramas.next();
             let bytes = stamp(60);
-            // An analysis keeps its frames until a later pair arrives.
+            // Submit more pairs, because a colour analysis keeps its frames until a later pair arrives.
             let submit = || stitcher.submit(frame(&bytes), frame(&bytes), FRAME * 2);
             until("refused", || {
                 let refused = submit().is_err();
@@ -199,7 +199,7 @@ fn push(stitcher: &Stitcher, camera: Side, frames: Range<u32>) {
 #[test]
 fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
     for device in panoweave_devices() {
-        // The right camera starts later in wall-clock time. If `ahead` is 10, its first timestamp is later, too.
+        // The right camera starts 50 ms later in wall-clock time. If `ahead` is 10, its first timestamp is later, too.
         for ahead in [0_u32, 10] {
             let stitcher = stitcher(&device, waiting());
             let push = |camera, frames| push(&stitcher, camera, frames);
@@ -307,7 +307,7 @@ fn buffers_of_another_camera_or_stitcher_are_refused() {
     wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
     for stitcher in [stitcher, other] {
         assert_eq!(stitcher.counters(), Default::default());
-        // The rejected buffers were returned to the stitcher that they came from.
+        // The rejected buffers are available again: each stitcher has five for the left camera.
         let all: Vec<_> = (0..5).map(|_| buffer(&stitcher, Left)).collect();
         drop(all);
     }

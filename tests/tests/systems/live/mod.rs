@@ -1,4 +1,4 @@
-//! The live stitcher: its input, the order and content of its panoramas, and several stitchers at once.
+//! Tests of the live stitcher: its input, the order and content of its panoramas, and several stitchers at once.
 
 mod input;
 mod order;

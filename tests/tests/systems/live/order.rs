@@ -1,5 +1,5 @@
-//! The live stitcher on the CPU, and on a GPU if there is one: content and order of the panoramas, dropped frames and
-//! their reasons, and the input of a late colour analysis.
+//! Tests of the live stitcher's output on the CPU, and on a GPU if there is one: content and order of the panoramas,
+//! counts of dropped frames, and the input of a late colour analysis.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -267,7 +267,7 @@ fn warp_and_options_change_between_frames() {
     }
 }
 
-/// If the warp is swapped while frames are in flight, every panorama is entirely from one warp or the other.
+/// Checks that if the warp is swapped while frames are in flight, every panorama is entirely from one of the two warps.
 #[test]
 fn a_swap_in_flight_never_mixes_two_warps() {
     for device in panoweave_devices() {
@@ -322,8 +322,8 @@ fn the_panorama_may_have_another_size_than_the_warp() {
     }
 }
 
-/// The sums of an analysis must be those of exactly one pair. Each frame has a single colour, and analyses are
-/// launched so late that all buffers have been reused.
+/// Checks that the sums of a delayed colour analysis are those of exactly one pair. Each frame has a single level, and
+/// the longest delay is so long that all buffers have been reused.
 #[test]
 fn a_late_analysis_reads_the_frames_that_it_was_launched_for() {
     for device in panoweave_devices() {
@@ -381,7 +381,7 @@ fn colours_follow_the_light() {
             last = now;
         }
         assert!(last.0.abs_diff(last.1) <= 2, "{device}: {last:?} after 3 s");
-        // After it is switched off, the correction fades out just as slowly.
+        // After it is switched off, the correction also fades by at most one level per frame.
         stitcher.follow_colour(false);
         assert!(!stitcher.colour().following);
         for i in 90..180 {
@@ -396,7 +396,7 @@ fn colours_follow_the_light() {
     }
 }
 
-/// Manually set colours apply until the first estimate. They apply again after the correction is switched off.
+/// Checks that manually set colours apply until the first estimate, and again after the correction is switched off.
 #[test]
 fn colours_that_were_set_are_where_following_begins_and_ends() {
     for device in panoweave_devices() {

@@ -1,5 +1,5 @@
-//! Several live stitchers run at once on each device, including all GPUs. Each panorama must come from its own
-//! stitcher's frames, warp and options.
+//! Tests of several live stitchers that run at once on the CPU and on every GPU. Each stitcher's panoramas must come
+//! from its own frames, warp and options.
 
 use std::thread;
 
@@ -14,10 +14,10 @@ use panoweave_tests::random::Random;
 /// The number of stitchers per device.
 const STITCHERS: usize = 6;
 
-/// The number of pairs per stitcher. The buffers are reused several times.
+/// The number of pairs per stitcher, enough to reuse each buffer several times.
 const PAIRS: u32 = 40;
 
-/// A stitcher and everything that distinguishes it from the others.
+/// A stitcher, and the settings and frames in which it differs from the other stitchers.
 struct One {
     device: Device,
     stitcher: Stitcher,
@@ -43,7 +43,7 @@ impl One {
         Self { device: device.clone(), stitcher, options, shift, frames }
     }
 
-    /// Returns the panoramas that single calls of `stitch` make from the stitcher's frames.
+    /// Returns the panoramas of the stitcher's three pairs from single calls of `stitch`, without the live stitcher.
     fn expected(&self) -> [Vec<u8>; 3] {
         let (device, stream) = (&self.device, self.device.stream().unwrap());
         let format = FrameFormat { size: SOURCE, pixels: self.options.input };
@@ -62,7 +62,7 @@ impl One {
         })
     }
 
-    /// Pushes all frames of one camera.
+    /// Pushes [`PAIRS`] frames of one camera.
     fn film(&self, camera: Side) {
         let format = self.stitcher.input_formats()[camera as usize];
         for i in 0..PAIRS {
@@ -124,8 +124,8 @@ fn stitchers_at_once_do_not_mix() {
     }
 }
 
-/// Each stitcher corrects the colours of its own cameras. Two stitchers with opposite differences in brightness
-/// converge as each would alone.
+/// Checks that each of two stitchers corrects the colours of its own cameras, whose differences in brightness are
+/// opposite.
 #[test]
 fn colours_of_stitchers_at_once_do_not_mix() {
     let levels = [[90, 120], [130, 95]];

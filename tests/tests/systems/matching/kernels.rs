@@ -18,7 +18,7 @@ fn line(count: u32) -> LaunchConfig {
 #[test]
 fn the_nearest_are_those_of_a_naive_search() {
     let mut random = Random::new(1);
-    // The descriptors have few different values, so that products are often equal.
+    // Each word has one of three values, so that products are often equal and the order of ties is tested.
     let mut some = |count: usize| -> Vec<Descriptor> {
         (0..count)
             .map(|_| Descriptor([0; Descriptor::WORDS].map(|_| random.below(3) as u32 * 0x1_00_01)))
@@ -85,7 +85,7 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
         for device in panoweave_devices() {
             let stream = device.stream().unwrap();
             let image = Image::from_slice(&stream, width, height, &values).unwrap();
-            // Write the peaks after those of another level.
+            // Write the peaks after three places for those of another level.
             let (first, count) = (3, expected.len() as u32);
             let mut peaks = Buffer::new(&device, first + count).unwrap();
             let (values, out) = (image.view(), peaks.view_mut());
@@ -102,8 +102,8 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
     }
 }
 
-/// Launches of `find_peaks` along two axes are refused: threads in a second row would process the same cells as the
-/// first row and race with it.
+/// Checks that launches of `find_peaks` along two axes are rejected. Threads in a second row would process the same
+/// cells as the first row and race with it.
 #[test]
 fn peaks_are_found_along_one_axis() {
     for device in panoweave_devices() {
@@ -131,8 +131,8 @@ fn shrinking_is_a_weighed_mean_and_adds_no_edge() {
     ];
     for (from, to) in sizes {
         let values: Vec<f32> = (0..from[0] * from[1]).map(|_| random.between(0.0, 255.0)).collect();
-        // Returns the weights of pixels along an axis, including positions up to eight picture widths beyond each
-        // edge.
+        // Returns the pixels along an axis with their weights. Positions up to eight picture widths beyond each edge
+        // count for the pixel at the edge.
         let weights = |at: u32, axis: usize| {
             let step = f64::from(from[axis]) / f64::from(to[axis]);
             let middle = (f64::from(at) + 0.5) * step - 0.5;
@@ -185,7 +185,7 @@ fn on_every_device<T: Pod + PartialEq>(run: impl Fn(&Stream) -> Vec<T>) -> Vec<T
     first.unwrap()
 }
 
-/// Random gradients of a picture. Some are 0.
+/// Random gradients of a picture. A ninth of the values are 0.
 struct Gradients {
     size: [u32; 2],
     along: [Vec<f32>; 2],
@@ -248,7 +248,7 @@ fn close(found: f32, exact: f64, largest: f64) -> bool {
 #[test]
 fn orientations_are_sums_over_a_disc() {
     let gradients = Gradients::new([45, 37], 4);
-    // The points are on a pixel, between pixels, and so near the edge that the disc leaves the picture.
+    // The points are on a pixel, between pixels, or so near the edge that the disc leaves the picture.
     let points =
         [vec2(22.0, 18.0), vec2(20.3, 17.8), vec2(8.0, 8.4), vec2(44.0, 0.0), vec2(36.6, 30.2)];
     let directions: Vec<Vec2> = (0..BINS)
@@ -313,7 +313,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         let [along_x, along_y] = images.each_ref().map(Image::view);
         let buffer = Buffer::from_slice(stream, &poses).unwrap();
         let mut fields: Buffer<Field> = Buffer::new(stream.device(), 4 * ALL_FIELDS).unwrap();
-        // Use two launches, as for two levels.
+        // Use two launches, as for two levels of a picture pyramid.
         for (first, count) in [(0, 1), (1, 3)] {
             let (poses, out) = (buffer.view(), fields.view_mut());
             let kernel = Describe { along_x, along_y, poses, first, count, out };
@@ -325,7 +325,8 @@ fn fields_are_shares_of_samples_around_a_pose() {
     for (p, pose) in poses.iter().enumerate() {
         let along = pose.along.as_dvec2();
         let mut exact = vec![[0.0; 8]; ALL_FIELDS as usize];
-        // Each sample contributes to the fields around it. The outermost fields extend by half a field.
+        // Each sample contributes to the fields around it, so samples up to half a field beyond the outermost fields
+        // count.
         let reach = (half + samples / 2.0) as i32;
         for (j, i) in (-reach..reach).flat_map(|j| (-reach..reach).map(move |i| (j, i))) {
             let (u, v) = (f64::from(i) + 0.5, f64::from(j) + 0.5);
@@ -351,7 +352,8 @@ fn fields_are_shares_of_samples_around_a_pose() {
         for (field, exact) in exact.iter().enumerate() {
             let found = found[p * ALL_FIELDS as usize + field];
             for (found, exact) in found.iter().zip(exact) {
-                // A sample close to the edge of the used area may be on the other side in f32.
+                // The tolerance is relative to the pose's largest value, because f32 may place a sample on the other
+                // side of the edge of the used area.
                 assert!(close(*found, *exact, largest), "pose {p}, field {field}: {found} {exact}");
             }
         }
@@ -364,7 +366,7 @@ fn descriptors_are_square_roots_of_shares() {
     let poses = 3;
     let mut fields: Vec<Field> =
         (0..poses * ALL_FIELDS).map(|_| [0; 8].map(|_| random.between(0.0, 9.0))).collect();
-    // One value of the first pose outweighs all others. The last pose has no gradients at all.
+    // One value of the first pose is so large that the kernel must limit it. The last pose has no gradients at all.
     fields[5][2] = 500.0;
     fields[2 * ALL_FIELDS as usize..].fill([0.0; 8]);
     let found = on_every_device(|stream| {

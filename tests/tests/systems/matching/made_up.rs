@@ -1,4 +1,4 @@
-//! Matches a generated picture with rotated, darkened and downscaled versions of it.
+//! Matches a generated picture with rotated, darkened and downscaled versions of it, whose true positions are known.
 
 use glam::{DVec2, UVec2, uvec2};
 use panoweave::device::{Image, Stream};
@@ -68,7 +68,7 @@ fn turned_darkened_and_shrunk_pictures_are_matched() {
             (37.0, 1.0, 0.6),
             (-12.0, 0.7, 1.0),
         ] {
-            // `to_left` maps positions in the right picture to the left one.
+            // `to_left` maps positions in the right picture to positions in the left picture.
             let turn = DVec2::from_angle(f64::to_radians(degrees));
             let to_left = |at: DVec2| turn.rotate(at - middle) / scale + middle;
             let right = picture(SIZE, |at| gain * scene(to_left(at)));
@@ -99,7 +99,7 @@ fn pictures_of_any_size_are_described_and_wrong_sizes_refused() {
     }
 }
 
-/// Pictures with alternating sizes have the same matches as if each was described by its own `Describer`.
+/// Checks that `links` returns the same matches for pictures of alternating sizes as separate `Describer`s.
 #[test]
 fn every_two_of_several_pictures_are_matched() {
     let scene = scene();

@@ -1,4 +1,4 @@
-//! Matching, from pictures to correspondences: kernels compared with naive searches, generated rotations and
+//! Tests of matching, from pictures to correspondences: kernels compared with naive searches, generated rotations and
 //! exposures, real pairs with external homographies, and unrelated pictures.
 
 mod kernels;

@@ -1,4 +1,5 @@
-//! Pictures that do not form a pair are refused, each for the reason that a viewer would give.
+//! Checks that two pictures that do not form a pair are rejected, and that the error gives the reason: different
+//! scenes, the same view, or no features.
 
 use glam::UVec2;
 use panoweave::device::{Image, Stream};
@@ -9,7 +10,7 @@ use panoweave_tests::random::Random;
 use panoweave_tests::{data, panoweave_devices};
 use shared_types::Rgba8;
 
-/// A picture and its description.
+/// The name and size of a picture, and its described points.
 struct Seen {
     name: &'static str,
     size: UVec2,
@@ -63,18 +64,18 @@ fn pictures_that_make_no_pair_are_refused_with_the_reason() {
         assert!(matches!(found, Refusal::Chance { .. }), "{device}: {found}");
         let found = refusal(&stream, &river, &weir);
         assert!(matches!(found, Refusal::Chance { .. }), "{device}: {found}");
-        // Two copies of a picture have the same view.
+        // Two copies of a picture show the same view.
         let found = refusal(&stream, &weir, &weir);
         assert!(
             matches!(found, Refusal::SameView { shift_px } if shift_px < 0.01),
             "{device}: {found}"
         );
-        // A blank picture, as with a lens cap, has no features.
+        // A blank picture, such as one taken with the lens cap on, has no features.
         for (left, right) in [(&weir, &blank), (&blank, &weir), (&blank, &blank)] {
             let found = refusal(&stream, left, right);
             assert!(matches!(found, Refusal::TooFew { found: 0 }), "{device}: {found}");
         }
-        // The matches with a picture of noise are too few or due to chance.
+        // A picture of noise has too few matches, or only matches due to chance.
         for (left, right) in [(&weir, &noises[0]), (&noises[0], &weir), (&noises[0], &noises[1])] {
             let found = refusal(&stream, left, right);
             assert!(

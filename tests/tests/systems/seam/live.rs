@@ -1,4 +1,4 @@
-//! In live video, a seam fades in without a jump and then stays.
+//! Checks that in live video a seam fades in without a jump and then stays.
 
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
@@ -9,7 +9,8 @@ use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, waiting};
 use panoweave_tests::panoweave_devices;
 
-/// Returns frames of both cameras without padding. The cameras see a near line at different positions.
+/// Returns a frame of each camera, without padding. A bright line near the cameras appears at different positions of
+/// the panorama.
 fn frames() -> [Vec<u8>; 2] {
     let seen = |place: u32, shift: u32| {
         let pixel = move |at: u32| {
@@ -83,7 +84,8 @@ fn a_seam_comes_without_a_jump_and_stays() {
     }
 }
 
-/// Without an overlap there is no seam, and the stitcher uses the warp's own weights.
+/// Checks that without an overlap the stitcher searches no seam and uses the warp's own weights, and that an invalid
+/// feather is rejected.
 #[test]
 fn without_an_overlap_there_is_no_seam() {
     for device in panoweave_devices() {

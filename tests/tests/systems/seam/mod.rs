@@ -1,5 +1,5 @@
-//! Seams: the search compared with brute force, costs and weights with formulas, and generated and real scenes with
-//! near or moving objects. The tests run on the CPU, and on a GPU if there is one.
+//! Tests of seams: the search compared with brute force, costs and weights with formulas, and generated and real scenes
+//! with near or moving objects. The tests run on the CPU, and on a GPU if there is one.
 
 mod difference;
 mod live;
@@ -27,12 +27,12 @@ struct Scene {
     warp: DeviceWarp,
 }
 
-/// A homography from right to left pixels. The pictures are side by side, and 80 of 160 columns overlap.
+/// A homography from right to left pixels, row by row. The pictures are side by side, and 80 of 160 columns overlap.
 const BESIDE: [f64; 9] = [1.0, 0.0, 80.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
 const SIZE: UVec2 = uvec2(160, 120);
 
 impl Scene {
-    /// Draws the pictures of two cameras that see `worlds`. The homography maps right to left pixels.
+    /// Draws the picture of each camera from its own world. The homography maps right to left pixels.
     fn new(stream: &Stream, homography: [f64; 9], worlds: [World<'_>; 2]) -> Self {
         let pictures =
             [picture(DMat3::IDENTITY.to_cols_array(), worlds[0]), picture(homography, worlds[1])];
@@ -89,7 +89,7 @@ fn seen(warp: &Warp) -> Vec<[bool; 2]> {
     (0..warp.planes()[0].len()).map(|at| [counts(0, at), counts(1, at)]).collect()
 }
 
-/// Returns the panorama with pixels of one camera only.
+/// Returns the panorama of only one camera (0 for left, 1 for right).
 fn alone(device: &Device, pictures: &[Picture; 2], warp: &Warp, camera: usize) -> Vec<Rgba8> {
     let stream = device.stream().unwrap();
     let mut planes = warp.planes().clone();
@@ -107,8 +107,8 @@ fn stitched(stream: &Stream, [left, right]: &[Picture; 2], warp: &DeviceWarp) ->
     out.into_pixels()
 }
 
-/// Measures ghosting in levels: the colour difference to the more similar of the two cameras' pixels, averaged over
-/// the overlap.
+/// Measures ghosting in levels: the difference between a panorama pixel and the more similar of the two cameras'
+/// pixels, averaged over the overlap.
 fn ghost(panorama: &[Rgba8], cameras: &[Vec<Rgba8>; 2], seen: &[[bool; 2]]) -> f64 {
     let distance = |a: Rgba8, b: Rgba8| {
         let parts = [(a.r, b.r), (a.g, b.g), (a.b, b.b)].map(|(a, b)| f64::from(a.abs_diff(b)));

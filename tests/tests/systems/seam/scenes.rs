@@ -1,5 +1,6 @@
-//! Compares both blends on generated scenes with a near object and on photos. Feathering shows a near object twice, a
-//! seam once. If `PANOWEAVE_LOOK` names a folder, the tests write a panorama of each blend of the photos there.
+//! Compares feathering with seams on generated scenes with a near object, and on photos. Feathering shows a near object
+//! twice, and a seam shows it once. If `PANOWEAVE_LOOK` names a folder, the tests write a feathered and a seamed
+//! panorama of each pair of photos there.
 
 use std::path::Path;
 
@@ -25,8 +26,8 @@ fn red(panorama: &[Rgba8]) -> [f64; 2] {
     [full as f64, half as f64]
 }
 
-/// Checks the ghosting of a disc that the cameras see at different positions. If `once` is false, the seam may also
-/// hide the disc.
+/// Checks that feathering shows two ghosts of a disc that the cameras see at different positions, and that a seam shows
+/// the disc once. If `once` is false, the seam may also hide the disc.
 fn check_disc(device: &Device, homography: [f64; 9], centres: [[f64; 2]; 2], once: bool) {
     const RADIUS: f64 = 14.0;
     let stream = device.stream().unwrap();

@@ -1,4 +1,5 @@
-//! Compares the path search with all possible paths. A path's cost is computed from the labels that it gives to cells.
+//! Compares the path search with all possible paths. The cost of a path is computed independently, from the camera that
+//! each cell shows.
 
 use glam::UVec2;
 use kernels_gpu::seam::{SeamPath, SeamSides};
@@ -7,7 +8,7 @@ use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::seam::{BIAS, BIAS_CELLS, BLOCK_THREADS, BREACH, PLACES, STEP, SeamCosts, Sees};
 
-/// The cells of a grid, row by row: the cameras that see each cell, and the costs of cells that both see.
+/// The cells of a grid, row by row: the cameras that cover each cell, and the costs of the cells that both cover.
 struct Field {
     size: [usize; 2],
     cells: Vec<u32>,
@@ -40,7 +41,7 @@ impl Field {
     }
 
     /// Returns the cost of a path: the costs of all pairs of neighbours that it separates, plus [`BREACH`] each time a
-    /// cell, or a neighbour of it, has pixels that only the other camera sees.
+    /// cell or one of its neighbours has pixels that only the camera not shown there covers.
     fn energy(&self, path: &[u32]) -> i64 {
         let [across, along] = self.size;
         let (mut cut, mut breaches) = (0, 0);
@@ -107,7 +108,7 @@ fn bias(path: &[u32], current: &[u32]) -> i64 {
     path.iter().zip(current).map(|(a, b)| i64::from(BIAS * a.abs_diff(*b).min(BIAS_CELLS))).sum()
 }
 
-/// Returns all paths over `places` positions and `rows` rows whose steps are at most `STEP`.
+/// Returns all paths over `places` positions and `rows` rows whose steps from row to row are at most `STEP`.
 fn paths(places: u32, rows: usize) -> Vec<Vec<u32>> {
     let mut paths: Vec<Vec<u32>> = (0..places).map(|place| vec![place]).collect();
     for _ in 1..rows {
@@ -150,12 +151,12 @@ fn no_path_is_cheaper() {
     }
 }
 
-/// Returns the least cost with the kernel's recurrence, one position at a time. The costs are differences of
-/// [`Field::energy`], in integers that cannot overflow.
+/// Returns the least cost of all paths by dynamic programming, like the kernel, but with costs from [`Field::energy`]
+/// in integers that cannot overflow.
 fn least_by_rows(field: &Field) -> i64 {
     let [across, along] = field.size;
     let places = across as u32 + 1;
-    // The contribution of a row is the cost of a path minus the cost of the path without that row.
+    // Returns the first `rows` rows of the grid. A row contributes the cost of a path minus the cost without that row.
     let cut = |rows: usize| Field {
         size: [across, rows],
         cells: field.cells[..rows * across].to_vec(),
@@ -191,7 +192,8 @@ fn least_by_rows(field: &Field) -> i64 {
 fn large_fields_too() {
     let mut random = Random::new(2);
     for size in [[90, 70], [40, 600], [511, 9]] {
-        // Few cells are seen by only one camera, because all rows that cost more than `MOST` are treated alike.
+        // Cells that only one camera covers are at the sides. Elsewhere they would add breaches, and the kernel treats
+        // all rows that cost `MOST` or more alike.
         let mut field = Field::random(&mut random, size);
         for (at, cell) in field.cells.iter_mut().enumerate() {
             let x = at % size[0];

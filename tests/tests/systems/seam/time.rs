@@ -1,4 +1,5 @@
-//! A seam over time. Noise does not move it, and a crossing object does so only if the cost decreases clearly.
+//! Tests of a seam over time. Noise must not move the seam, and a crossing object may move it only if the cost
+//! decreases clearly.
 
 use panoweave::device::Device;
 use panoweave::io::picture::Picture;
@@ -42,8 +43,8 @@ impl Video {
         Self { scene, seam, tracker: SeamTracker::default(), device: device.clone() }
     }
 
-    /// Searches the seam for a pair of pictures. Returns whether it moves; after the first time, it may move only to a
-    /// clearly lower cost.
+    /// Searches the seam for a pair of pictures and returns whether the seam moves. Checks that after the first move,
+    /// the seam moves only to a clearly lower cost.
     fn frame(&mut self, [left, right]: [&Picture; 2]) -> bool {
         let stream = self.device.stream().unwrap();
         let (left, right) = (upload(&stream, left), upload(&stream, right));
@@ -78,15 +79,16 @@ fn noise_moves_nothing() {
     }
 }
 
-/// Returns the frames in which the seam moves while an object of the given contrast crosses the overlap. The cameras
-/// see the object at different positions.
+/// Returns the numbers of the frames in which the seam moves while an object of the given contrast (in levels) crosses
+/// the overlap. The cameras see the object 6 pixels apart.
 fn moves(device: &Device, contrast: f64) -> Vec<usize> {
     let mut random = Random::new(10);
     let mut video = Video::new(device);
     let pictures = video.scene.pictures.clone();
     let frames = 160;
     let walking = |picture: &Picture, camera: usize, frame: usize| {
-        // The object's position in the left camera's pixels. It moves from right of the overlap to left of it.
+        // The object's left edge, in the left camera's pixels. The object moves from the right of the overlap to its
+        // left.
         let at = 190.0 - frame as f64 - 6.0 * camera as f64;
         let pixels = picture.pixels().iter().enumerate().map(|(i, p)| {
             let x = (i % 160) as f64 + 80.0 * camera as f64;

@@ -1,4 +1,5 @@
-//! Overlaps with all kinds of outlines (stacked, rolled, trapezoidal, mirrored) and pairs of pictures without a seam.
+//! Tests of overlaps with different outlines (stacked, rolled, trapezoidal, mirrored), and of pairs of pictures that
+//! cannot have a seam.
 
 use panoweave::ops::seam::{Seam, SeamError, SeamOptions};
 use panoweave_tests::panoweave_devices;

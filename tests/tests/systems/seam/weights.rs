@@ -1,4 +1,4 @@
-//! Weights of a seam: they sum to 1, have no steps, end at each picture's edge, and follow the path.
+//! Checks the weights of a seam: they sum to 1, have no steps, end at each picture's edge, and follow the path.
 
 use panoweave::device::Stream;
 use panoweave::ops::colour::Colours;
@@ -19,9 +19,9 @@ pub(crate) fn with_seam(stream: &Stream, scene: &Scene, feather: f32) -> (Device
     (out, seam)
 }
 
-/// Checks that each camera has weight only where it sees the pixel. Returns the number of steps: pairs of neighbours
-/// whose weights differ by more than 0.13 plus 16 times their former difference. A feather of 16 pixels changes a
-/// weight by 1/16 per pixel.
+/// Checks that each camera has weight only where its picture covers the pixel. Returns the number of steps: pairs of
+/// neighbours whose weights differ by more than 0.13 plus 16 times their difference in `former`. A feather of 16 pixels
+/// changes a weight by only 1/16 per pixel.
 pub(crate) fn check(former: &Warp, warp: &Warp) -> usize {
     assert_eq!(former.planes()[..4], warp.planes()[..4], "only weights change");
     let [left, right] = [4, 5].map(|plane| &warp.planes()[plane]);
@@ -55,7 +55,7 @@ pub(crate) fn check(former: &Warp, warp: &Warp) -> usize {
 fn a_straight_path_is_a_ramp_of_the_feather() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        // The scene is uniform, so the path is straight.
+        // All paths through this uniform scene cost the same, so the search returns a straight path.
         let scene = Scene::new(&stream, BESIDE, [&|_, _| [99.0; 3], &|_, _| [99.0; 3]]);
         for feather in [1.0, 4.0, 16.0] {
             let (warp, seam) = with_seam(&stream, &scene, feather);

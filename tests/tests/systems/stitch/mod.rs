@@ -1,4 +1,5 @@
-//! The stitch kernels: `planes` compared with the formula, and `mesh` with `planes`.
+//! Tests of the stitch kernels: the lookup `planes` compared with the specification's formula, and the lookup `mesh`
+//! compared with `planes`.
 
 mod mesh;
 mod planes;

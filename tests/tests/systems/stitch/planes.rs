@@ -1,5 +1,5 @@
-//! Compares the `planes` stitch, for every format and gamma computation, with the specification's formula in f64, and
-//! the GPU with the CPU.
+//! Compares stitches with the lookup `planes`, for every pixel format and gamma computation, with the specification's
+//! formula in f64, and the GPU with the CPU.
 
 use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::stitch::GammaTable as BuildTable;
@@ -21,7 +21,7 @@ use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 use shared_types::{Chroma, Rgba8};
 
-/// Returns a coordinate at or near an edge of a picture that is `size` wide or high, or an extreme value.
+/// Returns a coordinate at or near an edge of a picture that is `size` pixels wide or high, or an extreme `f32`.
 fn extreme(random: &mut Random, size: f32) -> f32 {
     let near = random.pick(&[0.0, size, size - 1.0, size * 0.5]);
     random.pick(&[
@@ -42,7 +42,7 @@ fn extreme(random: &mut Random, size: f32) -> f32 {
     ])
 }
 
-/// A random stitch: its sizes, formats, pitches, planes and options.
+/// The inputs of a random stitch: sizes, formats, pitches, planes and options.
 #[derive(Clone)]
 struct Case {
     size: UVec2,
@@ -53,7 +53,7 @@ struct Case {
     padding: [u64; 5],
 }
 
-/// The way in which a kernel computes the gamma.
+/// The method by which a kernel applies the gamma.
 #[derive(Clone, Copy, Debug)]
 enum Gamma {
     Linear,
@@ -112,7 +112,7 @@ impl Case {
         Self { size: canvas, output, sources, planes, params, padding }
     }
 
-    /// Returns the case with gammas of 1 if `gamma` is `Linear`.
+    /// Returns the case unchanged, or with gammas of 1 if `gamma` is `Linear`, whose kernels ignore gammas.
     fn of(mut self, gamma: Gamma) -> Self {
         if let Gamma::Linear = gamma {
             (self.params.left.gamma, self.params.right.gamma) = (1.0, 1.0);
@@ -138,7 +138,7 @@ impl Case {
         Raster::download(stream, &out)
     }
 
-    /// Runs the kernel. Returns its error compared with the formula, and the allowed error.
+    /// Runs the kernel. Returns its largest error compared with the formula, and the allowed error, in levels.
     fn check(&self, stream: &Stream, gamma: Gamma) -> [f64; 2] {
         let found = self.run(stream, gamma);
         let (grade, most): (Grade, _) = match gamma {
@@ -147,7 +147,7 @@ impl Case {
         };
         let sources = self.sources.each_ref();
         let exact = oracle::stitch(self.size, sources, &self.planes, &self.params, grade);
-        // The bound includes half a level for rounding and 0.01 for the arithmetic.
+        // The bound includes half a level for rounding and 0.01 levels for f32 arithmetic.
         [oracle::worst(&found, &exact), most + 0.51]
     }
 
@@ -159,8 +159,8 @@ impl Case {
 
 /// Returns the maximum error of a colour read from a table, in levels, for gains up to about 3.
 ///
-/// The curve is c(x) = 255·(gain·x/255)^gamma up to white, and constant above. A table contains c at whole levels;
-/// values in between are interpolated linearly. The error is largest where the curve bends:
+/// The curve is c(x) = 255·(gain·x/255)^gamma up to white, and constant above. A table contains c at whole levels.
+/// Values in between are interpolated linearly. The error is largest where the curve bends:
 /// - At white, the slope falls from gain·gamma to 0, at a fraction t of the way between two levels. The error is
 ///   slope·t·(1 − t).
 /// - At black, a power is steep or flat. From 0 to 1, the error is c(1)·|xᵗ − x| for t = gamma. It is largest at x =
@@ -246,7 +246,7 @@ fn launch(
     .unwrap();
 }
 
-/// Checks random cases with these seeds on one device, with every way to compute the gamma.
+/// Checks random cases with these seeds on one device, with every method in [`GAMMAS`].
 fn check_random_maps(stream: &Stream, seeds: std::ops::Range<u64>, most: usize) {
     for gamma in GAMMAS {
         let mut worst = 0.0_f64;
@@ -303,7 +303,8 @@ fn a_hundred_runs_are_identical() {
     }
 }
 
-/// Returns planes in which only the left camera contributes. Element `(x, y)` has the source position `at(x, y)`.
+/// Returns planes in which only the left camera contributes. Its source position for panorama pixel `(x, y)` is `at(x,
+/// y)`.
 fn left_alone(size: UVec2, at: impl Fn(u32, u32) -> [f32; 2]) -> [Vec<f32>; 6] {
     let all = || (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
     let plane = |axis: usize| all().map(|(x, y)| at(x, y)[axis]).collect::<Vec<_>>();
@@ -344,9 +345,9 @@ fn a_table_errs_where_the_curve_bends_and_no_more() {
             let most = table_error(&colour);
             println!("{device}, gain {gain}, gamma {gamma}: off by {worst:.3}, bound {most:.3}");
             assert!(worst <= most, "{device}, gain {gain}, gamma {gamma}: {worst}");
-            // The bound is hardly larger than necessary.
+            // The bound is at most about 10 % larger than the error.
             assert!(worst >= 0.9 * most - 0.02, "{device}, gain {gain}, gamma {gamma}: {worst}");
-            // For the gains and gammas that colour analysis finds, the documented bound is 0.61.
+            // For the gains and gammas that colour analysis can return, the documented bound is 0.61 levels.
             let usual = gain <= 2.0 && (0.8..=1.2).contains(&gamma);
             assert!(!usual || worst <= 0.61, "{device}, gain {gain}, gamma {gamma}: {worst}");
         }
@@ -360,7 +361,7 @@ fn nv12_through_an_identity_is_unchanged() {
         for (seed, size) in (0..).zip([uvec2(40, 30), uvec2(37, 29), uvec2(1, 1), uvec2(2, 1)]) {
             let mut random = Random::new(seed);
             for encoding in encodings() {
-                // Use colours within the gamut, and a chroma slope that interpolation preserves.
+                // Use colours within the gamut, and linear chroma, which interpolation does not change.
                 let y = (0..size.element_product()).map(|_| 90 + random.below(70) as u8).collect();
                 let UVec2 { x: columns, y: rows } = chroma_size(size);
                 let cells = (0..rows).flat_map(|j| (0..columns).map(move |i| (i as u8, j as u8)));
@@ -461,14 +462,14 @@ fn bars() -> [Bars; 5] {
 
 #[test]
 fn colour_bars_have_their_published_levels() {
-    // A bar is one chroma sample wide, and the left camera samples its middle.
+    // A bar is one chroma sample wide, and the source positions are in its middle.
     let size = uvec2(16, 2);
     let planes = || left_alone(size, |x, _| [(x / 2 * 2) as f32 + 0.5, 0.5]);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for (encoding, share, bars) in bars() {
             let bar = |i: usize| i % 16 / 2;
-            // The bars as bits of red, green and blue: white, yellow, cyan, green, magenta, red, blue, black.
+            // The bits of a bar are its red, green and blue: white, yellow, cyan, green, magenta, red, blue, black.
             let colours = [0b111, 0b110, 0b011, 0b010, 0b101, 0b100, 0b001, 0b000];
             let coloured = |level: u8| {
                 let channel = |i, bit| if colours[bar(i)] & bit != 0 { level } else { 0 };
@@ -479,15 +480,15 @@ fn colour_bars_have_their_published_levels() {
             let uv = bars.iter().map(|&[_, u, v]| Chroma { u, v }).collect();
             let levels = Raster { size, pixels: Pixels::Nv12 { y, uv, encoding } };
 
-            // 75 % of 255 is not a whole level, so a gain produces it.
+            // 75 % of 255 is not a whole level, so a gain scales the full colour instead.
             let mut case = case(&coloured(255), size, planes(), PixelFormat::Nv12(encoding));
             case.params.left.gain = Vec3::splat(share);
             assert_eq!(case.run(&stream, Gamma::Linear), levels, "{device}, {encoding:?}");
             let case = self::case(&levels, size, planes(), PixelFormat::Rgba8);
             let (found, colours) =
                 (case.run(&stream, Gamma::Linear), coloured((share * 255.0) as u8));
-            // The published levels are rounded. A rounding error of half a level in each changes blue by up to two
-            // levels.
+            // The published levels are rounded. An error of half a level in each of Y, Cb and Cr changes blue by up to
+            // two levels.
             let (Pixels::Rgba8(found), Pixels::Rgba8(colours)) = (&found.pixels, &colours.pixels)
             else {
                 unreachable!("both are RGBA")

@@ -21,7 +21,7 @@ use crate::view::{
     sources, stitched, unwritten,
 };
 
-/// A random view with its rig, pictures and options.
+/// The inputs of a random view: rig, pictures, pose, options and output format.
 struct Case {
     rig: Rig,
     flip: bool,
@@ -31,7 +31,7 @@ struct Case {
     format: FrameFormat,
 }
 
-/// Replaces each camera's lens and mount with a slightly sheared homography that points in the same direction.
+/// Replaces each camera's lens and mount by a slightly sheared homography in the same direction.
 fn as_homographies(r: &mut Random, rig: &mut Rig) {
     for camera in &mut rig.cameras {
         let Mounted::Mount(mount) = &camera.view else { unreachable!("a random rig has lenses") };
@@ -76,7 +76,7 @@ impl Case {
             gamma: r.pick(&[1.0, 0.8, 1.25]),
         };
         let options = StitchOptions { left: colour(), right: colour(), ..StitchOptions::default() };
-        // Some views are several warps wide.
+        // Every seventh view is up to 500 pixels wide, so its rows need several warps.
         let most = if seed.is_multiple_of(7) { 500 } else { 90 };
         let size = uvec2(1 + r.below(most) as u32, 1 + r.below(70) as u32);
         Self {
@@ -95,8 +95,8 @@ impl Case {
         Exact::new(&self.view, self.flip, self.format.size, colour)
     }
 
-    /// Renders the view. If `padding` is `None`, rows are aligned and the pictures are read through textures.
-    /// Otherwise, `padding` bytes after each row prevent that.
+    /// Renders the view. If `padding` is `None`, the rows are aligned and the pictures are read through textures.
+    /// Otherwise, `padding` bytes after each row prevent the use of textures.
     fn viewed(&self, stream: &Stream, padding: Option<u64>) -> Raster {
         let Self { view, options, format, .. } = self;
         let viewer = Viewer::new(&self.rig.geometry().unwrap(), self.flip).unwrap();
@@ -115,7 +115,7 @@ impl Case {
 fn a_view_is_what_the_camera_models_say() {
     let devices = panoweave_devices();
     let (mut seen, mut all, mut unsure, mut worst) = (0, 0, 0, [0.0_f64; 2]);
-    // The last two seeds have pictures so small that half a pixel matters.
+    // The last two seeds have such small pictures that an error of half a pixel at their edges is noticed.
     for seed in (0..200).chain([889, 1499]) {
         let case = Case::random(seed);
         let exact = case.exact();
@@ -141,8 +141,8 @@ fn a_view_is_what_the_camera_models_say() {
     );
 }
 
-/// Compares a view with a planar panorama of the same direction, for pictures without edges. Both results are rounded
-/// separately, which allows one more level.
+/// Compares a view with a stitched planar panorama of the same direction, for pictures without edges. A pixel may
+/// differ by one level, because the two results are rounded separately.
 fn check_planar(device: &Device, view: ViewPose, size: UVec2) {
     let stream = device.stream().unwrap();
     let cylinder = cylinder();
@@ -203,7 +203,7 @@ fn pictures_of_the_host_are_viewed_like_frames() {
     }
 }
 
-/// Returns a black picture of the left camera with a white dot around a world ray.
+/// Returns a black picture of the left camera with a white dot at the pixel of a world ray.
 fn dot(rig: &Rig, ray: DVec3) -> Raster {
     let camera = rig.cameras[0].mount().unwrap();
     let p = turn(camera.yaw, camera.pitch, camera.roll).transpose() * ray;
@@ -221,7 +221,7 @@ fn dot(rig: &Rig, ray: DVec3) -> Raster {
     picture
 }
 
-/// Pan, tilt, roll and field of view change the view in the documented directions.
+/// Checks that pan, tilt, roll and field of view change the view in the documented directions.
 #[test]
 fn a_view_turns_as_documented() {
     let rig = cylinder();
@@ -244,7 +244,7 @@ fn a_view_turns_as_documented() {
             (ViewPose { tilt: 5.0, ..ahead }, dvec2(0.0, off)),
             // The view is rolled clockwise by 90°, so its left becomes its bottom.
             (ViewPose { pan: -15.0, roll: 90.0, ..ahead }, dvec2(0.0, off)),
-            // The field of view is that of the width. Half the angle gives about twice the size.
+            // The field of view is horizontal. Half the angle gives about twice the size.
             (ViewPose { pan: -15.0, fov: 20.0, ..ahead }, dvec2(-2.06 * off, 0.0)),
         ] {
             let found = shown(&stream, &viewer, pictures.each_ref(), None, &view, &options, format);

@@ -10,19 +10,19 @@ use panoweave_tests::oracle::{bilinear, grade};
 use panoweave_tests::raster::Raster;
 use shared_types::warp::{Canvas, Projection};
 
-/// The distance in pixels from an edge within which an f32 result may be on the other side.
+/// The distance in pixels from an edge within which rounding to f32 may move a position across the edge.
 const NEAR: f64 = 1e-3;
 
 /// The expected colour of a pixel, and whether an f32 result must match it.
 pub(crate) type Pixel = (Option<[f64; 3]>, bool);
 
-/// The pixels of a view, row by row.
+/// The expected pixels of a view, row by row. `sure` marks those that an f32 result must match.
 pub(crate) struct Exact {
     pub(crate) colours: Vec<Option<[f64; 3]>>,
     pub(crate) sure: Vec<bool>,
 }
 
-/// The map from a view's pixels to rays in the panorama's frame.
+/// The map from a view's pixels to rays in the panorama's coordinates.
 pub(crate) struct Rays {
     turn: DMat3,
     focal: f64,
@@ -45,7 +45,7 @@ impl Rays {
 }
 
 impl Exact {
-    /// Computes the pixels of a view. `colour` returns the expected colour of a ray in the panorama's frame.
+    /// Computes the pixels of a view. `colour` returns the expected colour of a ray in the panorama's coordinates.
     pub(crate) fn new(
         view: &ViewPose,
         flip: bool,
@@ -59,7 +59,7 @@ impl Exact {
         Self { colours, sure }
     }
 
-    /// Returns the number of pixels that are not black.
+    /// Returns the number of pixels that at least one camera covers.
     pub(crate) fn seen(&self) -> usize {
         self.colours.iter().flatten().count()
     }
@@ -113,9 +113,9 @@ fn inside(at: DVec2, size: DVec2) -> (bool, bool) {
 /// The two cameras of a rig and their pictures.
 pub(crate) struct Cameras<'a> {
     rig: &'a Rig,
-    /// Rotation from the panorama's frame to the world's.
+    /// Rotation from panorama coordinates to world coordinates.
     to_world: DMat3,
-    /// The radii up to which the lens polynomials increase. Only these are taken from the library.
+    /// The radii up to which the lens polynomials increase. These are the only values taken from the library.
     limits: [f64; 2],
     pictures: [&'a Raster; 2],
     options: &'a StitchOptions,
@@ -129,8 +129,8 @@ impl<'a> Cameras<'a> {
         Self { rig, to_world, limits, pictures, options }
     }
 
-    /// Returns the blended colour of a ray. `weigh` computes the weights from the ray and from the distances to the
-    /// pictures' edges, as fractions of their shorter sides.
+    /// Returns the blended colour of a ray. `weigh` computes the two cameras' weights from the ray and from the
+    /// distances to the pictures' edges, as fractions of the shorter sides.
     pub(crate) fn show(&self, ray: DVec3, weigh: impl Fn(DVec3, [f64; 2]) -> [f64; 2]) -> Pixel {
         let mut all_sure = true;
         let places = [0, 1].map(|i| {
@@ -172,7 +172,7 @@ pub(crate) fn on_canvas(canvas: &Canvas, ray: DVec3) -> (Option<DVec2>, bool) {
     };
     let at = p * canvas.scale + canvas.centre;
     let size = canvas.size.as_dvec2();
-    // A pixel extends half a pixel from its centre.
+    // The canvas extends half a pixel beyond the centres of its outermost pixels.
     let (is_inside, sure) = inside(at + 0.5, size);
     (is_inside.then(|| at.clamp(DVec2::ZERO, size - 1.0)), sure)
 }

@@ -1,5 +1,5 @@
-//! Limits of views: a limited view shows no black, changes no more than necessary, and moves as smoothly as the
-//! requested one.
+//! Tests of view limits: a limited view shows no black, changes no more than necessary, and moves at most 12 times as
+//! fast as the requested view.
 
 use glam::UVec2;
 use panoweave::device::Device;
@@ -14,7 +14,7 @@ use proptest::test_runner::TestCaseError;
 use crate::view::exact::{Cameras, Rays};
 use crate::view::{WHITE, cylinder, plain, rgba, runner, shown, sources};
 
-/// Generates rigs of two cameras with overlapping pictures. Each camera may be a fisheye.
+/// Generates rigs of two cameras with overlapping pictures. Each camera is a pinhole or a fisheye.
 fn rigs() -> impl Strategy<Value = Rig> {
     let camera = || (-8.0..8.0, -8.0..8.0, -0.08..0.04, any::<bool>());
     (0.6..1.5_f64, 0.3..0.8, camera(), camera()).prop_map(|(focal, apart, left, right)| {
@@ -103,7 +103,7 @@ fn a_view_that_is_kept_shows_no_black() {
                 view,
                 kept
             );
-            // Check every pixel along the edge of a larger view, because small gaps are close to the edge.
+            // Check the edge of the view at 12 times its size, because gaps narrower than a pixel occur at the edge.
             prop_assert!(edge_is_seen(&rig, flip, &kept, size * 12), "{} became {}", view, kept);
             for device in &devices {
                 let dark = dark(device, &rig, flip, &kept, size);
@@ -115,8 +115,8 @@ fn a_view_that_is_kept_shows_no_black() {
     runner(40).run(&cases, check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A view inside the limits must not change at all, not even by rounding. This includes a limited view, and a narrower
-/// view with the same centre.
+/// Checks that a view inside the limits does not change at all, not even by rounding. The result of `keep` is such a
+/// view, and so is a narrower view with the same centre.
 #[test]
 fn a_view_that_is_inside_stays_as_it_is() {
     let check = |(rig, asked, share): (Rig, Vec<(ViewPose, UVec2)>, f64)| {
@@ -145,8 +145,8 @@ fn between(from: &ViewPose, to: &ViewPose, share: f64) -> ViewPose {
     }
 }
 
-/// While the requested view moves from one pose to another, the limited view moves at most 12 times as fast and never
-/// jumps. Large steps are bisected, down to 0.0001°.
+/// Checks that while the requested view moves from one pose to another, the limited view moves at most 12 times as fast
+/// and never jumps. Larger steps are bisected down to 0.0001°.
 #[test]
 fn a_view_that_is_kept_moves_steadily() {
     const STEPS: u32 = 60;
@@ -205,7 +205,7 @@ fn a_view_moves_no_more_than_it_must() {
     let above = limits.keep(&view(0.0, 70.0, 0.0, 20.0), size);
     assert_eq!(above, ViewPose { tilt: above.tilt, ..inside });
     assert!((2.0..40.0).contains(&above.tilt), "{above}");
-    // The requested view is too wide: it becomes the widest possible one, for any requested width. A slightly narrower
+    // The requested view is too wide: it becomes the widest possible view, for any requested width. A slightly narrower
     // view is not changed.
     let widest = limits.keep(&view(0.0, 0.0, 0.0, MAX_FOV), size);
     assert!((30.0..120.0).contains(&widest.fov), "{widest}");
@@ -220,12 +220,12 @@ fn a_view_moves_no_more_than_it_must() {
     let over = limits.keep(&view(120.0, 70.0, 180.0, 20.0), size);
     let upright = limits.keep(&view(120.0, 70.0, 0.0, 20.0), size);
     assert!(distance(&ViewPose { roll: 0.0, ..over }, &upright) < 1e-6, "{over} and {upright}");
-    // Too small a field of view becomes the smallest valid one.
+    // A field of view that is too small becomes the smallest valid one.
     let nothing = limits.keep(&view(0.0, 0.0, 0.0, 1e-9), size);
     assert_eq!(nothing.fov, MIN_FOV);
 }
 
-/// In a flipped panorama, the limits are flipped, too: right and left are swapped, and top and bottom.
+/// Checks that a flipped panorama has flipped limits: left and right are swapped, as are top and bottom.
 #[test]
 fn a_panorama_that_is_turned_over_turns_its_limits() {
     let check = |(rig, asked): (Rig, Vec<(ViewPose, UVec2)>)| {
@@ -242,7 +242,7 @@ fn a_panorama_that_is_turned_over_turns_its_limits() {
     runner(20).run(&(rigs(), asked), check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Cameras that point straight up allow no view, so there are no limits.
+/// Checks that a viewer has no limits if its cameras point straight up, because they cover no view.
 #[test]
 fn cameras_that_cover_nothing_have_no_limits() {
     let mut rig = cylinder();

@@ -1,4 +1,5 @@
-//! Views of live video: each view shows its pair with the pose at its time, and mismatched arguments are refused.
+//! Tests of a virtual camera in live video: each view shows its pair of frames with the pose at the pair's timestamp,
+//! and mismatched arguments are rejected.
 
 use std::sync::Arc;
 use std::thread;
@@ -20,7 +21,8 @@ use panoweave_tests::random::Random;
 
 const SIZE: UVec2 = uvec2(37, 23);
 
-/// Returns a rig of two cameras with frames of size [`SOURCE`], one turned left and one right by `yaw` degrees.
+/// Returns a rig with a panorama of `width` pixels and two cameras with frames of size [`SOURCE`]. One camera is turned
+/// left by `yaw` degrees and one right.
 fn rig(yaw: f64, width: u32) -> Rig {
     let UVec2 { x, y } = SOURCE;
     let camera = |name: &str, yaw: f64| {
@@ -49,7 +51,7 @@ fn with_view(device: &Device, path: ViewPath, options: LiveOptions) -> Stitcher 
     Stitcher::with_view(device, warp, VirtualCamera { viewer, path }, options).unwrap()
 }
 
-/// Returns the pose of a moving virtual camera at a time.
+/// Returns the pose of the moving virtual camera in these tests.
 fn moving(time: Duration) -> ViewPose {
     let t = time.as_secs_f64();
     ViewPose { pan: 40.0 * t - 8.0, tilt: 3.0 - 10.0 * t, roll: 20.0 * t, fov: 30.0 + 20.0 * t }
@@ -154,7 +156,7 @@ fn of_a_view_that_cannot_be_the_last_one_stays() {
         let stitcher = with_view(&device, Arc::new(path), waiting());
         let seen: Vec<_> =
             (0..6).map(|t| edges(&stitcher, Duration::from_secs(t)).unwrap()).collect();
-        // Before the first valid pose, the camera looks straight ahead and sees both pictures.
+        // Before the first valid pose, the virtual camera looks straight ahead, where the view shows both pictures.
         let [first, views @ .., last] = &seen[..] else { unreachable!("six views") };
         assert!(first[0] == 50 && first[1] == 200, "{seen:?} on {device}");
         assert_eq!(views, [[50, 50]; 4], "on {device}");
@@ -178,7 +180,7 @@ fn a_path_that_panics_ends_the_stitcher() {
         let (left, right) = (stamp(1), stamp(2));
         let refused = stitcher.submit(frame(&left), frame(&right), Duration::from_secs(3));
         assert!(matches!(refused, Err(LiveError::Panicked)), "{refused:?} on {device}");
-        // A reader may get the error before the pair is counted.
+        // Wait for the counter: the reader may get the error before the lost pair is counted.
         while stitcher.counters().dropped.lost == 0 {
             thread::sleep(Duration::from_millis(1));
         }
@@ -209,7 +211,7 @@ fn viewers_are_swapped_between_frames() {
         stitcher.swap_viewer(warp, second.clone()).unwrap();
         assert!(check(&second) != before, "another viewer shows the same");
 
-        // A mismatched viewer is refused, and the current one stays.
+        // A mismatched viewer is rejected, and the current viewer stays in use.
         let (_, warp) = viewer(&device, &rig(20.0, 90));
         let said = stitcher.swap_viewer(warp, first.clone()).unwrap_err().to_string();
         assert!(said.contains("is 90×47 pixels, but the canvas is 101×47"), "{said}");
@@ -266,7 +268,7 @@ fn a_warp_of_another_geometry_is_refused() {
     }
 }
 
-/// A seam fades in. Afterwards, the view has the same seam as a view of the same frames as still pictures.
+/// Checks that a seam fades in, and that afterwards the live view equals a single view of the same frames with a seam.
 #[test]
 fn a_seam_is_seen_in_views() {
     let ahead = ViewPose { fov: 50.0, ..ViewPose::default() };
@@ -275,7 +277,7 @@ fn a_seam_is_seen_in_views() {
         let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
         let stitcher = with_view(&device, Arc::new(move |_| ahead), options);
         let formats = [stitcher.input_formats()[0], stitcher.output_format()];
-        // Use gray gradients, so that the pictures agree in some places.
+        // Use gray gradients of different brightness, whose levels agree at some positions of the overlap.
         let bytes = [50_u32, 90].map(|level| {
             let pixel = move |at: u32| [(level + at % SOURCE.x + at / SOURCE.x % 7) as u8; 4];
             (0..SOURCE.element_product()).flat_map(pixel).collect::<Vec<u8>>()
@@ -302,7 +304,7 @@ fn a_seam_is_seen_in_views() {
         assert!(feathered != seamed, "the seam changes nothing on {device}");
         assert!(*shown.last().unwrap() == seamed, "the last view has no seam on {device}");
         let far = shown[0].iter().zip(&feathered).map(|(a, b)| a.abs_diff(*b)).max();
-        // The weights are read from the planes in one case and computed in the other.
+        // One level is allowed: the stitcher reads the weights from planes, and the single view computes them.
         assert!(far.unwrap() <= 1, "{far:?} levels in the first view on {device}");
         assert_eq!(stitcher.counters().seam_moves, 1, "on {device}");
     }

@@ -1,5 +1,5 @@
-//! The virtual camera: views compared with camera models and formulas in f64 and with stitched panoramas, limits,
-//! tracks, live views, and refusals. The tests run on the CPU, and on a GPU if there is one.
+//! Tests of the virtual camera: views compared with camera models and formulas in f64 and with stitched panoramas,
+//! limits, tracks, live views, and rejected arguments. The tests run on the CPU, and on a GPU if there is one.
 
 mod cameras;
 mod exact;
@@ -46,14 +46,14 @@ pitch = -3.0
 roll = -2.0
 "#;
 
-/// The allowed error due to rounding to a level and to arithmetic in f32.
+/// The allowed error in levels due to rounding to a level and to arithmetic in f32.
 const ROUNDING: f64 = 0.55;
 
-/// The allowed error for pictures without edges that are read through textures, whose positions have 8 fraction bits.
-/// Includes [`ROUNDING`].
+/// The allowed error in levels for pictures without edges that are read through textures, which round positions to 8
+/// fraction bits. Includes [`ROUNDING`].
 const TEXTURED: f64 = 0.65;
 
-/// Returns a test runner with a fixed seed.
+/// Returns a proptest runner for `cases` cases with a fixed seed.
 fn runner(cases: u32) -> TestRunner {
     let rng_seed = RngSeed::Fixed(20_261_121);
     TestRunner::new(Config { cases, rng_seed, failure_persistence: None, ..Config::default() })
@@ -65,12 +65,12 @@ fn rig(panorama: &str) -> Rig {
     Rig::parse(&text, "made up").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns a rig whose panorama shows all of [`CAMERAS`].
+/// Returns a rig whose cylindrical panorama shows all of [`CAMERAS`].
 fn cylinder() -> Rig {
     rig("projection = \"cylindrical\"\nwidth = 401\nheight = 180\nfov = 150.0")
 }
 
-/// Returns a rig of [`CAMERAS`] whose panorama equals a view without roll.
+/// Returns a rig of [`CAMERAS`] whose planar panorama of `size` equals `view` without its roll.
 fn planar(view: &ViewPose, size: UVec2) -> Rig {
     let ViewPose { pan, tilt, fov, .. } = view;
     let UVec2 { x, y } = size;
@@ -127,7 +127,7 @@ fn rgba(raster: &Raster) -> &[Rgba8] {
     }
 }
 
-/// Returns a frame on the device, filled with a pattern that the caller must overwrite.
+/// Returns a frame on the device, filled with a pattern, so that missing writes are noticed.
 fn unwritten(stream: &Stream, format: FrameFormat) -> DeviceFrame {
     let mut count = 0_u8;
     let byte = || {
@@ -153,7 +153,7 @@ fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
     }
 }
 
-/// Renders a view of the pictures.
+/// Renders a view of the pictures with a viewer, and with the weights of `warp` if it is given.
 fn shown(
     stream: &Stream,
     viewer: &Viewer,
@@ -170,7 +170,7 @@ fn shown(
     Raster::download(stream, &out)
 }
 
-/// Stitches the pictures to RGBA.
+/// Stitches the pictures to an RGBA panorama.
 fn stitched(
     stream: &Stream,
     warp: &DeviceWarp,

@@ -1,5 +1,5 @@
-//! Views of a panorama: compared with the projections in f64, and across the line where the two ends of a 360°
-//! panorama meet.
+//! Tests of views of a stitched panorama: compared with the projections in f64, and across the line where the two ends
+//! of a 360° panorama meet.
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
@@ -66,7 +66,7 @@ fn a_view_of_a_panorama_follows_its_projection() {
         let size = uvec2(1 + r.below(90) as u32, 1 + r.below(70) as u32);
         let exact = Exact::new(&view, false, size, |ray| {
             let (place, sure) = on_canvas(&canvas, ray);
-            // Levels outside the gamut are clamped.
+            // Colours outside the RGB gamut are clamped.
             let levels = |at: glam::DVec2| bilinear(&panorama, at.x, at.y);
             (place.map(|at| levels(at).map(|level| level.clamp(0.0, 255.0))), sure)
         });
@@ -84,8 +84,8 @@ fn a_view_of_a_panorama_follows_its_projection() {
     assert!(shows[0] > shows[1] / 4 && shows[0] < shows[1] * 9 / 10, "{shows:?}");
 }
 
-/// A view of a white 360° panorama has no dark pixel where the panorama's ends meet. A ray straight back is on this
-/// line. A ray straight up is at the line's end.
+/// Checks that a view of a white 360° panorama has no dark pixel where the panorama's ends meet. The tested views look
+/// straight back at this line, and at its upper and lower ends.
 #[test]
 fn all_round_there_is_no_dark_line() {
     for device in panoweave_devices() {

@@ -1,4 +1,4 @@
-//! Invalid views and mismatched arguments are refused with the reason.
+//! Checks that invalid views and mismatched arguments are rejected, with the error that names the cause.
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Device;
@@ -14,7 +14,7 @@ use crate::view::{cylinder, planar, rig, sources};
 
 const OUT: FrameFormat = FrameFormat::rgba8(31, 17);
 
-/// Renders a view of two frames with the formats `inputs`.
+/// Renders a view of two new frames with the formats `inputs`, and returns the error if it fails.
 fn submit(
     device: &Device,
     inputs: [FrameFormat; 2],
@@ -110,10 +110,10 @@ fn without_chroma(device: &Device, size: UVec2) -> DeviceFrame {
     let encoding = YuvEncoding::default();
     let format = |size: UVec2| FrameFormat::nv12(size.x, size.y, encoding);
     let DeviceFrame::Nv12 { y, .. } = DeviceFrame::new(device, format(size)).unwrap() else {
-        unreachable!("NV12 was asked for")
+        unreachable!("NV12 was requested")
     };
     let DeviceFrame::Nv12 { uv, .. } = DeviceFrame::new(device, format(size / 2)).unwrap() else {
-        unreachable!("NV12 was asked for")
+        unreachable!("NV12 was requested")
     };
     DeviceFrame::Nv12 { y, uv, encoding }
 }

@@ -1,5 +1,5 @@
-//! Compares tracks of keyframes with linear interpolation and a Gaussian mean in f64. Also tests that invalid files
-//! are refused.
+//! Compares tracks of keyframes with linear interpolation and a Gaussian mean in f64. Also tests the errors for invalid
+//! files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use panoweave::ops::view::{MAX_FOV, MIN_FOV, Track, TrackError, ViewPose};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
-/// Keyframes: times, and pan, tilt, roll and field of view at each.
+/// Keyframes: a time in seconds, and the pan, tilt, roll and field of view in degrees.
 type Keys = Vec<(f64, [f64; 4])>;
 
 fn track(stream: &Stream, keys: &Keys, rate: Rate, smoothing: f64) -> Track {
@@ -33,7 +33,8 @@ fn linear(keys: &Keys, t: f64) -> [f64; 4] {
     std::array::from_fn(|i| a[i] + (b[i] - a[i]) * (t - from) / (to - from))
 }
 
-/// Returns the Gaussian-weighted mean of the frames around `frame`, cut off at three standard deviations.
+/// Returns the Gaussian-weighted mean of the frames around `frame`, up to three standard deviations away. `smoothing`
+/// is the standard deviation in seconds.
 fn smoothed(keys: &Keys, frame: i64, rate: f64, smoothing: f64) -> [f64; 4] {
     let deviation = smoothing * rate;
     let reach = (3.0 * deviation).ceil() as i64;
@@ -54,7 +55,7 @@ fn values(view: ViewPose) -> [f64; 4] {
 fn random_keys(seed: u64) -> Keys {
     let mut random = Random::new(seed);
     let r = &mut random;
-    // Some keyframes are before the first frame.
+    // Start before time 0 in some cases, so that keyframes precede the first frame.
     let mut time = f64::from(r.between(-1.0, 0.5));
     (0..1 + r.below(8))
         .map(|_| {
@@ -72,7 +73,7 @@ fn check(device: &Device, keys: &Keys, rate: &str, smoothing: f64) {
     let track = track(&stream, keys, rate, smoothing);
     let (numerator, denominator) = rate.fraction();
     let per_second = f64::from(numerator) / f64::from(denominator);
-    // Continue well beyond the end, where the last keyframe applies.
+    // Continue 30 frames beyond the smoothed end, where the last keyframe applies.
     let last = ((keys[keys.len() - 1].0.max(0.0) + 4.0 * smoothing) * per_second) as i64 + 30;
     for frame in 0..last {
         let found = values(track.at(rate.time(frame as u64)));
@@ -99,8 +100,8 @@ fn keyframes_are_interpolated_and_smoothed() {
     }
 }
 
-/// A track of equal keyframes is constant up to 10⁻¹² and always valid, even with the smallest or largest field of
-/// view.
+/// Checks that a track of equal keyframes is constant up to 10⁻¹² and always valid, even with the smallest or largest
+/// field of view.
 #[test]
 fn a_track_that_stays_stays_and_is_a_view() {
     for device in panoweave_devices() {

@@ -1,4 +1,4 @@
-//! Views with the weights of a warp: the view has the same seam as the warp.
+//! Checks that a view with the weights of a warp has the same seam as the warp.
 
 use std::cell::RefCell;
 
@@ -54,14 +54,15 @@ fn on_the_views_own_canvas_it_is_the_stitch_with_that_seam() {
             };
             let off = differing(&look(Some(&warp)), &expected);
             assert!(off <= 3, "{off} pixels differ, feather {feather} on {device}");
-            // The result differs from that of a feathered overlap, so the comparison is meaningful.
+            // Without the weights, the view has a feathered overlap and differs, so the comparison is meaningful.
             let feathered = differing(&look(None), &expected);
             assert!(feathered > 1000, "{feathered} pixels differ without the seam on {device}");
         }
     }
 }
 
-/// Each picture has a single colour, so each colour's fraction in the view must equal the warp's weight at that ray.
+/// Checks that the fraction of each camera in a view pixel equals the warp's weight for the pixel's ray. Each picture
+/// has a single colour, which makes the fractions visible.
 #[test]
 fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
     let rig = cylinder();
@@ -93,7 +94,7 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             ViewPose { pan: pan - 4.0, tilt: 8.0, roll: 25.0, fov: 40.0 },
             ViewPose { pan: pan + 2.0, tilt: -5.0, roll: -100.0, fov: 75.0 },
         ] {
-            // The numbers of pixels in the overlap for which the planes give left, a mixture, or right.
+            // The numbers of pixels in the overlap whose weights are only left, mixed, and only right.
             let count = RefCell::new([0; 3]);
             let weigh = |ray, margins: [f64; 2]| {
                 let (place, _) = on_canvas(&geometry.canvas, ray);
@@ -114,8 +115,8 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             let found =
                 shown(&stream, &viewer, pictures.each_ref(), Some(&warp), &view, &options, format);
             let off = oracle::worst_where(&found, &exact.colours, &exact.sure);
-            // The ramp is 3 canvas pixels wide, between colours 220 levels apart. f32 positions are off by a few
-            // ten-thousandths of a pixel, so rounding dominates the error.
+            // The ramp is 3 canvas pixels wide, between colours 220 levels apart. Positions in f32 are wrong by a few
+            // ten-thousandths of a pixel, so the rounding to levels dominates the error.
             assert!(off <= ROUNDING, "{off} levels: {view} on {device}");
             let counts = count.into_inner();
             let [left, between, right] = counts;

@@ -1,4 +1,4 @@
-//! Warps: round trips through raw planes and through the warp file, statistics and preview.
+//! Tests of warps on the host: round trips through raw planes and through the warp file, statistics and preview.
 
 use std::fs;
 
@@ -12,8 +12,8 @@ use crate::malformed::{assert_variant, refusal};
 
 pub(crate) const SOURCES: [UVec2; 2] = [UVec2::new(40, 30), UVec2::new(36, 28)];
 
-/// Returns a warp of 100 columns. The left camera covers columns 0 to 59, the right one columns 40 to 99. In between,
-/// the weights change linearly from left to right.
+/// Returns a warp of 100 columns. The left camera covers columns 0 to 59, the right camera columns 40 to 99. In columns
+/// 40 to 59, the weights change linearly from left to right.
 pub(crate) fn sample() -> Warp {
     let size = UVec2::new(100, 20);
     let mut planes = [(); 6].map(|()| Vec::new());
@@ -42,8 +42,8 @@ fn a_warp_file_comes_back_whole() {
         warp.save(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), first, "equal warps give equal files");
     }
-    // The expected length and checksum are those of a file that another program wrote from the description of version
-    // 1.
+    // The expected length and checksum are those of a file that another program wrote according to the description of
+    // version 1 of the format.
     sample().save(&path).unwrap();
     let bytes = fs::read(&path).unwrap();
     assert_eq!((bytes.len(), crc32fast::hash(&bytes)), (48_624, 0xf732_f6e5));
@@ -143,8 +143,8 @@ fn malformed_raw_planes() {
 #[test]
 fn measures_are_as_counted_by_hand() {
     let stats = sample().stats();
-    // The left weight is over 0.001 in columns 0 to 59, the right one in columns 41 to 99. In both pictures, y is
-    // inside: 0 to 19 of 30 in the left one, 0.25 to 19.25 of 28 in the right one.
+    // The left weight is over 0.001 in columns 0 to 59, the right weight in columns 41 to 99. All rows are inside the
+    // pictures: y is 0 to 19 of 30 on the left, and 0.25 to 19.25 of 28 on the right.
     assert!((stats.cameras[0].coverage - 0.60).abs() < 1e-12);
     assert!((stats.cameras[1].coverage - 0.59).abs() < 1e-12);
     assert!((stats.coverage - 1.0).abs() < 1e-12);

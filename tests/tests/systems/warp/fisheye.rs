@@ -1,9 +1,8 @@
-//! Compares a rectified fisheye picture with that of an external implementation.
+//! Compares a rectified fisheye picture with the picture of an external implementation (the "golden" picture).
 //!
-//! The golden picture is sampled bilinearly in f64. OpenCV's fisheye model maps its pixels with a new camera matrix:
-//! `K` with its focal lengths multiplied by `scale_xy` and its principal point moved by `shift_xy`. Outside the
-//! source, the golden picture is zero. A rig's panorama has no principal point, so the test sets the canvas in the
-//! geometry.
+//! The golden picture was sampled bilinearly in f64 with OpenCV's fisheye model. Its camera matrix is `K` with the
+//! focal lengths multiplied by `scale_xy` and the principal point moved by `shift_xy`. Outside the source, the golden
+//! picture is zero. A rig's panorama has no principal point, so the test sets the canvas in the geometry.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::device::Device;
@@ -17,9 +16,9 @@ use panoweave_tests::{by_planes, data};
 use shared_types::Rgba8;
 use shared_types::warp::Canvas;
 
-/// `scale_xy` of the calibration file.
+/// The value `scale_xy` in the calibration file.
 const SCALE: DVec2 = DVec2::new(0.7, 0.8);
-/// `shift_xy` of the calibration file.
+/// The value `shift_xy` in the calibration file, in pixels.
 const SHIFT: DVec2 = DVec2::new(-150.0, -100.0);
 
 /// The calibrated camera, and a copy that points in the opposite direction. The canvas is a placeholder.
@@ -67,7 +66,7 @@ fn compare(warp: &Warp, flat: &Picture, golden: &Picture) -> (usize, u8) {
     let last = warp.sources()[0].as_vec2() - 1.0;
     let inside = |at: &usize| {
         let (u, v) = (warp.plane(Plane::LeftX)[*at], warp.plane(Plane::LeftY)[*at]);
-        // A coordinate on the edge may be inside only because of rounding.
+        // Exclude coordinates on the edge, which may be inside only because of rounding.
         u >= 0.001 && v >= 0.001 && u < last.x - 0.001 && v < last.y - 0.001
     };
     let difference =
@@ -99,7 +98,7 @@ fn a_flattened_fisheye_is_the_golden_one() {
     assert!(count * 2 > flat.pixels().len(), "only {count} pixels are inside");
     assert!(worst <= 1, "{worst} levels apart");
 
-    // The comparison is sensitive: it notices a principal point that is off by 0.1 pixels.
+    // Check that the comparison is sensitive enough to detect a principal point that is wrong by 0.1 pixels.
     let mut off = geometry.clone();
     off.cameras[0].centre.x += 0.1;
     let (warp, flat) = flatten(&off, &picture);

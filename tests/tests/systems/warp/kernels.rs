@@ -24,8 +24,8 @@ fn turn(axis: usize, degrees: f64, v: [f64; 3]) -> [f64; 3] {
     out
 }
 
-/// Returns the world ray of a panorama pixel. Yaw is to the right: a right-handed rotation about y, because y points
-/// down. Pitch is up.
+/// Returns the world ray of a panorama pixel. A positive yaw turns right, which is a right-handed rotation about y,
+/// because y points down. A positive pitch turns up.
 fn world_ray(rig: &Rig, x: f64, y: f64) -> [f64; 3] {
     let p = &rig.panorama;
     let (w, h) = (f64::from(p.width), f64::from(p.height));
@@ -112,7 +112,7 @@ fn coordinates_and_weights_follow_the_camera_models() {
             }
         }
     }
-    // The random rigs must have covered enough pixels.
+    // The random rigs must cover enough pixels for the test to be meaningful.
     assert!(seen.iter().all(|&n| n > 50_000) && overlap > 10_000, "{seen:?}, {overlap}");
 }
 

@@ -1,4 +1,4 @@
-//! Warp files that are malformed in every possible way, and the expected errors.
+//! Tests of malformed warp files: each kind of damage must give the right error.
 
 use std::fs;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::malformed::{assert_variant, refusal};
 use crate::warp::file::sample;
 
-/// Returns the header and the planes of the file of [`sample`].
+/// Returns the header and the planes of the warp file of [`sample`].
 fn valid() -> (Value, Vec<u8>) {
     parts(&sample())
 }
 
-/// Returns the header and the tensor data of a warp's file.
+/// Returns the header and the tensor data of a warp file.
 pub(crate) fn parts(warp: &Warp) -> (Value, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("valid.safetensors");
@@ -64,7 +64,7 @@ impl Folder {
         self.error(&assemble(&serde_json::to_vec(&header).unwrap(), &planes))
     }
 
-    /// Returns the error of opening a file with one changed plane element and the correct checksum.
+    /// Returns the error of opening a file in which one plane element is changed and the checksum is correct.
     fn plane_error(&self, plane: usize, element: usize, value: f32) -> WarpError {
         let (mut header, mut planes) = valid();
         let at = 4 * (plane * 2000 + element);
@@ -166,7 +166,7 @@ fn wrong_metadata() {
     for sum in [None, Some(""), Some("xyzxyzxy"), Some("+1234567"), Some("123")] {
         assert_variant!(metadata("checksum", sum), WarpError::Metadata { key: "checksum", .. });
     }
-    // The checksum covers these metadata.
+    // These changes keep the metadata valid, but the checksum covers them.
     for (key, value) in [("left", "41x30"), ("projection", "planar"), ("rig", "# another")] {
         assert_variant!(metadata(key, Some(value)), WarpError::Checksum { .. });
     }
@@ -248,8 +248,8 @@ fn impossible_numbers() {
     }
 }
 
-/// Flips one bit. `at` is the position of the byte as a fraction of `range`. The file must be refused, or open
-/// unchanged.
+/// Flips one bit of a warp file and checks that the file is rejected or opens as an equal warp. `at` is the position of
+/// the changed byte as a fraction of `range`.
 pub(crate) fn check_flip(
     mut bytes: Vec<u8>,
     range: &Range<usize>,
@@ -263,7 +263,7 @@ pub(crate) fn check_flip(
     let path = dir.path().join("flip.safetensors");
     fs::write(&path, &bytes).unwrap();
     match Warp::open(&path) {
-        // For example, the flip may give an upper-case hex digit in the checksum.
+        // The flip may change nothing, for example if it turns a hex digit of the checksum into upper case.
         Ok(warp) => {
             prop_assert!(in_header);
             prop_assert_eq!(&warp, original);

@@ -1,4 +1,4 @@
-//! Kernel arguments of every type reach the kernel unchanged.
+//! Checks that kernel arguments of every type reach the kernel unchanged.
 
 use conformance::arguments::*;
 use glam::{DMat3, DVec2, DVec3, IVec2, UVec2, Vec2, Vec3};

@@ -1,4 +1,4 @@
-//! Atomic operations. The expected results do not depend on the order of the threads.
+//! Tests of atomic operations. The expected results, computed on the host, do not depend on the order of the threads.
 
 use conformance::atomics::*;
 use panoweave_tests::conformance::all_give;

@@ -1,4 +1,4 @@
-//! Barriers and shared memory.
+//! Tests of barriers and of static and dynamic shared memory, with permutations computed on the host.
 
 use conformance::barrier::{
     DynamicLengths, ReverseDynamic, ReverseStatic, ReverseTail, Rotate, TwoArrays,
@@ -7,7 +7,7 @@ use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Returns the values with each block's in reverse order.
+/// Returns the values with the order reversed within each block of `block` values.
 fn reversed(values: &[u32], block: u32) -> Vec<u32> {
     values.chunks(block as usize).flat_map(|block| block.iter().rev().copied()).collect()
 }

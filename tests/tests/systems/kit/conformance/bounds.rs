@@ -1,4 +1,4 @@
-//! Blocks of exactly the size of the launch bounds run. Larger blocks are refused.
+//! Checks that a block of exactly the size of the launch bounds runs, and that a launch with a larger block fails.
 
 use conformance::bounds::*;
 use cuda_std::launch::{Kernel, LaunchBounds};

@@ -1,4 +1,4 @@
-//! Byte slices: comparing, copying, filling and moving.
+//! Tests of byte slices in kernels: comparing, copying, filling and moving.
 
 use conformance::bytes::{BYTES, CompareBytes, MoveBytes};
 use panoweave_tests::conformance::all_give;

@@ -35,7 +35,8 @@ fn arguments() -> Vec<f32> {
     values
 }
 
-/// Returns the error in units in the last place of `exact` as an f32, or 0 if both are NaN or equal.
+/// Returns the error of `found` in units in the last place (ULP) of `exact` as an f32. Returns 0 if both are NaN or
+/// equal.
 fn ulps(found: f32, exact: f64) -> f64 {
     let nearest = exact as f32;
     if found == nearest || found.is_nan() && exact.is_nan() {
@@ -49,7 +50,7 @@ fn ulps(found: f32, exact: f64) -> f64 {
     (f64::from(found) - exact).abs() / unit
 }
 
-/// Rounds to the nearest integer, ties to even, following the definition.
+/// Rounds to the nearest integer, ties to even, without the standard library's function.
 fn round(x: f64) -> f64 {
     let below = x.floor();
     let is_odd = (below / 2.0).floor() * 2.0 != below;
@@ -109,7 +110,7 @@ fn functions_of_one_argument() {
             }
 
             let log = exact.log2();
-            // Near 0, the bound for the logarithm is absolute.
+            // For arguments from 0.5 to 2, the bound for the logarithm is absolute.
             let log_unit = if (0.5..=2.0).contains(&x) { 1.0 } else { log.abs() };
             let error = relative(fast_log2, log, log_unit);
             assert!(error <= FAST, "log2 {error:e} {}", context());
@@ -190,8 +191,8 @@ fn functions_of_two_arguments() {
     }
 }
 
-/// The factors have 12 bits and the result has 24, so an f32 represents it exactly. Rounding the product first would
-/// lose its lower half.
+/// Checks that `mul_add` does not round the product. The product of two 13-bit factors needs more than the 24 bits of
+/// an f32, and the sum is the part that rounding would lose.
 #[test]
 fn mul_add_rounds_once() {
     let n = noise(3000);
@@ -217,9 +218,9 @@ fn mul_add_rounds_once() {
     });
 }
 
-/// Defines a test of the arithmetic of a 16-bit type. The expected sums and products are computed in f32 and rounded
-/// to 16 bits. An f32 is precise enough that this equals rounding once. The unit tests of `HalfArithmetic` compare
-/// `mul_add` with integers.
+/// Defines a test of the arithmetic of a 16-bit type. The expected sums and products are computed in f32 and rounded to
+/// 16 bits. An f32 is so precise that the second rounding does not change the result. The unit tests of
+/// `HalfArithmetic` compare `mul_add` with integers.
 macro_rules! half_arithmetic {
     ($test:ident, $kernel:ident, $half:ident) => {
         #[test]

@@ -1,4 +1,4 @@
-//! Heap allocation in kernels.
+//! Tests heap allocation in kernels: collections and strings that grow, compared with the host's results.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn collections_grow_and_shrink() {
             let numbers: Vec<u32> = input.iter().take(at).map(|n| n % 10).collect();
             let different: BTreeSet<u32> = numbers.iter().copied().collect();
             let len = numbers.len() as u32;
-            // The text has the digits, ", " between them, and two brackets.
+            // The length of the text: the digits, ", " between them, and two brackets.
             let text = len + 2 * len.saturating_sub(1) + 2;
             [len, different.len() as u32, text, numbers.iter().sum(), 1]
         })

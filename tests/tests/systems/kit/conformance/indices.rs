@@ -1,4 +1,4 @@
-//! Thread and block indices.
+//! Tests of thread and block indices, in grids and blocks of one to three dimensions.
 
 use conformance::indices::{CountThreads, Indices, Pixels, ThreadPlace};
 use panoweave::device::{Image, LaunchConfig};

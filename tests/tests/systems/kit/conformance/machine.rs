@@ -1,4 +1,4 @@
-//! Machine properties that a kernel can query, and printing.
+//! Tests of the machine properties that a kernel can query, and of printing in kernels.
 
 use conformance::machine::{Machine, Speak};
 use panoweave::device::LaunchConfig;

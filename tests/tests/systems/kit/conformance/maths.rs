@@ -1,4 +1,4 @@
-//! Compares each function of `GpuFloat` and `FloatExt` with the host's result in f64.
+//! Compares each function of `GpuFloat` and `FloatExt` in kernels with a result in f64 on the host.
 
 use conformance::maths::{FLOAT, MathsF32, MathsF64, SPECIAL, SpecialF32, SpecialF64};
 use cuda_std::FloatExt;
@@ -6,7 +6,7 @@ use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Returns pairs of special values, of small numbers, and of numbers over many orders of magnitude.
+/// Returns pairs of arguments: special values, small numbers, and numbers over many orders of magnitude.
 fn pairs() -> Vec<(f64, f64)> {
     const SPECIAL: [f64; 11] =
         [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
@@ -71,7 +71,8 @@ fn float(name: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// Computes the function `name`, one of `conformance::maths::SPECIAL`, in f64: by its definition if that is simple.
+/// Computes the function `name`, one of `conformance::maths::SPECIAL`, in f64. Uses the definition where that is
+/// simple, and otherwise `FloatExt` on the host.
 fn special(name: &str, x: f64, y: f64) -> f64 {
     let whole_turns = |x: f64| x - 2.0 * (0.5 * x).round();
     match name.trim_start_matches("FloatExt::") {
@@ -110,12 +111,13 @@ fn special(name: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// Returns the allowed error for the exact result `exact`: relative, or absolute for functions that lose precision
-/// near their zeros. A Euclidean quotient may be off by 1, because it is rounded before it is truncated.
+/// Returns the allowed absolute error for the result `exact`. It is a number of ULPs of `exact`, or of 1 for functions
+/// that lose precision near their zeros. A Euclidean quotient may be off by 1, because it is rounded before it is
+/// truncated.
 fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
     let cancels = ["j0", "j1", "jn", "y0", "y1", "yn", "log_gamma", "sinpi", "cospi", "sincospi"];
     let cancels = cancels.iter().any(|f| name.starts_with(&format!("FloatExt::{f}(")));
-    // The standard library's inverse hyperbolic functions lose digits, `atanh` near −1.
+    // The standard library's inverse hyperbolic functions are imprecise, in particular `atanh` near −1.
     let ulps = match name {
         "x.atanh()" => 65_536.0,
         "x.powi(7)" | "x.asinh()" | "x.acosh()" => 16.0,

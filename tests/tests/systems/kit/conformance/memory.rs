@@ -1,4 +1,4 @@
-//! Constant memory, and loads and stores of elements of every size in global and shared memory.
+//! Tests of constant memory, and of loads and stores of elements of every size in global and shared memory.
 
 use bytemuck::Pod;
 use conformance::memory::*;
@@ -8,8 +8,8 @@ use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Constants are zero until they are set, and then contain the set values. Only this test may set `TAPS` and `QUADS`:
-/// they belong to the device, which all tests share.
+/// Checks that constants are zero until they are set, and then contain the new values. Only this test may set `TAPS`
+/// and `QUADS`, because all tests share the device and its constants.
 #[test]
 fn constants_are_zero_until_set_and_then_what_was_set() {
     let values: Vec<f32> = (0..64).map(|k| (k * k) as f32 - 1000.0).collect();

@@ -1,4 +1,4 @@
-//! Every feature of `cuda_std` on every device: the CPU, and the first GPU if there is one.
+//! Tests of every feature of `cuda_std` on every device: the CPU, and the first GPU if there is one.
 //!
 //! Each test computes the expected result independently and requires it on every device: exactly for integers, and
 //! within a stated tolerance for floats.
@@ -25,12 +25,12 @@ use bytemuck::Pod;
 use cuda_std::launch::SafeKernel;
 use panoweave::device::{Buffer, LaunchConfig, Stream};
 
-/// Returns a launch without dynamic shared memory.
+/// Returns a launch configuration without dynamic shared memory.
 fn config(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig {
     LaunchConfig { grid, block, dynamic_shared: 0 }
 }
 
-/// Returns a one-dimensional launch with blocks of `block` threads.
+/// Returns a launch configuration with one dimension: `blocks` blocks of `block` threads.
 fn line(blocks: u32, block: u32) -> LaunchConfig {
     config([blocks, 1, 1], [block, 1, 1])
 }

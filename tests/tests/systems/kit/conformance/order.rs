@@ -1,12 +1,12 @@
-//! Launches in a stream take effect in order, even if a GPU starts a kernel before the previous one has ended.
+//! Checks that launches in a stream take effect in order, even if a GPU starts a kernel before the previous kernel has
+//! ended.
 
 use conformance::order::{Shifted, ShiftedLate};
 use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// The number of blocks. It keeps several multiprocessors busy; more blocks than fit on a GPU at once would be slow on
-/// the CPU.
+/// The number of blocks. They keep several multiprocessors of a GPU busy. A larger number would be slow on the CPU.
 const BLOCKS: u32 = 300;
 const BLOCK: u32 = 256;
 const SHIFT: u32 = 12_345;
@@ -24,7 +24,7 @@ fn launches_see_what_the_ones_before_wrote() {
         let mut b = zeros(stream, len as u32);
         for i in 0..LAUNCHES {
             let (input, out) = (a.view(), b.view_mut());
-            // Each of the two kernels follows, and is followed by, itself and the other one.
+            // In this order, each of the two kernels runs after itself and after the other kernel.
             if i % 4 < 2 {
                 let kernel = Shifted { input, shift: SHIFT, out };
                 launch(stream, line(BLOCKS, BLOCK), &kernel);

@@ -10,7 +10,8 @@ const LANES: usize = 32;
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const ARGUMENTS: [u32; 11] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33];
 
-/// A function that returns the lane whose value `lane` receives, or `None` if it keeps its own value.
+/// A function that returns the lane whose value `lane` receives, or `None` if `lane` keeps its own value because the
+/// source is out of range.
 type Source = fn(lane: i32, argument: i32, width: i32) -> Option<i32>;
 
 fn down(lane: i32, argument: i32, width: i32) -> Option<i32> {
@@ -23,7 +24,8 @@ fn up(lane: i32, argument: i32, width: i32) -> Option<i32> {
     (source >= lane / width * width).then_some(source)
 }
 
-/// A source in an earlier segment is in range. A source in a later segment is not.
+/// Returns the source of an exclusive-or shuffle. A source in an earlier segment of `width` lanes is in range. A source
+/// in a later segment is not.
 fn xor(lane: i32, argument: i32, width: i32) -> Option<i32> {
     let source = lane ^ (argument % 32);
     (source < (lane / width + 1) * width).then_some(source)

@@ -1,4 +1,4 @@
-//! Reads textures of every format, over images and arrays.
+//! Tests texture reads of every format, over images and arrays, against a reference sampler in f64.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +16,21 @@ const WIDTH: u32 = 13;
 const HEIGHT: u32 = 7;
 
 /// The maximum error of a linear sample due to rounding the product of its two weights to 8 bits: half of 1/256, times
-/// a second difference of texels, which is at most 2.
+/// the mixed difference of four texels, which is at most 2.
 const LINEAR_PRODUCT: f64 = 1.0 / 256.0;
 
 /// The maximum total error of a linear sample. It includes the rounding of both fractions to 8 bits, by up to 1/512
 /// each.
 const LINEAR_TO_EXACT: f64 = LINEAR_PRODUCT + 2.0 / 512.0;
 
-/// The maximum error of a sample if only the rounding of floats matters.
+/// The maximum error of a point sample, which only the rounding of floats causes.
 const ROUNDING: f64 = 1e-6;
 
 /// The type of a channel of a texel, and its conversion to a number.
 trait Scalar: Pod {
     const MAX: f64;
-    /// The maximum difference between a GPU's and the CPU's linear sample, as a fraction of full scale. Both use the
-    /// same 8-bit weights. An H100 rounds sums of floats to floats, and sums of integers to 16 bits.
+    /// The maximum difference between a GPU's and the CPU's linear sample, as a fraction of full scale. GPU and CPU use
+    /// the same 8-bit weights. An H100 rounds sums of floats to floats, and sums of integers to 16 bits.
     const FILTERED: f64;
     fn of(noise: u32) -> Self;
     fn value(self) -> f64;
@@ -40,7 +40,7 @@ impl Scalar for u8 {
     const MAX: f64 = 255.0;
     const FILTERED: f64 = 1.02 / (1 << 17) as f64;
     fn of(noise: u32) -> Self {
-        // The smallest and largest values are frequent, because they reveal scaling errors.
+        // Make the smallest and the largest value frequent, because they reveal scaling errors.
         match noise % 4 {
             0 => 0,
             1 => 255,
@@ -193,8 +193,8 @@ fn check<T: Texel, S: Scalar>(format: &str) {
     }
 }
 
-/// Compares the samples at `coordinates` with the exact ones and with those of the CPU. Prints the differences before
-/// it asserts.
+/// Compares samples with the exact samples and with the CPU's samples at the same coordinates. Prints the differences
+/// before it asserts.
 fn compare<S: Scalar>(
     name: &str,
     picture: &Picture<S>,

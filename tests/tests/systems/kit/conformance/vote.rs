@@ -1,12 +1,12 @@
-//! Warp votes, and exchange of values through shared memory within a warp.
+//! Tests of warp votes, and of the exchange of values through shared memory within a warp.
 
 use conformance::vote::{ExchangeInWarp, Vote, VoteEven};
 use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Returns the expected votes all, any and ballot of the lanes for which `takes_part` is true, and zeros for the
-/// others.
+/// Returns the expected votes of each lane: all, any and ballot of "value over `limit`" among the lanes for which
+/// `takes_part` is true. The other lanes get zeros.
 fn expected(values: &[u32], limit: u32, takes_part: fn(usize) -> bool) -> Vec<[u32; 3]> {
     let warp = |warp: &[u32]| {
         let lanes: Vec<usize> = (0..32).filter(|&lane| takes_part(lane)).collect();
@@ -21,7 +21,8 @@ fn expected(values: &[u32], limit: u32, takes_part: fn(usize) -> bool) -> Vec<[u
     values.chunks(32).flat_map(warp).collect()
 }
 
-/// Returns the values of six warps. In the first ones, none, one, some, all and all but one of the values are over 10.
+/// Returns the values of six warps. In the first five warps, the values over 10 are: none, one, some, all but one, and
+/// all. The sixth warp is random.
 fn values() -> Vec<u32> {
     let mut values = noise(192);
     values[..32].fill(10);

@@ -1,4 +1,4 @@
-//! Reductions and matches among some lanes, shuffles of every width, and counting barriers.
+//! Tests of reductions and matches among the lanes of a mask, shuffles of every type width, and barriers that count.
 
 use conformance::warps::{
     CountAtBarrier, MatchLanes, ReduceLanesI8, ReduceLanesI16, ReduceLanesI32, ReduceLanesI64,

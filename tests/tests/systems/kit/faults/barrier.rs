@@ -1,4 +1,4 @@
-//! The CPU reports barriers that not all threads of a block reach.
+//! Checks that the CPU reports barriers that not all threads of a block reach.
 
 use conformance::faults::{BarrierAfterReturn, BarrierInBranch, BarrierTwice};
 use cuda_std::cpu::{Elsewhere, FaultKind};

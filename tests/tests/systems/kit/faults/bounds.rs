@@ -1,4 +1,4 @@
-//! The CPU reports out-of-bounds accesses to every kind of memory.
+//! Checks that the CPU reports out-of-bounds accesses to every kind of memory.
 
 use conformance::faults::*;
 use cuda_std::cpu::{AccessKind, FaultKind, Index};

@@ -1,7 +1,8 @@
-//! The CPU reports every fault in `conformance::faults` with the right kind, kernel, block and thread. The same
-//! kernels pass without the fault, so they cause no other report.
+//! Checks that the CPU reports every fault in `conformance::faults` with the right kind, kernel, block and thread. The
+//! same kernels must pass when their argument disables the fault.
 //!
-//! These tests do not run on a GPU, where the faults are undefined behaviour: see `alone/planted.rs`.
+//! These tests do not run on a GPU, where the faults are undefined behaviour. `alone/planted.rs` tests
+//! compute-sanitizer there.
 
 mod barrier;
 mod bounds;
@@ -16,7 +17,7 @@ use cuda_std::cpu::{Fault, FaultKind, ThreadId};
 use cuda_std::launch::Kernel;
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 
-/// The index of a thread that no grid here has, so that no thread causes a fault.
+/// An index larger than that of any thread in these tests, so that no thread causes a fault.
 const NOBODY: u32 = u32::MAX;
 
 fn stream() -> Stream {
@@ -27,7 +28,7 @@ fn zeros<T: Pod>(stream: &Stream, len: u32) -> Buffer<T> {
     Buffer::new(stream.device(), len).unwrap()
 }
 
-/// Returns a one-dimensional launch with blocks of `block` threads.
+/// Returns a launch configuration with one dimension: `blocks` blocks of `block` threads.
 fn line(blocks: u32, block: u32) -> LaunchConfig {
     shape([blocks, 1, 1], [block, 1, 1])
 }

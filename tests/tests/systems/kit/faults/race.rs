@@ -1,4 +1,4 @@
-//! The CPU reports races on shared memory.
+//! Checks that the CPU reports races on shared memory, and no race where a barrier orders the accesses.
 
 use conformance::faults::*;
 use cuda_std::cpu::AccessKind::{self, Atomic, Load, Store};
@@ -6,7 +6,8 @@ use cuda_std::cpu::{Fault, FaultKind};
 
 use crate::kit::faults::{NOBODY, fault, line, message, run, stream, zeros};
 
-/// Checks that the fault is a race. Returns its access, the other access, the other thread and the offset.
+/// Checks that the fault is a race. Returns the reported access, the earlier access, the thread of the earlier access,
+/// and the byte offset in the array.
 #[track_caller]
 fn race(fault: &Fault) -> (AccessKind, AccessKind, u32, usize) {
     match &fault.kind {
@@ -102,7 +103,7 @@ fn atomics_race_with_plain_accesses_only() {
         let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [guilty, 0, 0]);
         assert_eq!(race(&found), (Load, Atomic, guilty - 1, 8));
     }
-    // Here the plain access comes first.
+    // In this case the plain access comes before the atomic.
     kernel.guilty = 0;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [1, 0, 0]);
     assert_eq!(race(&found), (Atomic, Load, 0, 8));

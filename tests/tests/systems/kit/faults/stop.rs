@@ -1,4 +1,4 @@
-//! The CPU reports kernels that stop themselves. A fault does not affect later launches.
+//! Checks that the CPU reports kernels that trap or panic, and that a fault does not affect later launches.
 
 use conformance::faults::{BarrierAfterReturn, PanicAt, PanicWithMessage, TrapAt};
 use cuda_std::cpu::FaultKind;

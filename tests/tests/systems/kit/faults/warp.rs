@@ -1,4 +1,5 @@
-//! The CPU reports warp operations whose mask names lanes that do not take part.
+//! Checks that the CPU reports warp operations whose mask contains lanes that do not take part, or lacks the calling
+//! lane.
 
 use conformance::faults::{LaneMissing, LaneMissingInShuffle, LaneOutsideMask, SyncOutsideMask};
 use cuda_std::cpu::FaultKind;

@@ -1,5 +1,5 @@
-//! Compares a blend of two to four cameras in one launch with a formula in f64. Also tests that mismatched arguments
-//! are refused.
+//! Compares a blend of two to four cameras in one launch with a formula in f64. Also tests the errors for mismatched
+//! arguments.
 
 use panoweave::device::{Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
@@ -44,7 +44,8 @@ fn several_cameras_are_blended_at_once() {
                     assert_eq!(a, 255);
                     for (level, exact) in [r, g, b].into_iter().zip(blend(&all)) {
                         let off = (f64::from(level) - exact).abs();
-                        // A camera with a weight under 0.001 is skipped. This error adds to that of the mesh.
+                        // The bound covers the error of the mesh, and that of skipping a camera with a weight under
+                        // 0.001.
                         assert!(off < 1.2, "{device}, {seed}: {off} levels at {x}, {y}");
                     }
                 }
@@ -80,7 +81,7 @@ fn several_cameras_in_nv12_are_blended_at_once() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let (mut several, mut worst) = (0, [0.0_f64; 2]);
-        // The panorama has odd sides.
+        // The panorama has odd sides, so the last column and row have chroma samples of their own.
         for seed in 0..25 {
             let (geometry, _) = made_up(seed, smooth);
             if geometry.cameras.len() > 4 {
@@ -158,7 +159,7 @@ fn what_does_not_fit_several_cameras_is_refused() {
         let error =
             stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut small).unwrap_err();
         assert!(matches!(error, StitchError::OutputSize { .. }), "{error}");
-        // The panorama has odd sides.
+        // The panorama has odd sides, so a flip is not supported in NV12.
         let format = FrameFormat { size: CANVAS, pixels: NV12 };
         let mut chroma = DeviceFrame::new(&device, format).unwrap();
         let options = CamerasOptions { flip: true, edge_boost: false };

@@ -16,7 +16,7 @@ pub(crate) const NV12: PixelFormat =
 pub(crate) const FULL: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt601, range: Range::Full });
 
-/// Pairs of input and output formats.
+/// The tested pairs of input and output formats.
 pub(crate) const FORMATS: [[PixelFormat; 2]; 5] = [
     [PixelFormat::Rgba8, PixelFormat::Rgba8],
     [NV12, NV12],
@@ -25,8 +25,8 @@ pub(crate) const FORMATS: [[PixelFormat; 2]; 5] = [
     [FULL, FULL],
 ];
 
-/// Returns the level of a smooth picture. Neighbouring pixels differ by at most 4 levels, but positions that are off
-/// by 1/32 pixel are still noticed.
+/// Returns the level of a smooth picture at a pixel. Neighbouring pixels differ by at most 4 levels, which is enough to
+/// detect a position that is wrong by 1/32 pixel.
 pub(crate) fn wave(seed: u32, x: u32, y: u32) -> f64 {
     let (x, y, s) = (f64::from(x), f64::from(y), f64::from(seed));
     120.0 + 45.0 * (0.05 * x + s).sin() + 45.0 * (0.05 * y + 0.02 * x + 2.0 * s).cos()
@@ -55,7 +55,7 @@ pub(crate) fn waves(size: UVec2, format: PixelFormat, seed: u32) -> Raster {
     Raster { size, pixels }
 }
 
-/// A warp with two pictures and options.
+/// A warp, a picture for each camera, the format of the panorama, and the options of the stitch.
 pub(crate) struct Case {
     pub(crate) warp: Warp,
     pub(crate) pictures: [Raster; 2],
@@ -89,7 +89,7 @@ impl Case {
         Self { warp, pictures, output, options }
     }
 
-    /// Stitches with a newly uploaded warp.
+    /// Uploads the warp and stitches the pictures.
     pub(crate) fn stitched(&self, stream: &Stream, options: &StitchOptions) -> Raster {
         let warp = DeviceWarp::upload(stream, &self.warp).unwrap();
         self.stitched_by(stream, &warp, options)

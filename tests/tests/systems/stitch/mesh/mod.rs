@@ -1,4 +1,4 @@
-//! Compares meshes of warps with the planes from which they were made.
+//! Compares meshes with the planes of the warps that they approximate.
 
 mod cameras;
 mod case;
@@ -41,7 +41,8 @@ fn by_planes(warp: &Warp, pixel: UVec2) -> Vec<(usize, [f32; 2], f64)> {
     seen.into_iter().map(|(camera, place, weight)| (camera, place, weight / whole)).collect()
 }
 
-/// Compares every pixel of a mesh with the planes. Returns the largest errors of positions and of normalised weights.
+/// Compares every pixel of a mesh with the planes, and checks that positions are within `error` pixels. Returns the
+/// largest error of positions and that of normalised weights.
 fn check(warp: &Warp, mesh: &Mesh, error: f32) -> (f32, f64) {
     let mut worst = (0.0_f32, 0.0_f64);
     for pixel in (0..warp.size().y).flat_map(|y| (0..warp.size().x).map(move |x| uvec2(x, y))) {
@@ -89,8 +90,8 @@ fn what_no_mesh_can_hold_keeps_its_places() {
     }
 }
 
-/// A patch represents a quadratic map except for rounding errors, so each tile needs one patch per camera. The two
-/// cameras are side by side, so most tiles show one camera.
+/// Checks that a tile of a quadratic warp needs only one patch per camera, because a patch represents a quadratic map
+/// except for rounding errors. The two cameras are side by side, so most tiles show one camera.
 #[test]
 fn a_quadratic_warp_takes_one_patch_a_tile() {
     let size = uvec2(200, 100);
@@ -110,7 +111,7 @@ fn a_quadratic_warp_takes_one_patch_a_tile() {
     let mesh = Mesh::new(&warp, 1e-3).unwrap();
     let (off, _) = check(&warp, &mesh, 1e-4);
     assert!(off > 0.0, "exact to the bit?");
-    // The column of tiles on the border between the cameras has a layer for each.
+    // In the column of tiles on the border between the cameras, each tile has a layer for either camera.
     let tiles = size.x.div_ceil(TILE) * size.y.div_ceil(TILE);
     let meeting = size.y.div_ceil(TILE);
     assert_eq!(mesh.divisions(), [(tiles + meeting) as usize, 0, 0, 0]);

@@ -36,8 +36,8 @@ fn meshes_show_what_the_formula_says() {
                 oracle::grade,
             );
             let off = oracle::worst(&found, &exact);
-            // The bound: a position is off by up to 1/32 pixel, and a weight of the texture unit by 1/512. Slopes are
-            // up to 4.5 levels per pixel, or 7 after gamma and gain. Rounding adds half a level.
+            // A position is wrong by up to 1/32 pixel, and a fraction of the texture unit by 1/512. Slopes are up to
+            // 4.5 levels per pixel, or 7 after gamma and gain. Rounding adds half a level.
             assert!(off < 0.5 + 2.0 * 7.0 * (1.0 / 32.0 + 1.0 / 256.0), "{device}, {seed}: {off}");
             worst = worst.max(off);
         }
@@ -74,7 +74,8 @@ fn every_lookup_gives_the_same_picture() {
     }
 }
 
-/// Photographs have very sharp edges. Stitches of them reach 50 dB compared with exact samples and powers.
+/// Checks that stitches of photographs, which have very sharp edges, reach 50 dB compared with exact sampling and exact
+/// powers.
 #[test]
 fn photographs_keep_fifty_decibels() {
     let Some(table) = data("stitch_ref/pairs.csv") else { return };
@@ -119,7 +120,8 @@ fn flipped_panoramas_are_turned() {
                     (case.stitched(&stream, &flipped), case.stitched(&stream, &upright));
                 let shares_chroma = matches!(flipped.pixels, Pixels::Nv12 { .. });
                 if shares_chroma && (case.output.size % 2).max_element() > 0 {
-                    // When flipped, other pixels share their chroma, so the stitch falls back to planes.
+                    // In a flipped NV12 panorama with an odd side, different pixels share a chroma sample, so the
+                    // stitch falls back to planes.
                     let planes = StitchOptions {
                         flip: true,
                         lookup: Lookup::Planes,
@@ -148,8 +150,8 @@ fn turned(picture: &Raster) -> Raster {
     Raster { size: picture.size, pixels }
 }
 
-/// The panorama is the same for any pitch. Depending on a row's address, several pixels are written in one store or
-/// each with its own.
+/// Checks that the panorama is the same for any pitch. The kernel writes several pixels in one store only in rows with
+/// an aligned address.
 #[test]
 fn panoramas_are_the_same_whatever_their_pitch() {
     for device in panoweave_devices() {
@@ -178,8 +180,8 @@ fn panoramas_are_the_same_whatever_their_pitch() {
     }
 }
 
-/// Source positions with too small a weight must not affect the panorama, not even through the chroma shared with a
-/// neighbouring pixel.
+/// Checks that source positions whose weight is too small do not affect the panorama, not even through the chroma
+/// shared with a neighbouring pixel.
 #[test]
 fn places_where_a_camera_does_not_count_show_nowhere() {
     for device in panoweave_devices() {
@@ -208,7 +210,7 @@ fn places_where_a_camera_does_not_count_show_nowhere() {
     }
 }
 
-/// Stitches that a mesh does not support fall back to planes, with identical bytes.
+/// Checks that stitches that a mesh does not support fall back to planes and give identical bytes.
 #[test]
 fn what_a_mesh_cannot_do_is_done_by_planes() {
     for device in panoweave_devices() {
@@ -237,14 +239,14 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
     }
 }
 
-/// If a tile has only two columns or three pixels, a patch fits any positions exactly, including those of pixels
-/// without weight. The chroma shared by four pixels must not be interpolated from positions without weight.
+/// Checks that the chroma shared by four pixels is not interpolated from positions without weight. In a tile of two
+/// columns or three pixels, a patch fits all positions exactly, including those without weight.
 #[test]
 fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
     for size in [UVec2::new(34, 40), UVec2::new(40, 34), UVec2::new(34, 34), UVec2::new(35, 33)] {
         let pixels = (0..size.element_product()).map(|i| UVec2::new(i % size.x, i / size.x));
         let is_seen = |at: UVec2| at.max_element() <= 32;
-        // The positions differ so much from (−1, −1) that chroma sampled halfway to it differs clearly.
+        // The positions are so far from (−1, −1) that chroma sampled halfway between would differ clearly.
         let place = |at: UVec2| if is_seen(at) { at.as_vec2() + 60.25 } else { Vec2::NEG_ONE };
         let hidden: Vec<_> = pixels.clone().map(place).collect();
         let seen: Vec<_> = pixels.clone().map(|at| at.as_vec2() + 60.0).collect();
@@ -275,7 +277,7 @@ fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
     }
 }
 
-/// The same frame may be the picture of both cameras, and may be stitched repeatedly.
+/// Checks that the same frame may be the picture of both cameras, and may be stitched repeatedly.
 #[test]
 fn one_frame_may_be_both_cameras() {
     let size = UVec2::new(70, 50);

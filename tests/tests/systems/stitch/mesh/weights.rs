@@ -1,4 +1,4 @@
-//! Meshes of warps whose weights are rewritten, and meshes that are stored with a warp.
+//! Tests of meshes of warps whose weights are rewritten on the device, and of meshes that are stored with a warp.
 
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{Seam, SeamOptions, seamed};
@@ -7,7 +7,8 @@ use panoweave_tests::panoweave_devices;
 
 use crate::stitch::mesh::case::{Case, FORMATS, difference};
 
-/// Weights of a seam, written on the device, give the same mesh as the same weights uploaded from the host.
+/// Checks that the weights of a seam, written on the device, give the same stitch by mesh as the same weights uploaded
+/// from the host.
 #[test]
 fn meshes_follow_a_seam() {
     for device in panoweave_devices() {
@@ -49,7 +50,8 @@ fn meshes_follow_a_seam() {
     }
 }
 
-/// A mesh that is stored with a warp is used, unless it is coarser than a newly built one.
+/// Checks that a mesh that is stored with a warp is used, unless its error bound is larger than that of a newly built
+/// mesh.
 #[test]
 fn meshes_that_come_with_a_warp_are_taken() {
     for device in panoweave_devices() {
@@ -72,12 +74,12 @@ fn meshes_that_come_with_a_warp_are_taken() {
             assert_eq!(found, made, "{device}, {seed}");
             coarser += u32::from(coarse.mesh().unwrap().bytes() < fine.mesh().unwrap().bytes());
         }
-        // A GPU samples on a grid of 1/256 pixel, so few pixels differ by a level there.
+        // Texture units of GPUs sample on a grid of 1/256 pixel, so a finer mesh changes few pixels there.
         assert!(finer > 0 && coarser > 3, "{device}: {finer}, {coarser}");
     }
 }
 
-/// If weights are written to a warp that has no mesh yet, its mesh is built from the new weights each time.
+/// Checks that if weights are written to a warp that has no mesh yet, its mesh is built from the newest weights.
 #[test]
 fn meshes_are_made_of_the_weights_that_there_are() {
     for device in panoweave_devices() {
