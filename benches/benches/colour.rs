@@ -1,7 +1,7 @@
-//! Colour sums over an overlap of 700×1900 pixels, in a panorama of 5700×1900 from two 3840×2160 pictures. The bench
-//! compares our kernel with a copy, and with the original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) if
-//! `PANOWEAVE_REFERENCE_PTX` names a folder with `colour_analysis.ptx`. It then measures our kernel on overlaps of
-//! other sizes, with pictures from 720p to 8K.
+//! Benchmarks the colour sums over an overlap of 700×1900 pixels, in a panorama of 5700×1900 from two 3840×2160
+//! pictures. The bench compares our kernel with a copy, and with the original design in CUDA C++
+//! (`benches/cuda/colour_analysis.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with `colour_analysis.ptx`. It then
+//! measures our kernel on overlaps of other sizes, with pictures from 720p to 8K.
 //!
 //! One panorama pixel is one source pixel, so [`Overlap::bytes`] returns the number of bytes that must move. The copy
 //! reads half of this number and writes the other half.
@@ -45,7 +45,7 @@ unsafe fn colour_analysis(
 ) {
 }
 
-/// Launches the original analysis.
+/// Launches the CUDA C++ kernel.
 fn analyse(stream: &Stream, warp: &DeviceWarp, frames: &[DeviceFrame; 2], sums: &mut Buffer<f32>) {
     let [FrameView::Rgba8(left), FrameView::Rgba8(right)] =
         frames.each_ref().map(DeviceFrame::view)
@@ -83,7 +83,7 @@ fn benches(criterion: &mut Criterion) {
         let frames: Vec<[_; 2]> = (0..SETS as u32)
             .map(|set| [0, 1].map(|i| frame(&stream, format, 2 * set + i)))
             .collect();
-        // Use several overlaps, because the list of an overlap's pixels must not stay in a cache, either.
+        // Use several overlaps, so that the list of an overlap's pixels does not stay in a cache.
         let overlaps: Vec<_> = (0..SETS)
             .map(|_| Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap"))
             .collect();
@@ -119,7 +119,8 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Checks the sums of the original: the weights must add up to those of the band, and the luma must match the colours.
+/// Checks the sums of the CUDA C++ kernel: the weights must add up to those of the band, and the luma must match the
+/// colours.
 fn check(sums: &[f32]) {
     let width = f64::from(OVERLAP[1] - OVERLAP[0]);
     let share = |x: f64| 1.0 - (x - 0.5 * (width - 1.0)).abs() / (0.5 * width);
@@ -132,7 +133,7 @@ fn check(sums: &[f32]) {
     }
 }
 
-/// Benches our kernel at other sizes.
+/// Measures our kernel with pictures of other sizes.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("colour, by size") else { return };
     let stream = device.stream().expect("a stream");

@@ -1,9 +1,9 @@
-//! Separable convolution of a 3840×2160 picture of f32 with 7, 15 and 31 taps along each axis. The bench compares our
-//! kernels, in one launch and in two, with a copy of the picture, and with the original design in CUDA C++
+//! Benchmarks the separable convolution of a 3840×2160 picture of f32 with 7, 15 and 31 taps along each axis. The bench
+//! compares our kernels, in one launch and in two, with a copy of the picture, and with the original design in CUDA C++
 //! (`benches/cuda/convolve.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with `convolve.ptx`. It then measures both
-//! gradients of a picture, and one launch at sizes from 720p to 8K.
+//! gradients of a picture, and the convolution in one launch at sizes from 720p to 8K.
 //!
-//! The copy moves as many bytes as one launch must. Tile sizes and results per thread are constants in
+//! The copy moves as many bytes as the picture and the result have. Tile sizes and results per thread are constants in
 //! `shared-types/src/convolve.rs`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -16,7 +16,7 @@ use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, g
 
 const SIZE: UVec2 = uvec2(3840, 2160);
 
-/// The block shape of the original.
+/// The block shape of the CUDA C++ kernels: columns and rows.
 const BLOCK: [u32; 2] = [32, 8];
 
 constant! {
@@ -41,7 +41,7 @@ unsafe fn original_rows(input: View<f32>, width: u32, out: ViewMut<f32>) {}
 #[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
 unsafe fn original_columns(input: View<f32>, width: u32, out: ViewMut<f32>) {}
 
-/// Launches both passes of the original.
+/// Launches the CUDA C++ kernels of both passes.
 fn original(
     stream: &Stream,
     width: u32,
@@ -63,7 +63,7 @@ fn original(
     }
 }
 
-/// Creates a picture of noise between 0 and 255.
+/// Creates a picture of pseudorandom values from 0 to 255.
 fn picture(stream: &Stream, size: UVec2, seed: u32) -> Image<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let mut noise = || {
@@ -80,7 +80,7 @@ fn image(device: &Device, size: UVec2) -> Image<f32> {
     Image::new(device, size.x, size.y).expect("memory for a picture")
 }
 
-/// Checks that two pictures differ only by rounding.
+/// Checks that two pictures differ only by rounding: by at most 0.01.
 fn check(found: &[f32], expected: &[f32]) {
     let far = |(a, b): (&f32, &f32)| (a - b).abs() > 1e-2;
     let wrong = found.iter().zip(expected).filter(|&pair| far(pair)).count();
@@ -161,7 +161,7 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Benches one launch at other sizes.
+/// Measures the convolution in one launch at other sizes.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("convolve, by size") else { return };
     let stream = device.stream().expect("a stream");

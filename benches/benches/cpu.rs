@@ -1,10 +1,10 @@
-//! The stitch on the CPU, to compare the GPU times with. The bench measures this library's CPU backend, which runs the
-//! GPU kernels for tests, and OpenCV's `remap` and `blendLinear` (`benches/opencv/remap.py`), which are optimised for
-//! CPUs.
+//! Benchmarks the stitch on the CPU, for comparison with GPU times. The bench measures this library's CPU backend,
+//! which runs the GPU kernels and is not optimised for speed, and OpenCV's `remap` and `blendLinear`
+//! (`benches/opencv/remap.py`), which are optimised for CPUs.
 //!
 //! OpenCV runs in the Python interpreter that `PANOWEAVE_PYTHON` names, or in `python3`. If OpenCV is missing, the
-//! bench prints a line and skips it. Before timing OpenCV, the bench checks that its panorama is similar to ours, so
-//! that both do the same work.
+//! bench prints a line and measures only this library. Before timing OpenCV, the bench checks that OpenCV's panorama is
+//! similar to ours, so that both do the same work.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -21,8 +21,8 @@ use panoweave_benches::{
     Group, SIZES, SOURCE, bench_by_clock, bench_peer_by_clock, home_geometry_for, noise,
 };
 
-/// The minimum PSNR in dB between OpenCV's panorama and ours. They differ because OpenCV rounds coordinates to 1/32
-/// pixel.
+/// The minimum PSNR in dB between OpenCV's panorama and ours. The panoramas differ because OpenCV rounds coordinates to
+/// 1/32 pixel.
 const LEAST_DB: f64 = 35.0;
 
 fn benches(criterion: &mut Criterion) {
@@ -51,7 +51,7 @@ fn benches(criterion: &mut Criterion) {
                 stitch(&stream, &left, &right, &warp, &options, &mut out).expect("a stitch");
                 stream.synchronize().expect("the stitch");
             };
-            // The first use of a warp sets things up, so it is not measured.
+            // Do not measure the first use of a warp, which builds data such as the mesh.
             once();
             bench_by_clock(&mut group, label, |many| {
                 let start = Instant::now();
@@ -103,7 +103,7 @@ impl OpenCv {
     /// Starts a Python process with OpenCV. If OpenCV is missing, prints a line and returns `None`.
     fn start(folder: &Path, panorama: UVec2, source: UVec2) -> Option<Self> {
         let python = std::env::var_os("PANOWEAVE_PYTHON").unwrap_or_else(|| "python3".into());
-        // The script is embedded as text, so that the bundled bench does not need the file.
+        // The script is embedded in the executable, so that the bench runs from the bundle without this file.
         let script = include_str!("../opencv/remap.py");
         let sizes = [panorama.x, panorama.y, source.x, source.y].map(|side| side.to_string());
         let mut command = Command::new(&python);
@@ -136,7 +136,7 @@ impl OpenCv {
         format!("linear/opencv {version}, {threads} threads")
     }
 
-    /// Stitches `many` panoramas. Returns the time that this took.
+    /// Stitches `many` panoramas with OpenCV and returns the total time.
     fn run(&mut self, many: u64) -> Duration {
         let seconds = self.ask(&format!("run {many}"));
         Duration::from_secs_f64(seconds.parse().expect("OpenCV's time"))

@@ -1,5 +1,6 @@
-//! The live stitcher with two 4K cameras and a panorama, all in NV12. The bench measures the stitcher's time per pair,
-//! the copies over the bus alone (`copies`), and upload, stitch and download in sequence (`serial`).
+//! Benchmarks the live stitcher with two 4K cameras and a panorama, all in NV12. The bench measures the stitcher's time
+//! per pair, the time of only the copies over the bus (`copies`), and that of upload, stitch and download in sequence
+//! (`serial`).
 //!
 //! Frames are written to page-locked memory only once, so the bench does not measure writes by the host. If upload,
 //! stitch and download overlap well, the stitcher's time is near that of `copies`.
@@ -31,7 +32,7 @@ fn warp(device: &Device) -> DeviceWarp {
     warp.expect("the warp")
 }
 
-/// Takes two free frame buffers, whose content does not matter, from the stitcher.
+/// Takes a free frame buffer for each camera from the stitcher. The content of the buffers does not affect the time.
 fn filled(stitcher: &Stitcher) -> Option<[FrameBuffer; 2]> {
     let buffer = |camera| stitcher.buffer(camera).expect("a running stitcher");
     Some([buffer(Side::Left)?, buffer(Side::Right)?])
@@ -75,7 +76,7 @@ struct Set {
     frames: [DeviceFrame; 3],
 }
 
-/// Uploads, stitches and downloads in sequence.
+/// Uploads, stitches and downloads `pairs` pairs in sequence, and returns the wall time.
 fn serial(stream: &Stream, warp: &DeviceWarp, sets: &mut [Set], pairs: u64) -> Duration {
     let start = Instant::now();
     for i in 0..pairs {
@@ -116,7 +117,7 @@ fn bench(criterion: &mut Criterion) {
     for (slots, colour) in [(3, false), (4, false), (4, true), (8, true)] {
         let name = format!("{slots} slots{}", if colour { ", colour" } else { "" });
         bench_by_clock(&mut group, &name, |pairs| {
-            // Enough pairs that the pairs in flight at the start do not matter.
+            // Run at least 400 pairs, so that filling the pipeline at the start hardly affects the time per pair.
             let many = pairs.max(400);
             live(&device, slots, colour, many).mul_f64(pairs as f64 / many as f64)
         });

@@ -1,12 +1,11 @@
-//! Benchmarks resampling of 256 and 8192 batches. Each batch has 500 source and 250 target times, with 32 values per
-//! time, in bf16, f32 and f16. The bench compares our kernels with a copy, and with the original design, in Rust and in
-//! CUDA C++ (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`). It then
-//! measures bf16 in 32 to 2048 batches.
+//! Benchmarks the resampling of 256 and 8192 batches. Each batch has 500 source and 250 target times, with 32 values
+//! per time, in bf16, f32 and f16. The bench compares our kernels with a copy, and with the original design, in Rust
+//! and in CUDA C++ (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`). It
+//! then measures bf16 in 32 to 2048 batches.
 //!
-//! Evenly placed targets need every source row, so all bytes must move once. Targets at arbitrary positions, in random
-//! or ascending order, need about 63 % of the rows. The copy reads half of the needed bytes and writes the other half.
-//! The data of 8192 batches is larger than any cache, so all launches reuse one set of
-//! buffers.
+//! Evenly spaced targets need the values of every source time, so all bytes must move once. Targets at arbitrary
+//! positions, in random or ascending order, need about 63 % of them. The copy reads half of the needed bytes and writes
+//! the other half. The data of 8192 batches is larger than any cache, so all launches reuse one set of buffers.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -24,14 +23,14 @@ const SOURCES: u32 = 500;
 const TARGETS: u32 = 250;
 /// Values per source time.
 const WIDTH: u32 = 32;
-/// Persistent blocks per multiprocessor: as many as its 2048 threads allow.
+/// Persistent blocks per multiprocessor: as many as fit into its 2048 threads.
 const RESIDENT: u32 = 2048 / BLOCK_THREADS;
 
 /// Declares a CUDA C++ kernel, whose body is in the PTX.
 macro_rules! original {
     ($name:ident, $value:ty) => {
         /// Resamples with a thread per target, and the source times of a batch in shared memory. Does not detect
-        /// faults.
+        /// invalid times.
         ///
         /// # Safety
         /// The sizes must match each other as in a [`Resampling`]. The dynamic shared memory must be large enough for
@@ -67,7 +66,7 @@ macro_rules! launch {
     };
 }
 
-/// Allocates rows of values without padding, which would take most of the memory.
+/// Allocates rows of values without padding. With the default pitch, padding would take most of the memory.
 fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
     let pitch = u64::from(WIDTH) * size_of::<V>() as u64;
     Image::with_pitch(stream.device(), WIDTH, rows, pitch).expect("memory for values")
@@ -76,11 +75,11 @@ fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
 /// The positions of a batch's targets relative to its source times.
 #[derive(Clone, Copy)]
 enum Targets {
-    /// One target between every second source time and the next one.
+    /// One target between every second source time and its successor.
     Even,
     /// Arbitrary positions in any order.
     Random,
-    /// Arbitrary positions in ascending order, as when frames sample a track.
+    /// Arbitrary positions in ascending order, like the frame times of a video that samples a track.
     Ascending,
 }
 
@@ -96,7 +95,7 @@ impl Targets {
     }
 }
 
-/// Inputs and output of a resampling.
+/// The input and output images of one resampling.
 struct Set<V: Sampled<Time = f32>> {
     times: Image<f32>,
     values: Image<V>,
@@ -105,7 +104,7 @@ struct Set<V: Sampled<Time = f32>> {
 }
 
 impl<V: Sampled<Time = f32>> Set<V> {
-    /// Creates uneven source times, targets placed by `placed`, and noise as values.
+    /// Creates unevenly spaced source times, targets at the positions that `placed` selects, and random values.
     fn new(stream: &Stream, batches: u32, placed: Targets, seed: u32) -> Self {
         let mut state = seed.wrapping_mul(2_654_435_761) | 1;
         let mut noise = || {
@@ -146,7 +145,7 @@ impl<V: Sampled<Time = f32>> Set<V> {
         Resampling { times, values, targets, out }
     }
 
-    /// Returns the bytes that must move: times, targets, results, and the rows next to a target.
+    /// Returns the number of bytes that must move: times, targets, results, and the source values next to a target.
     fn bytes(&self, stream: &Stream) -> u64 {
         let [times, targets] =
             [&self.times, &self.targets].map(|times| times.download(stream).expect("times"));
@@ -169,7 +168,7 @@ impl<V: Sampled<Time = f32>> Set<V> {
     }
 }
 
-/// Checks that two results differ only by rounding.
+/// Checks that two results differ only by rounding: by at most 0.01.
 fn check<V: Number>(name: &str, found: &[V], expected: &[V]) {
     let far = |(a, b): (&V, &V)| (a.to_f64() - b.to_f64()).abs() > 0.01;
     let wrong = found.iter().zip(expected).filter(|&pair| far(pair)).count();
@@ -272,7 +271,7 @@ fn benches(criterion: &mut Criterion) {
     bench.values::<f16>("f16", None, launch!(OriginalResampleF16));
 }
 
-/// Benches our kernel at other numbers of batches.
+/// Measures our kernel with other numbers of batches.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("resample, by batches") else { return };
     let stream = device.stream().expect("a stream");

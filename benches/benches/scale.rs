@@ -1,16 +1,16 @@
-//! The number of live camera pairs that each GPU of a machine sustains at once. Each pair has its own stitcher, with
-//! NV12 input and output at 30 frames per second. The bench measures the first GPU alone, then all GPUs at once, then
-//! each other GPU alone.
+//! Searches for the number of live camera pairs that each GPU of a machine sustains at once. Each pair has its own
+//! stitcher, with NV12 input and output at 30 frames per second. The bench measures the first GPU alone, then all GPUs
+//! at once, then each other GPU alone.
 //!
-//! It doubles the number of pairs until the GPU cannot keep pace, and then bisects. A GPU cannot keep pace if a pair
-//! of frames is dropped, or if the 99th percentile of the latency exceeds two frame intervals. The bottleneck is the
-//! resource that is busy nearly all the time: the bus (copies, measured alone), the GPU (stitches, measured alone) or
-//! the processor (measured during the run). If there is none, the bottleneck is unknown.
+//! The search doubles the number of pairs until the GPU cannot keep pace, and then bisects. A GPU cannot keep pace if a
+//! pair of frames is dropped, or if the 99th percentile of the latency exceeds two frame intervals. The bottleneck is
+//! the resource that is busy nearly all the time: the bus (copies, measured alone), the GPU (stitches, measured alone)
+//! or the processor (measured during the run). If there is none, the bottleneck is unknown.
 //!
-//! This is a search without repetitions, so it does not use criterion. It ends after `PANOWEAVE_SCALE_SECONDS`, 75 by
-//! default, and prints which sizes it did not measure. By default, it acts like a camera driver that writes frames
-//! into page-locked memory. With `PANOWEAVE_SCALE_FEED=copied`, frames are copied there as [`Stitcher::push`] does.
-//! Without `--bench`, the search ends after 5 s.
+//! This bench does not use criterion, because it searches without repeating measurements. It ends after
+//! `PANOWEAVE_SCALE_SECONDS` (75 by default, and 5 without `--bench`), and prints which sizes it did not measure. By
+//! default, it acts like a camera driver that writes frames into page-locked memory. With
+//! `PANOWEAVE_SCALE_FEED=copied`, it copies frames there as [`Stitcher::push`] does.
 //!
 //! [`Stitcher::push`]: panoweave::live::Stitcher::push
 
@@ -31,19 +31,21 @@ use panoweave_benches::{SETS, frame, gpus, host, record, time};
 /// Frames per second of each camera.
 const FPS: f64 = 30.0;
 
-/// Rows of the cameras: 4K and 1080p.
+/// The rows of a camera's frame, for 4K and 1080p.
 const ROWS: [u32; 2] = [2160, 1080];
 
 /// The maximum 99th percentile of the latency in frame intervals.
 const INTERVALS: f64 = 2.0;
 
-/// The search ends when the smallest failure exceeds the largest success `n` by at most `n / PART`.
+/// The search ends when the smallest number of pairs that failed exceeds the largest number `n` that succeeded by at
+/// most `n / PART`.
 const PART: u32 = 16;
 
 /// A resource is a bottleneck if it is busy for at least this fraction of the time.
 const FULL: f64 = 0.9;
 
-/// The search tries numbers up to this multiple of the number of pairs that bus and GPU could sustain by computation.
+/// The search tries up to this multiple of the number of pairs that bus and GPU can sustain according to the measured
+/// times of one pair.
 const BEYOND: f64 = 1.25;
 
 /// The fraction of the host's free memory that may be page-locked.
@@ -62,16 +64,16 @@ const BRIEFLY: Watch = Watch { measure: Duration::from_millis(1000), ..WATCH };
 
 /// The settings of the search.
 struct Plan {
-    /// The time at which the search must have ended.
+    /// The latest time at which the search may end.
     end: Instant,
-    /// The maximum 99th percentile of the latency.
+    /// The maximum 99th percentile of the latency at which a GPU still keeps pace.
     most: Duration,
     feed: Feed,
     /// The number of host threads per GPU.
     cores: usize,
 }
 
-/// The time that one pair of frames takes on the bus and on the GPU.
+/// The time that one pair of frames occupies the bus (`copies`) and the GPU (`stitch`).
 #[derive(Clone, Copy)]
 struct Taken {
     copies: Duration,
@@ -79,7 +81,8 @@ struct Taken {
 }
 
 impl Taken {
-    /// Measures copies on the GPUs of all crowds at once, and stitches on the first GPU.
+    /// Measures copies on the GPUs of all crowds at once, and stitches on the first GPU. A crowd contains the stitchers
+    /// of one GPU.
     fn measure(crowds: &[Crowd<'_>], pair: &Pair) -> Result<Self, LiveError> {
         let formats = pair.formats();
         let mut copies = crowds
@@ -115,7 +118,7 @@ impl Taken {
         Ok(time(&stream, SETS, 200, &mut launch).div_f64(200.0))
     }
 
-    /// Returns the fractions of the elapsed time for which `pairs` pairs keep the bus and the GPU busy.
+    /// Returns the fractions of the time for which `pairs` pairs at [`FPS`] keep the bus and the GPU busy.
     fn shares(&self, pairs: u32) -> [f64; 2] {
         let part = |time: Duration| f64::from(pairs) * FPS * time.as_secs_f64();
         [part(self.copies), part(self.stitch)]
@@ -128,7 +131,7 @@ impl Taken {
     }
 }
 
-/// Returns the number of stitchers per GPU that fit into memory, including those that exist already.
+/// Returns the number of stitchers per GPU that fit into device and host memory, including the existing stitchers.
 fn room(crowds: &[Crowd<'_>], pair: &Pair) -> u32 {
     let [on_device, locked] = pair.memory();
     let free = |crowd: &Crowd<'_>| {
@@ -146,7 +149,7 @@ fn room(crowds: &[Crowd<'_>], pair: &Pair) -> u32 {
     crowds.iter().map(free).min().unwrap_or(0).min(by_host)
 }
 
-/// The outcome of a search.
+/// The results of a search, and the outcome of the largest number of pairs that kept pace.
 struct Seen {
     found: Found,
     held: Option<Outcome>,
@@ -176,14 +179,15 @@ impl Plan {
         Self { end, most: Duration::from_secs_f64(INTERVALS / FPS), feed, cores }
     }
 
-    /// Creates stitchers until each GPU has `n`, and watches them. Returns `None` if time has run out.
+    /// Creates stitchers until each GPU has `n`, and measures them as `how` specifies. Returns `None` if the plan's
+    /// time has run out.
     fn run(
         &self,
         crowds: &mut [Crowd<'_>],
         n: u32,
         how: Watch,
     ) -> Result<Option<Outcome>, LiveError> {
-        // A watch must end in time, so creating stitchers must end before.
+        // The measurement must end before the plan's end, so the creation of stitchers must end earlier.
         let end = self.end.checked_sub(how.warm_up + how.measure);
         let Some(end) = end.filter(|end| Instant::now() < *end) else { return Ok(None) };
         let makers = self.cores.min(MAKERS);
@@ -201,8 +205,9 @@ impl Plan {
         watch(crowds, n as usize, self.cores, how).map(Some)
     }
 
-    /// Watches `n` pairs on each GPU. If `n` is far below the capacity of bus and GPU (`far`), watches them only
-    /// briefly. If that fails, watches them for the full time, because a single delay of the machine is not a limit.
+    /// Measures `n` pairs on each GPU. If `n` is far below the capacity of bus and GPU (`far`), measures only briefly.
+    /// If the pairs then do not keep pace, measures for the full time, because a single delay of the machine is not a
+    /// limit.
     fn judge(
         &self,
         crowds: &mut [Crowd<'_>],
@@ -300,8 +305,8 @@ fn line(outcome: &Outcome, taken: Taken) -> String {
     format!("p50 {p50:.2} ms, p99 {p99:.2} ms, {rate:.0}/s{}", shares.concat())
 }
 
-/// Searches on the GPUs of `crowds`, and prints and records the result. Returns the number of pairs per GPU that kept
-/// pace.
+/// Searches on the GPUs of `crowds`, and prints and records the result. Returns the largest number of pairs per GPU
+/// that kept pace.
 fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32 {
     let on = match &*crowds {
         [one] => one.device().place().to_string(),

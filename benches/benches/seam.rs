@@ -1,8 +1,7 @@
-//! A seam through an overlap of 700×1900 pixels, in a panorama of 5700×1900 from two 3840×2160 pictures. The bench
-//! measures the search for a seam on a pair of frames (differences, costs and path), and the computation of the
-//! weights while one seam fades into the next. It compares each with a copy that reads half of the bytes that must
-//! move, and writes the other half. Latency is the bottleneck of the path, because each of its rows depends on the row
-//! before.
+//! Benchmarks a seam through an overlap of 700×1900 pixels, in a panorama of 5700×1900 from two 3840×2160 pictures. The
+//! bench measures the search for a seam on a pair of frames (differences, costs and path), and the computation of the
+//! weights while one seam fades into the next. It compares both with a copy that reads half of the bytes that must move
+//! and writes the other half. The path search is limited by latency, because each row depends on the row before.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
@@ -59,7 +58,7 @@ fn benches(criterion: &mut Criterion) {
     let mut outs: Vec<_> =
         (0..SETS).map(|_| Seam::copy(&stream, &warp).expect("a copy of the warp")).collect();
     let size = seam.grid().max - seam.grid().min;
-    // The kernel reads six planes of f32 and writes two.
+    // The kernel reads six planes of f32 and writes two: 32 bytes per pixel.
     let bytes = 32 * u64::from(size.x) * u64::from(size.y);
     let mut group = Group::new(criterion, &device, "seam", "weights", size.to_array(), bytes);
     let copy = bench_copy(&mut group, &stream, bytes);

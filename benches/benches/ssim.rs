@@ -1,8 +1,9 @@
-//! SSIM and PSNR of two 3840×2160 pictures. The bench compares our fused kernels with a copy, and with the original
-//! design in two passes, in Rust and in CUDA C++ (`benches/cuda/ssim.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder
-//! with `ssim.ptx`). It then measures the fused kernels on 10-bit and colour pictures, and at sizes from 720p to 8K.
+//! Benchmarks SSIM and PSNR of two 3840×2160 pictures. The bench compares our fused kernels with a copy, and with the
+//! original design in two passes, in Rust and in CUDA C++ (`benches/cuda/ssim.cu`, if `PANOWEAVE_REFERENCE_PTX` names a
+//! folder with `ssim.ptx`). It then measures the fused kernels on 10-bit and colour pictures, and at sizes from 720p to
+//! 8K.
 //!
-//! The copy moves as many bytes as both pictures have. Arithmetic is the bottleneck of the fused kernels: about 120
+//! The copy moves as many bytes as both pictures have. The fused kernels are limited by arithmetic: about 120
 //! instructions per pixel.
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -16,7 +17,7 @@ use shared_types::ssim::{MARGIN, ONE, SUMS, SsimParams, TWO_PASS_BLOCK};
 
 const SIZE: UVec2 = uvec2(3840, 2160);
 
-/// Creates two pictures that differ by noise.
+/// Creates two pictures that differ by noise of 0 to 15 levels. `of` converts a level to a pixel.
 fn pair<T: bytemuck::Pod>(
     stream: &Stream,
     size: UVec2,
@@ -38,7 +39,7 @@ fn pair<T: bytemuck::Pod>(
     })
 }
 
-/// The original design in two passes: the five planes between the passes, and the sums.
+/// The memory of the original design in two passes: the five planes between the passes, and the sums.
 struct TwoPass {
     planes: [Image<f32>; 5],
     sums: Buffer<u64>,
@@ -71,7 +72,7 @@ impl TwoPass {
     }
 }
 
-/// Submits a pair. While the comparer is full, takes its results.
+/// Submits a pair. If the comparer is full, first takes all results.
 fn submit(comparer: &mut Comparer, stream: &Stream, pair: Compared<'_>) {
     while let Err(SsimError::Full) = comparer.submit(stream, pair, None) {
         while comparer.take().expect("a result").is_some() {}
@@ -144,7 +145,7 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Benches the fused kernels at other sizes.
+/// Measures the fused kernels at other sizes.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("ssim, by size") else { return };
     let stream = device.stream().expect("a stream");

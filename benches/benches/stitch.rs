@@ -1,9 +1,9 @@
-//! The stitch of two 3840×2160 pictures to a panorama of 5700×1900, with every lookup, gamma method and pair of
-//! formats. The bench compares it with a copy of as many bytes as the pictures and the panorama have, and with the
+//! Benchmarks the stitch of two 3840×2160 pictures to a panorama of 5700×1900, with every lookup, gamma method and pair
+//! of formats. The bench compares it with a copy of as many bytes as the pictures and the panorama have, and with the
 //! original loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with
 //! `stitch_planes.ptx`. It then measures the default lookup at sizes from 720p to 8K.
 //!
-//! Variants with planes also read 24 bytes of planes per pixel, which the copy does not include.
+//! Lookups with planes also read 24 bytes of planes per panorama pixel, which the copy does not include.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -61,7 +61,7 @@ original!(stitch_planes_linear);
 original!(stitch_planes_exact);
 original!(stitch_planes_fast);
 
-/// Launches the original stitch.
+/// Launches the CUDA C++ kernel for the gamma method of `options`.
 fn stitch_by_original(
     stream: &Stream,
     [left, right]: &[DeviceFrame; 2],
@@ -136,8 +136,8 @@ fn benches(criterion: &mut Criterion) {
         let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes);
         let copy = bench_copy(&mut group, &stream, bytes);
         let fast = Some(Power::Fast);
-        // A label is the gamma method, `/` and the lookup. The report compares the original with all variants that
-        // have the same gamma method.
+        // A label consists of the gamma method, `/` and the lookup. The report compares the CUDA C++ kernel with all
+        // variants with the same gamma method.
         for (label, power, lookup) in [
             ("fast/mesh", fast, Lookup::Mesh),
             ("linear/mesh", None, Lookup::Mesh),
@@ -180,7 +180,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Benches the default lookup at other sizes: pictures from 720p to 8K, and panoramas that are scaled like them.
+/// Measures the default lookup with pictures from 720p to 8K, and panoramas scaled in proportion.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("stitch, by size") else { return };
     let stream = device.stream().expect("a stream");

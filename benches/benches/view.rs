@@ -1,11 +1,11 @@
-//! The virtual camera: a view of 1920×1080 pixels from two frames of 3840×2160. The bench measures views across the
-//! overlap, within one camera, and from a panorama, in every pair of formats, with frames read through textures and by
-//! plain loads. It then measures views of other sizes.
+//! Benchmarks the virtual camera: a view of 1920×1080 pixels from two frames of 3840×2160. The bench measures views
+//! across the overlap, within one camera, and from a panorama, in every pair of formats, with frames read through
+//! textures and by plain loads. It then measures views of other sizes.
 //!
-//! The alternative is a stitch with a planar warp of the view's size, which must be rendered again for every frame of
-//! a moving view. Both are compared with a copy of as many bytes as the view and the visible parts of the frames have.
-//! Areas that both cameras see count twice. With the home rig, these are 25.4 MB, of which 17.1 MB belong to the
-//! frames. The counters of an H100 measure 17.2 MB of reads.
+//! The alternative to a view is a stitch with a planar warp of the view's size, which must be rendered again for every
+//! frame of a moving view. The bench compares both with a copy of as many bytes as the view and the visible parts of
+//! the frames have. Areas that both cameras see count twice. With the home rig, these are 25.4 MB, of which 17.1 MB
+//! belong to the frames. The counters of an H100 measure 17.2 MB of reads.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{DMat3, DVec2, DVec3, UVec2, dvec2, dvec3, uvec2};
@@ -24,19 +24,20 @@ const SIZE: UVec2 = uvec2(1920, 1080);
 /// The name of our main variant, which renders the view through the lenses of both cameras.
 const LENSES: &str = "lenses";
 
-/// A view of both cameras, which overlap in its middle third. A pixel of the view covers 2.1 source pixels in total.
+/// A view of both cameras, which overlap in its middle third. A view pixel covers 2.1 source pixels of both cameras
+/// together.
 const ACROSS: ViewPose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
-/// A view as wide as one camera's field of view. A pixel of the view covers 3.9 source pixels in total.
+/// A view as wide as one camera's field of view. A view pixel covers 3.9 source pixels of both cameras together.
 const WIDE: ViewPose = ViewPose { fov: 60.0, ..ACROSS };
 
 /// A view of the left camera only.
 const WITHIN: ViewPose = ViewPose { pan: -32.0, ..ACROSS };
 
-/// Returns the number of source pixels that a view reads. `area` returns, for the ray of a view pixel, how many source
-/// pixels it covers. At most four of them count, because a bilinear sample reads no more.
+/// Returns the number of source pixels that a view reads. `area` returns the number of source pixels that a view pixel
+/// with a given ray covers. At most four count per view pixel, because a bilinear sample reads no more.
 fn shown(size: UVec2, view: &ViewPose, area: impl Fn(DVec3) -> f64) -> f64 {
-    /// Evaluates every eighth pixel along both axes of the view.
+    /// The distance between evaluated pixels along both axes of the view.
     const STEP: u32 = 8;
     let own = f64::from(size.x) / 2.0 / (view.fov.to_radians() / 2.0).tan();
     let along = |length: u32| (0..length).step_by(STEP as usize);
@@ -48,7 +49,8 @@ fn shown(size: UVec2, view: &ViewPose, area: impl Fn(DVec3) -> f64) -> f64 {
 }
 
 /// Returns the number of source pixels that a view reads from the cameras of a rig. Areas that both cameras see count
-/// twice. The view must have only pan, and the cameras only yaw. Ignores the small distortion of the lenses.
+/// twice. The tilt and roll of the view, and the pitch and roll of the cameras, must be 0. Ignores the small distortion
+/// of the lenses.
 fn shown_of_cameras(rig: &Rig, size: UVec2, view: &ViewPose) -> f64 {
     let of = |camera: &RigCamera| {
         let mount = camera.mount().expect("a camera with a lens");
@@ -72,7 +74,7 @@ fn shown_of_cylinder(scale: f64, size: UVec2, view: &ViewPose) -> f64 {
     shown(size, view, |DVec3 { x, z, .. }| scale * scale * z / x.hypot(z).powi(3))
 }
 
-/// Copies a frame to an image whose rows are not aligned for textures, so that kernels read it by loads.
+/// Copies a frame to an image whose rows are not aligned for textures, so that kernels read it by plain loads.
 fn unaligned(stream: &Stream, frame: &DeviceFrame) -> Image<Rgba8> {
     let mut bytes = vec![0; frame.format().bytes()];
     frame.download(stream, &mut bytes).expect("a frame");
@@ -111,7 +113,7 @@ fn views(device: &Device, size: UVec2, pixels: PixelFormat, count: usize) -> Vec
 
 fn gains() -> StitchOptions {
     let colour = |gain| Colour { gain: glam::Vec3::splat(gain), gamma: 1.0 };
-    // The stitch for comparison uses planes.
+    // The stitch for comparison reads planes. The viewer ignores this option.
     let lookup = Lookup::Planes;
     StitchOptions { left: colour(1.1), right: colour(0.9), lookup, ..StitchOptions::default() }
 }
@@ -210,7 +212,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Benches the other pairs of formats.
+/// Measures the other pairs of input and output formats.
 fn formats(criterion: &mut Criterion) {
     let Some(device) = gpu("view, by formats") else { return };
     let stream = device.stream().expect("a stream");
@@ -235,7 +237,7 @@ fn formats(criterion: &mut Criterion) {
     }
 }
 
-/// Benches views of other sizes from the same frames.
+/// Measures views of other sizes from the same frames.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("view, by size") else { return };
     let stream = device.stream().expect("a stream");

@@ -1,5 +1,5 @@
-//! Rendering a warp of 5700×1900 from the home rig, including the allocation of its planes: the time that a change of
-//! the rig costs. The host's clock measures it, because allocation takes host time.
+//! Benchmarks the rendering of a warp of 5700×1900 from the home rig, including the allocation of its planes. A change
+//! of the rig costs this time. The bench uses the host's clock, because allocation takes host time.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ fn bench(criterion: &mut Criterion) {
     let stream = device.stream().expect("a stream");
     let geometry = home_geometry().expect("the home rig");
     let size = geometry.canvas.size;
-    // Six planes of f32.
+    // The kernel writes six planes of f32: 24 bytes per pixel.
     let bytes = 24 * u64::from(size.element_product());
     let mut group = Group::new(criterion, &device, "warp", "planes", size.to_array(), bytes);
     bench_by_clock(&mut group, "rendered", |warps| {

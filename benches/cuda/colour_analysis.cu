@@ -1,10 +1,10 @@
-// The original system's colour analysis in CUDA C++: the reference for the colour sums.
+// The original system's colour analysis, rebuilt in CUDA C++: the reference for the colour sums.
 //
 // Blocks of 32 by 32 cover the whole panorama, with one thread per pixel. A thread reads all six planes
 // and samples both cameras bilinearly where both contribute. Nine sums are reduced in a shared array, whose
 // 33rd column avoids bank conflicts: one thread per row adds up the row, one thread adds up the rows, and
 // then adds the block's sums to `sums` atomically. The original had a barrier inside `if (tx == 0)`, which
-// is undefined behaviour; here it is outside. White and black pixels count like all others. The caller must
+// is undefined behaviour; here it is outside. White and black pixels count like other pixels. The caller must
 // set `sums` to 0 first.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -ptx colour_analysis.cu
@@ -22,7 +22,7 @@ template <typename T> struct View {
     }
 };
 
-// The band of columns that is analysed: its centre and width, as fractions of the panorama's width.
+// The analysed band of columns: its centre and width, as fractions of the panorama's width.
 struct Band { float centre, width; };
 
 __device__ float3 levels(uchar4 p) { return make_float3(p.x, p.y, p.z); }

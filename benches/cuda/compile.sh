@@ -1,5 +1,5 @@
 #!/bin/sh
-# compile.sh FOLDER: compiles the .cu files in the folder of this script to PTX in FOLDER, for the local GPU. To use
+# Usage: compile.sh FOLDER. Compiles the .cu files beside this script to PTX in FOLDER, for the local GPU. To use
 # the PTX in benches, set PANOWEAVE_REFERENCE_PTX to FOLDER. Needs nvcc in PATH, in $CUDA_PATH/bin or in
 # /usr/local/cuda/bin.
 [ $# = 1 ] || { echo "usage: compile.sh FOLDER"; exit 2; }
@@ -11,7 +11,7 @@ arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | he
 case $arch in ''|*[!0-9]*) arch=87 ;; esac
 mkdir -p "$1" || exit 1
 for file in "$(dirname "$0")"/*.cu; do
-    # Some files need -rdc=true and say so in their first comment.
+    # A file that needs -rdc=true contains this option in its first comment.
     rdc=$(grep -o -m 1 -e -rdc=true "$file")
     "$nvcc" -O3 "-arch=sm_$arch" $rdc -ptx -o "$1/$(basename "$file" .cu).ptx" "$file" || exit 1
 done

@@ -1,8 +1,8 @@
-// The original system's separable convolution in CUDA C++: the reference for the fused kernels.
+// The original system's separable convolution, rebuilt in CUDA C++: the reference for the fused kernels.
 //
-// Two launches, along rows and along columns, with one thread per pixel. Each block of 32 by 8 copies its
-// pixels and the halo of the pass to dynamic shared memory. The host computes its size for each pass. A
-// loop reads the taps, at most 64, from constant memory. Pixels outside the picture are 0.
+// The host launches one kernel along rows and one along columns, with one thread per pixel. Each block of 32
+// by 8 threads copies its pixels and the halo of the pass to dynamic shared memory, whose size the host
+// computes. A loop reads at most 64 taps from constant memory. Pixels outside the picture count as 0.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -rdc=true -ptx convolve.cu
 // Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.

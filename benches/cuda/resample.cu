@@ -1,10 +1,10 @@
-// The original system's resampling in CUDA C++: the reference for the resampling kernels.
+// The original system's resampling, rebuilt in CUDA C++: the reference for the resampling kernels.
 //
 // Persistent blocks process one batch after another. A block stages the times of a batch in shared memory. Each thread
 // then takes a target, finds its position by bisection, and writes its output row, one number at a time. The original
-// staged at most 512 times and ignored further ones; here the host allocates enough dynamic shared memory for all
-// times. Like the original, the kernel does not detect faults. It has the argument `faults` only to have the same
-// signature as our kernel.
+// ignored all but the first 512 times. Here the host allocates enough dynamic shared memory for all times. Like the
+// original, the kernel does not detect invalid times. It has the argument `faults` only for the same signature as our
+// kernel.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -rdc=true -ptx resample.cu
 // Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.

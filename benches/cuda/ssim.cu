@@ -1,8 +1,8 @@
-// The original system's SSIM in CUDA C++: the reference for the fused kernel.
+// The original system's SSIM, rebuilt in CUDA C++: the reference for the fused kernel.
 //
-// Two launches with one thread per pixel, in blocks of 16 by 8. The first launch filters a, b, a*a, b*b and a*b along
-// the rows and writes five planes. The second launch filters the planes along the columns and adds up the SSIM. Reads
-// use the read-only cache. Sums are integers as in our kernels, so that the results can be compared.
+// The host launches two kernels with one thread per pixel, in blocks of 16 by 8. The first kernel filters a, b, a*a,
+// b*b and a*b along the rows and writes five planes. The second kernel filters the planes along the columns and adds up
+// the SSIM. Reads use the read-only cache. Sums are integers as in our kernels, so that the results can be compared.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -ptx ssim.cu
 // Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.

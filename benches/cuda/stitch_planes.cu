@@ -1,6 +1,6 @@
-// A straightforward `planes` stitch in CUDA C++: the reference for the Rust kernels.
+// A stitch with the lookup `planes`, without optimisations, in CUDA C++: the reference for the Rust kernels.
 //
-// The loop and the names are those of kernels-gpu/src/stitch/planes.rs, but the six planes are six views.
+// The loop and the kernels' names are those of kernels-gpu/src/stitch/planes.rs, but the six planes are six views.
 // benches/benches/stitch.rs declares the same signature to launch it.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -ptx stitch_planes.cu
@@ -19,7 +19,7 @@ template <typename T> struct View {
 };
 
 struct Colour { float gain[3]; float gamma; };
-// Only the fields for RGBA; those for NV12 follow them.
+// The first fields of `StitchParams`. The fields that follow are for NV12, which these kernels do not support.
 struct Params { Colour left, right; uint32_t flip, edge_boost; };
 
 struct Linear { static __device__ float power(float b, float) { return b; } };

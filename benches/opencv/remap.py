@@ -1,4 +1,4 @@
-"""Makes the same panorama with OpenCV for the bench `cpu`: remaps each picture, then blends by weights.
+"""Stitches the bench `cpu`'s panorama with OpenCV: remaps each picture, then blends the pictures by weights.
 
 Usage: remap.py FOLDER WIDTH HEIGHT SOURCE_WIDTH SOURCE_HEIGHT. FOLDER has left.rgba and right.rgba, and the six raw
 planes of a warp. The script prints `ready VERSION THREADS`, and then answers commands on stdin. `run N` stitches N
@@ -24,7 +24,7 @@ def plane(name):
     return np.fromfile(folder / f"{name}.bin", "<f4").reshape(height, width)
 
 
-# OpenCV recommends this format for constant maps: 16-bit coordinates, and fractions in 1/32 pixel.
+# OpenCV recommends this format for maps that do not change: 16-bit coordinates, and fractions of 1/32 pixel.
 maps = [
     cv2.convertMaps(plane(f"lut_{side}_x"), plane(f"lut_{side}_y"), cv2.CV_16SC2)
     for side in ("left", "right")

@@ -1,4 +1,4 @@
-//! Measures the bus to a GPU: copies frame pairs and panoramas like a stitcher, but does not stitch.
+//! Measures the bus to a GPU: copies pairs of frames and panoramas like a live stitcher, without stitching.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use panoweave::frame::FrameFormat;
 
 use crate::SETS;
 
-/// Two streams, and memory to copy between: pairs of frames to a GPU on the first stream, and panoramas back to
+/// Two streams, and the memory for the copies: pairs of frames to a GPU on the first stream, and panoramas back to
 /// page-locked memory on the second.
 pub struct Copies {
     stream: [sys::CUstream; 2],
@@ -70,7 +70,7 @@ impl Copies {
         Ok(copies)
     }
 
-    /// Copies `pairs` pairs to the device and as many panoramas back. Returns the wall time.
+    /// Copies `pairs` pairs of frames to the device and `pairs` panoramas back. Returns the wall time.
     ///
     /// # Panics
     /// Panics if the driver fails.

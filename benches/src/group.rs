@@ -13,14 +13,15 @@ use crate::{SETS, record};
 /// Samples per variant.
 const SAMPLES: usize = 20;
 
-/// The minimum time of a sample's launches. It makes the round trip to the device, a few µs, negligible. Criterion
-/// chooses the number of launches by the time of the warm-up, so one slow first launch could reduce it to one.
+/// The minimum time of a sample's launches, compared with which the round trip to the device (a few µs) is negligible.
+/// Criterion alone could choose a single launch, because it derives the number from the warm-up, in which the first
+/// launch may be slow.
 const SAMPLE: Duration = Duration::from_millis(5);
 
 /// The minimum number of bytes that one rotation over all buffer sets moves. It exceeds the cache of any GPU.
 const ROUND: u64 = 192 << 20;
 
-/// Variants of the same work.
+/// Measurements of variants of the same work.
 pub struct Group<'a> {
     criterion: BenchmarkGroup<'a, WallTime>,
     device: Device,
@@ -50,8 +51,8 @@ impl<'a> Group<'a> {
         Self { criterion: group, device: device.clone(), work, sets: SETS }
     }
 
-    /// Shortens the measurement, for work that is measured at several sizes. Chooses the number of buffer sets so that
-    /// together they exceed the cache of any GPU.
+    /// Shortens the measurement, for work that is measured at several sizes. Sets the number of buffer sets so that
+    /// their total size exceeds the cache of any GPU.
     #[must_use]
     pub fn briefly(mut self) -> Self {
         self.criterion
@@ -77,8 +78,8 @@ impl<'a> Group<'a> {
         self.criterion.finish();
     }
 
-    /// Measures `run`, which returns the time of a given number of repetitions, and records it. Returns the median
-    /// time of one repetition in µs, or `None` if the command line deselects it.
+    /// Measures `run`, which returns the time of a given number of repetitions, and records it. Returns the median time
+    /// of one repetition in µs, or `None` if the command line excludes this variant.
     fn measure(
         &mut self,
         variant: &str,
@@ -91,8 +92,8 @@ impl<'a> Group<'a> {
         self.criterion.bench_function(variant, |bencher| {
             bencher.iter_custom(|many| {
                 let whole = run(many);
-                // Criterion's warm-up doubles the repetitions with each call, beyond those of a sample. So the first
-                // call with fewer repetitions begins the samples.
+                // Criterion's warm-up doubles the repetitions with each call, beyond those of a sample. The first call
+                // with fewer repetitions is therefore the first sample.
                 if many < before {
                     times.clear();
                 }
@@ -125,7 +126,7 @@ impl<'a> Group<'a> {
         let mut least = None;
         self.measure(variant, role, Timer::Events, bytes, |launches| {
             let least = *least.get_or_insert_with(|| {
-                // The first launches set things up, such as a mesh, so they are not measured.
+                // Do not measure the first launches, which build data such as a mesh.
                 time(stream, sets, sets as u64, &mut launch);
                 let mut many = 1;
                 while many < 1 << 16 && time(stream, sets, many, &mut launch) < SAMPLE {
@@ -139,8 +140,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns the time between two events on the stream, around `launches` calls of `launch`, which gets the index of the
-/// buffer set to use.
+/// Calls `launch` `launches` times, with the index of the buffer set to use. Returns the time between an event before
+/// and an event after the launches.
 ///
 /// # Panics
 /// Panics if the device fails.
@@ -161,8 +162,8 @@ pub fn time(
     end.since(&start).expect("the time between the events")
 }
 
-/// Benches `launch` under a name. Returns the median time of a launch in µs, or `None` if the command line deselects
-/// it.
+/// Measures and records launches of this library's variant `name`. Returns the median time of a launch in µs, or `None`
+/// if the command line excludes this variant.
 ///
 /// # Panics
 /// Panics if the device fails, or the record cannot be written.
@@ -175,11 +176,12 @@ pub fn bench(
     group.measure_launches(name, Role::Ours, group.work.bytes, stream, launch)
 }
 
-/// Benches the original design. The report compares it with the variants whose names have the same part before the
-/// last `/`, such as `fast/mesh` for `fast/c++`. If `name` has no `/`, the report compares it with all variants.
+/// Measures the original design, like [`bench()`]. The report compares it with the variants whose names have the same
+/// part before the last `/`, such as `fast/mesh` for `fast/c++`. If `name` has no `/`, the report compares it with all
+/// variants.
 ///
 /// # Panics
-/// Panics as [`bench()`] does.
+/// Panics in the same cases as [`bench()`].
 pub fn bench_original(
     group: &mut Group<'_>,
     name: &str,
@@ -189,13 +191,13 @@ pub fn bench_original(
     group.measure_launches(name, Role::Original, group.work.bytes, stream, launch)
 }
 
-/// Benches a copy of `bytes / 2` bytes, which reads and writes `bytes` in total. Its time is the lower bound for work
-/// that moves as many bytes, unless the work is so short that the pause between two copies matters.
+/// Measures a copy that reads `bytes / 2` bytes and writes as many, like [`bench()`]. Its time is the lower bound for
+/// work that moves `bytes` bytes, unless the work is so short that the pause between two copies matters.
 ///
 /// # Panics
-/// Panics as [`bench()`] does.
+/// Panics in the same cases as [`bench()`].
 pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<f64> {
-    // As one row, the driver copies 66 MB in 25.8 µs on an H100; in rows of 16 KiB, it takes 42.6 µs.
+    // Copy a single row, which is faster: on an H100, 66 MB take 25.8 µs as one row, and 42.6 µs in rows of 16 KiB.
     let row = bytes.div_ceil(2) as u32;
     let image = || Image::<u8>::new(stream.device(), row, 1).expect("memory to copy");
     let mut sets: Vec<_> = (0..group.sets).map(|_| (image(), image())).collect();
@@ -205,10 +207,11 @@ pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<
     })
 }
 
-/// Benches work that includes host time; `run` returns the time of a given number of repetitions.
+/// Measures work that includes host time, like [`bench()`] but with the host's clock. `run` returns the time of a given
+/// number of repetitions.
 ///
 /// # Panics
-/// Panics as [`bench()`] does.
+/// Panics in the same cases as [`bench()`].
 pub fn bench_by_clock(
     group: &mut Group<'_>,
     name: &str,
@@ -217,10 +220,10 @@ pub fn bench_by_clock(
     group.measure(name, Role::Ours, Timer::Clock, group.work.bytes, run)
 }
 
-/// Benches an implementation by another library, like [`bench_by_clock`].
+/// Measures an implementation by another library, like [`bench_by_clock`].
 ///
 /// # Panics
-/// Panics as [`bench()`] does.
+/// Panics in the same cases as [`bench()`].
 pub fn bench_peer_by_clock(
     group: &mut Group<'_>,
     name: &str,
@@ -229,11 +232,11 @@ pub fn bench_peer_by_clock(
     group.measure(name, Role::Peer, Timer::Clock, group.work.bytes, run)
 }
 
-/// Benches copies without further work, like [`bench_by_clock`]. Their time is the lower bound for work that copies as
-/// many bytes.
+/// Measures copies without further work, like [`bench_by_clock`]. Their time is the lower bound for work that copies
+/// the same number of bytes.
 ///
 /// # Panics
-/// Panics as [`bench()`] does.
+/// Panics in the same cases as [`bench()`].
 pub fn bench_copies_by_clock(
     group: &mut Group<'_>,
     name: &str,

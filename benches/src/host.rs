@@ -6,8 +6,8 @@ use std::time::Duration;
 /// Clock ticks per second in `/proc`. It is 100 on every supported architecture.
 const TICKS: u64 = 100;
 
-/// Returns the number of bytes of free memory: of the machine, or of this process's control group if that has less
-/// (version 2, as seen inside a container). Returns `None` if neither is known.
+/// Returns the number of bytes of free memory: the smaller of the machine's free memory and that of this process's
+/// control group (version 2, as inside a container). Returns `None` if neither is known.
 #[must_use]
 pub fn free_memory() -> Option<u64> {
     let read = |file: &str| fs::read_to_string(file).ok();
@@ -31,7 +31,7 @@ fn left(most: &str, now: &str) -> Option<u64> {
     Some(most?.saturating_sub(now?))
 }
 
-/// Returns the processor time that all threads of this process have used.
+/// Returns the processor time that all threads of this process have used, or `None` if Linux does not report it.
 #[must_use]
 pub fn processor_time() -> Option<Duration> {
     ticks(&fs::read_to_string("/proc/self/stat").ok()?)

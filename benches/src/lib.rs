@@ -1,8 +1,8 @@
 //! Code that the benches share: the home rig, a warp with a straight overlap, noisy frames, timing with device events
 //! ([`Group`]), and the record of measurements, which `panoweave-bench-report` turns into a page.
 //!
-//! The benches of live stitching also measure the bus alone ([`copies`]), many stitchers at once ([`crowd`]) and the
-//! host's resources ([`host`]), and search for the largest number of pairs that a machine sustains ([`search`]).
+//! For the benches of live stitching, it also measures the bus ([`copies`]), many stitchers at once ([`crowd`]) and the
+//! host's resources ([`host`]), and searches for the largest number of pairs that a machine sustains ([`search`]).
 
 pub mod copies;
 pub mod crowd;
@@ -28,7 +28,8 @@ pub use group::{
     bench_peer_by_clock, time,
 };
 
-/// Two 4K cameras, a cylindrical panorama of 5700×1900, and an overlap of about 700 columns.
+/// The rig file of the home rig: two 4K cameras, a cylindrical panorama of 5700×1900, and an overlap of about 700
+/// columns.
 pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
 
 /// Returns the geometry of [`HOME_RIG`].
@@ -82,7 +83,7 @@ pub const OVERLAP: [f32; 2] = [2500.0, 3200.0];
 
 /// Creates a warp whose cameras overlap in the columns [`OVERLAP`]. One panorama pixel is one source pixel, at a
 /// fractional position. In the overlap, `weights` returns the weights of the left and the right camera for a column.
-/// Outside, only one camera sees the panorama, with weight 1.
+/// Outside the overlap, only one camera contributes, with weight 1.
 ///
 /// # Panics
 /// Panics if a weight is not between 0 and 1.
@@ -109,7 +110,8 @@ pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> War
         _ if x < end => weights(x),
         _ => [0.0, 1.0],
     };
-    // The left camera's picture ends at the end of the overlap, and the right camera's begins at its start.
+    // The left camera's picture ends at the end of the overlap, and the right camera's picture begins at the start of
+    // the overlap.
     let planes = [
         plane(&|x, _| x - end + source.x as f32 - 0.75),
         plane(&|_, y| y + above),
@@ -121,11 +123,12 @@ pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> War
     Warp::new(panorama, [source; 2], planes).expect("a warp")
 }
 
-/// The number of buffer sets over which launches rotate at full size. No data stays in a cache between launches.
+/// The number of buffer sets over which launches rotate at full size, so that no data stays in a cache between
+/// launches.
 pub const SETS: usize = 5;
 
-/// Returns the first GPU. If there is none, prints that the bench is skipped and returns `None`, because times on the
-/// CPU backend say nothing about a GPU.
+/// Returns the first GPU. If there is none, prints that the bench is skipped and returns `None`, because times of the
+/// CPU backend do not predict those of a GPU.
 ///
 /// # Panics
 /// Panics if there is a GPU that does not work.
@@ -162,7 +165,8 @@ pub fn gpus(bench: &str) -> Vec<Device> {
 }
 
 /// Returns the first GPU with the CUDA C++ kernels of `{name}.ptx` loaded. The environment variable
-/// `PANOWEAVE_REFERENCE_PTX` names the folder of the file. If there is no file, prints a line and returns `None`.
+/// `PANOWEAVE_REFERENCE_PTX` names the folder of the file. If the variable is not set or the file cannot be read,
+/// prints a line and returns `None`.
 ///
 /// # Panics
 /// Panics if the kernels cannot be loaded.
@@ -187,8 +191,8 @@ pub fn reference(name: &str) -> Option<Device> {
     )
 }
 
-/// Returns the bytes of a frame without row padding that contains noise on a gradient. A constant frame would stay in
-/// caches, and cameras do not produce white noise.
+/// Returns the bytes of a frame without row padding that contains noise on a gradient. Such a frame resembles a
+/// camera's more than a constant frame or white noise.
 #[must_use]
 pub fn noise(format: FrameFormat, seed: u32) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
@@ -237,7 +241,7 @@ mod tests {
             let geometry = home_geometry_for(size.y).expect("the home rig");
             let (canvas, by) = (geometry.canvas, f64::from(size.y) / f64::from(SOURCE.y));
             assert_eq!((canvas.size.to_array(), geometry.cameras[0].size), (panorama, size));
-            // Sizes are rounded to whole pixels, so the scales are not exact.
+            // The tolerance of 10⁻³ is for the rounding of sizes to whole pixels.
             let scales = [canvas.scale / home.canvas.scale / by, canvas.scale / canvas.scale.x];
             let worst = scales.iter().map(|scale| (scale - 1.0).abs().max_element());
             assert!(worst.fold(0.0, f64::max) < 1e-3, "{size}: {scales:?}");

@@ -1,10 +1,10 @@
 //! Describes the machine of a bench: the processor, or the GPU with its driver, its current clocks and, on Jetson, the
 //! power mode.
 //!
-//! The driver's attributes give the maximum clocks, and `nvidia-smi` the current clocks. On Jetson, where `nvidia-smi`
-//! does not report clocks, the Linux kernel does: the GPU's clock in `devfreq`, and the memory's (EMC) in debug files
-//! of the power processor, which only root may read. Unknown values are `None` in the record. The module changes no
-//! setting.
+//! The driver's attributes give the maximum clocks, and `nvidia-smi` the current clocks. On Jetson, `nvidia-smi` does
+//! not report clocks. There, the Linux kernel reports the GPU's clock in `devfreq`, and the memory's clock (EMC) in
+//! debug files of the power processor, which only root may read. Unknown values are `None` in the record. This module
+//! changes no setting of the machine.
 
 use std::fs;
 use std::path::Path;
@@ -67,7 +67,8 @@ fn on(device: String) -> Run {
     }
 }
 
-/// Returns the processor's name. For Arm processors, whose name Linux does not report, returns the board's name.
+/// Returns the processor's name. Linux does not report the names of Arm processors, so for these the function returns
+/// the board's name.
 fn processor_name(root: &Path) -> Option<String> {
     let named = read(root, "proc/cpuinfo").and_then(|text| {
         let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -113,20 +114,20 @@ fn said(command: &mut Command) -> Option<String> {
     String::from_utf8(output.stdout).ok()
 }
 
-/// Reads a kernel file below `root`.
+/// Reads a text file below `root`. Returns `None` if the file is missing or empty.
 fn read(root: &Path, file: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(root.join(file)).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Reads a file that contains a frequency in Hz.
+/// Reads a file that contains a frequency in Hz, and returns the frequency in MHz.
 fn read_mhz(root: &Path, file: impl AsRef<Path>) -> Option<u32> {
     let hertz: u64 = read(root, file)?.parse().ok()?;
     u32::try_from(hertz / 1_000_000).ok()
 }
 
-/// Returns the driver's version from its kernel module; on Jetson, the version of L4T, such as `R36 (release),
-/// REVISION: 4.3`.
+/// Returns the driver's version from its kernel module. On Jetson, returns the version of L4T, such as `L4T R36
+/// (release), REVISION: 4.3`.
 fn driver(root: &Path) -> Option<String> {
     let jetson = read(root, "etc/nv_tegra_release").map(|text| {
         let words: Vec<_> = text.trim_start_matches(['#', ' ']).split(',').take(2).collect();
@@ -135,7 +136,7 @@ fn driver(root: &Path) -> Option<String> {
     jetson.or_else(|| read(root, "sys/module/nvidia/version"))
 }
 
-/// Returns the GPU's clock on Orin. The GPU's name in `devfreq` begins with its address, 17000000.
+/// Returns the clock of Orin's GPU in MHz. The GPU's name in `devfreq` begins with its address, 17000000.
 fn jetson_gpu_mhz(root: &Path) -> Option<u32> {
     let devices = fs::read_dir(root.join("sys/class/devfreq")).ok()?;
     devices.flatten().find_map(|device| {
@@ -145,7 +146,7 @@ fn jetson_gpu_mhz(root: &Path) -> Option<u32> {
     })
 }
 
-/// Returns the clock of Jetson's memory: from `bpmp` up to Orin, from `bwmgr` on later boards.
+/// Returns the clock of Jetson's memory in MHz, from `bpmp` on boards up to Orin and from `bwmgr` on later boards.
 fn jetson_memory_mhz(root: &Path) -> Option<u32> {
     read_mhz(root, "sys/kernel/debug/bpmp/debug/clk/emc/rate")
         .or_else(|| read_mhz(root, "sys/class/devfreq/bwmgr/cur_freq"))

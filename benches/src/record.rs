@@ -13,11 +13,11 @@ use crate::machine;
 
 const VARIABLE: &str = "PANOWEAVE_BENCH_RECORD";
 
-/// The open record, once this process has written the description of its machine to it.
+/// The open record file. `None` until this process has a measurement to append.
 static OPEN: Mutex<Option<File>> = Mutex::new(None);
 
-/// Appends a measurement on `device` to the record. The first call of a process also writes the description of the
-/// machine, with the clocks at that time, right after the measurement.
+/// Appends a measurement on `device` to the record. The first call of a process also writes a description of the
+/// machine before the measurement. Its clocks are those right after the measurement.
 ///
 /// # Panics
 /// Panics if the file cannot be written.

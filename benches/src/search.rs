@@ -1,13 +1,13 @@
-//! Finds the largest number that works: by doubling, then by bisection, because attempts are expensive.
+//! Finds the largest number that works, by doubling and then bisection. This takes few attempts, which are expensive.
 //!
-//! The attempt is a function argument, so that tests can search without measuring anything.
+//! The caller passes a function that makes an attempt, so that tests can search without measurements.
 
 /// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The largest number that worked; 0 if no number did.
+    /// The largest number that worked, or 0 if no number did.
     pub held: u32,
-    /// The smallest number that failed; `None` if no number did.
+    /// The smallest number that failed, or `None` if no number did.
     pub broke: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ pub fn largest(
 mod tests {
     use super::*;
 
-    /// Searches for `limit`, and returns the result and all attempts.
+    /// Searches for `limit`, the largest number that works. Returns the result and all tried numbers.
     fn search(from: u32, most: u32, part: u32, limit: u32) -> (Found, Vec<u32>) {
         let mut tried = Vec::new();
         let found = largest(from, most, part, |n| {
@@ -105,7 +105,7 @@ mod tests {
             |last: u32, limit: u32| largest(1, 1000, 16, |n| (n <= last).then_some(n <= limit));
         assert_eq!(until(20, 1000), Found { held: 16, broke: None });
         assert_eq!(until(0, 1000), Found { held: 0, broke: None });
-        // 16 fails, and the sixth number cannot be tried.
+        // The number 16 fails, and the sixth attempt is impossible.
         let mut tries = 0;
         let found = largest(1, 1000, 16, |n| {
             tries += 1;

@@ -1,4 +1,4 @@
-//! Errors of reading records and of writing reports.
+//! The error type for reading records and writing reports.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub enum ReportError {
         /// The system's error.
         source: io::Error,
     },
-    /// A line is not a line of a record.
+    /// A line of a record has invalid syntax or unknown fields.
     #[error(
         "{}:{line} is not a line of a bench record: {source}; create the record with `cargo xtask bench`, or with \
          the bundle's `run.sh bench`, at the same commit",
@@ -30,10 +30,10 @@ pub enum ReportError {
         file: PathBuf,
         /// The line number, from 1.
         line: usize,
-        /// The error and its column.
+        /// The syntax error and its column.
         source: serde_json::Error,
     },
-    /// A line of a record has values that no measurement can have.
+    /// A line of a record has a value that no measurement can have.
     #[error("{}:{line} of the bench record: {what}; run the bench again", file.display())]
     Value {
         /// The record.
@@ -54,7 +54,10 @@ pub enum ReportError {
         files: Vec<PathBuf>,
     },
     /// The text file lacks the marker lines that enclose the tables.
-    #[error("{} lacks the lines\n{BEGIN}\n{END}\nwhich enclose the tables; add them", file.display())]
+    #[error(
+        "{} lacks the lines\n{BEGIN}\n{END}\nthat enclose the tables; add both lines where the tables belong",
+        file.display()
+    )]
     Markers {
         /// The text file.
         file: PathBuf,

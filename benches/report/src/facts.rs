@@ -1,4 +1,5 @@
-//! Text that the HTML page and the Markdown tables share: notes, the description of a machine, and formatted numbers.
+//! Text that both the HTML page and the Markdown tables contain: notes, the description of a machine, and formatted
+//! numbers.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use crate::record::{Run, Timer};
 /// The text of a cell whose value is unknown.
 pub(crate) const NONE: &str = "–";
 
-/// Returns the notes that explain the figures, one paragraph each.
+/// Returns the notes that explain the columns of the tables, one paragraph each.
 pub(crate) fn notes() -> [String; 6] {
     [
         "Times are medians per launch in steady state, measured with device events. Launches rotate over enough \
@@ -116,7 +117,7 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Returns the cells of a figure's row in the table, in the order of [`HEAD`].
+/// Returns the cells of a figure's table row, in the order of [`HEAD`].
 pub(crate) fn cells(section: &Section, figure: &Figure) -> [String; 12] {
     let Figure { row, gb_s, of_copy, original_us, ratio, target, model_orin_ms, run } = figure;
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
@@ -124,7 +125,7 @@ pub(crate) fn cells(section: &Section, figure: &Figure) -> [String; 12] {
     let commit = section.runs[*run].commit.as_deref().unwrap_or(NONE);
     let several =
         section.runs.iter().any(|other| other.commit.as_deref().unwrap_or(NONE) != commit);
-    // If the rows come from several commits, each row names its commit.
+    // If the rows come from several commits, add the commit to each variant.
     let variant = if several { format!("{} ({commit})", row.variant) } else { row.variant.clone() };
     [
         row.work.system.clone(),
@@ -158,7 +159,7 @@ pub(crate) const HEAD: [&str; 12] = [
     "Orin, model: ms",
 ];
 
-/// The number of text columns in [`cells`]; the other columns are numbers.
+/// The number of text columns in [`cells`]. They come first, and all other columns are numbers.
 pub(crate) const WORDS: usize = 4;
 
 fn held(Held { most_us, least_ratio, ratio, met }: &Held) -> String {

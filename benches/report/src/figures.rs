@@ -1,7 +1,7 @@
-//! Figures derived from rows: rates, shares of a copy, ratios to the original design, targets, and a model of Orin.
+//! Values derived from the rows of records: rates, shares of a copy's rate, ratios to the original design, targets, and
+//! a model of Orin.
 //!
-//! Only rows of the same run are compared, because a copy or an original that was measured at another time may have
-//! run at other clocks.
+//! Only rows of the same run are compared, because in another run the GPU may have had other clocks.
 
 use serde::Serialize;
 
@@ -16,26 +16,26 @@ pub struct Section {
     pub device: String,
     /// The power mode of a Jetson.
     pub power_mode: Option<String>,
-    /// The runs from which the measurements come.
+    /// The runs that contain the measurements.
     pub runs: Vec<Run>,
-    /// The newest measurement of each variant and size, in the order of the benches.
+    /// The newest measurement of each variant and size, in the order of the records.
     pub figures: Vec<Figure>,
-    /// The newest measurements of how many live pairs the machine sustains, in the order of the bench.
+    /// The newest measurements of the number of live pairs that the machine sustains, in the order of the records.
     pub scales: Vec<Scale>,
 }
 
-/// A row and the figures derived from it.
+/// A row and the values derived from it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     /// The measurement.
     pub row: Row,
-    /// The index of its run in [`Section::runs`].
+    /// The index of the row's run in [`Section::runs`].
     pub run: usize,
     /// The rate of the bytes that must move, in GB/s.
     pub gb_s: f64,
-    /// The rate divided by the rate of a copy of the same size in the same run.
+    /// The rate divided by the rate of a copy of the same size in the same run. `None` if there is no copy.
     pub of_copy: Option<f64>,
-    /// The time of the original design in the same run, in µs.
+    /// The median time of the original design in the same run, in µs. `None` if it was not measured.
     pub original_us: Option<f64>,
     /// The time of the original design divided by the time of this row.
     pub ratio: Option<f64>,
@@ -74,7 +74,7 @@ fn machine_of(recorded: &Recorded, run: usize) -> (&String, &Option<String>) {
     (&run.device, &run.power_mode)
 }
 
-/// Returns the newest of each group of measurements of the same work on the same machine.
+/// Returns the newest measurement of each work on each machine. `is_same` compares the work of two measurements.
 fn newest<'a, T>(
     all: &'a [(usize, T)],
     recorded: &Recorded,
@@ -134,7 +134,7 @@ fn rate(row: &Row) -> f64 {
 }
 
 impl Figure {
-    /// Derives the figures of a row. `peers` are the rows of the same run, on `device`.
+    /// Derives the values of a row. `peers` are the rows of the same run, on `device`.
     fn new<'a>(
         run: usize,
         row: &Row,

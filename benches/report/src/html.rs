@@ -1,4 +1,5 @@
-//! The page: a description of each machine, plots, and every row, in one file without external resources or scripts.
+//! The report as an HTML page: a description of each machine, plots, and every row, in one file without external
+//! resources or scripts.
 
 use std::fmt::{self, Write as _};
 
@@ -19,7 +20,7 @@ svg{background:#fff;border:1px solid #e2e5e9;border-radius:8px;max-width:100%;he
 th,td{padding:4px 10px;border-bottom:1px solid #eceef1;text-align:left}th{background:#f1f3f5;font-weight:600}\
 th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}tr.copy{color:#6b7280}tr.original,tr.peer{color:#a34700}";
 
-/// Returns the whole page.
+/// Returns the HTML page for all machines.
 pub(crate) fn page(sections: &[Section]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -68,7 +69,7 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
     writeln!(out, "</body>\n</html>")
 }
 
-/// Writes the table of the number of live pairs, if that was measured.
+/// Writes the table of the numbers of live pairs, if these were measured.
 fn scales(out: &mut String, section: &Section) -> fmt::Result {
     if section.scales.is_empty() {
         return Ok(());
@@ -114,7 +115,7 @@ fn rows_of<const N: usize>(
     writeln!(out, "</table></div>")
 }
 
-/// Returns the names of the systems, in the order of their rows.
+/// Returns the names of the systems without duplicates, in the order of their rows.
 fn systems(section: &Section) -> Vec<&str> {
     distinct(section.figures.iter().map(|figure| &*figure.row.work.system))
 }
@@ -133,7 +134,7 @@ fn colour(i: usize) -> &'static str {
     COLOURS[i % COLOURS.len()]
 }
 
-/// Returns the tooltip of a point.
+/// Returns the tooltip of a figure's point in a plot.
 fn told(figure: &Figure) -> String {
     let row = &figure.row;
     let (time, rate) = (digits(row.median_us), digits(figure.gb_s));
@@ -149,7 +150,7 @@ fn roof(section: &Section) -> Option<String> {
     };
     let mut copies: Vec<_> = of(Role::Copy).map(at).collect();
     copies.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Keep one of the copies whose sizes differ by less than 1 %.
+    // Of copies whose sizes differ by less than 1 %, keep the first.
     copies.dedup_by(|next, kept| next.0 < 1.01 * kept.0);
     let ends = copies.first().zip(copies.last()).map(|(first, last)| [first.0, last.0]);
     let mut series = Vec::new();
@@ -190,7 +191,8 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
     };
     let unit = |size: Size| size.count().1;
     let pixels = figures().any(|figure| unit(figure.row.work.size) == "pixels");
-    // Leave out work that was measured at only two sizes if other work has more: its short lines would hide theirs.
+    // If some work was measured at three or more sizes, leave out work with only two, whose short lines would hide the
+    // longer ones.
     let points_of = |of: &_| figures().filter(|figure| key(figure) == *of).count();
     let most = figures().map(|figure| points_of(&key(figure))).max()?;
     let least = most.clamp(2, 3);

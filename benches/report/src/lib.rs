@@ -1,8 +1,9 @@
-//! Reports bench results as a page, a table and JSON.
+//! Reports bench results as an HTML page, Markdown tables and JSON.
 //!
-//! Benches append to a record, one JSON value per line ([`record`]). [`Report::read`] reads records from any machine,
-//! and [`Report::write`] turns them into `report.json`, `index.html` and the tables in `BENCHMARKS.md`. A report needs
-//! neither a GPU nor Rust, so the bundle for GPU machines includes this crate's program.
+//! Benches append their measurements to a record, one JSON value per line ([`record`]). [`Report::read`] reads records
+//! from any machine, and [`Report::write`] turns them into `report.json`, `index.html` and the tables in
+//! `BENCHMARKS.md`. A report needs neither a GPU nor Rust, so the bundle for GPU machines without Rust includes this
+//! crate's program.
 //!
 //! | file | contents |
 //! |---|---|
@@ -14,7 +15,7 @@
 //! | `markdown`, `html` | the table and the page |
 //! | `plot` | plots as SVG |
 //!
-//! `panoweave-benches` measures.
+//! This crate measures nothing. `panoweave-benches` contains the benches.
 
 mod error;
 mod facts;
@@ -34,7 +35,8 @@ pub use error::ReportError;
 use figures::Section;
 use record::Recorded;
 
-/// The memory bandwidth of a Jetson Orin NX (LPDDR5) in GB/s, from its data sheet. The model of Orin uses it.
+/// The memory bandwidth of a Jetson Orin NX (LPDDR5) in GB/s, from its data sheet.
+/// [`Figure::model_orin_ms`](figures::Figure::model_orin_ms) is based on it.
 pub const ORIN_GB_S: f64 = 102.0;
 
 /// All measurements, with a section per machine.
@@ -44,7 +46,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads records. Of rows with the same machine, system, work, size and variant, keeps the newest.
+    /// Reads records. Keeps only the newest of several rows with the same machine, system, work, size and variant.
     ///
     /// # Errors
     /// Returns [`ReportError`] if a file cannot be read, a line is invalid, or the records have no measurements.
@@ -66,8 +68,8 @@ impl Report {
         &self.sections
     }
 
-    /// Writes `report.json` and `index.html` into a folder, and the tables between the markers of a text file such as
-    /// `BENCHMARKS.md`, whose other lines stay the same. Returns the written files.
+    /// Writes `report.json` and `index.html` into a folder, and the tables between the marker lines of `text`, a file
+    /// such as `BENCHMARKS.md`. Other lines of `text` stay the same. Returns the written files.
     ///
     /// # Errors
     /// Returns [`ReportError`] if a file cannot be read or written, or the text file lacks the markers.
@@ -101,7 +103,7 @@ fn replace(file: &Path, content: String) -> io::Result<()> {
     let new = file.with_added_extension("new");
     let replaced = fs::write(&new, content).and_then(|()| fs::rename(&new, file));
     if replaced.is_err() {
-        // The new file is incomplete. An error of its removal is ignored, because the first error is returned.
+        // Remove the incomplete new file. Ignore an error of the removal, because the first error is returned.
         let _ = fs::remove_file(&new);
     }
     replaced

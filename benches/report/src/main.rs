@@ -1,4 +1,5 @@
-//! `panoweave-bench-report RECORD... --out FOLDER --table FILE`: writes reports of records, on machines without Rust.
+//! `panoweave-bench-report RECORD... --out FOLDER --table FILE`: writes reports of bench records. The bundle for
+//! machines without Rust contains this program.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,9 +10,11 @@ use panoweave_bench_report::Report;
 const USAGE: &str = "\
 usage: panoweave-bench-report RECORD... --out FOLDER --table FILE
 
-  RECORD        a record: the file that PANOWEAVE_BENCH_RECORD named while benches ran
-  --out FOLDER  folder for report.json and index.html
-  --table FILE  text file such as BENCHMARKS.md; the tables replace the lines between its markers";
+Writes bench results as JSON, an HTML page and Markdown tables.
+
+  RECORD        a file to which benches appended their results: PANOWEAVE_BENCH_RECORD named it while they ran
+  --out FOLDER  folder for report.json and index.html; created if it does not exist
+  --table FILE  existing text file such as BENCHMARKS.md; the tables replace the lines between its two marker lines";
 
 /// The arguments of the command line.
 struct Arguments {

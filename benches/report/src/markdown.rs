@@ -1,4 +1,4 @@
-//! The tables in `BENCHMARKS.md`: for each machine, the rows of this library and of other libraries.
+//! The Markdown tables in `BENCHMARKS.md`: for each machine, the rows of this library and of other libraries.
 
 use std::fmt::{self, Write as _};
 
@@ -7,9 +7,9 @@ use crate::figures::{Figure, Section};
 use crate::record::{Role, Scale};
 use crate::scale;
 
-/// The line before the tables.
+/// The marker line before the tables.
 pub(crate) const BEGIN: &str = "<!-- begin: what `cargo xtask bench` measured -->";
-/// The line after the tables.
+/// The marker line after the tables.
 pub(crate) const END: &str = "<!-- end: what `cargo xtask bench` measured -->";
 
 /// Returns `text` with `tables` between the marker lines, or `None` if a marker is missing.
@@ -19,7 +19,7 @@ pub(crate) fn between_markers(text: &str, tables: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{tables}\n{END}{after}"))
 }
 
-/// Returns the tables of all machines.
+/// Returns the notes, and the description and tables of each machine.
 pub(crate) fn tables(sections: &[Section]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.

@@ -1,5 +1,5 @@
-//! Plots as inline SVG: points over two logarithmic axes, or horizontal bars. They need no scripts: browsers show the
-//! `<title>` of a point, with its values, as a tooltip.
+//! Plots as inline SVG: points over two logarithmic axes, or horizontal bars. The plots need no scripts: browsers show
+//! the `<title>` of a point as a tooltip.
 
 use std::fmt::{self, Write as _};
 
@@ -9,7 +9,7 @@ use crate::facts::digits;
 pub(crate) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31"];
 
-/// The colour of copies.
+/// The colour of measurements of copies.
 pub(crate) const GREY: &str = "#8a8f98";
 
 const INK: &str = "#2b2f36";
@@ -18,13 +18,13 @@ const FAINT: &str = "#6b7280";
 /// The style of a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Discs, joined by a line.
+    /// Discs at the points, joined by a line.
     Line,
-    /// A dashed line.
+    /// Small discs at the points, joined by a dashed line.
     Dashes,
-    /// Discs.
+    /// Discs without a line.
     Discs,
-    /// Rings.
+    /// Rings without a line.
     Rings,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) colour: &'static str,
     pub(crate) mark: Mark,
-    /// Coordinates above 0, and the tooltip.
+    /// The x and y coordinates, which must be above 0, and the tooltip of each point.
     pub(crate) points: Vec<(f64, f64, String)>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Plot {
     pub(crate) series: Vec<Series>,
 }
 
-/// Returns the SVG, or `None` if there are no points.
+/// Returns the plot as SVG, or `None` if there are no points.
 pub(crate) fn log_log(plot: &Plot) -> Option<String> {
     let points = || plot.series.iter().flat_map(|series| &series.points);
     let axes = [Axis::around(points().map(|at| at.0))?, Axis::around(points().map(|at| at.1))?];
@@ -55,7 +55,7 @@ pub(crate) fn log_log(plot: &Plot) -> Option<String> {
     Some(out)
 }
 
-/// A bar, and the text next to it.
+/// A horizontal bar, the name before it and the text after it.
 pub(crate) struct Bar {
     pub(crate) name: String,
     pub(crate) value: f64,
@@ -63,7 +63,7 @@ pub(crate) struct Bar {
     pub(crate) colour: &'static str,
 }
 
-/// Draws horizontal bars that start at 0.
+/// Returns an SVG with horizontal bars that start at 0.
 pub(crate) fn bars(title: &str, label: &str, bars: &[Bar]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -79,7 +79,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Creates an axis around values above 0, or `None` if there are none.
+    /// Creates an axis around values above 0, or returns `None` if there are no values.
     fn around(values: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let low = values.clone().fold(f64::INFINITY, f64::min);
         let high = values.fold(0.0, f64::max);

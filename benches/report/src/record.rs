@@ -2,7 +2,7 @@
 //!
 //! - A line with `"kind":"run"` describes the machine on which the following lines were measured.
 //! - A line with `"kind":"row"` is a measurement of time.
-//! - A line with `"kind":"scale"` is a measurement of how many live camera pairs a machine sustains.
+//! - A line with `"kind":"scale"` is a measurement of the number of live camera pairs that a machine sustains.
 //!
 //! Every process writes its own run first, so all measurements after a run come from one process.
 
@@ -21,7 +21,7 @@ pub enum Line {
     Run(Run),
     /// A measurement of time.
     Row(Row),
-    /// A measurement of how many live camera pairs a machine sustains.
+    /// A measurement of the number of live camera pairs that a machine sustains.
     Scale(Scale),
 }
 
@@ -32,7 +32,7 @@ pub enum Line {
 pub struct Run {
     /// The time at which the run was recorded, in seconds since 1970.
     pub started: u64,
-    /// The commit that was built, followed by `+` if the source files had uncommitted changes.
+    /// The commit from which the benches were built, followed by `+` if the source files had uncommitted changes.
     pub commit: Option<String>,
     /// The product name of the GPU or the processor.
     #[serde(alias = "gpu")]
@@ -53,19 +53,19 @@ pub struct Run {
     pub peak: Clocks,
     /// The width of the memory bus in bits.
     pub bus_bits: Option<u32>,
-    /// The clocks measured right after the first bench, while they are still high.
+    /// The clocks measured right after the first bench, while the GPU has not yet lowered them.
     pub found: Clocks,
     /// The power mode of a Jetson, from `nvpmodel`.
     pub power_mode: Option<String>,
 }
 
-/// Clocks in MHz; `None` if unknown.
+/// Clock frequencies in MHz. Unknown frequencies are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clocks {
     /// The clock of the multiprocessors.
     pub sm_mhz: Option<u32>,
-    /// The clock of the memory; on Jetson, the external memory controller (EMC).
+    /// The clock of the memory. On Jetson, this is the clock of the external memory controller (EMC).
     pub memory_mhz: Option<u32>,
 }
 
@@ -86,9 +86,9 @@ pub struct Work {
     pub system: String,
     /// The operation, such as `rgba` or `7 taps`.
     pub of: String,
-    /// The amount of work.
+    /// The size of the result in pixels, or the number of batches.
     pub size: Size,
-    /// The number of bytes that must move: reads plus writes, each byte counted once.
+    /// The number of bytes that must be read plus the number that must be written, each byte counted once.
     pub bytes: u64,
 }
 
@@ -96,9 +96,9 @@ pub struct Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Size {
-    /// Width and height.
+    /// Width and height in pixels.
     Pixels(u32, u32),
-    /// A number of batches; the bench defines their size.
+    /// A number of batches. The bench defines the size of a batch.
     Batches(u32),
 }
 
@@ -109,7 +109,7 @@ impl From<[u32; 2]> for Size {
 }
 
 impl Size {
-    /// Returns the number of units, and their name.
+    /// Returns the number of pixels or batches, and the name of this unit.
     #[must_use]
     pub fn count(self) -> (f64, &'static str) {
         match self {
@@ -134,7 +134,7 @@ impl std::fmt::Display for Size {
 pub enum Role {
     /// An implementation by this library.
     Ours,
-    /// The design of the original system, implemented again.
+    /// The design of the original system, reimplemented in CUDA C++.
     Original,
     /// An implementation by another library.
     Peer,
@@ -148,11 +148,11 @@ pub enum Role {
 pub enum Timer {
     /// Events on the device's stream.
     Events,
-    /// The host's clock; the time includes copies over the bus and allocations.
+    /// The host's clock. The time includes host work such as allocations and copies over the bus.
     Clock,
 }
 
-/// A measurement.
+/// A measurement of the time of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
@@ -183,7 +183,7 @@ impl Row {
         self.variant.rsplit_once('/').map_or("", |(method, _)| method)
     }
 
-    /// Returns a description of a value that no measurement can have; `None` if all values are possible.
+    /// Returns a description of the first value that no measurement can have, or `None` if all values are possible.
     fn fault(&self) -> Option<&'static str> {
         let Self { work, median_us: median, min_us: min, max_us: max, .. } = self;
         match () {
@@ -198,7 +198,7 @@ impl Row {
     }
 }
 
-/// The error of a measurement that has no run before it.
+/// The error text for a measurement without a preceding run.
 const AFTER_A_RUN: &str = "no line of kind `run` precedes the measurement";
 
 /// The lines of several records.

@@ -1,4 +1,4 @@
-//! The number of live camera pairs that machines sustain at once: its lines in a record, and its table.
+//! Measurements of the number of live camera pairs that machines sustain at once: the line of a record, and the table.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,13 @@ pub struct Scale {
     pub source: Size,
     /// The size of the panorama.
     pub panorama: Size,
-    /// The way in which frames arrive, such as `in place`.
+    /// The way in which frames reach the stitcher: `in place` or `copied`.
     pub feed: String,
     /// Frames per second of each camera.
     pub fps: f64,
-    /// The largest number of pairs per GPU that kept pace; 0 if none did.
+    /// The largest number of pairs per GPU that kept pace, or 0 if no number did.
     pub held: u32,
-    /// The smallest number that did not keep pace; `None` if every number that was tried did.
+    /// The smallest number of pairs per GPU that did not keep pace, or `None` if every tried number did.
     pub broke: Option<u32>,
     /// The bottleneck, or the reason why larger numbers were not tried.
     pub limit: String,
@@ -33,11 +33,11 @@ pub struct Scale {
     pub p99_us: f64,
     /// Panoramas per second, of all GPUs together.
     pub per_second: f64,
-    /// The number of bytes that are copied per panorama: to the device, and back.
+    /// The numbers of bytes copied per panorama: to the device, and back.
     pub bytes: [u64; 2],
-    /// Bus time in µs to copy one pair and its panorama, without stitching.
+    /// The time in µs to copy one pair and its panorama over the bus, without stitching.
     pub copies_us: f64,
-    /// GPU time in µs to stitch one pair, without copies.
+    /// The GPU time in µs to stitch one pair, without copies.
     pub stitch_us: f64,
 }
 
@@ -58,17 +58,17 @@ pub(crate) const HEAD: [&str; 13] = [
     "share of GPU",
 ];
 
-/// The number of text columns; the other columns are numbers.
+/// The number of text columns in [`HEAD`]. They come first, and all other columns are numbers.
 pub(crate) const WORDS: usize = 5;
 
-/// The explanation of the table.
+/// The note above the table.
 pub(crate) const NOTE: &str = "Live pairs at once, each with its own stitcher: the largest number without a dropped pair \
      and with a 99th percentile of the latency of at most two frame intervals. The latency is the time from when \
      frames are due until their panorama is read. The shares of bus and GPU are the times of the copies and of the \
      stitches, each measured alone, divided by the elapsed time.";
 
 impl Scale {
-    /// Returns a description of a value that no measurement can have; `None` if all values are possible.
+    /// Returns a description of the first value that no measurement can have, or `None` if all values are possible.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let Self { held, broke, median_us: median, p99_us: p99, .. } = self;
         let times = [*median, *p99, self.per_second, self.copies_us, self.stitch_us];
@@ -86,18 +86,19 @@ impl Scale {
         }
     }
 
-    /// Returns whether `other` measures the same: equal GPUs, sizes, feed and frame rate.
+    /// Returns whether `other` is a measurement with the same GPUs, sizes, feed and frame rate.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let key = |scale: &Self| (scale.source, scale.panorama, scale.gpus, scale.fps.to_bits());
         (&self.on, &self.feed) == (&other.on, &other.feed) && key(self) == key(other)
     }
 
-    /// Returns the fraction of the elapsed time that the sustained pairs take if each frame takes `us` microseconds.
+    /// Returns the fraction of the time for which `held` pairs keep a resource busy if each pair of frames takes it
+    /// `us` µs.
     fn share(&self, us: f64) -> f64 {
         f64::from(self.held) * self.fps * us / 1e6
     }
 
-    /// Returns the cells, in the order of [`HEAD`].
+    /// Returns the cells of the table row, in the order of [`HEAD`].
     pub(crate) fn cells(&self) -> [String; HEAD.len()] {
         let any = |text: String| if self.held == 0 { NONE.to_owned() } else { text };
         let share = |us| any(format!("{:.0} %", 100.0 * self.share(us)));

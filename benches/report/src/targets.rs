@@ -1,10 +1,11 @@
-//! The targets of each system on one H100: a time, and for the stitch a ratio to the original design.
+//! The performance targets of each system on one H100: a maximum time, and for the stitch also a minimum ratio to the
+//! original design.
 //!
-//! All targets are in one table. Other requirements for the same work, such as a PSNR, are tests, not benches.
+//! All targets are in this file. Tests check other requirements, such as a PSNR.
 
 use crate::record::{Role, Row, Size};
 
-/// Targets apply to GPUs whose name contains this text.
+/// The text that a GPU's name must contain for targets to apply.
 pub(crate) const GPU: &str = "H100";
 
 /// A maximum time, and optionally a minimum ratio to the time of the original design.
@@ -47,8 +48,7 @@ const fn of(
     Target { system, of, size, variant, most_us, least_ratio: None }
 }
 
-/// The gamma method of the original design with which a target's ratio compares: the one that the original system
-/// used.
+/// The gamma method of the original system. The ratio of a target compares with the original design with this method.
 pub(crate) const ORIGINAL_METHOD: &str = "exact";
 
 /// Returns the target of a row, if there is one.

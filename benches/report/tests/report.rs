@@ -1,4 +1,4 @@
-//! Tests reports of synthetic records against independently computed figures, and the rejection of bad input.
+//! Compares reports of synthetic records with numbers computed by hand, and tests the rejection of bad input.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn row(of: &str, size: Size, bytes: u64, variant: &str, role: Role, median_us: f
 const HOME: Size = Size::Pixels(5700, 1900);
 const UHD: Size = Size::Pixels(3840, 2160);
 
-/// Returns the lines of a run that yields every kind of figure.
+/// Returns the lines of a run with copies, originals, targets and several sizes, so that every derived value occurs.
 fn whole() -> Vec<Line> {
     let rgba = |variant, role, time| row("rgba", HOME, 109_700_000, variant, role, time);
     let taps = |size, bytes, variant, role, time| row("7 taps", size, bytes, variant, role, time);
@@ -75,7 +75,7 @@ fn whole() -> Vec<Line> {
     ]
 }
 
-/// A folder with records and a text file for the tables.
+/// A temporary folder with records and a text file for the tables.
 struct Place(TempDir);
 
 impl Place {
@@ -104,7 +104,7 @@ impl Place {
         file
     }
 
-    /// Reports a record and returns the page, the text file and the JSON.
+    /// Writes the report of a record with these lines, and returns the page, the text file and the JSON.
     fn report(&self, lines: &[Line]) -> (String, String, serde_json::Value) {
         let report = Report::read(&[self.record("record.jsonl", lines)]).expect("a report");
         let written = report.write(&self.out(), &self.table()).expect("files");
@@ -150,7 +150,7 @@ fn the_tables_numbers_are_right() {
     let targets =
         ["–", "–", "≤ 46 µs, ≥ 4.5× as fast as exact (7.21×): met", "–", "≤ 35 µs: missed", "–"];
     assert_eq!(table.len(), expected.len() + 1, "{text}");
-    // Cells show three significant digits, so values may differ by half of the last one.
+    // Cells show three significant digits, so values may differ by half a unit of the last digit.
     let shows = |cell: &str, expected: f64| {
         let number = cell.trim_end_matches(['×', '%', ' ']).parse::<f64>().expect(cell);
         let step = if cell.ends_with('%') { 0.51 / expected } else { 0.0051 };
@@ -186,7 +186,7 @@ fn json_has_the_figures_in_full() {
     let section = only(report.sections());
     let fast = figure(section, "fast/rust", HOME);
     assert!(near(fast.gb_s, 109_700_000.0 / 143.3e-6 / 1e9));
-    // The copy moved 7264 bytes more than the stitch must.
+    // In these lines, the copy moves 7264 bytes more than the stitch.
     let copy = 109_707_264.0 / 41.25e-6 / 1e9;
     assert!(near(fast.of_copy.expect("a copy"), 109_700_000.0 / 143.3e-6 / 1e9 / copy));
     assert!(near(fast.ratio.expect("an original"), 147.5 / 143.3));
@@ -227,7 +227,7 @@ fn the_page_has_every_row_and_needs_nothing_else() {
             .map(|cell| format!("<td>{cell}</td>"));
         assert!(cells.iter().all(|cell| shown.contains(cell)), "{shown}: {cells:?}");
     }
-    // The roofline, the times of `convolve` by size, and bars for the two works that have several variants.
+    // Four plots: the roofline, the times of `convolve` by size, and the variants of two works.
     assert_eq!(page.matches("<svg ").count(), 4);
     assert_eq!(page.matches("</svg>").count(), 4);
     for label in [
@@ -310,7 +310,7 @@ fn a_processor_has_a_section_with_other_libraries_in_it() {
     assert!(figures[0]["target"]["met"].is_null() && figures[0]["ratio"].is_null());
 }
 
-/// Reads a record whose runs have the field `gpu`, as before processors were supported, instead of `device`.
+/// Checks that the field `device` of a run may have its older name `gpu`.
 #[test]
 fn a_gpu_is_a_device_by_its_older_name() {
     let place = Place::new();
@@ -328,7 +328,7 @@ fn a_gpu_is_a_device_by_its_older_name() {
 fn without_the_original_a_target_with_a_ratio_is_open() {
     let place = Place::new();
     let fast = row("rgba", HOME, 109_700_000, "fast/mesh", Role::Ours, 45.0);
-    // The target is a ratio to the `exact` C++ original. The `fast` original must not be used instead.
+    // The target's ratio compares with the `exact` C++ original. The `fast` original must not replace it.
     let other = row("rgba", HOME, 109_700_000, "fast/c++", Role::Original, 147.5);
     let record = place.record("record.jsonl", &[h100(1000, "a"), fast, other]);
     let report = Report::read(&[record]).expect("a report");
@@ -348,7 +348,7 @@ fn times_by_the_clock_are_marked_and_have_no_model() {
     let (page, text, json) = place.report(&[h100(1000, "a"), live, copy]);
     assert!(text.contains("| 487\\* |") && page.contains(">487*<"), "{text}");
     assert!(json[0]["figures"][0]["model_orin_ms"].is_null());
-    // A copy that is timed by events, on the device, is not a lower bound for work that is timed by the host's clock.
+    // A copy timed by device events is no lower bound for work timed by the host's clock.
     assert!(json[0]["figures"][0]["of_copy"].is_null());
 }
 
@@ -390,7 +390,7 @@ fn live_pairs_have_a_table_of_their_own() {
     for cell in ["<td>8 GPUs</td>", "<td class=\"n\">91 %</td>", "<h3>Live pairs at once</h3>"] {
         assert!(page.contains(cell), "{cell}: {page}");
     }
-    // Without these measurements, the table of times has as many rows.
+    // The live pairs must not change the number of rows in the table of times.
     let (_, without, _) = place.report(&whole());
     assert!(!without.contains("two frame intervals"));
     let figures = |text: &str| text.lines().filter(|line| line.starts_with("| stitch")).count();
@@ -422,7 +422,7 @@ fn live_pairs_alone_are_a_report_and_the_newest_counts() {
         assert_eq!(found, [h100, ("Orin".to_owned(), 1, vec![9000])]);
         report.write(&place.out(), &place.table()).expect("files");
         let text = fs::read_to_string(place.table()).expect("the text");
-        // There is no table of times, because none was measured.
+        // No times were measured, so there is no table of times.
         assert!(!text.contains("| system |") && text.contains("| 4.00 |"), "{text}");
     }
 }

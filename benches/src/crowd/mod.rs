@@ -1,14 +1,14 @@
-//! Many live stitchers at once on one device, each fed by two simulated cameras at their frame rate.
+//! Runs a crowd: many live stitchers at once on one device, each fed by two simulated cameras at their frame rate.
 //!
 //! All pairs show the same frames. The two cameras of a pair are synchronised. Different pairs are not: their frames
 //! arrive spread over a frame interval. The latency of a panorama is the time from when its frames are due until a
-//! reader has the panorama in host memory, so it includes delays of the feeding thread. A pair of frames whose
-//! panorama was not read counts as dropped, wherever it was lost.
+//! reader has the panorama in host memory, so it includes delays of the feeding thread. A pair of frames whose panorama
+//! was not read counts as dropped.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `pair` | the description of each pair |
-//! | `outcome` | the result of watching a crowd |
+//! | `outcome` | the result of measuring crowds |
 //!
 //! The bench `scale` uses crowds to search for the number of pairs that a device sustains.
 
@@ -30,22 +30,22 @@ pub use pair::{Feed, Pair};
 
 use crate::host;
 
-/// How long a crowd is watched.
+/// The duration of a measurement of crowds.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
-    /// The time until the crowd reaches a steady state.
+    /// The time before the measurement, in which the crowd reaches a steady state.
     pub warm_up: Duration,
     /// The time after the warm-up during which frames are counted.
     pub measure: Duration,
 }
 
-/// Live stitchers on one device, its members.
+/// Live stitchers on one device: the members of the crowd.
 #[derive(Debug)]
 pub struct Crowd<'a> {
     device: Device,
     pair: &'a Pair,
     members: Vec<Member>,
-    /// The origin of all timestamps.
+    /// The time that all timestamps are relative to.
     start: Instant,
 }
 
@@ -57,15 +57,15 @@ struct Member {
     reader: Option<JoinHandle<()>>,
 }
 
-/// A panorama that was read.
+/// The due time and the latency of a panorama that was read.
 #[derive(Clone, Copy, Debug)]
 struct Read {
-    /// The time when its frames were due.
+    /// The time at which the panorama's frames were due, relative to [`Crowd::start`].
     due: Duration,
     latency: Duration,
 }
 
-/// What a feeding thread has counted.
+/// The counts of a feeding thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fed {
     /// Pairs of frames that were due.
@@ -118,7 +118,7 @@ impl Member {
         Ok(())
     }
 
-    /// Returns whether each pair that reached the stitcher was read as a panorama or dropped.
+    /// Returns whether the panorama of each pair that reached the stitcher was read or dropped.
     fn is_settled(&self) -> bool {
         let counters = self.stitcher.counters();
         let read = self.read.lock().expect("no reader panics").len() as u64;
@@ -136,8 +136,8 @@ impl Drop for Member {
     }
 }
 
-/// Returns the time, as a fraction of the frame interval, at which a member's cameras deliver their frames. The hash
-/// function of SplitMix64 spreads these times.
+/// Returns the time within the frame interval at which a member's cameras deliver their frames, as a fraction from 0 to
+/// 1. The hash function of SplitMix64 spreads these times.
 fn phase(member: usize) -> f64 {
     let mut x = (member as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -158,7 +158,7 @@ impl<'a> Crowd<'a> {
         &self.device
     }
 
-    /// Returns the description of every pair in the crowd.
+    /// Returns the description that all pairs of the crowd share.
     #[must_use]
     pub fn pair(&self) -> &'a Pair {
         self.pair
@@ -180,7 +180,7 @@ impl<'a> Crowd<'a> {
     /// are `to` of them.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if a stitcher cannot be created; the others stay.
+    /// Returns [`LiveError`] if a stitcher cannot be created. The other new stitchers stay in the crowd.
     ///
     /// # Panics
     /// Panics if creating a stitcher panics.
@@ -203,8 +203,8 @@ impl<'a> Crowd<'a> {
         result.map(|()| self.members.len() >= to)
     }
 
-    /// Feeds the members in `fed`, each with its phase, from `begin` to `end`. Counts the pairs of frames that are due
-    /// from `from` on.
+    /// Pushes frames to the members in `fed`, each with its phase, from `begin` to `end`. Counts the pairs of frames
+    /// that are due from `from` on.
     fn feed(
         &self,
         fed: &[(f64, &Member)],
@@ -275,7 +275,7 @@ impl<'a> Crowd<'a> {
     }
 }
 
-/// Runs `n` members of every crowd at once, each crowd with `feeders` feeding threads, and watches them.
+/// Runs `n` members of every crowd at once and measures them. Each crowd has `feeders` feeding threads.
 ///
 /// # Errors
 /// Returns [`LiveError`] if a stitcher fails.
@@ -335,14 +335,14 @@ mod tests {
         Watch { warm_up: milliseconds(200), measure: milliseconds(measure) }
     }
 
-    /// Watches two crowds at 5 frames per second, and expects that no frame is lost. The rate is low, so that even a
-    /// busy machine has most of a second before it runs out of buffers.
+    /// Checks that two crowds at 5 frames per second lose no frame. At this low rate, even a busy machine has most of a
+    /// second before it runs out of buffers.
     #[test]
     fn a_crowd_that_keeps_pace_loses_nothing() {
         for feed in [Feed::InPlace, Feed::Copied] {
             let pair = Pair::new(48, 5.0, feed);
             let crowds = [crowd(&pair, 3), crowd(&pair, 2)];
-            // Watch twice. Frames of the first round must not count in the second.
+            // Measure twice. Frames of the first round must not count in the second.
             for n in [2, 1] {
                 let outcome = watch(&crowds, n, 2, watch_for(1000)).expect("stitchers that work");
                 // Two crowds of `n` pairs with 5 frames each in the measured second.
@@ -402,7 +402,7 @@ mod tests {
         let mut phases: Vec<_> = (0..256).map(phase).collect();
         phases.sort_by(f64::total_cmp);
         assert!(phases[0] >= 0.0 && phases[255] < 1.0);
-        // Each phase is near the position that it would have if all were evenly spread.
+        // Each sorted phase must be near its value in an even distribution.
         for (i, phase) in phases.into_iter().enumerate() {
             assert!((phase - i as f64 / 256.0).abs() < 0.12, "{i}: {phase}");
         }

@@ -1,21 +1,21 @@
-//! The result of watching a crowd: frames due, panoramas read, their latencies, and whether the crowd kept pace.
+//! The result of measuring crowds: frames due, panoramas read, their latencies, and whether the crowds kept pace.
 
 use std::time::Duration;
 
-/// The result of watching a crowd.
+/// The result of measuring crowds.
 #[derive(Debug)]
 pub struct Outcome {
     /// Camera pairs per device.
     pub pairs: u32,
-    /// Pairs of frames that were due.
+    /// Pairs of frames that were due during the measurement, of all crowds together.
     pub due: u64,
     /// The due pairs that were dropped because the feeding thread was late by more than a frame interval.
     pub late: u64,
     /// The duration of the measurement.
     pub measure: Duration,
-    /// The average number of processor cores that were busy; `None` if the system does not report it.
+    /// The average number of busy processor cores, or `None` if the system does not report it.
     pub cores: Option<f64>,
-    /// Latencies of the panoramas that were read, sorted.
+    /// The latencies of the panoramas that were read, in ascending order.
     pub(super) latencies: Vec<Duration>,
 }
 
@@ -26,8 +26,8 @@ impl Outcome {
         self.due.saturating_sub(self.latencies.len() as u64)
     }
 
-    /// Returns the latency that the fraction `part` of the panoramas does not exceed, such as 0.99 for p99; zero if
-    /// there are no panoramas.
+    /// Returns the latency that the fraction `part` of the panoramas does not exceed, for example 0.99 for the 99th
+    /// percentile. Returns zero if there are no panoramas.
     #[must_use]
     pub fn latency(&self, part: f64) -> Duration {
         let Some(last) = self.latencies.len().checked_sub(1) else { return Duration::ZERO };

@@ -1,4 +1,4 @@
-//! The description of each pair in a crowd: its cameras, their frames, how these arrive, and the stitcher's memory.
+//! The description of a camera pair in a crowd: the cameras, their frames, the frame rate, and the stitcher's memory.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::{NV12, home_geometry_for, noise};
 /// The way in which frames reach a stitcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// The camera's driver writes them directly into page-locked memory.
+    /// The camera's driver writes frames directly into page-locked memory.
     InPlace,
-    /// The processor copies them into page-locked memory.
+    /// The processor copies frames into page-locked memory.
     Copied,
 }
 
-/// The description of each pair in a crowd.
+/// The description that all camera pairs of a crowd share.
 #[derive(Debug)]
 pub struct Pair {
     pub(super) geometry: Geometry,
@@ -62,7 +62,7 @@ impl Pair {
         self.period
     }
 
-    /// Returns the number of bytes that are copied per panorama: to the device, and back.
+    /// Returns the numbers of bytes copied per panorama: to the device, and back.
     #[must_use]
     pub fn bytes(&self) -> [u64; 2] {
         let [left, right, out] = self.formats.map(|format| format.bytes() as u64);
@@ -83,7 +83,7 @@ impl Pair {
         let [up, down] = self.bytes();
         let frames = (slots + 1) * up + slots * down;
         let planes = 6 * 4 * u64::from(self.geometry.canvas.size.element_product());
-        // Rows in device memory are padded. 10 % is enough for that.
+        // Add 10 % for the padding of rows in device memory.
         [(frames + planes) * 11 / 10, frames]
     }
 }

@@ -1,4 +1,5 @@
-//! Warp files that contain a mesh: round trips, and an independent reader of the documented format.
+//! Tests of warp files that contain a mesh: round trips, and a comparison with an independent reader of the documented
+//! format.
 
 use std::fs;
 
@@ -13,8 +14,9 @@ use crate::warp::file::sample;
 
 pub(crate) const SIZE: UVec2 = uvec2(170, 260);
 
-/// Returns a warp of two cameras side by side that blend in the middle. The last columns are black. In its mesh, tiles
-/// at the top are single patches, tiles below are divided into cells, and tiles at the bottom store each pixel.
+/// Returns a warp of two cameras side by side that blend in the middle. No camera covers the last columns. In the
+/// warp's mesh, tiles at the top are single patches, tiles in the middle are divided into cells, and tiles at the
+/// bottom store the position of each pixel.
 pub(crate) fn bent() -> Warp {
     let plane = |at: &dyn Fn(f32, f32) -> f32| {
         let pixels = (0..SIZE.y).flat_map(|y| (0..SIZE.x).map(move |x| (x, y)));
@@ -51,7 +53,7 @@ fn a_mesh_comes_back_with_its_warp() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
     let noise = random_warp(&mut Random::new(8), uvec2(70, 40));
-    // This warp has positions far outside the sources, where no camera contributes.
+    // In this warp, all positions are far outside the pictures, so no camera contributes.
     let wild = [1e30, -1e38, 3e38, f32::MAX, 1.0, 0.5].map(|value| vec![value; 40 * 40]);
     let wild = Warp::new(uvec2(40, 40), [uvec2(9, 9); 2], wild).unwrap();
     let mut warps = vec![sample(), bent(), noise, wild];
@@ -86,7 +88,7 @@ fn a_mesh_comes_back_with_its_warp() {
     }
 }
 
-/// A reader of the format that the table in `warp/file.rs` documents, written independently.
+/// An independent reader of the file format, written from the table in the documentation of `warp/file.rs`.
 struct Documented<'a> {
     tensors: SafeTensors<'a>,
 }
@@ -180,7 +182,7 @@ fn other_programs_read_the_mesh() {
             shown += 1;
         }
         let weights = names.map(|[.., weight]| f64::from(warp.plane(weight)[at]));
-        // All positions are inside the sources, so only the weights matter.
+        // All positions are inside the pictures, so only the weights decide which cameras contribute.
         let counting = weights.map(|weight| if weight > 0.001 { weight } else { 0.0 });
         let whole = counting[0] + counting[1];
         for (found, weight) in found.into_iter().zip(counting) {

@@ -1,4 +1,4 @@
-//! Warp files whose mesh is malformed in every possible way, or belongs to another warp, and the expected errors.
+//! Tests of warp files whose mesh is malformed or belongs to another warp: each fault must give the right error.
 
 use std::fs;
 
@@ -102,7 +102,7 @@ fn wrong_tensors() {
             assert_variant!(moved, WarpError::Header { .. });
         }
     }
-    // Two tensors are in the wrong order, with matching offsets.
+    // Swap two tensors and adjust their offsets.
     let order = error(&folder, |parts| {
         let (patches, places) = (parts.range("mesh_patches"), parts.range("mesh_places"));
         let split = patches.start + places.len();
@@ -112,7 +112,7 @@ fn wrong_tensors() {
     });
     assert_variant!(order, WarpError::Header { .. });
     let first = error(&folder, |parts| {
-        // The mesh's layers are before a plane.
+        // Move the mesh's layers before a plane and adjust the offsets.
         let (plane, layers) = (parts.range("weight_right"), parts.range("mesh_layers"));
         let split = plane.start + layers.len();
         parts.header["mesh_layers"]["data_offsets"] = json!([plane.start, split]);
@@ -133,7 +133,7 @@ fn sizes_that_no_mesh_of_the_panorama_has() {
         ("mesh_places", 8192, VALID.layers()),
         ("mesh_shares", 2048, VALID.layers()),
     ] {
-        // Only the header claims these sizes. The reader must not allocate memory for them.
+        // Only the header claims these sizes. The reader must reject them before it allocates memory.
         for count in [most + 1, 1 << 40] {
             let claimed = error(&folder, |parts| {
                 let before = parts.range(name);
@@ -187,7 +187,7 @@ fn wrong_cameras_and_cells() {
             );
         }
     }
-    // A tile has the same camera twice, cameras in the wrong order, or a black layer after another layer.
+    // A tile must not have the same camera twice, cameras in the wrong order, or a black layer after another layer.
     let last = VALID.layers() - 1;
     for camera in [0, 65_535] {
         let found = fault(&folder, |parts| parts.set(last, Field::Camera, camera));
@@ -244,8 +244,8 @@ fn wrong_indices() {
             }
             let found = fault(&folder, |parts| parts.set(layer, field, wrong));
             if wrong == NONE && !matches!(field, Field::Places) {
-                // The layer then lacks the part. Later layers have unexpected indices, or the number of elements is
-                // wrong.
+                // `NONE` is valid in this field, so the error is found later: in the index of another layer, or in the
+                // number of elements.
                 assert_variant!(found, MeshFault::Index { .. } | MeshFault::Count { .. });
                 continue;
             }
@@ -256,7 +256,7 @@ fn wrong_indices() {
             );
         }
     }
-    // Two layers have the same index. If this was accepted, two blocks would write the same memory.
+    // Give two layers the same index. If the reader accepted this, two blocks would write the same memory.
     for field in [Field::Places, Field::Shares, Field::Next] {
         let parts = &*VALID;
         let named: Vec<_> = (0..parts.layers())
@@ -279,7 +279,7 @@ fn wrong_indices() {
     }
     let found = fault(&folder, |parts| parts.set(last, Field::Next, last as u32 + 1));
     assert_variant!(found, MeshFault::Index { layer, part: "mesh_layers", expected: NONE, .. } if layer == last);
-    // The chain of layers is endless, or leads into another tile.
+    // Make the chain of layers endless, or let it lead into another tile.
     let first = VALID.find(|parts, layer| parts.get(layer, Field::Next) != NONE);
     let next = VALID.get(first, Field::Next);
     for target in [first as u32, next, 0] {
@@ -335,7 +335,7 @@ fn meshes_of_other_planes() {
     for (plane, camera) in
         [(Plane::LeftX, 0), (Plane::LeftY, 0), (Plane::RightX, 1), (Plane::RightY, 1)]
     {
-        // A single changed pixel.
+        // Change one pixel, then all pixels.
         let found = other(&|planes| planes[plane as usize][100 * 170 + 70] += 0.07);
         assert_variant!(found, MeshFault::Place { camera: c, x: 70, y: 100, .. } if c == camera);
         let found = other(&|planes| planes[plane as usize].iter_mut().for_each(|v| *v += 0.1));
@@ -347,12 +347,12 @@ fn meshes_of_other_planes() {
     assert_variant!(found, MeshFault::Share { camera: 0, x: 135, y: 0, .. });
     let found = other(&|planes| planes[5][40] = 1.0);
     assert_variant!(found, MeshFault::Share { camera: 0 | 1, x: 40, y: 0, .. });
-    // The stated error bound is smaller than the real error.
+    // State an error bound that is smaller than the real error.
     let found = fault(&folder, |parts| {
         parts.header["__metadata__"]["mesh_error"] = json!("0.0001");
     });
     assert_variant!(found, MeshFault::Place { .. });
-    // One stored weight is changed, or a patch overflows.
+    // Change one stored weight, then let a patch overflow.
     let found = fault(&folder, |parts| {
         let at = parts.range("mesh_shares").start;
         parts.data[at + 2 * 20 * 32] ^= 1;
@@ -367,7 +367,7 @@ fn meshes_of_other_planes() {
     assert_variant!(found, MeshFault::Place { x: 0, y: 0, camera: 0, .. });
 }
 
-/// Checks a mesh that was opened: every pixel can be queried, and its positions match the planes.
+/// Checks that every pixel of an opened mesh can be queried and that its positions match the planes.
 fn check_opened(warp: &Warp) {
     let mesh = warp.mesh().unwrap();
     for at in 0..SIZE.element_product() {
@@ -390,8 +390,8 @@ proptest! {
         check_flip(bytes, &range, at, bit, in_header, &meshed())?;
     }
 
-    /// A file with one changed number and a correct checksum is refused, or opens with positions that match the
-    /// planes.
+    /// Checks that a file with one changed number and a correct checksum is rejected, or opens with positions that
+    /// match the planes.
     #[test]
     fn a_changed_number_is_an_error_or_harmless(
         part in 0..5usize,

@@ -1,4 +1,4 @@
-//! A valid warp file with a mesh, and functions that change it.
+//! A valid warp file with a mesh, and functions that change its parts, for tests of malformed files.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -22,7 +22,7 @@ pub(crate) struct Parts {
     pub(crate) data: Vec<u8>,
 }
 
-/// The parts of the file of [`meshed`].
+/// The parts of the warp file of [`meshed`].
 pub(crate) static VALID: LazyLock<Parts> = LazyLock::new(|| {
     let (header, data) = parts(&meshed());
     Parts { header, data }
@@ -67,12 +67,13 @@ impl Parts {
         self.count("mesh_layers")
     }
 
-    /// Returns the first layer for which `does` returns true. Panics if there is none.
+    /// Returns the index of the first layer for which `does` returns true. Panics if there is none.
     pub(crate) fn find(&self, does: impl Fn(&Self, usize) -> bool) -> usize {
         (0..self.layers()).find(|layer| does(self, *layer)).unwrap()
     }
 
-    /// Replaces the content of a tensor with `bytes`, which are `count` elements. Moves the offsets of later tensors.
+    /// Replaces the content of a tensor with `bytes`, which contain `count` elements, and adjusts the offsets of later
+    /// tensors.
     pub(crate) fn replace(&mut self, name: &str, count: usize, bytes: Vec<u8>) {
         let range = self.range(name);
         let grown = bytes.len() as i64 - range.len() as i64;
@@ -88,7 +89,7 @@ impl Parts {
         self.data.splice(range, bytes);
     }
 
-    /// Adds a copy of the first element to a tensor, or removes the last element.
+    /// Adds a copy of the first element to a tensor if `more` is true. Otherwise, removes the last element.
     pub(crate) fn resize(&mut self, name: &str, more: bool) {
         let (count, mut bytes) = (self.count(name), self.data[self.range(name)].to_vec());
         let element = bytes.len() / count;
@@ -112,14 +113,14 @@ impl Parts {
     }
 }
 
-/// Returns the error of opening the file after a change and with a correct checksum.
+/// Returns the error of opening [`VALID`] after a change and with a correct checksum.
 pub(crate) fn error(folder: &Folder, change: impl FnOnce(&mut Parts)) -> WarpError {
     let mut parts = VALID.clone();
     change(&mut parts);
     folder.error(&parts.sealed())
 }
 
-/// Returns the mesh error of opening the file after a change and with a correct checksum.
+/// Returns the mesh error of opening [`VALID`] after a change and with a correct checksum.
 pub(crate) fn fault(folder: &Folder, change: impl FnOnce(&mut Parts)) -> MeshFault {
     match error(folder, change) {
         WarpError::Mesh { error, .. } => error,

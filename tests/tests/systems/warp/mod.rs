@@ -1,4 +1,4 @@
-//! Warps: the kernels that compute them, and the files that store them, with or without a mesh.
+//! Tests of warps: the kernels that compute them, and the files that store them with or without a mesh.
 
 mod file;
 mod fisheye;
