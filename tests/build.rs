@@ -9,12 +9,12 @@ use cuda_builder::{Arch, CudaBuilder, Spills};
 fn main() -> ExitCode {
     // Cargo sets `OUT_DIR` for every build script.
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    // Results are compared bit by bit with the CPU's, so contraction is off.
+    // Tests compare results with the CPU's bit by bit, so the compiler must not contract to fused multiply-adds.
     CudaBuilder::new("../cuda/conformance")
         .arch(Arch::Sm87)
         .arch(Arch::Sm90)
         .fma_contraction(false)
-        // A kernel that calls every mathematical function needs many registers.
+        // Allow register spills, which occur in a kernel that calls every mathematical function.
         .spills(Spills::Allow)
         .copy_to(out.join("conformance.ptx"))
         .build_script()

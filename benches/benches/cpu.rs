@@ -1,6 +1,6 @@
 //! Benchmarks the stitch on the CPU, for comparison with GPU times. The bench measures this library's CPU backend,
-//! which runs the GPU kernels and is not optimised for speed, and OpenCV's `remap` and `blendLinear`
-//! (`benches/opencv/remap.py`), which are optimised for CPUs.
+//! which runs the GPU kernels for tests, and OpenCV's `remap` and `blendLinear` (`benches/opencv/remap.py`), which are
+//! optimised for CPUs.
 //!
 //! OpenCV runs in the Python interpreter that `PANOWEAVE_PYTHON` names, or in `python3`. If OpenCV is missing, the
 //! bench prints a line and measures only this library. Before timing OpenCV, the bench checks that OpenCV's panorama is
@@ -95,7 +95,7 @@ struct OpenCv {
     python: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// OpenCV's version and its number of threads.
+    /// OpenCV's version and number of threads, separated by a space.
     what: String,
 }
 

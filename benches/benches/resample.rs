@@ -17,11 +17,11 @@ use panoweave_bench_report::record::Size;
 use panoweave_benches::{Group, SETS, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
-/// Source times per batch.
+/// The number of source times per batch.
 const SOURCES: u32 = 500;
-/// Target times per batch.
+/// The number of target times per batch.
 const TARGETS: u32 = 250;
-/// Values per source time.
+/// The number of values per source time.
 const WIDTH: u32 = 32;
 /// Persistent blocks per multiprocessor: as many as fit into its 2048 threads.
 const RESIDENT: u32 = 2048 / BLOCK_THREADS;
@@ -77,7 +77,7 @@ fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
 enum Targets {
     /// One target between every second source time and its successor.
     Even,
-    /// Arbitrary positions in any order.
+    /// Arbitrary positions in random order.
     Random,
     /// Arbitrary positions in ascending order, like the frame times of a video that samples a track.
     Ascending,
@@ -175,7 +175,8 @@ fn check<V: Number>(name: &str, found: &[V], expected: &[V]) {
     assert!(wrong == 0, "{wrong} values of {name} differ");
 }
 
-/// Criterion, the device for our kernels, and the device for the CUDA C++ kernels if they are available.
+/// The state of the bench: criterion, the device for our kernels, and the device for the CUDA C++ kernels if they are
+/// available.
 struct Bench<'a> {
     criterion: &'a mut Criterion,
     device: &'a Device,

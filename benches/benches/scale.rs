@@ -28,7 +28,7 @@ use panoweave_benches::crowd::{Crowd, Feed, Outcome, Pair, Watch, watch};
 use panoweave_benches::search::{Found, largest};
 use panoweave_benches::{SETS, frame, gpus, host, record, time};
 
-/// Frames per second of each camera.
+/// The frame rate of each camera, in frames per second.
 const FPS: f64 = 30.0;
 
 /// The rows of a camera's frame, for 4K and 1080p.
@@ -56,10 +56,10 @@ const TAKEN: f64 = 0.9;
 /// The maximum number of threads that create stitchers for one GPU. Each of them computes a whole warp.
 const MAKERS: usize = 16;
 
-/// The watch times for numbers of pairs near the capacity of bus and GPU.
+/// The duration of a measurement with a number of pairs near the capacity of bus and GPU.
 const WATCH: Watch =
     Watch { warm_up: Duration::from_millis(400), measure: Duration::from_millis(2500) };
-/// The watch times for numbers of pairs far below the capacity of bus and GPU.
+/// The duration of a measurement with a number of pairs far below the capacity of bus and GPU.
 const BRIEFLY: Watch = Watch { measure: Duration::from_millis(1000), ..WATCH };
 
 /// The settings of the search.
@@ -124,7 +124,7 @@ impl Taken {
         [part(self.copies), part(self.stitch)]
     }
 
-    /// Returns the largest number of pairs to try: [`BEYOND`] times as many as bus and GPU could sustain.
+    /// Returns the largest number of pairs per GPU to try: [`BEYOND`] times as many as bus and GPU could sustain.
     fn most(&self) -> u32 {
         let [bus, gpu] = self.shares(1);
         (BEYOND / bus.max(gpu)).ceil() as u32 + 1
@@ -160,7 +160,7 @@ struct Seen {
 impl Plan {
     fn new(begin: Instant, gpus: usize) -> Self {
         let variable = |name| std::env::var(name).ok();
-        // `cargo test` does not pass `--bench`.
+        // `cargo bench` passes `--bench`, and `cargo test` does not.
         let is_bench = std::env::args().any(|argument| argument == "--bench");
         let seconds = match variable("PANOWEAVE_SCALE_SECONDS") {
             Some(text) => {

@@ -164,7 +164,7 @@ fn benches(criterion: &mut Criterion) {
             if let (Some(rust), Some(copy)) = (rust, copy) {
                 println!("{pair}, {label}: {rust:.1} µs, {:.2} times a copy", rust / copy);
             }
-            // The C++ kernels read and write RGBA with planes, and have no gamma table.
+            // The C++ kernels support only RGBA, the lookup `planes`, and no gamma table.
             let Some(stream) = &reference else { continue };
             if pair != "rgba" || power == Some(Power::Table) || lookup != Lookup::Planes {
                 continue;

@@ -100,7 +100,7 @@ fn nv12() -> PixelFormat {
     PixelFormat::Nv12(YuvEncoding::default())
 }
 
-/// Creates pairs of frames in one format.
+/// Creates [`SETS`] pairs of frames with the pixel format `pixels`.
 fn pairs(stream: &Stream, pixels: PixelFormat) -> Vec<[DeviceFrame; 2]> {
     let side = |seed| frame(stream, FrameFormat { size: SOURCE, pixels }, seed);
     (0..SETS as u32).map(|set| [side(2 * set), side(2 * set + 1)]).collect()

@@ -10,7 +10,7 @@ use panoweave_bench_report::record::{Line, Role, Row, Size, Timer, Work};
 
 use crate::{SETS, record};
 
-/// Samples per variant.
+/// The number of samples per variant.
 const SAMPLES: usize = 20;
 
 /// The minimum time of a sample's launches, compared with which the round trip to the device (a few µs) is negligible.
@@ -62,7 +62,7 @@ impl<'a> Group<'a> {
         self
     }
 
-    /// Sets the number of samples.
+    /// Sets the number of samples per variant.
     pub fn samples(&mut self, samples: usize) {
         self.criterion.sample_size(samples);
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-/// Clock ticks per second in `/proc`. It is 100 on every supported architecture.
+/// The number of clock ticks per second in the files of `/proc`: 100 on every supported architecture.
 const TICKS: u64 = 100;
 
 /// Returns the number of bytes of free memory: the smaller of the machine's free memory and that of this process's

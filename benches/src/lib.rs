@@ -245,7 +245,7 @@ mod tests {
             let scales = [canvas.scale / home.canvas.scale / by, canvas.scale / canvas.scale.x];
             let worst = scales.iter().map(|scale| (scale - 1.0).abs().max_element());
             assert!(worst.fold(0.0, f64::max) < 1e-3, "{size}: {scales:?}");
-            // Relative to the picture's size, centre and focal length stay the same.
+            // The principal point and the focal length relative to the picture's size must stay the same.
             for (found, home) in geometry.cameras.iter().zip(&home.cameras) {
                 let shares = |camera: &Camera| {
                     let size = camera.size.as_dvec2();

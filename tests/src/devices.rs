@@ -1,6 +1,6 @@
 //! The devices that tests run on: the CPU always, and the first GPU if there is one.
 //!
-//! Without a GPU the GPU half of a test is skipped; with `PANOWEAVE_REQUIRE=gpu` it fails instead.
+//! Without a GPU, the GPU part of a test is skipped. With `PANOWEAVE_REQUIRE=gpu`, the test fails instead.
 
 use panoweave::device::{Device, KernelModule};
 

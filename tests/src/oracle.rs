@@ -151,7 +151,7 @@ pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
     let y = (y - black) / luma;
     let r = y + 2.0 * (1.0 - kr) * (cr - 128.0) / chroma;
     let b = y + 2.0 * (1.0 - kb) * (cb - 128.0) / chroma;
-    // Green follows from luma, red and blue.
+    // Solve the definition of luma, Y' = kr·R' + kg·G' + kb·B', for green.
     let g = (y - kr * r - kb * b) / kg;
     [r, g, b].map(|c| 255.0 * c)
 }

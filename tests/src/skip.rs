@@ -15,7 +15,7 @@ use std::thread;
 pub enum Need {
     /// An NVIDIA GPU with its driver.
     Gpu,
-    /// The external test data.
+    /// The external test data, which [`data`](crate::data) looks up.
     Data,
     /// The programs ffmpeg and ffprobe.
     Ffmpeg,

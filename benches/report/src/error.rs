@@ -14,9 +14,9 @@ pub enum ReportError {
     /// A record or a text file cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A line of a record has invalid syntax or unknown fields.
@@ -26,21 +26,21 @@ pub enum ReportError {
         file.display()
     )]
     Line {
-        /// The record.
+        /// The path of the record.
         file: PathBuf,
         /// The line number, from 1.
         line: usize,
-        /// The syntax error and its column.
+        /// The error of the JSON parser, with its column.
         source: serde_json::Error,
     },
     /// A line of a record has a value that no measurement can have.
     #[error("{}:{line} of the bench record: {what}; run the bench again", file.display())]
     Value {
-        /// The record.
+        /// The path of the record.
         file: PathBuf,
         /// The line number, from 1.
         line: usize,
-        /// The invalid value.
+        /// A description of the invalid value.
         what: &'static str,
     },
     /// The records contain no measurements.
@@ -50,7 +50,7 @@ pub enum ReportError {
         names(files)
     )]
     Empty {
-        /// The records.
+        /// The paths of the records.
         files: Vec<PathBuf>,
     },
     /// The text file lacks the marker lines that enclose the tables.
@@ -59,15 +59,15 @@ pub enum ReportError {
         file.display()
     )]
     Markers {
-        /// The text file.
+        /// The path of the text file.
         file: PathBuf,
     },
     /// A file cannot be written.
     #[error("cannot write {}: {source}", file.display())]
     Write {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

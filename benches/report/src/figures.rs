@@ -12,9 +12,9 @@ use crate::targets::{self, target};
 /// All measurements on one GPU, or one processor, in one power mode.
 #[derive(Clone, Debug, Serialize)]
 pub struct Section {
-    /// The name of the device.
+    /// The product name of the GPU or the processor.
     pub device: String,
-    /// The power mode of a Jetson.
+    /// The power mode of a Jetson. `None` on other machines.
     pub power_mode: Option<String>,
     /// The runs that contain the measurements.
     pub runs: Vec<Run>,
@@ -27,7 +27,7 @@ pub struct Section {
 /// A row and the values derived from it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// The measurement.
+    /// The measured row.
     pub row: Row,
     /// The index of the row's run in [`Section::runs`].
     pub run: usize,
@@ -37,7 +37,7 @@ pub struct Figure {
     pub of_copy: Option<f64>,
     /// The median time of the original design in the same run, in µs. `None` if it was not measured.
     pub original_us: Option<f64>,
-    /// The time of the original design divided by the time of this row.
+    /// The time of the original design divided by the time of this row. `None` if the original was not measured.
     pub ratio: Option<f64>,
     /// The target, and whether the row meets it.
     pub target: Option<Held>,
@@ -53,9 +53,9 @@ pub struct Held {
     pub most_us: f64,
     /// The minimum ratio of the time of the original design, with its gamma method `exact`, to the row's time.
     pub least_ratio: Option<f64>,
-    /// The measured ratio.
+    /// The measured ratio, or `None` if the target has no ratio or the original design was not measured.
     pub ratio: Option<f64>,
-    /// Whether the row meets the target; `None` if the target is for another GPU, or needs an original that was not
+    /// Whether the row meets the target. `None` if the target is for another GPU, or needs an original that was not
     /// measured.
     pub met: Option<bool>,
 }

@@ -23,7 +23,7 @@ th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}tr.copy{color:#6b72
 /// Returns the HTML page for all machines.
 pub(crate) fn page(sections: &[Section]) -> String {
     let mut out = String::new();
-    // Writing to a string cannot fail.
+    // Ignore the result, because writing to a string cannot fail.
     let _ = write(&mut out, sections);
     out
 }
@@ -120,7 +120,7 @@ fn systems(section: &Section) -> Vec<&str> {
     distinct(section.figures.iter().map(|figure| &*figure.row.work.system))
 }
 
-/// Removes duplicates and keeps the order.
+/// Returns the values without duplicates, in the order of their first occurrence.
 fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.fold(Vec::new(), |mut seen, value| {
         if !seen.contains(&value) {
@@ -141,7 +141,7 @@ fn told(figure: &Figure) -> String {
     format!("{}, {}, {}: {time} µs, {rate} GB/s", row.work.of, row.work.size, row.variant)
 }
 
-/// Plots the rate of all work that was timed by events, with the rate of copies as the roofline.
+/// Plots the rate of all work that was timed by device events over its bytes, with the rate of copies as the roofline.
 fn roof(section: &Section) -> Option<String> {
     let at = |figure: &Figure| (figure.row.work.bytes as f64 / 1e6, figure.gb_s, told(figure));
     let of = |role| {
@@ -182,7 +182,7 @@ fn roof(section: &Section) -> Option<String> {
     })
 }
 
-/// Plots a system's time over its size. Returns `None` if nothing was measured at several sizes.
+/// Plots a system's times over the size of the work. Returns `None` if nothing was measured at several sizes.
 fn by_size(section: &Section, system: &str) -> Option<String> {
     let figures = || section.figures.iter().filter(|figure| figure.row.work.system == system);
     let key = |figure: &Figure| {

@@ -22,7 +22,7 @@ pub(crate) fn between_markers(text: &str, tables: &str) -> Option<String> {
 /// Returns the notes, and the description and tables of each machine.
 pub(crate) fn tables(sections: &[Section]) -> String {
     let mut out = String::new();
-    // Writing to a string cannot fail.
+    // Ignore the result, because writing to a string cannot fail.
     let _ = write(&mut out, sections);
     out
 }

@@ -50,7 +50,7 @@ pub(crate) fn log_log(plot: &Plot) -> Option<String> {
     let points = || plot.series.iter().flat_map(|series| &series.points);
     let axes = [Axis::around(points().map(|at| at.0))?, Axis::around(points().map(|at| at.1))?];
     let mut out = String::new();
-    // Writing to a string cannot fail.
+    // Ignore the result, because writing to a string cannot fail.
     let _ = draw_log_log(&mut out, plot, &axes);
     Some(out)
 }
@@ -66,7 +66,7 @@ pub(crate) struct Bar {
 /// Returns an SVG with horizontal bars that start at 0.
 pub(crate) fn bars(title: &str, label: &str, bars: &[Bar]) -> String {
     let mut out = String::new();
-    // Writing to a string cannot fail.
+    // Ignore the result, because writing to a string cannot fail.
     let _ = draw_bars(&mut out, title, label, bars);
     out
 }

@@ -1,4 +1,5 @@
-//! A record of benches: a text file with one JSON value per line. Bench processes append to it one after the other.
+//! A record of benches: a text file with one JSON value per line. Bench processes append to the record one after the
+//! other.
 //!
 //! - A line with `"kind":"run"` describes the machine on which the following lines were measured.
 //! - A line with `"kind":"row"` is a measurement of time.
@@ -86,13 +87,13 @@ pub struct Work {
     pub system: String,
     /// The operation, such as `rgba` or `7 taps`.
     pub of: String,
-    /// The size of the result in pixels, or the number of batches.
+    /// The amount of work: the size of a picture, or a number of batches.
     pub size: Size,
     /// The number of bytes that must be read plus the number that must be written, each byte counted once.
     pub bytes: u64,
 }
 
-/// An amount of work.
+/// The amount of work, in pixels or batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Size {
@@ -128,7 +129,7 @@ impl std::fmt::Display for Size {
     }
 }
 
-/// The role of a variant.
+/// The origin of a variant: this library, the original design, another library, or a copy for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -146,7 +147,7 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timer {
-    /// Events on the device's stream.
+    /// Events on the device's stream. The time includes only device work.
     Events,
     /// The host's clock. The time includes host work such as allocations and copies over the bus.
     Clock,

@@ -19,7 +19,7 @@ pub struct Scale {
     pub panorama: Size,
     /// The way in which frames reach the stitcher: `in place` or `copied`.
     pub feed: String,
-    /// Frames per second of each camera.
+    /// The frame rate of each camera, in frames per second.
     pub fps: f64,
     /// The largest number of pairs per GPU that kept pace, or 0 if no number did.
     pub held: u32,

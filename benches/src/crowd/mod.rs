@@ -68,9 +68,9 @@ struct Read {
 /// The counts of a feeding thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fed {
-    /// Pairs of frames that were due.
+    /// The number of pairs of frames that were due.
     due: u64,
-    /// The due pairs that were not pushed, because the thread was late by more than a frame interval.
+    /// The number of due pairs that were not pushed, because the thread was late by more than a frame interval.
     late: u64,
 }
 
@@ -176,8 +176,8 @@ impl<'a> Crowd<'a> {
         self.members.is_empty()
     }
 
-    /// Creates stitchers on `threads` threads until there are `to` of them or `end` is reached. Returns whether there
-    /// are `to` of them.
+    /// Creates stitchers with `threads` threads until the crowd has `to` stitchers or the time `end` is reached.
+    /// Returns whether the crowd has `to` stitchers.
     ///
     /// # Errors
     /// Returns [`LiveError`] if a stitcher cannot be created. The other new stitchers stay in the crowd.

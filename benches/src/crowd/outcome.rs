@@ -5,11 +5,11 @@ use std::time::Duration;
 /// The result of measuring crowds.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Camera pairs per device.
+    /// The number of camera pairs per device.
     pub pairs: u32,
-    /// Pairs of frames that were due during the measurement, of all crowds together.
+    /// The number of pairs of frames that were due during the measurement, of all crowds together.
     pub due: u64,
-    /// The due pairs that were dropped because the feeding thread was late by more than a frame interval.
+    /// The number of due pairs that were dropped because the feeding thread was late by more than a frame interval.
     pub late: u64,
     /// The duration of the measurement.
     pub measure: Duration,

@@ -48,7 +48,7 @@ fn claiming_jpeg(path: &Path, width: u16, height: u16, progressive: bool) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Writes a JPEG of the largest accepted size, with a marker where data of the last rows should be.
+/// Writes a JPEG of the largest accepted size, in which a marker replaces data of the last rows.
 fn jpeg_with_a_bad_end(path: &Path) {
     let mut bytes = Vec::new();
     JpegEncoder::new(&mut bytes)

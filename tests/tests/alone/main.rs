@@ -1,6 +1,8 @@
-//! Tests that need their own process, because they count its objects or memory, select its driver or lose its GPU.
+//! Tests that need their own process, because they count the process's objects or memory, select its CUDA driver, or
+//! lose its GPU.
 //!
-//! [`alone`](panoweave_tests::alone::alone) starts this executable again for each of them.
+//! [`alone`](panoweave_tests::alone::alone) or `live_faults::fake::run_alone` starts this executable again for each
+//! test.
 
 mod files_memory;
 mod live_faults;

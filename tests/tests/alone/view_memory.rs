@@ -51,7 +51,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
         let live = LiveOptions { size: Some(size), ..waiting() };
         let stitcher = Stitcher::with_view(device, warp, camera, live).unwrap();
         let bytes = stamp(50);
-        // Leave none, one or two pairs in flight.
+        // Drop the stitcher with zero, one or two pairs in flight.
         for n in 0..i / 4 % 3 {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME * n).unwrap();
         }

@@ -13,7 +13,7 @@ use panoweave_tests::{data, panoweave_devices};
 use proptest::prelude::*;
 use shared_types::convolve::{CONSTANT_TAPS, ConstantTaps, MAX_WIDTH, TILE, fused_elements};
 
-/// A picture and a filter.
+/// A picture, the horizontal and vertical taps of a filter, and the row padding.
 struct Case {
     size: UVec2,
     picture: Vec<f32>,
@@ -159,7 +159,7 @@ fn every_width_around_the_edge_of_constant_memory() {
     for widths in [[1, 1], [5, 5], [7, 7], [15, 15], [31, 31], [63, 63], [65, 65], [67, 3], [3, 67]]
     {
         Case::new(&mut random, uvec2(140, 135), widths).check();
-        // The width is a multiple of the tile; the height is one pixel more than a tile.
+        // The width is a multiple of the tile size, and the height is one pixel more than a tile.
         Case::new(&mut random, uvec2(2 * TILE, TILE + 1), widths).check();
     }
 }
@@ -399,7 +399,8 @@ fn gaussians_end_where_the_tail_falls_under_one_percent() {
         let share = |i: i64| i as f64 * gauss(i) / (s * (-0.5_f64).exp());
         assert!(radius == 1 || share(radius) > 0.00999, "{sigma}: {radius}");
         assert!(share(radius + 1) < 0.01001, "{sigma}: {radius}");
-        // The result on the ramp in[i] = i is Σ in[i − r + j]·taps[k − 1 − j].
+        // The derivative filter must return a slope of 1 on the ramp in[i] = i. The result at 0 is Σ in[j − r]·taps[k −
+        // 1 − j].
         let slope: f64 = taps
             .as_slice()
             .iter()

@@ -276,7 +276,7 @@ fn corners_of_a_square_and_nothing_along_its_edges() {
         };
         assert_eq!(found.iter().filter(near).count(), 1, "{corner:?}: {found:?}");
     }
-    // Gradients are steeper without smoothing.
+    // Without smoothing, gradients are steeper and eigenvalues larger.
     let rough = FeatureOptions { smooth: false, ..options };
     let steeper = good_features(&stream, grey.upload(&stream).view(), &rough).unwrap();
     assert!(steeper.len() == 4 && steeper[0].value > found[0].value, "{steeper:?}");
@@ -323,7 +323,7 @@ proptest! {
     ) {
         let mut random = Random::new(seed);
         let size = uvec2(width, height);
-        // Few levels give many ties.
+        // With few different values, there are many ties.
         let values: Vec<_> = (0..size.element_product())
             .map(|_| match random.below(50) {
                 0 => f32::NAN,

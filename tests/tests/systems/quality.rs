@@ -312,7 +312,7 @@ fn flicker_is_what_was_planted() {
         let fade = flicker(size, &all, 9, |t, x, y| (texture(x, y) + 2 * t) as u8).found();
         assert!(fade.mean.abs() < 1e-9, "{fade:?}");
         assert!((fade.largest_step.value - 2.0).abs() < 1e-9, "{fade:?}");
-        // A single jump of the exposure is found in its frame.
+        // The meter must attribute a single jump of the exposure to its frame.
         let jump =
             flicker(size, &all, 9, |t, x, y| (texture(x, y) + if t < 5 { 0 } else { 20 }) as u8);
         let jump = jump.found();
@@ -331,7 +331,7 @@ fn what_moves_or_is_black_does_not_count() {
     let moving =
         flicker(size, &all, 9, |t, x, y| if x < 50 && y / 10 == t * 5 % 12 { 250 } else { 80 });
     assert_eq!(moving.found().mean, 0.0);
-    // Two thirds of the panorama are black. They are ignored if no camera owns them.
+    // Two thirds of the panorama are black. The meter ignores them if no camera owns them.
     let third = owners(size, |x, _| if x < 54 { 1 } else { NOBODY });
     let level = |t: u32, x: u32| if x < 54 { 100 + 6 * (t % 2) as u8 } else { 0 };
     let some = flicker(size, &third, 9, |t, x, _| level(t, x)).found();

@@ -404,7 +404,7 @@ fn what_cannot_be_compared() {
         let error = comparer.submit(&stream, Compared::Luma16 { a, b, bits }, map).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
     }
-    // The failed calls occupy no slot: the next comparison works.
+    // The failed calls must occupy no slot, so the next comparison works.
     comparer.submit(&stream, Compared::Luma16 { a: r(), b: r(), bits: 16 }, None).unwrap();
     assert_eq!(comparer.take().unwrap().unwrap().ssim, 1.0);
     let pictures = [12, 13].map(|side| Picture::filled(side, 12, Rgba8::BLACK));

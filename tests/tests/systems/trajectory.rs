@@ -258,7 +258,7 @@ fn values_are_interpolated_as_by_hand() {
             let mut times = Vec::new();
             for _ in 0..count {
                 times.push(time);
-                // As an f64, a Unix time has a resolution of 2.4e-7 s.
+                // Nonzero steps are much larger than 2.4e-7 s, the resolution of a Unix time in f64.
                 time += r.pick(&[0.0, 0.001, 0.1, 7.0]);
             }
             let values: Vec<_> =

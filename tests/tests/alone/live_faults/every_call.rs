@@ -31,7 +31,8 @@ fn calls_to_fail(clean: &Clean) -> Vec<i64> {
     let frame = (clean.closed - clean.started) / i64::from(FRAMES);
     let (first, last) = (clean.started + 6 * frame, clean.closed - 3 * frame);
     let stride = |n: i64| n < first || n > last || n % STRIDE == 0;
-    // Retries and thread timing can change the number of calls, so try 20 more than in the clean run.
+    // Retries and thread timing can change the number of calls, so also fail up to 20 calls beyond the number in the
+    // run without faults.
     (1..=clean.calls + 20).filter(|n| all || stride(*n)).collect()
 }
 
@@ -114,8 +115,8 @@ impl Bench {
 /// Prefix of the line that reports the number of calls left for the next process.
 const LEFT: &str = "calls left: ";
 
-/// Runs an ignored test in one process after another until every call has failed once. One process cannot test all
-/// calls, because it cannot use a lost GPU again.
+/// Runs an ignored test in one process after another until every call has failed once. A test that loses GPUs needs
+/// several processes, because a process cannot use a lost GPU again.
 fn run_shares(name: &str) {
     for part in 0.. {
         let Some(text) = run_alone(name, part) else { return };
@@ -247,8 +248,8 @@ fn alone_the_gpu_is_lost() {
     let bench = Bench::new();
     for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
         let code = FATAL[n as usize % FATAL.len()];
-        // In CUDA, every later call fails too. For even `n`, only one call fails, because the code must not rely on
-        // further failures.
+        // After such an error, a CUDA driver fails every later call, too. For even `n`, the fake fails only one call,
+        // because the stitcher must not rely on further failures.
         let count = i64::from(n % 2 == 0);
         let before = Counters::now();
         let ordinal = ordinal as u32;

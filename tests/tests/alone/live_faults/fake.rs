@@ -47,7 +47,7 @@ impl Live {
 /// `count` is 0, all later matching calls fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
-    /// A part of the name of the driver function or launched kernel. An empty label matches all calls.
+    /// A part of the name of the driver function or launched kernel. An empty string matches all calls.
     pub(crate) label: &'static str,
     pub(crate) from: i64,
     pub(crate) count: i64,
@@ -65,7 +65,7 @@ pub(crate) struct Counts {
 }
 
 impl Fake {
-    /// Returns the library that the process was started with.
+    /// Returns the library of the fake driver that [`run_alone`] selected for this process.
     pub(crate) fn loaded() -> Self {
         let path = env::var_os(cust::LIBRARY_VARIABLE).expect("started by `run_alone`");
         // SAFETY: the fake's constructors do nothing.

@@ -48,7 +48,7 @@ pub(crate) fn start(
 
 /// The results of [`film`].
 pub(crate) struct Film {
-    /// Frame numbers of the panoramas that were read.
+    /// The numbers of the pairs whose panoramas were read, in the order of reading.
     pub(crate) read: Vec<u32>,
     /// Number of accepted pairs.
     pub(crate) taken: u32,

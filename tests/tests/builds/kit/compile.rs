@@ -1,4 +1,5 @@
-//! Checks that each compile test of rust-cuda ("upstream") builds or fails with the kit as its first lines demand.
+//! Checks that each compile test of rust-cuda ("upstream") builds or fails with the kit as the comments in the test
+//! demand, except [`EXCEPTIONS`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ impl Case {
     }
 
     /// Returns the architecture in the test's line `// only-compute_…`. Without such a line, returns compute capability
-    /// 7.5, which all current GPUs support.
+    /// 7.5, the oldest that CUDA 13 supports.
     fn arch(&self) -> Arch {
         let only = self.text.lines().find_map(|line| line.strip_prefix("// only-compute_"));
         match only.map(str::trim) {

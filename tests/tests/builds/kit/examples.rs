@@ -126,7 +126,7 @@ fn dependencies(manifest: String) -> String {
 #[test]
 fn upstreams_examples_build_and_run() {
     let Some(data) = data("rust-cuda") else { return };
-    // Run these two in sequence, because their programs have the same names in a shared target folder.
+    // Run these two functions in sequence, because they build programs with the same names in a shared target folder.
     with_other_dependency_lines_alone(&data);
     on_the_cpu(&data);
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::kit::project;
 
-/// The maximum number of packages that a host program with a kernel may need, including its own two.
+/// The maximum number of packages that a host program with a kernel may need, including the two packages of the program
+/// itself.
 const MOST_PACKAGES: usize = 45;
 
 /// Returns the name and the content of each file on the page. The page shows a file as a line with its name in

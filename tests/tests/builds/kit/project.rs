@@ -9,8 +9,8 @@ pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Returns the folder for a workspace of copied packages. The folder is kept between runs, so that only changes are
-/// rebuilt.
+/// Returns the folder for a workspace of copied packages. The folder stays between runs, so that cargo rebuilds only
+/// changes.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kit");
     target.join(name)

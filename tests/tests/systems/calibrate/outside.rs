@@ -1,4 +1,4 @@
-//! Compares calibrations with published homographies of photographs. The correspondences are simulated or come from the
+//! Compares calibrations with external homographies of photographs. The correspondences are simulated or come from the
 //! matcher of the MAGSAC data set.
 
 use std::fs;
@@ -27,7 +27,7 @@ fn distance(found: &Calibration, truth: DMat3) -> f64 {
 }
 
 /// Calibrates 13 pairs of photographs from simulated correspondences, half of them wrong and all with noise of 1 px.
-/// The result must be within 0.9 px of the published homography.
+/// The result must be within 0.9 px of the external homography.
 #[test]
 fn homographies_of_real_pairs_are_found_again() {
     let Some(list) = data("stitch_ref/pairs.csv") else { return };

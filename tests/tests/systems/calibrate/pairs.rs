@@ -21,8 +21,8 @@ fn allowed(noise: f64, right: f64) -> f64 {
 proptest! {
     #![proptest_config(crate::calibrate::config(64))]
 
-    /// A rotation is found for any roll, including sideways and upside down, any focal length and distortion, and up
-    /// to 70 % wrong correspondences.
+    /// Calibration finds a rotation for any roll, including sideways and upside down, any focal length and distortion,
+    /// and up to 70 % wrong correspondences.
     #[test]
     fn a_turn_is_found(
         // The yaw is a fraction of the field of view, so the overlap is 20 to 70 %.
@@ -203,7 +203,7 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     let found = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
     assert_eq!(found.views.name(), ModelName::Rotation);
-    // Both pictures have noise, so an error has less weight where the right picture is magnified.
+    // Both pictures have noise, so an error has less weight where the homography magnifies the right picture.
     let cost = |matrix: DMat3| {
         let map = flat(matrix);
         let (mut sum, mut many) = (0.0, 0.0);

@@ -12,7 +12,7 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, t
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
-/// Returns cameras in a ring, `step` degrees apart. Each is off by up to 1° in yaw, pitch and roll.
+/// Returns cameras in a ring, `step` degrees apart. Each camera deviates by up to 1° in yaw, pitch and roll.
 fn ring(many: usize, step: f64, focal: f64, k1: f64) -> Vec<Pinhole> {
     let camera = |i: usize| {
         let off = |n: usize| ((i * 7 + n * 5) % 11) as f64 / 5.0 - 1.0;
@@ -106,7 +106,7 @@ fn the_focal_length_is_that_of_the_ring() {
     }
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
-    // The cameras are level to 3°, and the middle of the ring is straight ahead.
+    // Pitch and roll of the cameras must be under 3°, and the middle of the ring must be straight ahead.
     let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
     for mount in &mounts {
         assert!(mount.pitch.abs() < 3.0 && mount.roll.abs() < 3.0, "{mount:?}");
@@ -117,7 +117,7 @@ fn the_focal_length_is_that_of_the_ring() {
 
 #[test]
 fn a_wall_in_five_photographs_is_chained() {
-    // Five pictures of one plane, each from another position. The matrices map to the plane of the first picture.
+    // Five pictures show one plane, each from another position. The matrices map to the plane of the first picture.
     let plane = |i: usize| {
         let t = i as f64;
         let bent = if i.is_multiple_of(2) { 1.0 } else { -1.0 };

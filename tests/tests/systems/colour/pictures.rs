@@ -55,7 +55,7 @@ fn pixels(file: &Path) -> Vec<[f64; 3]> {
     picture.pixels().iter().step_by(SKIP).map(|p| [p.r, p.g, p.b].map(f64::from)).collect()
 }
 
-/// The step between the used pixels of a photograph.
+/// Only every seventh pixel of a photograph is used, for speed.
 const SKIP: usize = 7;
 
 /// Returns the fractions of three differences that remain after correction: of the luma means, of all channel means,
@@ -94,7 +94,7 @@ fn check(name: &str, scene: &[[f64; 3]]) {
 #[test]
 fn made_up_scenes() {
     let mut random = Random::new(11);
-    // A dark scene with lights, an evenly lit one and a bright one, each with its own tint.
+    // The scenes are a dark scene with lights, an evenly lit scene and a bright scene.
     for (name, power, tint) in
         [("night", 3.0, [1.0, 0.8, 0.6]), ("day", 1.0, [0.9, 1.0, 0.8]), ("snow", 0.3, [1.0; 3])]
     {

@@ -43,9 +43,9 @@ struct Found {
     sums: Vec<ColourSums>,
 }
 
-/// Weights with which a camera counts as contributing.
+/// Weights with which a camera contributes: over 0.1.
 const COUNTS: [f32; 4] = [1.0, 0.5, 0.1_f32.next_up(), f32::INFINITY];
-/// Weights with which a camera does not count as contributing.
+/// Weights with which a camera does not contribute.
 const COUNTS_NOT: [f32; 6] = [0.0, 0.1, -1.0, f32::NAN, 0.05, f32::NEG_INFINITY];
 
 fn encodings() -> [YuvEncoding; 4] {
@@ -70,7 +70,7 @@ fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
             }
         }
         Pixels::Nv12 { y, uv, .. } => {
-            // Reduce most chroma values, so that the colours are within the RGB gamut.
+            // Move most chroma values towards 128, so that the colours are within the RGB gamut.
             uv.iter_mut().filter(|_| random.below(4) > 0).for_each(|chroma| {
                 (chroma.u, chroma.v) = (112 + chroma.u / 8, 112 + chroma.v / 8);
             });
@@ -468,7 +468,7 @@ fn table_holds_the_formula_at_every_level() {
                 gain: Vec3::from_array([0; 3].map(|_| random.between(0.0, 3.0))),
                 gamma: random.pick(&[1.0, 0.8, 1.2, 0.45, 2.2]),
             });
-            // The kernel fills a longer table up to `TABLE_LEN`, and a shorter one to its end.
+            // The kernel must fill a longer table up to `TABLE_LEN`, and a shorter table to its end.
             for len in [TABLE_LEN, TABLE_LEN + 7, TABLE_LEN - 7, 1] {
                 let untouched = TableEntry::splat(-1.0);
                 let elements = vec![untouched; len as usize];

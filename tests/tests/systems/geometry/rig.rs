@@ -268,7 +268,7 @@ fn three_cameras_a_homography_figures_and_a_crop_come_back_unchanged() {
     let z = 0.1 * sin + cos;
     let expected = DVec2::new((320.0 * sin + 319.5 * cos) / z, 239.5 * cos / z);
     assert!((seen(&geometry.cameras[2], DVec3::Z) - expected).length() < 1e-9);
-    // A canvas of half the size shows the same view.
+    // A canvas of half the size must show the same view.
     let half = rig.panorama.resized(UVec2::new(2850, 950));
     assert_eq!(half.centre, Some([999.75, 200.0]));
 

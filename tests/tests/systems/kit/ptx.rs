@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use panoweave::device::PtxImage;
 use panoweave_tests::conformance::CONFORMANCE;
 
-/// Returns the kernels in a PTX text by name.
+/// Returns the kernels in a PTX text, by name.
 fn entries(ptx: &str) -> BTreeMap<&str, Entry<'_>> {
     ptx.split(".visible .entry ")
         .skip(1)
@@ -320,7 +320,8 @@ fn stitching_reads_through_the_read_only_cache() {
             let all = entry.count("ld.global.");
             let read_only = entry.count("ld.global.nc.");
             assert!(read_only > 0 && read_only == all, "{name}: {read_only} of {all}");
-            // Kernels without a texture read luma as bytes: for each of two cameras, the four bytes around a position.
+            // Kernels without a luma texture load luma as bytes: for each of two cameras, the four bytes around a
+            // position.
             let luma = ["stitch_planes_nv12", "stitch_textured_planes_nv12"];
             let bytes = if luma.iter().any(|luma| name.starts_with(luma)) { 8 } else { 0 };
             assert_eq!(entry.count("ld.global.nc.u8"), bytes, "{name}");

@@ -34,7 +34,7 @@ fn noise(format: FrameFormat, seed: u64) -> Vec<u8> {
     (0..format.bytes()).map(|_| random.bits() as u8).collect()
 }
 
-/// Returns the panorama that a single call of `stitch` makes from the same frames.
+/// Returns the panorama of these frames from a single call of `stitch`, without the live stitcher.
 fn expected(
     device: &Device,
     bytes: [&[u8]; 2],

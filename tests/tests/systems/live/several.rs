@@ -158,7 +158,7 @@ fn colours_of_stitchers_at_once_do_not_mix() {
             scope.spawn(|| film(0));
             film(1);
         });
-        // Each stitcher brightens its darker camera: the first one the left, the second one the right.
+        // Each stitcher must brighten its darker camera: the first stitcher the left camera, the second the right.
         let gains = stitchers.each_ref().map(|stitcher| {
             let colours = stitcher.colour().colours;
             colours.left.gain.x / colours.right.gain.x

@@ -301,7 +301,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         at: vec2(x, y),
         along: Vec2::from_angle(degrees.to_radians()),
     };
-    // The fields of the last poses reach outside the picture.
+    // The fields of the last two poses reach outside the picture.
     let poses = [
         pose(30.0, 28.0, 0.0),
         pose(32.3, 27.6, 33.0),

@@ -19,7 +19,7 @@ fn matrix(text: &str) -> DMat3 {
     DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
 }
 
-/// Extra tolerance in pixels: with lens distortion, a camera model differs from any homography.
+/// The extra tolerance in pixels for camera models, which with lens distortion differ from any homography.
 const LENS: f64 = 1.5;
 
 /// Two pictures, their true homography from right to left pixels, and the allowed mean error of a calibration in

@@ -41,7 +41,7 @@ impl Field {
     }
 
     /// Returns the cost of a path: the costs of all pairs of neighbours that it separates, plus [`BREACH`] each time a
-    /// cell or one of its neighbours has pixels that only the camera not shown there covers.
+    /// cell or one of its neighbours has pixels that only the camera not shown in the cell covers.
     fn energy(&self, path: &[u32]) -> i64 {
         let [across, along] = self.size;
         let (mut cut, mut breaches) = (0, 0);

@@ -161,8 +161,8 @@ impl Case {
 ///
 /// The curve is c(x) = 255·(gain·x/255)^gamma up to white, and constant above. A table contains c at whole levels.
 /// Values in between are interpolated linearly. The error is largest where the curve bends:
-/// - At white, the slope falls from gain·gamma to 0, at a fraction t of the way between two levels. The error is
-///   slope·t·(1 − t).
+/// - At white, which is at a fraction t of the way between two levels, the slope falls from gain·gamma to 0. The
+///   error is slope·t·(1 − t).
 /// - At black, a power is steep or flat. From 0 to 1, the error is c(1)·|xᵗ − x| for t = gamma. It is largest at x =
 ///   t^(1/(1 − t)).
 ///
@@ -594,7 +594,7 @@ fn nothing_is_written_where_chroma_is_missing() {
                 }
             }
         }
-        // An RGBA panorama is not written either.
+        // The kernel must not write an RGBA panorama, either.
         let (good, bad) = (frame(whole), frame(size));
         for [left, right] in [[&good, &bad], [&bad, &good]] {
             let mut out = DeviceFrame::Rgba8(Image::new(&device, size.x, size.y).unwrap());

@@ -168,7 +168,7 @@ fn the_preview_shows_both_cameras_and_the_overlap() {
     let at = |x: usize, y: usize| picture.pixels()[y * 100 + x];
     assert!(at(10, 6).r > at(10, 6).b && at(90, 6).b > at(90, 6).r);
     assert_eq!((at(41, 10), at(59, 3), at(50, 0)), ([Rgba8::opaque(255, 255, 255); 3]).into());
-    // A cell of the grid is 4.5 source columns or 7.5 panorama columns wide, so lines are at 8, 16 …
+    // In the left picture, a grid cell is 5 source columns or 8.3 panorama columns wide, so lines are at 8, 16 …
     assert!((0..40).any(|x| at(x, 6).r < 200) && (0..40).any(|x| at(x, 6).r == 255));
     let small = sample().preview(10);
     assert_eq!((small.width(), small.height()), (10, 2));

@@ -21,7 +21,7 @@ const SCALE: DVec2 = DVec2::new(0.7, 0.8);
 /// The value `shift_xy` in the calibration file, in pixels.
 const SHIFT: DVec2 = DVec2::new(-150.0, -100.0);
 
-/// The calibrated camera, and a copy that points in the opposite direction. The canvas is a placeholder.
+/// A rig of the calibrated camera, and a copy that points in the opposite direction. [`geometry`] replaces the canvas.
 const RIG: &str = r#"
 [panorama]
 projection = "planar"

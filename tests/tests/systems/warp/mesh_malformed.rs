@@ -208,7 +208,7 @@ fn wrong_cameras_and_cells() {
             );
         }
     }
-    // The layer of a black tile must not use other fields.
+    // The other fields of a black tile's layer must have fixed values.
     for cell in [8, 16, 0] {
         let found = fault(&folder, |parts| parts.set(black, Field::Cell, cell));
         assert_variant!(found, MeshFault::Cell { .. } | MeshFault::Index { .. });
@@ -329,7 +329,7 @@ fn meshes_of_other_planes() {
         change(&mut planes);
         let changed = Warp::new(warp.size(), warp.sources(), planes).unwrap();
         let (_, data) = crate::warp::malformed::parts(&changed);
-        // Combine the planes of one warp with the mesh of the other.
+        // Combine the planes of the changed warp with the mesh of the original warp.
         fault(&folder, |parts| parts.data[..data.len()].copy_from_slice(&data))
     };
     for (plane, camera) in

@@ -5,9 +5,9 @@
 
 use cuda_std::prelude::*;
 
-/// Input of one thread.
+/// The input of one thread, 64 bytes of any value.
 pub type Input = [u8; 64];
-/// Output of one thread.
+/// The output of one thread, 32 bytes.
 pub type Output = [u8; 32];
 
 /// Defines a kernel for each function.

@@ -60,7 +60,7 @@ fn the_tail_of_an_array_is_the_same_memory() {
 
 #[test]
 fn dynamic_shared_memory_is_as_long_as_the_launch_says() {
-    // On a GPU, the last size requires setting a function attribute.
+    // On a GPU, a launch with the last size must first set a function attribute.
     for bytes in [0, 16, 4096, 48 << 10, 64 << 10] {
         all_give(&vec![bytes / 4, bytes / 16], |stream| {
             let mut out = zeros(stream, 2);

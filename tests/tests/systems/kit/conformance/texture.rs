@@ -11,7 +11,7 @@ use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// The width of the picture. Width and height are odd, and rows do not fill their pitch.
+/// The width of the picture in texels. Width and height are odd, and rows do not fill their pitch.
 const WIDTH: u32 = 13;
 const HEIGHT: u32 = 7;
 

@@ -16,7 +16,8 @@ fn config() -> LaunchConfig {
     shape([2, 2, 1], [6, 4, 1]).with_dynamic_shared(40)
 }
 
-/// Checks that the guilty thread's access is reported with the text `words`.
+/// Checks that the CPU reports the guilty thread's access with the right kind, index and size, and with the text
+/// `words`.
 #[track_caller]
 fn check<K: Kernel>(
     stream: &Stream,
@@ -42,7 +43,7 @@ fn pixel(index: (u32, u32)) -> [Index; 2] {
     [Index::Pixel(index.0, index.1), Index::Pixel(9, 5)]
 }
 
-/// Positions just outside an image of 9×5 elements, and far away.
+/// Positions just outside an image of 9×5 elements, and one far away, each with its text.
 const OUTSIDE: [((u32, u32), &str); 4] =
     [((9, 0), "(9,0)"), ((0, 5), "(0,5)"), ((9, 5), "(9,5)"), ((u32::MAX, 4), "(4294967295,4)")];
 
