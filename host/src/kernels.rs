@@ -1,12 +1,13 @@
-//! panoweave's compiled kernels for each architecture, and the compiler's report on them.
+//! The PTX of panoweave's kernels for each GPU architecture, and the build report of the kernels.
 //!
-//! `cargo xtask kernels` writes the PTX and the report. Building this crate compiles nothing for a GPU.
+//! `cargo xtask kernels` writes the PTX and the report. Building this crate only embeds these files; it does not
+//! compile the kernels.
 
 use crate::device::{Arch, PtxImage, PtxText};
 
 cust::kernels! { package: "kernels-gpu", images: IMAGES }
 
-/// PTX for each architecture.
+/// The PTX of all kernels, one image per GPU architecture.
 pub static IMAGES: &[PtxImage] = &[
     PtxImage { arch: Arch { major: 8, minor: 7 }, text: PtxText::Made(sm_87) },
     PtxImage { arch: Arch { major: 9, minor: 0 }, text: PtxText::Static(SM_90) },
@@ -16,8 +17,9 @@ static SM_90: &str = include_str!("../ptx/kernels.sm_90.ptx");
 
 /// Returns the PTX for `sm_87`.
 ///
-/// The compiler emits the same code for both architectures, except for the header and programmatic dependent launch,
-/// which `sm_87` lacks. `tests/tests/builds/kept_ptx.rs` compares the result with the compiler's own output.
+/// The PTX for `sm_90` differs from that for `sm_87` only in the header and in the `griddepcontrol` instructions
+/// (programmatic dependent launch), which `sm_87` does not support. So this function rewrites the former to the latter.
+/// `tests/tests/builds/kept_ptx.rs` compares the result with the compiler's own output for `sm_87`.
 fn sm_87() -> String {
     let lines = SM_90.lines().filter(|line| !line.trim_start().starts_with("griddepcontrol."));
     let mut text = String::with_capacity(SM_90.len());
@@ -32,6 +34,8 @@ fn sm_87() -> String {
     text
 }
 
-/// Launch bounds, barriers and, if `ptxas` was available, registers and spills of every kernel and architecture, as
-/// JSON: a [`cuda_builder::Build`](../cuda_builder/struct.Build.html).
+/// The build report of the kernels: a [`cuda_builder::Build`](../cuda_builder/struct.Build.html) as JSON.
+///
+/// It lists the launch bounds and barriers of every kernel for every architecture. If `ptxas` was available to
+/// `cargo xtask kernels`, it also lists the registers and spills.
 pub static REPORT: &str = include_str!("../ptx/kernels.json");

@@ -1,7 +1,7 @@
-//! Devices, which run kernels and own memory: an NVIDIA GPU or the CPU.
+//! Devices, which run kernels and own memory. A device is an NVIDIA GPU or the CPU.
 //!
-//! The types are re-exported from [`cust::typed`]. This module adds the device names that users pass, and the log
-//! message about a missing GPU.
+//! The device types are re-exported from [`cust::typed`]. This module adds device names such as `cuda:0`, and the
+//! choice of a device for the name `auto`.
 
 mod name;
 
@@ -14,7 +14,7 @@ pub(crate) use cust::typed::{Rows, RowsMut, Textures, insist};
 
 pub use name::{DeviceName, DeviceNameError};
 
-/// Returns the first usable GPU, otherwise the CPU, and logs the reason.
+/// Returns the first GPU if it is usable, otherwise the CPU. Logs why the CPU is used.
 pub(crate) fn auto() -> Device {
     Device::first_gpu().unwrap_or_else(|error| {
         if error.is_no_device() {
@@ -22,10 +22,10 @@ pub(crate) fn auto() -> Device {
                 ErrorKind::NoDriver(reason) => reason,
                 kind => kind.to_string(),
             };
-            tracing::info!("no GPU, using the CPU; `panoweave info` says why");
+            tracing::info!("no GPU found, using the CPU; `panoweave info` shows the reason");
             tracing::debug!("no GPU: {reason}");
         } else {
-            tracing::warn!("the GPU cannot be used, using the CPU: {error}");
+            tracing::warn!("the GPU failed, using the CPU instead: {error}");
         }
         Device::cpu()
     })

@@ -1,4 +1,4 @@
-//! Devices by name: `auto`, `cpu`, `cuda:N`.
+//! Names of devices: `auto`, `cpu` and `cuda:N`.
 
 use std::str::FromStr;
 
@@ -9,22 +9,22 @@ use super::{Device, DeviceError};
 #[error("the device must be auto, cpu or cuda:N, where N is a GPU's number from 0, such as cuda:0")]
 pub struct DeviceNameError;
 
-/// A device by name; parsed from `auto`, `cpu` or `cuda:N`.
+/// The name of a device. It parses from the texts `auto`, `cpu` and `cuda:N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceName {
-    /// The first GPU, otherwise the CPU.
+    /// The first GPU if it is usable, otherwise the CPU.
     Auto,
     /// The CPU.
     Cpu,
-    /// The GPU with this ordinal.
+    /// The GPU with this number, counted from 0.
     Cuda(u32),
 }
 
 impl DeviceName {
-    /// Opens the device.
+    /// Opens the device with this name.
     ///
     /// # Errors
-    /// Returns the error of [`Device::cuda`].
+    /// Returns the error of [`Device::cuda`] for [`Cuda`](Self::Cuda). The other names never fail.
     #[track_caller]
     pub fn open(self) -> Result<Device, DeviceError> {
         match self {
@@ -42,7 +42,7 @@ impl FromStr for DeviceName {
         match name.split_once(':') {
             None if name == "auto" => Ok(Self::Auto),
             None if name == "cpu" => Ok(Self::Cpu),
-            // `parse` alone would accept a plus sign.
+            // Requires digits, because `u32::parse` alone would accept `cuda:+1`.
             Some(("cuda", ordinal)) if ordinal.bytes().all(|b| b.is_ascii_digit()) => {
                 ordinal.parse().map(Self::Cuda).map_err(|_| DeviceNameError)
             }

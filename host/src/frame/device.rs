@@ -1,7 +1,8 @@
-//! Frames on a device: owned frames, and views for kernels.
+//! Frames in device memory: [`DeviceFrame`] owns its memory, and [`FrameView`] and [`FrameViewMut`] borrow it for
+//! kernels.
 //!
-//! A view may refer to memory that this crate did not allocate, such as a camera's or a decoder's. Build such a view
-//! from [`DeviceView`]s of the memory.
+//! A view may refer to memory that this crate did not allocate, such as the buffers of a camera or a decoder. To build
+//! such a view, create a [`DeviceView`] of each plane.
 
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Place;
@@ -26,34 +27,36 @@ pub struct FormatMismatch {
 /// A frame that owns its device memory.
 #[derive(Debug)]
 pub enum DeviceFrame {
-    /// See [`PixelFormat::Rgba8`].
+    /// A frame in the format [`PixelFormat::Rgba8`].
     Rgba8(Image<Rgba8>),
-    /// See [`PixelFormat::Nv12`].
+    /// A frame in the format [`PixelFormat::Nv12`].
     Nv12 {
-        /// Luma.
+        /// The luma plane.
         y: Image<u8>,
-        /// Chroma.
+        /// The chroma plane, with half the width and height of the luma plane, rounded up.
         uv: Image<Chroma>,
-        /// Matrix and range of the luma and chroma values.
+        /// The colour matrix and the value range of luma and chroma.
         encoding: YuvEncoding,
     },
 }
 
-/// A frame that a kernel reads.
+/// A borrowed frame that a kernel reads.
 #[derive(Clone, Copy, Debug)]
 pub enum FrameView<'a> {
-    /// See [`PixelFormat::Rgba8`].
+    /// A frame in the format [`PixelFormat::Rgba8`].
     Rgba8(DeviceView<'a, Rgba8>),
-    /// See [`PixelFormat::Nv12`]. The chroma plane has half the width and height of the luma plane, rounded up.
+    /// A frame in the format [`PixelFormat::Nv12`]. The chroma plane has half the width and height of the luma plane,
+    /// rounded up.
     Nv12(DeviceNv12<'a>, YuvEncoding),
 }
 
-/// A frame that a kernel writes.
+/// A borrowed frame that a kernel writes.
 #[derive(Debug)]
 pub enum FrameViewMut<'a> {
-    /// See [`PixelFormat::Rgba8`].
+    /// A frame in the format [`PixelFormat::Rgba8`].
     Rgba8(DeviceViewMut<'a, Rgba8>),
-    /// See [`PixelFormat::Nv12`]. The chroma plane has half the width and height of the luma plane, rounded up.
+    /// A frame in the format [`PixelFormat::Nv12`]. The chroma plane has half the width and height of the luma plane,
+    /// rounded up.
     Nv12(DeviceNv12Mut<'a>, YuvEncoding),
 }
 
@@ -110,7 +113,8 @@ impl DeviceFrame {
     /// Fills the frame from host memory and waits for the copy.
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if the format differs, if the stream belongs to another device, or if the copy fails.
+    /// Returns [`DeviceError`] if the two frames differ in format, if the stream belongs to another device, or if the
+    /// copy fails.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, frame: &Frame<'_>) -> Result<(), DeviceError> {
         self.check("uploading a frame", frame.format())?;
@@ -121,11 +125,11 @@ impl DeviceFrame {
         Ok(())
     }
 
-    /// Waits for the stream and copies the frame to host memory, plane after plane, without row padding.
+    /// Waits for all work in the stream, then copies the frame to host memory, plane after plane, without row padding.
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if the number of bytes differs, if the stream belongs to another device, or if this
-    /// copy or earlier work fails.
+    /// Returns [`DeviceError`] if `bytes` does not have the length of the frame, if the stream belongs to another
+    /// device, or if the copy or earlier work in the stream fails.
     #[track_caller]
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
@@ -137,13 +141,14 @@ impl DeviceFrame {
         Ok(())
     }
 
-    /// Submits the copy of a frame to the device without waiting.
+    /// Submits the copy of a frame from the host to this frame on the device, without waiting.
     ///
     /// # Safety
     /// The frame's bytes must stay valid and unchanged until the copy is done.
     ///
     /// # Errors
-    /// Returns the errors of [`upload`](Self::upload). After an error, some planes' copies may have been submitted.
+    /// Returns the errors of [`upload`](Self::upload). After an error, the copies of some planes may have been
+    /// submitted.
     pub(crate) unsafe fn submit_upload(
         &mut self,
         stream: &Stream,
@@ -164,7 +169,7 @@ impl DeviceFrame {
     /// `bytes` must stay valid until the copy is done, and nothing else may access them before.
     ///
     /// # Errors
-    /// Returns the errors of [`download`](Self::download). After an error, some planes' copies may have been
+    /// Returns the errors of [`download`](Self::download). After an error, the copies of some planes may have been
     /// submitted.
     pub(crate) unsafe fn submit_download(
         &self,
@@ -244,7 +249,8 @@ macro_rules! frame_view {
                 FrameFormat { size: size.into(), pixels }
             }
 
-            /// Returns whether the chroma plane's size matches the luma plane's. Kernels rely on this.
+            /// Returns whether the chroma plane of an NV12 frame has the size that its luma plane requires. Kernels
+            /// rely on this size. Always true for RGBA.
             pub(crate) fn is_whole(&self) -> bool {
                 match self {
                     Self::Rgba8(_) => true,
@@ -256,7 +262,7 @@ macro_rules! frame_view {
 }
 
 impl FrameView<'_> {
-    /// Yields the place (GPU or host) of each plane's memory.
+    /// Yields the [`Place`] of the memory of each plane: the host, or a GPU.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         let places = match self {
             Self::Rgba8(view) => view.places(),

@@ -1,6 +1,7 @@
-//! Frames of cameras and panoramas, in host memory and on a device.
+//! Frames of cameras and panoramas, in host memory and in device memory.
 //!
-//! A format is a size and a pixel format. Still pictures and their files are in [`picture`](crate::io::picture).
+//! A [`FrameFormat`] is a size in pixels and a [`PixelFormat`]. This module does not read or write files; picture files
+//! are in [`picture`](crate::io::picture).
 
 mod device;
 mod launch;
@@ -22,20 +23,21 @@ pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Range, YuvEncoding, YuvMatrix};
 pub(crate) use textured::Textured;
 
-/// The maximum width and height of a frame or a panorama's canvas, in pixels.
+/// The maximum width and height in pixels of a frame, and of the canvas of a panorama.
 pub const MAX_CANVAS_SIDE: u32 = 32_768;
 
-/// The layout of a pixel.
+/// The planes of a frame and the bytes of their pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PixelFormat {
     /// One plane with four bytes per pixel: red, green, blue, opacity.
     Rgba8,
-    /// A plane of luma bytes, and a plane of chroma pairs (Cb, Cr) with half the width and height, rounded up.
+    /// A plane with one luma byte per pixel, and a plane of chroma byte pairs (Cb, Cr) with half the width and height,
+    /// rounded up.
     Nv12(YuvEncoding),
 }
 
 impl PixelFormat {
-    /// Returns the colour encoding of NV12, or the default for RGBA, which has none.
+    /// Returns the colour encoding of NV12. RGBA has no colour encoding, so returns the default for it.
     pub(crate) fn encoding(self) -> YuvEncoding {
         match self {
             Self::Rgba8 => YuvEncoding::default(),
@@ -44,16 +46,16 @@ impl PixelFormat {
     }
 }
 
-/// Size and pixel format of a frame.
+/// The size and the pixel format of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FrameFormat {
     /// Width and height in pixels.
     pub size: UVec2,
-    /// The layout of a pixel.
+    /// The pixel format.
     pub pixels: PixelFormat,
 }
 
-/// The extent of a plane in bytes.
+/// The size of a plane: its rows, and the bytes of each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaneExtent {
     /// The number of bytes per row, without padding.
@@ -63,7 +65,7 @@ pub struct PlaneExtent {
 }
 
 impl PlaneExtent {
-    /// Returns the number of bytes without padding.
+    /// Returns the number of bytes of the plane without padding.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.row * self.rows
@@ -112,7 +114,8 @@ impl FrameFormat {
         planes.into_iter().take(count)
     }
 
-    /// Yields the planes of a frame without padding. If `bytes` is too short, the last planes are truncated or empty.
+    /// Splits the bytes of a frame without padding into its planes. If `bytes` is too short, the last planes are
+    /// truncated or empty.
     fn split(self, bytes: &[u8]) -> impl Iterator<Item = PlaneBytes<'_>> {
         let mut rest = bytes;
         self.planes().map(move |extent| {
@@ -122,7 +125,8 @@ impl FrameFormat {
         })
     }
 
-    /// Yields the planes of a frame without padding, for writing. Truncates as `split` does.
+    /// Splits the bytes of a frame without padding into its planes for writing, each with its extent. If `bytes` is too
+    /// short, the last planes are truncated or empty.
     pub(crate) fn split_mut(
         self,
         bytes: &mut [u8],
@@ -136,14 +140,14 @@ impl FrameFormat {
         })
     }
 
-    /// Returns the number of bytes of a tight frame: plane after plane, row after row, without padding.
+    /// Returns the number of bytes of a frame without padding between its rows and planes.
     #[must_use]
     pub fn bytes(self) -> usize {
         self.planes().map(PlaneExtent::bytes).sum()
     }
 
-    /// Checks that width and height are 1 to [`MAX_CANVAS_SIDE`] pixels. Camera frames have a lower limit,
-    /// [`MAX_SIDE`](crate::io::picture::MAX_SIDE).
+    /// Checks that width and height are 1 to [`MAX_CANVAS_SIDE`] pixels. Does not check the lower limit for camera
+    /// frames, [`MAX_SIDE`](crate::io::picture::MAX_SIDE).
     ///
     /// # Errors
     /// Returns [`FrameError::Size`] otherwise.
@@ -153,50 +157,50 @@ impl FrameFormat {
     }
 }
 
-/// The bytes do not form the described frame.
+/// The planes in host memory do not form a frame of the stated format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// A side is 0 or larger than [`MAX_CANVAS_SIDE`].
+    /// The width or the height is 0 or larger than [`MAX_CANVAS_SIDE`].
     #[error("the frame is {}×{} pixels; each side must be 1 to {MAX_CANVAS_SIDE} pixels", size.x, size.y)]
     Size {
-        /// The requested size.
+        /// The requested size in pixels.
         size: UVec2,
     },
-    /// Fewer or more planes than the format has.
-    #[error("the number of planes is {found}; the frame's format needs {expected}")]
+    /// The caller passed fewer or more planes than the format has.
+    #[error("the frame has {found} planes, but its format needs {expected}")]
     Planes {
-        /// The number of planes given.
+        /// The number of planes that the caller passed.
         found: usize,
-        /// The number of planes in the format.
+        /// The number of planes that the format has.
         expected: usize,
     },
-    /// A plane has too few bytes for its rows, or its rows overlap.
+    /// A plane has too few bytes for its rows, or its pitch is shorter than a row.
     #[error(
-        "plane {plane} of the frame has {bytes} bytes and a pitch of {pitch} bytes; this is too small for {} rows of {} bytes", extent.rows, extent.row
+        "plane {plane} of the frame has {bytes} bytes and a pitch of {pitch} bytes; one of them is too small for {} rows of {} bytes", extent.rows, extent.row
     )]
     Plane {
         /// The index of the plane, from 0.
         plane: usize,
-        /// The number of bytes given.
+        /// The number of bytes of the plane that the caller passed.
         bytes: usize,
-        /// Bytes from one row to the next.
+        /// The distance from the start of one row to the start of the next, in bytes.
         pitch: usize,
-        /// The plane's extent in the frame's format.
+        /// The extent that the format requires.
         extent: PlaneExtent,
     },
 }
 
-/// A plane in host memory, with rows `pitch` bytes apart.
+/// A plane in host memory. Its rows start `pitch` bytes apart.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneBytes<'a> {
     /// The bytes, starting with the first row.
     pub bytes: &'a [u8],
-    /// Bytes from one row to the next.
+    /// The distance from the start of one row to the start of the next, in bytes.
     pub pitch: usize,
 }
 
-/// A checked, read-only frame in host memory.
+/// A read-only frame in host memory, whose planes are long enough for its format.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     format: FrameFormat,
@@ -217,7 +221,7 @@ impl<'a> Frame<'a> {
         Self::of_planes(format, format.split(bytes))
     }
 
-    /// Wraps planes at separate addresses.
+    /// Wraps planes that need not be adjacent in memory and may have padding after each row.
     ///
     /// # Errors
     /// Returns [`FrameError`] if the size is not supported, the number of planes is wrong, or a plane is too short.
@@ -229,7 +233,7 @@ impl<'a> Frame<'a> {
         }
         for (i, (plane, extent)) in planes.iter().zip(extents).enumerate() {
             let PlaneBytes { bytes, pitch } = *plane;
-            // The last row may lack its padding.
+            // The last row needs no padding.
             let needed = pitch.checked_mul(extent.rows - 1).and_then(|n| n.checked_add(extent.row));
             if pitch < extent.row || needed.is_none_or(|needed| bytes.len() < needed) {
                 return Err(FrameError::Plane { plane: i, bytes: bytes.len(), pitch, extent });
@@ -251,7 +255,7 @@ impl<'a> Frame<'a> {
         self.format
     }
 
-    /// Returns the planes in order.
+    /// Returns the planes in the order of the format: one for RGBA, luma and then chroma for NV12.
     #[must_use]
     pub fn planes(&self) -> &[PlaneBytes<'a>] {
         &self.planes[..self.format.planes().len()]

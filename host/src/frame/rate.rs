@@ -1,5 +1,7 @@
-//! Frame rates as fractions. A decimal number is not exact enough: in 10 hours, 29.97 is off by one frame from
-//! 30000/1001.
+//! Frame rates as exact fractions.
+//!
+//! A decimal number is not exact enough for long videos. For instance, 29.97 and 30000/1001 frames per second differ by
+//! one frame in 10 hours.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +9,14 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// The maximum rate, in frames per second.
+/// The maximum frame rate, in frames per second.
 pub const MAX_RATE: u32 = 1000;
 
-/// The maximum time between frames, in seconds. It limits the rate from below, because the time base of MP4 files does
-/// not support much longer intervals.
+/// The maximum time between two frames, in seconds. It makes 1/1000 the minimum rate, because the time base
+/// of MP4 files does not support much longer intervals.
 pub const MAX_INTERVAL: u32 = 1000;
 
-/// Common camera rates. A decimal number within [`NEAR`] of one of them is replaced by it.
+/// Common frame rates of cameras, as numerator and denominator in ascending order.
 const USUAL: [(u32, u32); 11] = [
     (24_000, 1001),
     (24, 1),
@@ -29,11 +31,11 @@ const USUAL: [(u32, u32); 11] = [
     (120, 1),
 ];
 
-/// The maximum relative difference between a decimal number and the common rate that it stands for. The difference is
-/// 1e-6 for 29.97 and 30000/1001, but 1e-3 for the distinct rates 24 and 24000/1001.
+/// The relative difference below which a decimal number becomes the nearest rate of [`USUAL`]. The number 29.97 differs
+/// from 30000/1001 by only 1e-6, but the distinct rates 24 and 24000/1001 differ by 1e-3.
 const NEAR: f64 = 1e-5;
 
-/// Frames per second, from one frame in [`MAX_INTERVAL`] seconds up to [`MAX_RATE`].
+/// A frame rate as an exact fraction, from 1/[`MAX_INTERVAL`] to [`MAX_RATE`] frames per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     numerator: u32,
@@ -62,7 +64,7 @@ impl Rate {
     }
 
     /// Returns the nearest common camera rate if its relative difference from this rate is less than `near`, otherwise
-    /// this rate. Corrects a measured average.
+    /// this rate. Use it to round a measured average to the rate that the camera probably has.
     #[must_use]
     pub fn usual(self, near: f64) -> Self {
         let usual = USUAL.iter().map(|&(numerator, denominator)| Self { numerator, denominator });
@@ -72,7 +74,7 @@ impl Rate {
             .unwrap_or(self)
     }
 
-    /// Returns the relative difference from `other`.
+    /// Returns the absolute difference between the two rates, divided by `other`.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
         (self.per_second() / other.per_second() - 1.0).abs()
@@ -84,7 +86,7 @@ impl Rate {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
 
-    /// Returns the time of frame `n`; frame 0 is at time 0.
+    /// Returns the time of frame number `n`, counted from 0. Frame 0 is at time 0.
     #[must_use]
     pub fn time(self, n: u64) -> Duration {
         let (n, d) = (u128::from(n), u128::from(self.denominator));
@@ -92,7 +94,8 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
-    /// Returns the number of the frame of this rate that is nearest in time to frame `n` of `other`.
+    /// Returns the number of the frame in a video of this rate that is nearest in time to frame `n` of a video of the
+    /// rate `other`. Frames are counted from 0.
     #[must_use]
     pub fn nearest(self, n: u64, other: Self) -> u64 {
         let own = u128::from(self.numerator) * u128::from(other.denominator);
@@ -100,13 +103,13 @@ impl Rate {
         u64::try_from((u128::from(n) * own + others / 2) / others).unwrap_or(u64::MAX)
     }
 
-    /// Returns the number of frames in `time`, rounded to nearest.
+    /// Returns the number of frames in `time`, rounded to the nearest whole number.
     #[must_use]
     pub fn frames(self, time: Duration) -> u64 {
         (time.as_secs_f64() * self.per_second()).round() as u64
     }
 
-    /// Returns numerator and denominator in lowest terms.
+    /// Returns the numerator and the denominator of the rate in lowest terms.
     #[must_use]
     pub fn fraction(self) -> (u32, u32) {
         (self.numerator, self.denominator)

@@ -1,4 +1,4 @@
-//! Frames as textures, for kernels that sample through the texture unit.
+//! Frames as textures, for kernels that read source pixels through the GPU's texture unit.
 
 use cuda_std::DeviceTexture;
 use glam::Vec4;
@@ -7,7 +7,7 @@ use shared_types::texture::{DeviceNv12Texture, DeviceRgba8Texture};
 use super::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
 use crate::device::{Device, DeviceError, Textures};
 
-/// A frame as textures.
+/// The planes of a frame as textures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Textured<'a> {
     Rgba8(DeviceRgba8Texture<'a>),
@@ -41,7 +41,7 @@ impl<'a> Textured<'a> {
         })
     }
 
-    /// Returns the pixel format.
+    /// Returns the pixel format of the frame.
     pub(crate) fn pixels(&self) -> PixelFormat {
         match self {
             Self::Rgba8(_) => PixelFormat::Rgba8,
