@@ -1,8 +1,10 @@
-//! Calibrates more than two pictures: pairs, a tree of the best pairs, and one common fit.
+//! Calibrates two or more pictures together.
 //!
-//! Each pair is calibrated separately. The valid pairs with the most inliers form a tree that reaches all pictures
-//! (`tree`). One common fit to all pairs starts from this tree (`bundle_adjustment`). A valid pair may still be false;
-//! `conflict` removes pairs that contradict the others.
+//! 1. Each pair is calibrated on its own.
+//! 2. The calibrated pairs with the most inliers form a tree that connects all pictures (`tree`).
+//! 3. One model is fitted to all pairs together; the fit starts from the tree (`bundle_adjustment`).
+//! 4. Pairs that contradict the others are removed (`conflict`), because a pair can be wrong although its own
+//!    calibration succeeded.
 
 use super::bundle_adjustment::Common;
 use super::conflict::agreed;
@@ -16,24 +18,25 @@ use crate::geometry::calibrate::pairs::PairFigures;
 use crate::geometry::calibrate::pairs::PhotoPair;
 use crate::geometry::rig::{MAX_CAMERAS, Quality, Rig};
 
-/// Maximum number of reasons in an error about unconnected pictures.
+/// Maximum number of failed pairs whose reasons are listed in [`Refusal::Disconnected`].
 const REASONS: usize = 3;
 
-/// Several pictures, calibrated together.
+/// The result of calibrating several pictures together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bundle {
-    /// The pictures.
+    /// The pictures, in the order of the input.
     pub pictures: Vec<Photo>,
-    /// The positions of the pictures relative to each other.
+    /// The geometric model that relates the pictures.
     pub views: Views,
-    /// Index of the reference picture, to which the positions of the others are relative.
+    /// Index of the reference picture, whose frame `views` uses.
     pub reference: usize,
-    /// The pairs that agree with the model of all pictures, in the order of the input.
+    /// The quality figures of the pairs that agree with the model of all pictures, in the order of the input.
     pub pairs: Vec<PairFigures>,
 }
 
 impl Bundle {
-    /// Returns the quality for a rig.
+    /// Returns the quality figures that a rig file stores: sums of matches and inliers over all pairs, and otherwise
+    /// the worst value of any pair.
     #[must_use]
     pub fn quality(&self) -> Quality {
         let worst =
@@ -60,12 +63,12 @@ impl Bundle {
     }
 }
 
-/// Calibrates several pictures from the correspondences of their pairs. Pairs without overlap are allowed. They are
-/// left out, as are pairs that clearly contradict the others.
+/// Calibrates several pictures from the correspondences of their pairs. Ignores pairs that cannot be calibrated, for
+/// instance because they do not overlap, and pairs that clearly contradict the others.
 ///
 /// # Errors
-/// Returns a [`Refusal`] if the input is malformed, if no chain of good pairs connects the pictures, or if pairs
-/// contradict each other.
+/// Returns a [`Refusal`] if the input is malformed, if no chain of calibrated pairs connects all pictures, or if pairs
+/// contradict each other and it is unclear which ones are wrong.
 pub fn bundle(
     pictures: &[Photo],
     pairs: &[PhotoPair],
@@ -84,14 +87,15 @@ pub fn bundle(
     Ok(Bundle { pictures: pictures.to_vec(), views, reference, pairs })
 }
 
-/// A pair without a valid calibration.
+/// A pair that cannot be calibrated, and the reason.
 struct Refused {
     left: usize,
     right: usize,
     refusal: Refusal,
 }
 
-/// Returns the error for unconnected pictures. The most specific reasons come first.
+/// Returns the error for unconnected pictures; `lost` holds their indices. The error lists the reasons of failed pairs
+/// between these and the connected pictures. Reasons that are not a lack of correspondences come first.
 fn disconnected(pictures: &[Photo], lost: &[usize], refused: &[Refused]) -> Refusal {
     let name = |i: &usize| pictures[*i].name.clone();
     let between = |one: &&Refused| lost.contains(&one.left) != lost.contains(&one.right);
@@ -108,7 +112,8 @@ fn disconnected(pictures: &[Photo], lost: &[usize], refused: &[Refused]) -> Refu
     Refusal::Disconnected { names: lost.iter().map(name).collect(), reasons }
 }
 
-/// Returns the valid pairs and the refused ones.
+/// Calibrates each pair on its own. Returns the calibrated pairs and the failed ones, or an error if the input is
+/// malformed.
 fn edges<'p>(
     pictures: &[Photo],
     pairs: &'p [PhotoPair],
@@ -122,7 +127,7 @@ fn edges<'p>(
             return Err(Refusal::Link { left, right, pictures: pictures_of });
         }
         let both = [&pictures[left], &pictures[right]];
-        // A pair with an unknown lens may be one plane even if rotating cameras are required, because a single pair
+        // If a lens is unknown, accept a homography for the pair even if rotating cameras are required: a single pair
         // may not determine the focal length. `common` selects the model of all pictures.
         let known = both.iter().all(|picture| picture.lens.is_some());
         let model = match options.model {
@@ -135,7 +140,7 @@ fn edges<'p>(
                 Ok(calibration) => calibration,
                 Err(malformed @ Refusal::Correspondence { .. }) => return Err(malformed),
                 Err(refusal) => {
-                    tracing::debug!(left, right, %refusal, "a pair is left out");
+                    tracing::debug!(left, right, %refusal, "cannot calibrate a pair");
                     refused.push(Refused { left, right, refusal });
                     continue;
                 }

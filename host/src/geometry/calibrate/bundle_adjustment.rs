@@ -1,8 +1,8 @@
-//! Fits one model to all pairs of several pictures (bundle adjustment: Triggs et al., 2000). As in Brown and Lowe,
-//! IJCV 2007, each residual relates two pictures, without points in space. The fit starts from a spanning tree of
-//! pairs.
+//! Fits one model to all pairs of several pictures (bundle adjustment: Triggs et al., 2000).
 //!
-//! Both rotating cameras and one plane are fitted. The better model is selected as for two pictures.
+//! As in Brown and Lowe, IJCV 2007, each residual relates two pictures, so the fit needs no points in space. The fit
+//! starts from a spanning tree of pairs. Rotating cameras and homographies are both fitted, and the model with the
+//! lower information criterion (see `select`) is the result.
 
 use glam::{DMat3, UVec2};
 
@@ -15,20 +15,20 @@ use super::tree::{Edge, Tree, TreeLink};
 use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, PhotoPair, Refusal, Views};
 use crate::geometry::calibrate::sample::some;
 
-/// Maximum number of correspondences per pair in the common fit.
+/// Maximum number of correspondences that each pair contributes to the common fit.
 pub(super) const PER_PAIR: usize = 150;
 
-/// The model of several pictures.
+/// The model that was fitted to all pictures together.
 pub(super) struct Common {
-    /// Index of the reference picture, to which the positions of the others are relative.
+    /// Index of the reference picture, whose frame `views` uses.
     pub(super) reference: usize,
     pub(super) views: Views,
-    /// The figures of each edge, or the reason why the model does not fit it. Includes edges that were left out of the
-    /// fit.
+    /// The quality figures of each edge, or the reason why the model does not explain the edge. Includes the edges that
+    /// were not part of the fit.
     pub(super) figures: Vec<Result<PairFigures, Refusal>>,
 }
 
-/// Fits a model to the edges with the indices `kept`, and evaluates it on all edges.
+/// Fits a model to the edges with the indices `kept`, and computes its quality figures for all edges.
 pub(super) fn common(
     pictures: &[Photo],
     tree: &Tree,
@@ -82,7 +82,7 @@ fn finish_cameras(turning: Fitted<Cameras>) -> (Views, Chosen) {
 }
 
 impl Chosen {
-    /// Returns the figures of all pairs. `sights` are those to which the model was fitted.
+    /// Returns the quality figures of all edges. `sights` are the correspondences to which the model was fitted.
     fn figures(
         &self,
         edges: &[Edge<'_>],
@@ -104,7 +104,7 @@ fn figures<M: Model>(
     pictures: &[Photo],
     options: &CalibrateOptions,
 ) -> Vec<Result<PairFigures, Refusal>> {
-    // The covariance is that of all pairs together, because a single pair may not determine all parameters.
+    // Uses the correspondences of all pairs, because those of a single pair may not determine all parameters.
     let fit = covariance(&fitted.model, sights);
     let one = |edge: &Edge<'_>| {
         let PhotoPair { left, right, .. } = *edge.pair;
@@ -128,7 +128,7 @@ fn figures<M: Model>(
     edges.iter().map(one).collect()
 }
 
-/// Returns homographies that are chained along the tree, from which the fit starts.
+/// Multiplies the homographies of the pairs along the tree. The fit starts from the result.
 fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
     let mut matrices = vec![DMat3::IDENTITY; sizes.len()];
     for &TreeLink { child, parent, edge } in &tree.links {
@@ -139,8 +139,8 @@ fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
     Planes::new(sizes, tree.reference, matrices)
 }
 
-/// Fits rotating cameras, starting from rotations that are chained along the tree. Returns the reason as an error if
-/// the cameras would not be plausible.
+/// Fits rotating cameras. The fit starts from the rotations of the pairs, multiplied along the tree. Returns the reason
+/// as an error if no plausible cameras fit.
 fn turning(
     pictures: &[Photo],
     tree: &Tree,
@@ -152,8 +152,8 @@ fn turning(
     if options.model == ModelChoice::Homography {
         return Err("a homography was requested".to_owned());
     }
-    // Each pair of rotating cameras has estimates of the focal length. Converts them to fractions of the picture's
-    // larger side.
+    // Collects the focal lengths from the pairs that were calibrated as rotating cameras, as fractions of the picture's
+    // larger side. The fit starts from their median.
     let mut shares: Vec<f64> = edges
         .iter()
         .filter_map(|edge| match &edge.calibration.views {
@@ -177,7 +177,7 @@ fn turning(
         let Some(right_to_left) = rotation_between(pairs) else {
             return Err("all agreeing correspondences lie in one direction".to_owned());
         };
-        // The rotation from the parent's frame to the child's.
+        // `turn` is the rotation from the parent's frame to the child's.
         let turn =
             if edges[edge].pair.right == child { right_to_left.transpose() } else { right_to_left };
         cameras[child].from_ray = turn * cameras[parent].from_ray;
@@ -186,7 +186,8 @@ fn turning(
     let start = Cameras::new(cameras, known, tree.reference);
     let size = pictures[tree.reference].size;
     let alike = start.unknown().all(|i| pictures[i].size == size);
-    // Far from the solution, a fit with few free parameters is the most robust. The fits after it free more.
+    // The first fit has few free parameters, because it starts far from the solution and must converge. The later fits
+    // start from its result and free more parameters.
     let first = if alike { Focal::Shared } else { Focal::Each };
     let rough = settle(start.freed(first, false), sights, most);
     let owned: Vec<Sight> = sights.iter().map(|sight| **sight).collect();

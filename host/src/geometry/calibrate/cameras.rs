@@ -1,8 +1,10 @@
-//! Cameras at one position that look in different directions: a rotation for each, and their focal length.
+//! The model of rotating cameras: they share one position and look in different directions.
 //!
-//! A camera has the warp kernel's type, so the fit optimises exactly the rendered geometry. The reference camera looks
-//! along the world's z axis and is fixed. For unknown lenses, a fit can change the focal lengths, by one factor or
-//! each on its own, and one radial coefficient k1 for all.
+//! Each camera has the [`Camera`] type of the warp kernel, so the fit optimises exactly the geometry that is rendered.
+//! The free parameters are:
+//! - the rotation of each camera except the reference, which looks along the world's z axis,
+//! - the focal lengths of unknown lenses, either scaled by one common factor or each on its own,
+//! - one radial distortion coefficient k1, shared by all unknown lenses.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use kernels_gpu::warp::project;
@@ -18,17 +20,17 @@ use crate::geometry::unproject;
 pub(super) enum Focal {
     /// No focal length.
     Fixed,
-    /// All unknown focal lengths, by one factor.
+    /// All unknown focal lengths, scaled by one common factor.
     Shared,
-    /// Every unknown focal length, independently.
+    /// Every unknown focal length, independently of the others.
     Each,
 }
 
-/// Cameras at one position.
+/// Cameras at one position, and the parameters that a fit may change.
 #[derive(Clone, Debug)]
 pub(super) struct Cameras {
     cameras: Vec<Camera>,
-    /// Whether the lens of each camera is known.
+    /// For each camera, whether its lens is known and therefore fixed.
     known: Vec<bool>,
     reference: usize,
     focal: Focal,
@@ -48,7 +50,8 @@ impl Cameras {
         Self { cameras, known, reference, focal: Focal::Fixed, radial: false }
     }
 
-    /// Returns the same cameras with these parameters of unknown lenses free. `radial` frees k1.
+    /// Returns the same cameras, except that a fit may change the focal lengths `focal` of unknown lenses, and their k1
+    /// if `radial` is true.
     pub(super) fn freed(&self, focal: Focal, radial: bool) -> Self {
         let unknown = !self.known.iter().all(|known| *known);
         let focal = if unknown { focal } else { Focal::Fixed };
@@ -71,7 +74,7 @@ impl Cameras {
         turned
     }
 
-    /// Returns the range of the elements of a step that change focal lengths.
+    /// Returns the index range of the elements of a step that change focal lengths.
     pub(super) fn focal_numbers(&self) -> std::ops::Range<usize> {
         let from = 3 * (self.cameras.len() - 1);
         let many = match self.focal {
@@ -105,7 +108,7 @@ impl Model for Cameras {
         for (n, i) in self.unknown().enumerate() {
             let camera = &mut moved.cameras[i];
             if let Some(by) = focals.get(n).or(focals.last()) {
-                // Clamped so that the focal length stays in the range of f64 for any step.
+                // Clamped so that the focal length neither overflows nor becomes 0 for any step.
                 camera.focal *= libm::exp(by.clamp(-20.0, 20.0));
             }
             if self.radial {
@@ -122,13 +125,14 @@ impl Model for Cameras {
     }
 }
 
-/// Maps a pixel of camera `from` to camera `to`. `to_world` maps rays from the frame of `from` to the world's.
+/// Maps a pixel of camera `from` to camera `to`. `to_world` maps rays from the frame of `from` to the world's. Returns
+/// `None` if the pixel has no ray, or if the ray is not visible to camera `to`.
 pub(super) fn map(to: &Camera, from: &Camera, to_world: DMat3, pixel: DVec2) -> Option<DVec2> {
     project(to, to.from_ray * (to_world * unproject(from, pixel)?))
 }
 
-/// Returns the rotation that best takes the right rays to the left ones (Kabsch). Each item is a pair of unit rays,
-/// left and right; two pairs are enough. Returns `None` if all rays are on one line.
+/// Returns the rotation that maps the right rays to the left ones with the smallest sum of squared distances (Kabsch).
+/// Each item is a pair of unit rays, left and right. Two pairs are enough. Returns `None` if all rays are parallel.
 pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Option<DMat3> {
     let mut sum = Matrix3::<f64>::zeros();
     for [left, right] in rays {
@@ -140,7 +144,7 @@ pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Op
     }
     let svd = sum.svd(true, true);
     let (u, v) = (svd.u?, svd.v_t?);
-    // Two axes of the rotation must be determined. The third follows.
+    // The rays must determine two axes of the rotation. The third axis is perpendicular to them.
     if svd.singular_values[1] < 1e-9 * svd.singular_values[0] {
         return None;
     }
@@ -150,7 +154,7 @@ pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Op
     Some(DMat3::from_cols_array(&rotation.as_slice().try_into().ok()?))
 }
 
-/// Returns the rays of a correspondence in the frames of its left and right camera.
+/// Returns the ray of a correspondence in the frame of its left camera, and the ray in the frame of its right camera.
 pub(super) fn rays(cameras: &[Camera], sight: &Sight) -> Option<[DVec3; 2]> {
     let [left, right] = sight.link;
     Some([unproject(&cameras[left], sight.left)?, unproject(&cameras[right], sight.right)?])

@@ -1,9 +1,12 @@
-//! Builds the rig of calibrated pictures: upright, centred, with a canvas that contains all pictures.
+//! Builds the rig of calibrated pictures. Its panorama is upright and centred, and its canvas contains all pictures.
 //!
-//! The panorama of rotating cameras is as sharp in its middle as the sources: one canvas pixel is one pixel of the
-//! median camera. A narrow view is planar, like a photograph; a wide one is cylindrical; one that reaches far up or
-//! down is equirectangular. Pictures of a plane get a canvas on the plane of the reference picture, which is then not
-//! resampled.
+//! For rotating cameras, one canvas pixel in the middle of the panorama is one pixel of the median camera. The default
+//! projection depends on the angles that the cameras cover:
+//! - planar, like a photograph, for less than [`PLANAR`] degrees of width and height,
+//! - cylindrical for wider views,
+//! - equirectangular for views that reach [`CYLINDRICAL`] degrees or more above or below the horizon.
+//!
+//! For pictures that show one plane, the canvas pixels are those of the reference picture, which is then not resampled.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas, Lens};
@@ -18,25 +21,27 @@ use crate::geometry::rig::{
 };
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside, largest_rectangle};
 
-/// Maximum width and height, in degrees, of a view that is planar by default: at 80° the edge is stretched 1.7 times.
+/// Width and height, in degrees, below which a view is planar by default. At 80°, the edge is stretched 1.7 times.
 const PLANAR: f64 = 80.0;
 
-/// Maximum elevation, in degrees, of a view that is cylindrical by default: there a cylinder stretches rows 3 times,
-/// and closer to the poles without limit.
+/// Elevation above or below the horizon, in degrees, below which a view is cylindrical by default. At 70°, a cylinder
+/// stretches rows 3 times. Towards the poles, the stretch has no limit.
 const CYLINDRICAL: f64 = 70.0;
 
-/// Maximum width and height, in degrees, of any planar view: at 150° the edge is stretched 15 times.
+/// Width and height, in degrees, that any planar view must stay below. At 150°, the edge is stretched 15 times.
 const PLANAR_AT_MOST: f64 = 150.0;
 
-/// Maximum elevation, in degrees, of any cylindrical view.
+/// Elevation above or below the horizon, in degrees, that any cylindrical view must stay below.
 const CYLINDRICAL_AT_MOST: f64 = 80.0;
 
-/// Options of the panorama of a rig.
+/// Options for the panorama of a calibrated rig.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RigOptions {
-    /// Projection; `None` selects one that suits the view. A plane can only be planar.
+    /// Projection of the panorama. `None` selects it by the angles that the cameras cover. Pictures that show one plane
+    /// allow only a planar panorama.
     pub projection: Option<ProjectionName>,
-    /// Whether the panorama is cropped to the largest rectangle without black edges. It is an error if there is none.
+    /// Whether the panorama is cropped to the largest rectangle without black pixels. If there is none, building the rig
+    /// fails with [`Refusal::Crop`].
     pub crop: bool,
 }
 
@@ -72,7 +77,8 @@ pub(super) fn rig(
     Ok(rig)
 }
 
-/// Sets size and scale of a panorama, and the canvas pixel of its viewing direction.
+/// Sets the size of a panorama in pixels, its horizontal scale in pixels per unit of the projection, and the canvas
+/// pixel `centre` of its viewing direction.
 fn place(panorama: &mut RigCanvas, size: UVec2, scale: f64, centre: DVec2) {
     let half = f64::from(size.x) / 2.0 / scale;
     let half = if panorama.projection.straight_columns() { libm::atan(half) } else { half };
@@ -81,15 +87,15 @@ fn place(panorama: &mut RigCanvas, size: UVec2, scale: f64, centre: DVec2) {
     panorama.centre = Some(centre.into());
 }
 
-/// Returns a panorama that looks straight ahead. The caller must set its size.
+/// Returns a panorama that looks straight ahead, with a placeholder for its size. The caller must set the size.
 fn panorama(projection: ProjectionName) -> RigCanvas {
     let (width, height, fov) = (1, 1, 90.0);
     let (fov_vertical, yaw, pitch, centre) = (None, 0.0, 0.0, None);
     RigCanvas { projection, width, height, fov, fov_vertical, yaw, pitch, centre }
 }
 
-/// Returns the canvas of pictures that show one plane, and their poses. The canvas is on the plane of the reference
-/// picture.
+/// Returns the canvas for pictures that show one plane, and the poses of the pictures' cameras. The canvas lies in the
+/// plane of the reference picture.
 fn on_plane(
     pictures: &[Photo],
     matrices: &[DMat3],
@@ -104,27 +110,28 @@ fn on_plane(
     let canvas = geometry.canvas;
     let mut panorama = panorama(ProjectionName::Planar);
     (panorama.width, panorama.height) = (canvas.size.x, canvas.size.y);
-    // The field of view is 90°, so x/z of the rays is from -1 to 1 across the canvas, whatever the lenses are.
+    // The panorama has a field of view of 90°, so x/z of its rays is from -1 to 1 across the canvas. The lenses of the
+    // cameras do not matter, because homographies map these rays to pixels.
     let own = panorama.canvas();
     let pixel =
         DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
     let plane = DMat3::from_translation(-canvas.centre);
     let view = |camera: &Camera| {
-        // `normed` finds the right sign, because the map from canvas to picture does not mirror.
+        // `normed` requires a map that does not mirror. The map from canvas to picture does not.
         CameraPose::Homography(normed(camera.from_ray * plane * pixel))
     };
     Ok((panorama, geometry.cameras.iter().map(view).collect()))
 }
 
-/// The bounding box of the pictures' borders on the canvas. The viewing direction is at 0.
+/// The bounding box of the pictures' borders on a canvas of scale 1. The viewing direction is at the origin.
 struct Extent {
-    /// Minimum position, in units of the canvas's scale.
+    /// The smallest x and y.
     low: DVec2,
-    /// Maximum position, in the same units.
+    /// The largest x and y.
     high: DVec2,
 }
 
-/// Returns the canvas of cameras at one position, and their poses.
+/// Returns the canvas for cameras at one position, and the poses of the cameras on it.
 fn in_one_place(
     cameras: &[Camera],
     reference: usize,
@@ -139,20 +146,21 @@ fn in_one_place(
         .flat_map(|(camera, axes)| border(camera).flatten().map(move |ray| levelled * *axes * ray))
         .collect();
     let (mut middle, mut width) = longitudes(&rays);
-    // If a camera sees into the largest gap between rays, it is only a gap between samples, and the cameras see all
-    // around.
+    // `longitudes` took the largest gap between the rays for the part that no camera sees. If a camera does see the
+    // middle of this gap, the cameras cover the full circle.
     if sees(cameras, levelled, middle + std::f64::consts::PI) {
         let ahead = to_world.get(reference).map_or(DVec3::Z, |axes| levelled * axes.z_axis);
         (middle, width) = (libm::atan2(ahead.x, ahead.z), std::f64::consts::TAU);
     }
     let centred = rotation(middle.to_degrees(), 0.0, 0.0).transpose();
     let rays: Vec<DVec3> = rays.into_iter().map(|ray| centred * ray).collect();
-    // The rays are from the borders of the pictures, so they do not show whether a picture contains a pole.
+    // The rays are from the borders of the pictures, so they cannot reveal a pole in the middle of a picture.
     let pole = [DVec3::Y, -DVec3::Y].into_iter().any(|pole| sees_ray(cameras, levelled, pole));
     let view = Scope::new(&rays, width.to_degrees(), pole);
     let mut panorama = panorama(view.projection(options)?);
     if panorama.projection == ProjectionName::Planar {
-        // A planar panorama is tilted towards the middle of the view. The other projections stay upright.
+        // Tilt a planar panorama towards the middle of the view. The other projections stay upright, so that the
+        // horizon stays a straight line.
         panorama.pitch = 0.5 * (view.low + view.high);
     }
     let tilted = rotation(0.0, panorama.pitch, 0.0).transpose();
@@ -166,6 +174,7 @@ fn in_one_place(
 
 /// The angular range that all cameras together see, in degrees.
 struct Scope {
+    /// Range of longitudes.
     width: f64,
     /// Minimum elevation on the borders of the pictures.
     low: f64,
@@ -185,7 +194,8 @@ impl Scope {
         Self { width, low, high, pole }
     }
 
-    /// Returns the requested projection, or one that suits the view.
+    /// Returns the requested projection, or the default projection for this range. Returns an error if the requested
+    /// projection cannot show the range.
     fn projection(&self, options: &RigOptions) -> Result<ProjectionName, Refusal> {
         let Self { width, low, high, pole } = *self;
         let highest = if pole { 90.0 } else { high.max(-low) };
@@ -211,7 +221,8 @@ impl Scope {
     }
 }
 
-/// Sets scale and size of a panorama. It is as sharp as the median camera, unless the canvas would exceed its limits.
+/// Sets the scale and the size of a panorama. In its middle, it has the resolution of the median camera, or a lower one
+/// if the canvas would otherwise exceed [`MAX_CANVAS_SIDE`] or [`MAX_CANVAS_AREA`].
 fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
     let mut focals: Vec<f64> = cameras.iter().map(|camera| camera.focal.x).collect();
     focals.sort_by(f64::total_cmp);
@@ -219,7 +230,7 @@ fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
     let most = f64::from(MAX_CANVAS_SIDE) - 2.0;
     let scale = focals[focals.len() / 2]
         .min(most / span.max_element())
-        // A thousandth less, to compensate for rounding up to whole pixels.
+        // The factor leaves room for rounding the sides up to whole pixels.
         .min(0.999 * (MAX_CANVAS_AREA as f64 / span.element_product()).sqrt());
     let (low, high) = (extent.low * scale, extent.high * scale);
     let size = (high - low).ceil().max(DVec2::ONE);
@@ -235,7 +246,7 @@ fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
     panorama.height = panorama.height.min(rows.clamp(1.0, f64::from(u32::MAX)) as u32);
 }
 
-/// Returns lens and orientation of a camera. `to_world` rotates the camera's frame to the world's.
+/// Returns the lens and the orientation of a camera. `to_world` rotates the camera's frame to the world's.
 fn mount(camera: &Camera, to_world: DMat3) -> Mount {
     let [yaw, pitch, roll] = angles(to_world);
     Mount {
@@ -253,7 +264,7 @@ fn mount(camera: &Camera, to_world: DMat3) -> Mount {
     }
 }
 
-/// Returns whether any camera sees a ray of the world after its rotation by `levelled`.
+/// Returns whether `ray` meets the picture of any camera. `levelled` rotates the cameras' world to the frame of `ray`.
 fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
     let ray = levelled.transpose() * ray;
     cameras.iter().any(|camera| {
@@ -262,8 +273,8 @@ fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
     })
 }
 
-/// Returns whether any camera sees a direction with this longitude in radians. Tests one elevation per degree, without
-/// the poles.
+/// Returns whether any camera sees a direction with this longitude in radians. Tests all whole degrees of elevation
+/// from −89 to 89.
 fn sees(cameras: &[Camera], levelled: DMat3, longitude: f64) -> bool {
     let ahead = DVec3::new(libm::sin(longitude), 0.0, libm::cos(longitude));
     (-89..90).any(|degrees| {
@@ -279,8 +290,8 @@ fn coefficients(camera: &Camera) -> Vec<f64> {
     camera.distortion[..many].to_vec()
 }
 
-/// Returns middle and width, in radians, of the smallest range of longitudes that contains all rays. This is the full
-/// circle without the largest gap, so the caller must check that no camera sees into the gap.
+/// Returns the middle and the width, in radians, of the smallest range of longitudes that contains all rays. The range
+/// is the full circle without the largest gap between rays. The caller must check that no camera sees into this gap.
 fn longitudes(rays: &[DVec3]) -> (f64, f64) {
     let turn = 2.0 * std::f64::consts::PI;
     let mut all: Vec<f64> = rays.iter().map(|ray| libm::atan2(ray.x, ray.z)).collect();
@@ -298,7 +309,8 @@ fn longitudes(rays: &[DVec3]) -> (f64, f64) {
     (middle - turn * (middle / turn).round(), width)
 }
 
-/// Returns the extent of rays on a canvas of scale 1. `tilted` rotates the viewing direction to z.
+/// Returns the extent of rays on a canvas of scale 1. `tilted` rotates the viewing direction to z, `width` is the range
+/// of longitudes in degrees, and `pole` is whether a picture contains a pole.
 fn extent(
     rays: &[DVec3],
     projection: ProjectionName,
@@ -323,14 +335,15 @@ fn extent(
     let (mut low, mut high) =
         rays.iter().map(at).fold(start, |(low, high), p| (low.min(p), high.max(p)));
     if projection != ProjectionName::Planar {
-        // Rays near ±180° may be on either end of the range, so the known width is used instead of their minimum and
-        // maximum.
+        // Rays near ±180° may appear at either end of the range, so their minimum and maximum are meaningless. The
+        // range of longitudes is known instead.
         let half = if pole { std::f64::consts::PI } else { 0.5 * width.to_radians() };
         (low.x, high.x) = (-half, half);
     }
     if pole && projection == ProjectionName::Equirectangular {
         let quarter = std::f64::consts::FRAC_PI_2;
-        // Includes both poles: a black border is better than a cropped picture.
+        // Include both poles, because the rays do not tell which one is visible. A black border is better than a
+        // cropped picture.
         (low.y, high.y) = (-quarter, quarter);
     }
     Extent { low, high }

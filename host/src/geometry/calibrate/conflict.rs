@@ -1,10 +1,13 @@
-//! Finds false pairs among pairs that are valid alone but contradict each other.
+//! Finds false pairs of pictures: their own calibration succeeds, but it contradicts the other pairs.
 //!
-//! For example, the same poster on two walls makes a valid pair of pictures that do not overlap. These two pictures
-//! alone cannot reveal the error, but a fit to all pictures can: it cannot explain both the poster and the other
-//! pairs. A false pair distorts the fit, so the unexplained pair is not always the false one. Therefore several fits,
-//! each without some of the pairs, are compared by the number of inliers that they do not explain (maximum consensus
-//! over pairs). Pairs can contradict each other only if they form a ring; without a ring, no false pair is found.
+//! For example, two pictures that do not overlap may show the same poster on two walls. The correspondences on the
+//! poster agree with each other, so these two pictures alone cannot reveal the error. A fit to all pictures can,
+//! because it cannot explain both the poster and the other pairs.
+//!
+//! A false pair distorts the fit, so the pair that the fit does not explain is not always the false one. Therefore this
+//! module compares several fits, each without some of the pairs, by the number of inliers that they do not explain
+//! (maximum consensus over pairs). Pairs can contradict each other only if they form a ring of pictures, so this module
+//! finds no false pair outside a ring.
 
 use super::bundle_adjustment::{Common, PER_PAIR, common};
 use super::tree::{Edge, Tree, tree};
@@ -13,13 +16,14 @@ use super::{CalibrateOptions, Photo, PhotoPair, Refusal};
 /// Maximum number of rounds in which pairs are removed.
 const ROUNDS: usize = 3;
 
-/// Maximum number of candidates for removal per round. Each one takes a fit.
+/// Maximum number of sets of pairs whose removal is tried per round. Each try takes a fit to all other pairs.
 const SUSPECTS: usize = 8;
 
-/// The best choice is clear if every alternative loses at least this many times as many inliers.
+/// The best set of pairs to remove is clear if every alternative leaves at least this many times as many inliers
+/// unexplained.
 const CLEARLY: f64 = 1.25;
 
-/// A fit to some of the pairs.
+/// A fit to the pairs with the indices `kept`.
 struct Try {
     kept: Vec<usize>,
     fit: Result<Common, Refusal>,
@@ -37,7 +41,7 @@ impl Try {
         Self { kept, fit }
     }
 
-    /// Returns whether the fit explains a pair.
+    /// Returns whether the fit explains the pair with the index `e`.
     fn holds(&self, e: usize) -> bool {
         self.fit.as_ref().is_ok_and(|fit| fit.figures[e].is_ok())
     }
@@ -47,14 +51,14 @@ impl Try {
         self.kept.iter().all(|&e| self.holds(e))
     }
 
-    /// Returns the number of inliers of unexplained pairs. Each pair counts at most [`PER_PAIR`], as many as a fit
-    /// uses: a large poster is no more reliable than a small one.
+    /// Returns the number of inliers of all pairs that the fit does not explain. Each pair counts at most [`PER_PAIR`]
+    /// inliers, the number that a fit uses, because a pair with more inliers is not more reliable.
     fn lost(&self, edges: &[Edge<'_>]) -> f64 {
         let lost = (0..edges.len()).filter(|&e| !self.holds(e));
         lost.map(|e| edges[e].inliers.len().min(PER_PAIR) as f64).sum()
     }
 
-    /// Returns the error for pair `e`, or the fit if it explains this pair.
+    /// Returns the fit if it explains pair `e`, and otherwise the error that names this pair.
     fn against(self, e: usize, pictures: &[Photo], edges: &[Edge<'_>]) -> Result<Common, Refusal> {
         let mut fit = self.fit?;
         let Err(source) = fit.figures.swap_remove(e) else { return Ok(fit) };
@@ -64,7 +68,7 @@ impl Try {
     }
 }
 
-/// Returns a fit that agrees with all pairs except those that are clearly false, or an error if it is not clear which
+/// Returns a fit that explains all pairs except those that are clearly false, or an error if it is not clear which
 /// pairs are false. `tree` is the spanning tree over all pairs.
 pub(super) fn agreed(
     pictures: &[Photo],
@@ -86,8 +90,8 @@ pub(super) fn agreed(
     }
 }
 
-/// Tries fits without some of the pairs, and returns the one that loses the fewest inliers, or `None` if no pair can
-/// be removed. Returns [`Refusal::Pair`] if an alternative is nearly as good.
+/// Tries fits without some of the pairs, and returns the fit that leaves the fewest inliers unexplained. Returns `None`
+/// if no pair can be removed, and [`Refusal::Pair`] if an alternative is nearly as good.
 fn without(
     pictures: &[Photo],
     edges: &[Edge<'_>],
@@ -115,7 +119,7 @@ fn without(
     tries.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut tries = tries.into_iter();
     let Some((lost, out, best)) = tries.next() else { return Ok(None) };
-    // A fit that removes these pairs and more is not an alternative.
+    // A fit that removes the same pairs and others as well is not an alternative.
     let other = |(_, others, found): &(f64, Vec<usize>, Try)| {
         found.whole() && !out.iter().all(|e| others.contains(e))
     };

@@ -1,8 +1,7 @@
-//! Checks a rig against fresh correspondences.
+//! Checks a rig against correspondences between new pictures, to detect a camera that was moved.
 //!
-//! Most correspondences may be wrong, so a large distance from the rig alone proves nothing. Therefore a new model is
-//! fitted first, and only the correspondences that agree with it are compared with the rig. If a camera was moved, the
-//! new model fits well, and the rig is wrong everywhere.
+//! Most correspondences may be wrong, so large distances from the rig alone prove nothing. Therefore a new model is
+//! fitted to the correspondences first. Only those that agree with the new model are compared with the rig.
 
 use glam::UVec2;
 
@@ -13,37 +12,40 @@ use super::select::{Choice, choose};
 use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, judged};
 use crate::geometry::rig::Rig;
 
-/// Median error in pixels above which a rig has drifted, for left pictures of up to 2000 pixels a side. It grows in
-/// proportion for larger pictures. A smaller error is invisible at the seam.
+/// Median distance in pixels above which a rig has drifted, for left pictures with sides of up to 2000 pixels. The
+/// limit grows in proportion to larger sides. A smaller distance is invisible at the seam.
 const DRIFT: f64 = 2.0;
 
-/// The same limit as a multiple of the seam error that the rig's calibration expected. The larger limit applies.
+/// The same limit as a multiple of the seam error that the rig's calibration stored. The larger of the two limits
+/// applies.
 const DRIFT_EXPECTED: f64 = 3.0;
 
-/// The agreement of a rig with fresh pictures.
+/// The agreement of a rig with new pictures of its cameras.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     /// The number of distinct correspondences.
     pub matches: usize,
-    /// The number of correspondences that agree with each other.
+    /// The number of inliers: correspondences that agree with the newly fitted model.
     pub inliers: usize,
-    /// Median distance of the agreeing correspondences from the rig, in pixels of the left picture. Infinite if the
-    /// rig does not see most of them.
+    /// Median distance of the inliers from the rig, in pixels of the left picture. Infinite if the rig cannot map at
+    /// least half of the inliers from the right camera to the left one.
     pub median_px: f64,
-    /// Root mean square distance of the agreeing correspondences that the rig sees.
+    /// Root mean square distance, in pixels of the left picture, of the inliers that the rig can map.
     pub rms_px: f64,
-    /// Fraction of the agreeing correspondences that are closer than `allowed_px`.
+    /// Fraction of the inliers whose distance from the rig is less than `allowed_px`, from 0 to 1.
     pub agreeing: f64,
-    /// The maximum allowed median, in pixels.
+    /// The maximum allowed median, in pixels of the left picture.
     pub allowed_px: f64,
-    /// Whether the rig has drifted.
+    /// Whether the rig has drifted: `median_px` exceeds `allowed_px`.
     pub drifted: bool,
 }
 
-/// Compares a rig with fresh correspondences between the pictures of two of its cameras.
+/// Compares a rig with correspondences between new pictures of two of its cameras. `left` and `right` are the indices
+/// of the cameras.
 ///
 /// # Errors
-/// Returns [`Refusal::NoSuchCamera`], or another [`Refusal`] if the correspondences do not determine a model.
+/// Returns [`Refusal::NoSuchCamera`] if the two indices are equal or out of range, or another [`Refusal`] if the rig is
+/// invalid or the correspondences do not determine a model.
 pub fn check(
     rig: &Rig,
     [left, right]: [usize; 2],
@@ -71,7 +73,7 @@ pub fn check(
     }
     let matches = Matches::new(correspondences, [0, 1], pictures)?;
     let sights = &matches.sights;
-    // Fits the rig's kind of model with the rig's lenses, because only the angles of the cameras may have changed.
+    // Fit the same kind of model as the rig's, with the rig's lenses: a moved camera changes only its angles.
     let mounted = pictures.iter().all(|picture| picture.lens.is_some());
     let model = if mounted { ModelChoice::Rotation } else { ModelChoice::Homography };
     let options = CalibrateOptions { model, ..options.clone() };
@@ -80,7 +82,7 @@ pub fn check(
         Choice::Cameras(f) => judged(&f.model, sights, f.noise, pictures, &options)?,
     };
     let (left, right) = (&cameras[left], &cameras[right]);
-    // The inverse, not the transpose, because a camera may be a homography.
+    // Use the inverse instead of the transpose, because a camera may be a homography.
     let to_world = right.from_ray.inverse();
     let off =
         |sight: &Sight| Some((map(left, right, to_world, sight.right)? - sight.left).length());
@@ -92,7 +94,7 @@ pub fn check(
     Ok(drift(off, sights.len(), allowed_px))
 }
 
-/// Returns the result for the distances `off` of the agreeing correspondences from the rig.
+/// Computes the figures of [`Drift`] from `off`, the distance of each inlier from the rig in pixels.
 fn drift(mut off: Vec<f64>, matches: usize, allowed_px: f64) -> Drift {
     off.sort_by(f64::total_cmp);
     let inliers = off.len();

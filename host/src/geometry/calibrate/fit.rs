@@ -1,18 +1,18 @@
 //! Fits a model of several pictures to correspondences.
 //!
 //! A model maps points of one picture to another, and has free parameters. The residual of a correspondence is
-//! Sampson's: both pictures have noise, so the distance in the left picture is weighted by the inverse of `I + J·Jᵀ`,
-//! where J is the derivative of the map at the right point (Hartley and Zisserman, 4.2.6). The residual is in pixels
-//! and treats both pictures alike. For noise of 1 px, its square is χ²-distributed with two degrees of freedom.
+//! Sampson's (Hartley and Zisserman, 4.2.6): the points in both pictures have noise, so the distance in the left
+//! picture is weighted by the inverse of `I + J·Jᵀ`, where J is the derivative of the map at the right point. The
+//! residual is in pixels. For noise of 1 px, its square is χ²-distributed with two degrees of freedom.
 //!
-//! The method is Levenberg–Marquardt with numeric derivatives. The weights are constant within a round and updated
-//! between rounds.
+//! The method is Levenberg–Marquardt with numeric derivatives. It runs in rounds. The weights of the correspondences
+//! are constant within a round and updated between rounds.
 
 use glam::{DMat2, DVec2};
 use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
 use nalgebra::{DMatrix, DVector, Dyn, VecStorage};
 
-/// A point seen in two pictures.
+/// A correspondence: a point of the scene and its pixels in two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sight {
     /// Indices of the left and the right picture.
@@ -27,13 +27,16 @@ pub(super) struct Sight {
 pub(super) trait Model: Clone {
     /// Returns the number of free parameters.
     fn freedom(&self) -> usize;
-    /// Returns the model after a step of its free parameters. All elements of a step are of the order of 1.
+    /// Returns the model after adding `step` to its free parameters. The parameters are scaled such that a step of 1 is
+    /// large for each of them.
     fn moved(&self, step: &[f64]) -> Self;
-    /// Maps a pixel of picture `from` to picture `to`, if it is visible there.
+    /// Maps a pixel of picture `from` to picture `to`. The result may lie outside the picture. Returns `None` if the
+    /// point is behind a camera or beyond a lens limit.
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2>;
     /// Returns the result of [`map`](Self::map), and its derivative with respect to the pixel.
     fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
-        /// Step in pixels: large compared with rounding errors, and so small that the map is nearly linear over it.
+        /// Step of the numeric derivative, in pixels. It is large compared with rounding errors, and so small that the
+        /// map is nearly linear within the step.
         const STEP: f64 = 1e-2;
         let at = self.map(to, from, pixel)?;
         let along = |axis: DVec2| Some((self.map(to, from, pixel + axis * STEP)? - at) / STEP);
@@ -41,7 +44,7 @@ pub(super) trait Model: Clone {
     }
 }
 
-/// Returns Sampson's squared residual in px²; infinite if the model does not see the point.
+/// Returns Sampson's squared residual in px², or infinity if the model does not map the point.
 pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
     let Some((at, jacobian)) = model.local(sight.link[0], sight.link[1], sight.right) else {
         return f64::INFINITY;
@@ -49,11 +52,12 @@ pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
     sampson(sight.left - at, jacobian)
 }
 
-/// Returns the squared Mahalanobis length of the residual `off`, given the noise of both pictures.
+/// Returns the squared Mahalanobis length of the distance `off` in the left picture, for noise of 1 px in both
+/// pictures.
 fn sampson(off: DVec2, jacobian: DMat2) -> f64 {
     let variance = DMat2::IDENTITY + jacobian * jacobian.transpose();
-    // The variance is invertible, because all its eigenvalues are at least 1. The inverse is written out, which is
-    // faster than a general inversion.
+    // The variance is invertible, because all its eigenvalues are at least 1. The inverse of this symmetric matrix is
+    // written out, which is faster than a general inversion.
     let [a, b, _, d] = variance.to_cols_array();
     (d * off.x * off.x - 2.0 * b * off.x * off.y + a * off.y * off.y) / (a * d - b * b)
 }
@@ -75,7 +79,7 @@ fn weigh<'s, M: Model>(
         let (at, jacobian) = model.local(sight.link[0], sight.link[1], sight.right)?;
         let weight = weight(sampson(sight.left - at, jacobian));
         let [a, b, _, d] = (DMat2::IDENTITY + jacobian * jacobian.transpose()).to_cols_array();
-        // The inverse of the Cholesky factor.
+        // `columns` is the inverse of the Cholesky factor of the variance.
         let l11 = a.sqrt();
         let l21 = b / l11;
         let l22 = (d - l21 * l21).sqrt();
@@ -86,11 +90,12 @@ fn weigh<'s, M: Model>(
     sights.into_iter().filter_map(one).collect()
 }
 
-/// The residual of a point that a step moved out of sight: large enough to reject the step.
+/// The residual, in pixels, of a point that the model cannot map after a step. It is so large that the solver rejects
+/// the step.
 const LOST: f64 = 1e4;
 
-/// Step for numeric derivatives. The parameters are of the order of 1, so derivatives are accurate to a millionth,
-/// which is enough for a fit.
+/// Step of the free parameters for numeric derivatives. The parameters are of the order of 1, so the derivatives are
+/// accurate to about a millionth, which is enough for a fit.
 const STEP: f64 = 1e-6;
 
 struct Problem<'a, M> {
@@ -149,21 +154,21 @@ impl<M: Model> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
     }
 }
 
-/// Fits a model to correspondences, from a nearby start.
+/// Fits a model to correspondences. `start` must be near the result.
 ///
-/// Each of up to `rounds` rounds weights the correspondences by `weight` of their squared residual in px². Returns
-/// `None` if too few correspondences have a weight to determine the free parameters.
+/// Runs up to `rounds` rounds. In each round, the weight of a correspondence is `weight` of its squared residual in
+/// px². Returns `None` if too few correspondences have a positive weight to determine the free parameters.
 pub(super) fn fit<M: Model>(
     start: &M,
     sights: &[&Sight],
     weight: impl Fn(f64) -> f64,
     rounds: usize,
 ) -> Option<M> {
-    /// Maximum number of evaluations per round and free parameter. A round usually takes about ten evaluations in
-    /// total.
+    /// Maximum number of evaluations per round, as a multiple of the number of free parameters. Most rounds take about
+    /// ten evaluations in total.
     const PATIENCE: usize = 8;
-    /// Relative change of the sum of squares that ends a round. With a thousand correspondences, such a change moves
-    /// the parameters by a hundredth of their standard deviation.
+    /// Relative change of the sum of squares below which a round ends. With a thousand correspondences, such a change
+    /// moves the parameters by a hundredth of their standard deviation.
     const TOLERANCE: f64 = 1e-7;
     let freedom = start.freedom();
     let mut model = start.clone();
@@ -185,8 +190,8 @@ pub(super) fn fit<M: Model>(
     Some(model)
 }
 
-/// Returns the covariance of the model's step for noise of 1 px in each coordinate of both pictures, or `None` if the
-/// correspondences do not determine all free parameters.
+/// Returns the covariance of the model's free parameters for noise of 1 px in each coordinate of both pictures, or
+/// `None` if the correspondences do not determine all free parameters.
 pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatrix<f64>> {
     let weighed = weigh(model, sights.iter().copied(), |_| 1.0);
     let jacobian = jacobian(model, &vec![0.0; model.freedom()], &weighed);
@@ -195,8 +200,7 @@ pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatr
 }
 
 /// Returns, for each of `pixels` in picture `from`, the expected squared error of its position in picture `to`, in
-/// px². The result is `None` for a pixel that the model does not map. `covariance` is that of the step, from
-/// [`covariance`].
+/// px². The result is `None` for a pixel that the model does not map. `covariance` is the result of [`covariance`].
 pub(super) fn spread<M: Model>(
     model: &M,
     covariance: &DMatrix<f64>,

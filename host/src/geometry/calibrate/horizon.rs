@@ -1,22 +1,24 @@
-//! Finds the vertical direction of rotating cameras, and the angles of a camera.
+//! Finds the vertical direction of rotating cameras, and computes yaw, pitch and roll of a camera.
 //!
-//! Cameras are usually held level, so their x axes are horizontal (Brown and Lowe, IJCV 2007). If a camera is on its
-//! side, its y axis is horizontal instead. The majority of the cameras decides which direction is up. If all
-//! horizontal axes are parallel, for instance because the cameras differ only in tilt, they do not determine the
-//! vertical. Then the y axis of one camera decides: the reference, unless most cameras contradict it.
+//! Most cameras are held level, so their x axes are horizontal (Brown and Lowe, IJCV 2007). If a camera is on its side,
+//! its y axis is horizontal instead. The vertical is the direction that is most nearly perpendicular to all horizontal
+//! axes, and the majority of the cameras decides which of its two ends is up.
+//!
+//! If all horizontal axes are parallel, for instance because the cameras differ only in tilt, they do not determine the
+//! vertical. Then the y axis of one camera is the vertical: that of the reference, unless most cameras contradict it.
 
 use glam::{DMat3, DVec3};
 
-/// The weight of one camera's y axis relative to the horizontal axis of each camera. It is small, so two cameras only
-/// 10° apart already outweigh it tenfold (sin² 10° = 0.03).
+/// The weight of one camera's y axis relative to the horizontal axis of each camera. It is so small that the horizontal
+/// axes of two cameras that are only 10° apart outweigh it fivefold (1 − cos 10° = 0.015).
 const OWN: f64 = 0.003;
 
-/// Returns the world's up direction as a unit vector. The columns of each matrix in `to_world` are the axes of a
-/// camera.
+/// Returns the world's up direction as a unit vector. The columns of each matrix in `to_world` are the axes of a camera
+/// in the world's frame.
 pub(super) fn up(to_world: &[DMat3], reference: usize) -> DVec3 {
     let own = upright(to_world, reference);
-    // Solves (Σ a·aᵀ + λI)·up = λ·own, so that `up` is perpendicular to the horizontal axes a as far as they determine
-    // it, and otherwise equal to `own`.
+    // Solves (Σ a·aᵀ + λI)·up = λ·own, where a are the horizontal axes and λ is `OWN`. As far as the horizontal axes
+    // determine `up`, it is perpendicular to them. Otherwise it is equal to `own`.
     let mut matrix = DMat3::IDENTITY * OWN;
     for axes in to_world {
         let level = if stands(axes, own) { axes.x_axis } else { axes.y_axis };
@@ -26,12 +28,14 @@ pub(super) fn up(to_world: &[DMat3], reference: usize) -> DVec3 {
     up.try_normalize().filter(|up| up.dot(own) > 0.5).unwrap_or(own)
 }
 
-/// Returns whether `up` is closer to a camera's y axis, in either direction, than to its x axis.
+/// Returns whether a camera stands upright or upside down instead of on its side: whether the line along `up` is closer
+/// to its y axis than to its x axis.
 fn stands(axes: &DMat3, up: DVec3) -> bool {
     axes.x_axis.dot(up).abs() <= axes.y_axis.dot(up).abs()
 }
 
-/// Returns the up direction (−y axis) of the camera that most cameras agree with; on a tie, that of the reference.
+/// Returns the up direction (−y axis) of the camera that most cameras agree with, or that of the reference on a tie
+/// with it. A camera agrees with a direction that is closer to its −y axis than to its other axes in the picture plane.
 fn upright(to_world: &[DMat3], reference: usize) -> DVec3 {
     let Some(first) = to_world.get(reference) else { return -DVec3::Y };
     let votes = |up: DVec3| {
@@ -49,16 +53,16 @@ fn upright(to_world: &[DMat3], reference: usize) -> DVec3 {
     best.1
 }
 
-/// Returns the rotation of the world that takes `up` to −y, and `ahead` as close to z as possible.
+/// Returns the rotation of the world that maps `up` to −y, and `ahead` as close to z as possible.
 pub(super) fn level(up: DVec3, ahead: DVec3) -> DMat3 {
     let down = -up;
     // If `ahead` points straight up or down, any horizontal vector can be `right`.
     let right = down.cross(ahead).try_normalize().unwrap_or_else(|| down.any_orthonormal_vector());
-    // The rows are the new axes.
+    // The rows of the rotation are the new axes.
     DMat3::from_cols(right, down, right.cross(down)).transpose()
 }
 
-/// Returns yaw, pitch and roll in degrees, as defined by [`rig`](crate::geometry::rig), of a matrix from a camera's
+/// Returns yaw, pitch and roll in degrees, as defined by [`rig`](crate::geometry::rig). `to_world` rotates a camera's
 /// frame to the world's.
 pub(super) fn angles(to_world: DMat3) -> [f64; 3] {
     let ahead = to_world.z_axis;
@@ -92,7 +96,8 @@ mod tests {
 
     #[test]
     fn tilted_level_cameras_determine_up() {
-        // Both cameras are tilted up by 20° and turned apart by 50°. The reference's y axis is 20° off the vertical.
+        // Both cameras are tilted up by 20° and turned apart by 50°. The y axis of the reference is 20° off the true
+        // vertical.
         let cameras = [rotation(-25.0, 20.0, 0.0), rotation(25.0, 20.0, 0.0)];
         let angle = up(&cameras, 0).angle_between(-DVec3::Y).to_degrees();
         assert!(angle < 1.0, "{angle}");

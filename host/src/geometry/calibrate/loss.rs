@@ -1,27 +1,28 @@
-//! Loss and weight of a residual: MAGSAC++ (Barath, Noskova, Ivashechkin, Matas, CVPR 2020).
+//! Computes the robust loss and weight of a residual: MAGSAC++ (Barath, Noskova, Ivashechkin, Matas, CVPR 2020).
 //!
 //! The noise of a feature detector is unknown. Instead of using one threshold, MAGSAC++ assumes that every noise level
-//! up to a maximum `σ` is equally likely, and integrates the weight of a residual `r` over all of them. Residuals here
-//! have two degrees of freedom, so with `x = r² / 2σ²` the weight is `Γ(½, x) − Γ(½, k²/2)`, where
+//! up to a maximum `σ` is equally likely, and integrates the weight of a residual `r` over all noise levels. Residuals
+//! here have two degrees of freedom, so with `x = r² / 2σ²` the weight is `Γ(½, x) − Γ(½, k²/2)`, where
 //! `Γ(½, x) = √π·erfc √x` and `k²` is the 0.99 quantile of χ² with two degrees of freedom. The loss is the integral of
-//! `r·weight`. Both are scaled to a maximum of 1 and tabulated over `r²`.
+//! `r·weight`. Loss and weight are scaled to a maximum of 1 and tabulated over `r²`.
 
-/// 0.99 quantile of χ² with two degrees of freedom: −2 ln 0.01.
+/// The 0.99 quantile of χ² with two degrees of freedom: −2 ln 0.01.
 pub(super) const CHI2: f64 = 9.210_340_371_976_182;
 
-/// The number of table steps; values between them are interpolated linearly.
+/// The number of steps of the table. Values between the steps are interpolated linearly.
 const STEPS: usize = 1024;
 
-/// Loss and weight for one maximum noise.
+/// The tables of loss and weight for one maximum noise.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
     /// Squared residual in px² above which a correspondence is an outlier.
     cut: f64,
+    /// Loss and weight at evenly spaced squared residuals from 0 to `cut`.
     table: Vec<[f64; 2]>,
 }
 
 impl Loss {
-    /// Creates the tables for noise of up to `most` pixels in each coordinate.
+    /// Creates the tables for noise with a standard deviation of up to `most` pixels in each coordinate.
     pub(super) fn new(most: f64) -> Self {
         let end = libm::erfc(libm::sqrt(CHI2 / 2.0));
         let weight = |step: usize| {
@@ -45,12 +46,12 @@ impl Loss {
         self.cut
     }
 
-    /// Returns 0 for a residual of 0, and 1 from the cut on.
+    /// Returns the loss for a squared residual in px². It rises from 0 at 0 to 1 at the cut, and stays 1 beyond.
     pub(super) fn loss(&self, squared: f64) -> f64 {
         self.at(squared).map_or(1.0, |[loss, _]| loss)
     }
 
-    /// Returns 1 for a residual of 0, and 0 from the cut on.
+    /// Returns the weight for a squared residual in px². It falls from 1 at 0 to 0 at the cut, and stays 0 beyond.
     pub(super) fn weight(&self, squared: f64) -> f64 {
         self.at(squared).map_or(0.0, |[_, weight]| weight)
     }
@@ -84,7 +85,8 @@ mod tests {
             assert!(loss.loss(pair[0]) <= loss.loss(pair[1]));
             assert!(loss.weight(pair[0]) >= loss.weight(pair[1]));
         }
-        // The weight at one standard deviation is erfc(√½) minus its value at the cut, both from published tables.
+        // With σ = 2, a residual of 2 is one standard deviation. Its weight is erfc(√½) minus erfc at the cut, scaled
+        // to 1 for a residual of 0. Both values of erfc are from published tables.
         let expected = (0.317_310_507_862_914_1 - 0.002_406_7) / (1.0 - 0.002_406_7);
         assert!((loss.weight(4.0) - expected).abs() < 1e-4, "{}", loss.weight(4.0));
     }
