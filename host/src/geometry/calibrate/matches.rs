@@ -1,4 +1,6 @@
-//! Checks correspondences, removes duplicates and sorts them by score.
+//! Prepares the correspondences of two pictures: checks them, removes duplicates, and sorts them by score.
+//!
+//! Also checks the sizes and lenses of pictures. It does not judge whether a correspondence is correct; `robust` does.
 
 use glam::{DVec2, UVec2};
 
@@ -7,12 +9,12 @@ use super::refusal::MIN_INLIERS;
 use super::{Correspondence, Photo, Refusal};
 use crate::io::picture::MAX_SIDE;
 
-/// Grid spacing in pixels for finding duplicates: correspondences with the same coordinates after rounding to this
-/// grid are duplicates. A detector may find a corner at several scales, which must count once.
+/// Grid spacing in pixels for finding duplicates. Correspondences with the same coordinates after rounding to this grid
+/// are duplicates, because a detector may find the same corner at several scales.
 const SAME: f64 = 0.5;
 
-/// Maximum distance in pixels of a point beyond the outermost pixel centres of its picture: detectors interpolate at
-/// the border.
+/// Maximum distance in pixels of a point beyond the outermost pixel centres of its picture. Points may lie slightly
+/// outside, because detectors interpolate at the border.
 const BEYOND: f64 = 1.0;
 
 /// Checked correspondences between two pictures.
@@ -20,7 +22,7 @@ const BEYOND: f64 = 1.0;
 pub(super) struct Matches {
     /// The distinct correspondences, sorted by score, best first.
     pub(super) sights: Vec<Sight>,
-    /// The index of each sight in the input.
+    /// For each element of `sights`, its index in the input.
     pub(super) index: Vec<usize>,
 }
 
@@ -46,7 +48,7 @@ impl Matches {
             }
         }
         let mut order: Vec<usize> = (0..correspondences.len()).collect();
-        // The sort is stable and orders NaN, too.
+        // The sort is stable, and `total_cmp` also orders NaN, so the same input always gives the same order.
         order.sort_by(|&a, &b| correspondences[b].score.total_cmp(&correspondences[a].score));
         let index = first_of_each(correspondences, &order);
         let sight = |&i: &usize| {
@@ -61,7 +63,7 @@ impl Matches {
     }
 }
 
-/// Returns the first of each group of duplicates in `order`.
+/// Returns the indices in `order` without duplicates. Of several duplicates, the first one stays.
 fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usize> {
     let key = |i: usize| {
         let Correspondence { left, right, .. } = correspondences[i];
@@ -71,7 +73,7 @@ fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usi
     order.iter().copied().filter(|&i| seen.insert(key(i))).collect()
 }
 
-/// Checks that the size and the known lens of a picture are in range.
+/// Checks that the size of a picture and the numbers of its lens, if it is known, are in range.
 pub(super) fn check_picture(picture: &Photo) -> Result<(), Refusal> {
     let UVec2 { x: width, y: height } = picture.size;
     let name = || picture.name.clone();

@@ -1,24 +1,26 @@
-//! Calibration from photographs: correspondences between pictures become a trustworthy rig.
+//! Calibration from photographs: computes a camera rig from correspondences between pictures.
 //!
-//! The input is correspondences: pairs of points from a matcher, most of which may be wrong. [`pair`] finds the model
-//! of two pictures with the most support, and its accuracy, or returns a [`Refusal`] with a reason and a remedy.
-//! [`bundle`] does the same for more pictures. Both results can be converted to a [`Rig`]. [`check`] tests whether a
-//! rig still fits its cameras.
+//! A matcher supplies the correspondences, pairs of points in two pictures. Most of them may be wrong. [`pair`] finds
+//! the model of two pictures that most correspondences agree with, and measures its accuracy. If no model is accurate
+//! enough, it returns a [`Refusal`] with a reason and a remedy. [`bundle`] does the same for more pictures. The results
+//! of both functions can be converted to a [`Rig`]. [`check`] tests whether an existing rig still fits new pictures of
+//! its cameras.
 //!
 //! There are two kinds of models. *One plane* relates the pictures by homographies. *Rotating cameras* share one
-//! position and differ by rotations; they include the lenses. A *sight* is a correspondence together with the indices
-//! of its pictures.
+//! position and differ by rotations; this model includes the lenses. In the code, a *sight* is a correspondence
+//! together with the indices of its pictures.
 //!
 //! 1. `matches` checks the correspondences and removes duplicates.
-//! 2. `robust` finds the homography, or with known lenses the rotation, with the most support.
+//! 2. `robust` finds the model that most correspondences agree with: a homography, or a rotation if the lenses are
+//!    known.
 //! 3. `select` selects one plane or rotating cameras.
-//! 4. `fit` minimises the error of the supporting correspondences.
-//! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects pictures.
+//! 4. `fit` minimises the error of the correspondences that agree with the model.
+//! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects inaccurate models.
 //! 6. `horizon` and `compose` level the cameras, and build the rig and its canvas.
 //!
-//! Nothing here reads pixels. All arithmetic is f64 with the functions of `libm`, and the random numbers have a given
-//! seed, so the same input gives the same result on every machine. Cost: about 10 ms for a pair with 2000
-//! correspondences.
+//! This module does not read pixels. All arithmetic is f64 with the functions of `libm`, and the options contain the
+//! seed of the random numbers, so the same input gives the same result on every machine. Cost: about 10 ms for a pair
+//! with 2000 correspondences.
 
 mod bundle;
 mod bundle_adjustment;
@@ -64,20 +66,20 @@ pub struct Correspondence {
     pub left: DVec2,
     /// Position in the right picture.
     pub right: DVec2,
-    /// Confidence, for instance 1 minus the ratio of the best to the second best descriptor distance. Only the order
-    /// matters.
+    /// Confidence of the matcher, higher is better. An example is 1 minus the ratio of the best to the second best
+    /// descriptor distance. Only the order of the scores matters.
     pub score: f64,
 }
 
 /// A picture to calibrate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Photo {
-    /// Name of its camera, in the rig and in messages.
+    /// Name of the camera that took the picture. The rig and error messages use it.
     pub name: String,
     /// Width and height in pixels.
     pub size: UVec2,
-    /// Its lens, if known. Otherwise the calibration assumes square pixels and the principal point in the middle of
-    /// the picture.
+    /// The lens of the camera, if known. If it is `None`, the calibration estimates the focal length, and assumes
+    /// square pixels and a principal point in the middle of the picture.
     pub lens: Option<KnownLens>,
 }
 
@@ -89,7 +91,7 @@ impl Photo {
     }
 }
 
-/// A lens that was calibrated for pictures of this size.
+/// A lens whose calibration is known. Its numbers must be for the size of the picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownLens {
     /// Lens model.
@@ -103,12 +105,12 @@ pub struct KnownLens {
 /// The model to search for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ModelChoice {
-    /// The model that fits better; in doubt a homography.
+    /// Rotating cameras if they explain the correspondences better than a homography, otherwise a homography.
     #[default]
     Auto,
-    /// A homography, for any lens.
+    /// A homography. Known lenses are ignored.
     Homography,
-    /// Cameras at one position, or an error.
+    /// Rotating cameras. The calibration fails if they do not fit.
     Rotation,
 }
 
@@ -117,12 +119,13 @@ pub enum ModelChoice {
 pub struct CalibrateOptions {
     /// The model to search for.
     pub model: ModelChoice,
-    /// Whether a radial distortion k1 may be estimated for unknown lenses.
+    /// Whether the calibration may estimate one radial distortion coefficient, k1, for unknown lenses.
     pub radial: bool,
-    /// Maximum noise of a correct correspondence, as a standard deviation in pixels. `None` is 3 for sides of up to
-    /// 2000 pixels, and proportionally more for larger pictures.
+    /// Maximum noise of a correct correspondence, as a standard deviation in pixels. `None` means 3 for pictures with
+    /// sides of up to 2000 pixels, and proportionally more for larger pictures.
     pub most_noise_px: Option<f64>,
-    /// Minimum overlap: the fraction of one picture that the other sees. The larger of the two fractions counts.
+    /// Minimum overlap: the fraction of one picture that the other picture also shows, from 0 to 1. The larger of the
+    /// fractions of the two pictures must reach it.
     pub least_overlap: f64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -140,15 +143,15 @@ impl Default for CalibrateOptions {
     }
 }
 
-/// The positions of pictures relative to each other.
+/// The geometric model that relates pictures to each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Views {
-    /// The pictures show one plane. Each picture has a matrix that maps its pixels to those of a reference picture,
-    /// whose own matrix is the identity. In the common view, the third coordinate of the result is positive. The last
-    /// element of a matrix is 1, or −1 if the picture's pixel (0, 0) is behind the reference camera.
+    /// The pictures show one plane. Each picture has a matrix that maps its homogeneous pixels to those of a reference
+    /// picture, whose own matrix is the identity. For pixels in the overlap, the third coordinate of the result is
+    /// positive. The last element of a matrix is 1, or −1 if the picture's pixel (0, 0) is behind the reference camera.
     Planes(Vec<DMat3>),
-    /// The cameras share one position. Each picture has a camera, in the form of the warp kernel. The reference camera
-    /// looks along z.
+    /// The cameras share one position. Each picture has a camera of the type that the warp kernel takes. The reference
+    /// camera looks along the z axis of the world.
     Cameras(Vec<Camera>),
 }
 
@@ -208,32 +211,33 @@ impl Views {
 pub struct Calibration {
     /// The pictures: left, right.
     pub pictures: [Photo; 2],
-    /// The positions relative to each other; the left picture is the reference.
+    /// The geometric model that relates the pictures. The left picture is the reference.
     pub views: Views,
-    /// Map from pixels of the right picture to those of the left one. If the lenses have distortion, it is the
+    /// Homography from pixels of the right picture to those of the left one. If the lenses have distortion, it is the
     /// homography that fits `views` best in the overlap. In the overlap, the third coordinate of the result is
     /// positive. The last element is 1, or −1 if the right picture's pixel (0, 0) is behind the left camera.
     pub homography_right_to_left: DMat3,
     /// The number of distinct correspondences.
     pub matches: usize,
-    /// Indices of the agreeing correspondences in the input, in ascending order.
+    /// Indices in the input, in ascending order, of the inliers: the correspondences that agree with the model.
     pub inliers: Vec<usize>,
-    /// Fraction of the distinct correspondences that agree.
+    /// Fraction of the distinct correspondences that are inliers, from 0 to 1.
     pub inlier_ratio: f64,
-    /// Root mean square distance of the inliers, in pixels of the left picture.
+    /// Root mean square distance of the inliers from the model, in pixels of the left picture.
     pub rms_px: f64,
-    /// Fraction of the left picture that the right one sees, and vice versa.
+    /// Fraction of the left picture that the right one also shows, then the fraction of the right picture that the left
+    /// one also shows. Both are from 0 to 1.
     pub overlap: [f64; 2],
-    /// Fraction of the overlap that has inliers, counted in square cells. A cell's side is a twelfth of the left
-    /// picture's larger side.
+    /// Fraction of the overlap that has inliers, from 0 to 1, counted in square cells. A cell's side is a twelfth of
+    /// the left picture's larger side.
     pub coverage: f64,
-    /// Expected misalignment in the overlap, in pixels of the left picture: the effect of noise, plus the error of the
-    /// model.
+    /// Expected misalignment in the overlap, in pixels of the left picture. It combines the effect of noise on the fit
+    /// and the error of the model.
     pub seam_error_px: f64,
 }
 
 impl Calibration {
-    /// Returns the quality for a rig.
+    /// Returns the quality figures that a rig file stores.
     #[must_use]
     pub fn quality(&self) -> Quality {
         Quality {
@@ -258,10 +262,10 @@ impl Calibration {
     }
 }
 
-/// Calibrates two pictures from correspondences, of which up to nine tenths may be wrong.
+/// Calibrates two pictures from correspondences. Up to nine tenths of the correspondences may be wrong.
 ///
 /// # Errors
-/// Returns a [`Refusal`] if the input is malformed or the correspondences are not good enough.
+/// Returns a [`Refusal`] if the input is malformed, or if the correspondences do not determine an accurate model.
 pub fn pair(
     correspondences: &[Correspondence],
     pictures: [&Photo; 2],

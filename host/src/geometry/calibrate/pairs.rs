@@ -1,4 +1,5 @@
-//! Pairs of pictures with their correspondences, and the quality figures of a pair.
+//! The input and the output of a bundle calibration for one pair of pictures: its correspondences and its quality
+//! figures.
 
 use super::Correspondence;
 
@@ -13,7 +14,8 @@ pub struct PhotoPair {
     pub correspondences: Vec<Correspondence>,
 }
 
-/// The quality figures of two of several pictures after the fit. [`Calibration`](super::Calibration) explains them.
+/// The quality figures of one pair of pictures for a model that was fitted to several pictures.
+/// [`Calibration`](super::Calibration) explains the figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairFigures {
     /// Index of the left picture.
@@ -22,13 +24,15 @@ pub struct PairFigures {
     pub right: usize,
     /// The number of distinct correspondences.
     pub matches: usize,
-    /// Indices, within the pair, of the correspondences that agree with the model of all pictures.
+    /// Indices, in [`PhotoPair::correspondences`], of the inliers: the correspondences that agree with the model of all
+    /// pictures.
     pub inliers: Vec<usize>,
-    /// Root mean square distance of the inliers, in pixels of the left picture.
+    /// Root mean square distance of the inliers from the model, in pixels of the left picture.
     pub rms_px: f64,
-    /// Fraction of the left picture that the right one sees, and vice versa.
+    /// Fraction of the left picture that the right one also shows, then the fraction of the right picture that the left
+    /// one also shows. Both are from 0 to 1.
     pub overlap: [f64; 2],
-    /// Fraction of the overlap that has inliers.
+    /// Fraction of the overlap that has inliers, from 0 to 1.
     pub coverage: f64,
     /// Expected misalignment in the overlap, in pixels of the left picture.
     pub seam_error_px: f64,

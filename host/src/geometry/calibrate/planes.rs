@@ -1,8 +1,9 @@
 //! The model of pictures that show one plane: a homography for each picture.
 //!
-//! Every picture has a matrix that maps its pixels to those of a reference picture. The reference's matrix is fixed. A
-//! step of the fit changes eight of the nine elements of a matrix, in coordinates from −1 to 1 over the picture. The
-//! largest element is fixed, because all multiples of a matrix are the same homography.
+//! Every picture has a matrix that maps its pixels to those of a reference picture. The matrix of the reference is
+//! fixed. A step of the fit changes eight of the nine elements of every other matrix, in coordinates from −1 to 1 over
+//! the larger side of the picture. The largest element is fixed, because all multiples of a matrix are the same
+//! homography.
 
 use std::sync::Arc;
 
@@ -12,13 +13,13 @@ use super::fit::{Model, Sight, fit};
 use super::quality::overlap;
 use crate::geometry::calibrate::sample::some;
 
-/// A homography for each picture.
+/// The homographies of several pictures that show one plane.
 #[derive(Clone, Debug)]
 pub(super) struct Planes {
     to_reference: Vec<DMat3>,
     from_reference: Vec<DMat3>,
     reference: usize,
-    /// For each picture, the map from pixels to −1…1 and its inverse.
+    /// For each picture, the map from pixels to coordinates from −1 to 1 over its larger side, and the inverse map.
     units: Arc<[[DMat3; 2]]>,
 }
 
@@ -40,24 +41,26 @@ impl Planes {
 
     fn with(units: Arc<[[DMat3; 2]]>, reference: usize, mut to_reference: Vec<DMat3>) -> Self {
         for (matrix, [_, back]) in to_reference.iter_mut().zip(units.iter()) {
-            // Normalises the scale, which would overflow or underflow after many steps.
+            // Normalise the scale of the matrix, which would overflow or underflow after many steps.
             *matrix *= 1.0 / (*matrix * back.z_axis).length().max(f64::MIN_POSITIVE);
         }
         let from_reference = to_reference.iter().map(DMat3::inverse).collect();
         Self { to_reference, from_reference, reference, units }
     }
 
-    /// Returns the model of the same pictures with other matrices.
+    /// Returns a model of the same pictures with the matrices `to_reference`.
     pub(super) fn replaced(&self, to_reference: Vec<DMat3>) -> Self {
         Self::with(Arc::clone(&self.units), self.reference, to_reference)
     }
 
-    /// Returns the map from each picture to the reference.
+    /// Returns, for each picture, the matrix from its pixels to those of the reference. The scale of a matrix has no
+    /// meaning.
     pub(super) fn to_reference(&self) -> &[DMat3] {
         &self.to_reference
     }
 
-    /// Returns the map from picture `i` to the reference, [`normed`]. For the reference, this is the identity.
+    /// Returns the matrix from pixels of picture `i` to those of the reference, with the sign and scale of [`normed`].
+    /// For the reference itself, this is the identity.
     pub(super) fn normed(&self, i: usize) -> DMat3 {
         if i == self.reference {
             return DMat3::IDENTITY;
@@ -74,24 +77,24 @@ impl Planes {
     }
 }
 
-/// Returns the pixel of a homogeneous point, or `None` if it is not in front of the camera.
+/// Returns the pixel of a homogeneous point, or `None` if the point is not in front of the camera.
 pub(super) fn flat(point: DVec3) -> Option<DVec2> {
     (point.z > 0.0).then(|| point.truncate() / point.z)
 }
 
-/// Returns the multiple of a homography whose third coordinate `z` is positive in the common view. The map must not
-/// mirror.
+/// Returns the multiple of a homography that maps the pixels of the overlap to points with a positive third coordinate
+/// `z`. The map must not mirror.
 ///
-/// The determinant of the map's derivative is `det / z³`. It is positive for a map that does not mirror, so the sign
-/// is chosen such that `det` is positive. The scale is chosen such that the last element is 1, or −1 if pixel (0, 0)
-/// is behind the other camera. If pixel (0, 0) maps to infinity, the last column has length 1.
+/// The determinant of the map's derivative is `det / z³`. It is positive for a map that does not mirror, so `z` is
+/// positive if `det` is. The scale of the result makes its last element 1, or −1 if pixel (0, 0) is behind the other
+/// camera. If pixel (0, 0) maps to infinity, the last column has length 1.
 pub(super) fn normed(matrix: DMat3) -> DMat3 {
     let (last, length) = (matrix.z_axis.z.abs(), matrix.z_axis.length());
     let size = if last > 1e-9 * length { last } else { length };
     matrix * (1.0 / size.max(f64::MIN_POSITIVE)).copysign(matrix.determinant())
 }
 
-/// Returns the index of the largest of nine numbers.
+/// Returns the index of the number with the largest magnitude.
 fn pivot(numbers: &[f64; 9]) -> usize {
     (0..9).max_by(|&a, &b| numbers[a].abs().total_cmp(&numbers[b].abs())).unwrap_or(8)
 }
@@ -135,11 +138,12 @@ impl Model for Planes {
     }
 }
 
-/// Returns the homography, from right to left, that is nearest to another model of two pictures: it minimises the sum
-/// of squares of Sampson's distance over their overlap. The fit starts from `start`, which is the result if there is
-/// no overlap.
+/// Returns the homography, from right to left, that is nearest to another model of two pictures. It minimises the sum
+/// of Sampson's squared distances over the overlap. The fit starts from `start`, which is the result if there is no
+/// overlap.
 pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3) -> DMat3 {
-    /// Maximum number of sample points. The points have no noise, so this is far more than a homography needs.
+    /// Maximum number of sample points in the overlap. Four points without noise determine a homography; more points
+    /// average the lens distortion.
     const MANY: usize = 200;
     let sight = |&[left, right]: &[DVec2; 2]| Sight { link: [0, 1], left, right };
     let sights: Vec<Sight> = overlap(model, [0, 1], sizes).seen.iter().map(sight).collect();
@@ -148,8 +152,8 @@ pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3
     found.to_reference()[1]
 }
 
-/// Returns the homography of four correspondences, from right to left. Returns `None` if three of them are nearly on a
-/// line, or if their orientations show that a correspondence is wrong.
+/// Returns the homography, from right to left, that four correspondences determine. Returns `None` if three of them are
+/// nearly on a line, or if the orientations of their triangles show that a correspondence is wrong.
 ///
 /// Three points have the same orientation in both pictures if both show the plane from the same side and none of the
 /// points is behind a camera. Most samples with a wrong correspondence fail this test, which is cheaper than scoring
@@ -162,7 +166,7 @@ pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
     if l.iter().zip(&r).any(|(l, r)| l * r <= 0.0) {
         return None;
     }
-    // `basis` returns the matrix that takes the unit vectors and (1, 1, 1) to the four points of a picture.
+    // `basis` returns the matrix that maps the unit vectors and (1, 1, 1) to the four points of a picture.
     let basis = |p: &[DVec2; 4], [t0, t1, t2, _]: [f64; 4]| {
         let [p0, p1, p2] = [p[0], p[1], p[2]].map(|p| p.extend(1.0));
         DMat3::from_cols(p0 * t0, p1 * t1, p2 * t2)
@@ -178,8 +182,8 @@ pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
 }
 
 /// Returns, for each of the four points, twice the signed area of the triangle of the other three. The first three
-/// results are Cramer's numerators for the fourth point in the basis of the first three. Returns `None` if a triangle
-/// is too flat.
+/// results are the numerators of Cramer's rule for the fourth point in the basis of the first three. Returns `None` if
+/// a triangle is too flat.
 fn turns(p: &[DVec2; 4]) -> Option<[f64; 4]> {
     /// Approximate minimum distance, in pixels, of a point from the line through two others.
     const FLAT: f64 = 2.0;
@@ -207,7 +211,7 @@ mod tests {
         let found = normed(found);
         assert!(found.abs_diff_eq(truth, 1e-8), "{found}");
         assert!(normed(of_four(&sample).unwrap() * -1.0).abs_diff_eq(truth, 1e-8));
-        // Neither mirrored points nor three points on a line have a result.
+        // `of_four` returns `None` for mirrored points, and for three points on a line.
         let mirrored = sample.map(|s| Sight { left: DVec2::new(-s.left.x, s.left.y), ..s });
         assert!(of_four(&mirrored).is_none());
         let line = [sample[0], sight(20.0, 40.0), sight(200.0, 400.0), sample[3]];

@@ -1,6 +1,6 @@
-//! Measures the quality of a model of two pictures, and accepts or rejects it.
+//! Measures the quality of a model for one pair of pictures, and accepts or rejects the model.
 //!
-//! All figures are measured in the overlap, because nothing else is blended.
+//! All figures except the overlap itself are measured in the overlap, because only the overlap is blended.
 
 use glam::{DVec2, UVec2};
 use nalgebra::DMatrix;
@@ -12,49 +12,54 @@ use super::refusal::MIN_INLIERS;
 use crate::geometry::calibrate::sample::{LEAST_NOISE, some};
 use crate::geometry::inside;
 
-/// Maximum log₁₀ of the expected number of models that agree as well by chance: agreement is accepted if chance
-/// produces it less than once in 10⁶ pairs of pictures (a-contrario: Moisan, Stival, IJCV 2004).
+/// Log₁₀ of the expected number of models with as many inliers by chance, below which a model is accepted. The value −6
+/// means that chance produces such a model less than once in 10⁶ pairs of pictures (a-contrario: Moisan, Stival, IJCV
+/// 2004).
 const LOG10_CHANCE: f64 = -6.0;
 
-/// Minimum fraction of the correspondences in the overlap that must agree, in addition to eight correspondences. The
-/// test is that of Brown and Lowe (IJCV 2007); the fraction is low enough for matchers with nine wrong correspondences
-/// per correct one. By chance, a hundredth of this fraction agrees.
+/// Minimum fraction of the correspondences in the overlap that must agree, in addition to eight correspondences (Brown
+/// and Lowe, IJCV 2007). The fraction is so low that matchers may return nine wrong correspondences per correct one. By
+/// chance, about a hundredth of this fraction agrees.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Default minimum overlap: the larger of the two fractions of a picture that the other one sees. With less overlap,
-/// all inliers lie in a strip and the rest of the picture is poorly determined.
+/// Default minimum overlap: the fraction of one picture that the other picture also shows, for the picture with the
+/// larger fraction. With less overlap, all inliers lie in a narrow strip, and the map outside this strip is inaccurate.
 pub(super) const LEAST_OVERLAP: f64 = 0.03;
 
-/// Minimum fraction of the overlap with inliers: a moving object or a poster covers less.
+/// Minimum fraction of the overlap that must have inliers. If fewer cells have inliers, they may all lie on one moving
+/// object or poster.
 const LEAST_COVERAGE: f64 = 0.06;
 
-/// Maximum expected misalignment: as a fraction of the left picture's larger side, and in pixels. The larger limit
-/// applies. A seam can hide a few pixels, but not a ghost.
+/// Maximum expected misalignment, as a fraction of the left picture's larger side, and in pixels. The larger of the two
+/// limits applies. Blending hides a misalignment of a few pixels; a larger one makes objects appear twice.
 const MOST_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
 
-/// Pictures that differ by less than this, in pixels, are the same view. Touching a tripod moves a camera more.
+/// The shift in pixels below which two pictures are the same view. Touching a tripod moves a camera by more than this.
 const SAME_VIEW: f64 = 0.3;
 
-/// Maximum number of pixels of one picture that a pixel of the other covers in the overlap: a zoom of 6.
+/// Maximum ratio of areas in the overlap: a pixel of one picture may cover this many pixels of the other. The value is
+/// a zoom of 6.
 const MOST_AREA_RATIO: f64 = 36.0;
 
-/// Maximum distance from the model of correspondences that may be correct although the model does not explain them, as
-/// a fraction of the larger side. Hardly any are this close by chance: the circle covers 0.1 % of the picture.
+/// Maximum distance from the model, as a fraction of the larger side, of correspondences that count for the error of
+/// the model. They may be correct although they are not inliers. A circle of this radius covers only 0.1 % of the
+/// picture, so few wrong correspondences are within it by chance.
 const NEAR: f64 = 0.015;
 
-/// The number of cells along the larger side, for counting inliers.
+/// The number of cells along the larger side of a picture. Coverage is the fraction of cells with inliers.
 const CELLS: f64 = 12.0;
 
-/// The number of sample positions along a cell's side.
+/// The number of sample positions along the side of a cell.
 const SAMPLES: u32 = 4;
 
-/// The figures of a pair of pictures.
+/// The quality figures of a model for one pair of pictures. [`Calibration`](super::Calibration) explains them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figures {
     /// Indices of the inliers.
     pub(super) inliers: Vec<usize>,
     pub(super) rms_px: f64,
-    /// Fraction of the left picture that the right one sees, and vice versa.
+    /// Fraction of the left picture that the right one also shows, then the fraction of the right picture that the left
+    /// one also shows.
     pub(super) overlap: [f64; 2],
     pub(super) coverage: f64,
     pub(super) seam_error_px: f64,
@@ -62,12 +67,14 @@ pub(super) struct Figures {
 
 /// The overlap of a pair of pictures.
 pub(super) struct Overlap {
-    /// Positions in the left picture and their counterparts in the right one.
+    /// Sample positions in the left picture that the right picture also shows, each with its position there.
     pub(super) seen: Vec<[DVec2; 2]>,
+    /// Fraction of the left picture that the right one also shows, then the fraction of the right picture that the left
+    /// one also shows.
     shares: [f64; 2],
 }
 
-/// Returns evenly spaced positions of a picture, and the side of a cell in pixels.
+/// Returns evenly spaced sample positions in a picture, and the side of a cell in pixels.
 fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
     let cell = f64::from(size.max_element()) / CELLS;
     let step = cell / f64::from(SAMPLES);
@@ -100,15 +107,16 @@ pub(super) fn overlap<M: Model>(
     Overlap { shares: [seen.len() as f64 / all, share], seen }
 }
 
-/// Returns log₁₀ of the expected number of models with at least `k` inliers if the `n` correspondences were random.
+/// Returns log₁₀ of the expected number of models with at least `k` inliers if all `n` correspondences were random.
 ///
-/// An inlier is within `radius` pixels (Sampson's distance) of a model, which 4 correspondences determine.
+/// Four correspondences determine a model. An inlier is a correspondence within `radius` pixels (Sampson's distance) of
+/// the model. `size` is the size of the left picture.
 fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     let choose = |n: f64, k: f64| {
         let ln = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
         ln / std::f64::consts::LN_10
     };
-    // The noise of both pictures makes the radius in the left one √2 times larger.
+    // Sampson's distance allows for noise in both pictures, so the radius in the left picture is √2 times larger.
     let area = 2.0 * std::f64::consts::PI * radius * radius;
     let share = (area / size.as_dvec2().element_product()).min(1.0);
     let (n, k) = (n as f64, k as f64);
@@ -118,15 +126,15 @@ fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     libm::log10(n - 4.0) + choose(n, k) + choose(k, 4.0) + (k - 4.0) * libm::log10(share)
 }
 
-/// Returns the indices of the sights that agree with a model of this noise, and the radius in pixels within which they
-/// agree.
+/// Returns the indices of the sights that agree with a model, and the radius in pixels (Sampson's distance) within
+/// which a sight agrees. `noise` is the standard deviation of the inliers in pixels.
 fn agreeing<M: Model>(model: &M, sights: &[Sight], noise: f64) -> (Vec<usize>, f64) {
     let cut = CHI2 * noise.max(LEAST_NOISE).powi(2);
     let agrees = |&i: &usize| squared(model, &sights[i]) < cut;
     ((0..sights.len()).filter(agrees).collect(), cut.sqrt())
 }
 
-/// Checks that chance does not explain the agreement. Returns the number of agreeing sights.
+/// Checks that more sights agree with a model than chance explains. Returns the number of agreeing sights.
 pub(super) fn check_chance<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -147,10 +155,11 @@ pub(super) fn check_chance<M: Model>(
     Err(Refusal::Chance { matches: sights.len(), inliers: inliers.len() })
 }
 
-/// Returns the figures of a model for one pair of pictures, or the reason for its rejection. All sights must be of
-/// this pair.
+/// Returns the quality figures of a model for one pair of pictures, or the reason why it is rejected. All sights must
+/// be of this pair.
 ///
-/// `fit` is the [`covariance`] of the model if it was fitted to more than these sights.
+/// `fit` is the [`covariance`] of the model if the model was fitted to more sights than these. `None` means that it was
+/// fitted to these sights.
 pub(super) fn judge<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -173,7 +182,8 @@ pub(super) fn judge<M: Model>(
     if overlap.seen.is_empty() || largest < least_overlap {
         return Err(Refusal::Overlap { overlap: largest, least: least_overlap });
     }
-    // One picture may be a smaller copy of the other.
+    // Two pictures of different size are the same view if one is a smaller copy of the other, so compare scaled
+    // positions.
     let scale = sizes[1].as_dvec2() / sizes[0].as_dvec2();
     let shift = |[l, r]: &[DVec2; 2]| ((*r + 0.5) / scale - 0.5 - *l).length();
     let shift_px = overlap.seen.iter().map(shift).fold(0.0, f64::max);
@@ -194,7 +204,8 @@ pub(super) fn judge<M: Model>(
     let cells_of = |sights: &[&Sight]| cells(&overlap, sights, sizes[0], off);
     let cells = cells_of(&agree);
     let seen = cells.iter().map(|cell| cell.places).max().unwrap_or(0);
-    // A cell with less than half of the positions of a full one need not have inliers, so it is left out.
+    // A cell at the edge of the overlap with less than half of the sample positions of a full cell need not have
+    // inliers.
     let whole: Vec<&Cell> = cells.iter().filter(|cell| 2 * cell.places >= seen).collect();
     let covered = whole.iter().filter(|cell| cell.sights > 0).count();
     let coverage = covered as f64 / whole.len().max(1) as f64;
@@ -204,7 +215,7 @@ pub(super) fn judge<M: Model>(
     }
 
     let open = open_variance(model, link, &agree, &overlap, fit);
-    // Includes sights that nearly agree: if neighbouring ones deviate in the same direction, the model is wrong there.
+    // Include sights that nearly agree: if neighbouring sights deviate in the same direction, the model is wrong there.
     let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
     let near: Vec<&Sight> = sights.iter().filter(near).collect();
     let seam_error_px = (noise * noise * open + common_square(&cells_of(&near))).sqrt();
@@ -217,16 +228,16 @@ pub(super) fn judge<M: Model>(
     Ok(Figures { inliers, rms_px, overlap: shares, coverage, seam_error_px })
 }
 
-/// A cell of the left picture.
+/// Counts and sums over one cell of the left picture.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    /// The number of positions in the overlap.
+    /// The number of sample positions in the overlap.
     places: u32,
     /// The number of sights.
     sights: u32,
-    /// Sum of the residuals.
+    /// Sum of the residuals of the sights, in pixels.
     off: DVec2,
-    /// Sum of the squared residuals.
+    /// Sum of the squared lengths of the residuals, in px².
     squares: f64,
 }
 
@@ -258,7 +269,7 @@ fn cells(
     cells
 }
 
-/// Returns the expected squared error of the fit in the overlap, per px² of noise.
+/// Returns the mean squared error in the overlap that noise causes in the fit, in px² per px² of noise.
 fn open_variance<M: Model>(
     model: &M,
     link: [usize; 2],
@@ -266,7 +277,7 @@ fn open_variance<M: Model>(
     overlap: &Overlap,
     fit: Option<&DMatrix<f64>>,
 ) -> f64 {
-    /// Maximum number of correspondences, and of positions, in the estimate.
+    /// Maximum number of correspondences, and maximum number of positions in the overlap, for the estimate.
     const MANY: usize = 400;
     let few: Vec<&Sight> = some(agree, MANY).into_iter().copied().collect();
     let own = || Some(covariance(model, &few)? * (few.len() as f64 / agree.len().max(1) as f64));
@@ -277,8 +288,8 @@ fn open_variance<M: Model>(
     spread.iter().sum::<f64>() / spread.len().max(1) as f64
 }
 
-/// Returns the mean square, in px², of the deviation that the sights of a cell have in common. It is caused by
-/// parallax and lens errors; the part that noise explains is subtracted.
+/// Returns the mean square, in px², of the deviation that the sights of a cell have in common. Parallax and lens errors
+/// cause such deviations. The part that noise explains is subtracted.
 fn common_square(cells: &[Cell]) -> f64 {
     let (mut common, mut weight) = (0.0, 0.0);
     for cell in cells.iter().filter(|cell| cell.sights >= 3) {
@@ -298,10 +309,10 @@ mod tests {
     #[test]
     fn agreement_of_many_is_unlikely_by_chance() {
         let size = UVec2::new(1000, 700);
-        // 100 of 300 within 3 px are not chance; 8 of 300 within 9 px are.
+        // Chance does not explain 100 inliers of 300 within 3 px, but it explains 8 inliers of 300 within 9 px.
         assert!(log10_chance(300, 100, 3.0, size) < -200.0);
         assert!(log10_chance(300, 8, 9.0, size) > 0.0);
-        // For n = k = 5, the number is 1·1·5·p, with p = 2π·1²/10⁴.
+        // For n = k = 5, the formula gives the expected number 1·1·5·p, with p = 2π·1²/10⁴.
         let five = libm::log10(5.0 * 2.0 * std::f64::consts::PI * 1e-4);
         assert!((log10_chance(5, 5, 1.0, UVec2::splat(100)) - five).abs() < 1e-9);
         assert_eq!(log10_chance(5, 4, 1.0, size), f64::INFINITY);

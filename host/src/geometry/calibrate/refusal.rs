@@ -1,4 +1,4 @@
-//! The reasons for a failed calibration, each with a remedy.
+//! The error type of calibrations. Its messages state the reason and a remedy.
 
 use thiserror::Error;
 
@@ -6,11 +6,11 @@ use crate::geometry::homography::HomographyError;
 use crate::geometry::rig::{MAX_CAMERAS, RigError};
 use crate::io::picture::MAX_SIDE;
 
-/// Minimum number of agreeing correspondences. Four determine a homography; ten leave twelve equations to verify it,
-/// the fewest that allow an estimate of the noise.
+/// Minimum number of agreeing correspondences. Four of them determine a homography. The other six give twelve equations
+/// to verify it, the fewest that allow an estimate of the noise.
 pub(super) const MIN_INLIERS: usize = 10;
 
-/// A reliable calibration of these pictures is impossible.
+/// The reason why pictures cannot be calibrated, or why a rig cannot be built or checked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
@@ -20,30 +20,30 @@ pub enum Refusal {
     Pictures { found: usize },
     /// A picture has no pixels or too many.
     #[error(
-        "calibrating: picture {name:?} is {width}×{height} pixels; each side must be 1 to {MAX_SIDE}"
+        "cannot calibrate picture {name:?} of {width}×{height} pixels; each side must be 1 to {MAX_SIDE} pixels"
     )]
     PictureSize { name: String, width: u32, height: u32 },
-    /// A pair names a missing picture, or the same picture twice.
+    /// A pair has the index of a picture that does not exist, or twice the same index.
     #[error(
-        "calibrating: a pair links pictures {left} and {right} of {pictures}; give two different indices, counted from 0"
+        "cannot calibrate the pair of pictures {left} and {right}: there are {pictures} pictures; give two different indices, counted from 0"
     )]
     Link { left: usize, right: usize, pictures: usize },
     /// A correspondence lies outside the pictures.
     #[error(
-        "calibrating: correspondence {index} lies at ({x}, {y}), outside the {side} picture of {width}×{height}; give pixels of the full pictures"
+        "cannot calibrate: correspondence {index} is at ({x}, {y}), outside the {side} picture of {width}×{height} pixels; give positions in pixels of the full pictures"
     )]
     Correspondence { index: usize, side: &'static str, x: f64, y: f64, width: u32, height: u32 },
     /// A known lens has a value out of range.
     #[error(
-        "calibrating: the known lens of picture {name:?} has {field} = {value}, which is out of range; check the calibration of the lens"
+        "cannot calibrate picture {name:?}: its known lens has {field} = {value}, which is out of range; check the calibration of the lens"
     )]
     Lens { name: String, field: &'static str, value: f64 },
-    /// There are too few correspondences.
+    /// There are too few distinct correspondences.
     #[error(
-        "only {found} distinct correspondences between the pictures; at least {MIN_INLIERS} are needed: take pictures with more texture in the overlap"
+        "the pictures have only {found} distinct correspondences; at least {MIN_INLIERS} are needed: take pictures with more texture in the overlap"
     )]
     TooFew { found: usize },
-    /// The agreement could be chance.
+    /// Chance explains the number of agreeing correspondences.
     #[error(
         "no common view found: at most {inliers} of {matches} correspondences agree, no more than by chance; use pictures of one scene that overlap"
     )]
@@ -55,18 +55,18 @@ pub enum Refusal {
     Mirrored { matches: usize, inliers: usize },
     /// Both pictures show the same view.
     #[error(
-        "the two pictures are the same view: they differ by {shift_px:.1} px at most; turn one camera until they overlap by a fifth to a half"
+        "the two pictures show the same view: they are shifted by at most {shift_px:.1} px; turn one camera until the pictures overlap by a fifth to a half"
     )]
     SameView { shift_px: f64 },
     /// The pictures barely overlap.
     #[error("the pictures overlap by {percent:.1} %; at least {least:.1} % are needed; turn the cameras towards each other", percent = 100.0 * overlap, least = 100.0 * least)]
     Overlap { overlap: f64, least: f64 },
-    /// The model folds a picture, or enlarges it extremely.
+    /// The model folds a picture, or enlarges or reduces it more than a zoom of 6.
     #[error(
         "the pictures do not fit together: in the overlap, a pixel of one would cover {ratio:.3} pixels of the other; most correspondences are on a repeated pattern or a moving object, so use other pictures"
     )]
     Implausible { ratio: f64 },
-    /// All agreeing correspondences are in one area.
+    /// The agreeing correspondences are in too small a part of the overlap.
     #[error("the {inliers} agreeing correspondences cover {percent:.0} % of the overlap; at least {least:.0} % are needed: use pictures with texture across the overlap and no moving objects", percent = 100.0 * coverage, least = 100.0 * least)]
     Clumped { inliers: usize, coverage: f64, least: f64 },
     /// The expected misalignment is too large.
@@ -77,10 +77,10 @@ pub enum Refusal {
     Loose { seam_error_px: f64, most_px: f64 },
     /// Rotating cameras were requested, but the pictures contradict them.
     #[error(
-        "the pictures do not fit rotating cameras ({reason}); allow a homography, or give the lenses"
+        "the pictures do not fit rotating cameras ({reason}); allow a homography, or provide the lens calibration of each camera"
     )]
     NotTurning { reason: String },
-    /// A valid pair contradicts the other pairs.
+    /// A pair that was calibrated on its own contradicts the other pairs.
     #[error(
         "pictures {left} and {right} fit each other but contradict the other pairs ({source}); remove objects that appear twice, such as a poster or a repeated pattern, or use other pictures"
     )]
@@ -98,18 +98,20 @@ pub enum Refusal {
         "the pictures show one plane, which needs a planar panorama, not {projection}; omit the projection, or require rotating cameras"
     )]
     ProjectionOfPlane { projection: &'static str },
-    /// There is no rectangle to crop to.
-    #[error("no rectangle of the panorama is fully covered by the pictures; do not crop it")]
-    Crop,
-    /// The rig has no such cameras.
+    /// The pictures cover no rectangle of the panorama completely.
     #[error(
-        "cannot check cameras {left} and {right} of a rig of {cameras}; indices are counted from 0"
+        "cannot crop the panorama: the pictures cover no rectangle of it completely; do not crop it"
+    )]
+    Crop,
+    /// The two indices are equal, or the rig has no camera with one of them.
+    #[error(
+        "cannot check cameras {left} and {right}: the rig has {cameras} cameras; give two different indices, counted from 0"
     )]
     NoSuchCamera { cameras: usize, left: usize, right: usize },
-    /// The rig is invalid, or the resulting rig would be.
+    /// The rig to check, or the rig that was built, is invalid.
     #[error(transparent)]
     Rig(#[from] RigError),
-    /// The panorama of a plane is impossible.
+    /// The panorama of pictures that show one plane would extend to infinity or be too large.
     #[error(transparent)]
     Plane(#[from] HomographyError),
 }
@@ -119,7 +121,7 @@ fn about(pixels: f64) -> String {
     if pixels.is_finite() { format!("about {pixels:.1} px") } else { "unbounded".to_owned() }
 }
 
-/// Returns the reasons in parentheses, or an empty text if there are none.
+/// Returns the reasons in parentheses, separated by semicolons, or an empty text if there are none.
 fn told(reasons: &[String]) -> String {
     if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) }
 }

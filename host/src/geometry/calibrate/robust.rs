@@ -1,47 +1,50 @@
 //! Finds the model that most correspondences agree with (RANSAC).
 //!
-//! Samples are drawn as in PROSAC (Chum and Matas, CVPR 2005): first from the best correspondences, later from more
-//! and more of them. A good order makes the search fast, and a useless order costs little. The score of a model is the
-//! marginalised [`Loss`]; a sequential test (Chum and Matas, PAMI 2008) stops the scoring of models that are unlikely
-//! to win. Each new best model is refined with its inliers (LO-RANSAC with few points: Lebeda, Matas, Chum, BMVC
-//! 2012). The search ends when a better model would have been found with the probability [`CONFIDENCE`], or after
-//! [`MOST_SAMPLES`] samples.
+//! - Samples are drawn as in PROSAC (Chum and Matas, CVPR 2005): first from the correspondences with the best scores,
+//!   later from all of them. If the scores are meaningless, the search is only slightly slower than with uniform
+//!   samples.
+//! - The cost of a model is the sum of its robust [`Loss`].
+//! - A sequential test (Chum and Matas, PAMI 2008) stops the scoring of a model that is probably wrong.
+//! - Each new best model is refined with its inliers (LO-RANSAC with few points: Lebeda, Matas, Chum, BMVC 2012).
+//! - The search ends when a better model would have been found with the probability [`CONFIDENCE`], or after
+//!   [`MOST_SAMPLES`] samples.
 //!
-//! The random numbers have a fixed seed, and all arithmetic is plain f64: the same input gives the same model on every
-//! machine.
+//! The caller passes the seed of the random numbers, and all arithmetic is plain f64, so the same input gives the same
+//! model on every machine.
 
 use fastrand::Rng;
 
 use super::fit::{Model, Sight, fit, squared};
 use super::loss::Loss;
 
-/// Probability that no better model was missed.
+/// Minimum probability that a better model would have been found before the search ends.
 const CONFIDENCE: f64 = 0.999;
 
 /// Maximum number of samples. At an inlier ratio of 0.11, at least one sample of four correspondences is all correct
 /// with a probability of 0.999.
 pub(super) const MOST_SAMPLES: u32 = 50_000;
 
-/// Maximum number of correspondences in a local fit. More would make it slower and hardly better.
+/// Maximum number of inliers that refine a model. A fit to more of them would be slower and hardly more accurate.
 const LOCAL: usize = 128;
 
-/// Inlier ratio of a wrong model in the sequential test.
+/// Inlier ratio that the sequential test assumes for a wrong model.
 const CHANCE: f64 = 0.02;
 
 /// The sequential test wrongly discards at most one in this number of good models.
 const WALD: f64 = 200.0;
 
-/// The model with the lowest cost.
+/// The model with the lowest cost so far.
 #[derive(Clone, Debug)]
 pub(super) struct Found<M> {
     pub(super) model: M,
-    /// Sum of the losses, at most the number of correspondences.
+    /// Sum of the losses of all correspondences. Each loss is at most 1.
     pub(super) cost: f64,
 }
 
-/// Finds the model with the most support in `sights`, which must be sorted by score, best first.
+/// Finds the model with the lowest cost for `sights`, which must be sorted by score, best first.
 ///
-/// `solve` computes a model from a sample of `SAMPLE` sights. Returns `None` if no sample gave a model.
+/// `solve` computes a model from a sample of `SAMPLE` sights. Returns `None` if `solve` returns no model for any
+/// sample.
 pub(super) fn search<M: Model, const SAMPLE: usize>(
     sights: &[Sight],
     solve: impl Fn(&[Sight; SAMPLE]) -> Option<M>,
@@ -53,7 +56,7 @@ pub(super) fn search<M: Model, const SAMPLE: usize>(
         return None;
     }
     let mut rng = Rng::with_seed(seed);
-    // The sequential test requires an order that is independent of quality.
+    // The sequential test requires an order that is independent of the scores.
     let mut shuffled = sights.to_vec();
     rng.shuffle(&mut shuffled);
     let mut best: Option<Found<M>> = None;
@@ -78,11 +81,13 @@ pub(super) fn search<M: Model, const SAMPLE: usize>(
     best
 }
 
-/// Returns the number of samples of which, with the probability [`CONFIDENCE`], at least one has only correct
-/// correspondences. Computes the number for samples from each prefix of the order, and returns the smallest. `agree`
-/// states which correspondences agree with the best model.
+/// Returns the number of samples to draw, so that with the probability [`CONFIDENCE`] at least one of them has only
+/// correct correspondences.
+///
+/// `agree` states for each correspondence, best score first, whether it agrees with the best model. The function
+/// computes the number for samples from each prefix of `agree`, and returns the smallest.
 fn samples_needed<const SAMPLE: usize>(agree: &[bool]) -> u32 {
-    /// Minimum length of a prefix. A shorter one could agree by chance.
+    /// Minimum length of a prefix. All correspondences of a shorter one could agree by chance.
     const SHORTEST: usize = 20;
     let mut agreeing = 0;
     let mut least = f64::from(MOST_SAMPLES);
@@ -99,8 +104,8 @@ fn samples_needed<const SAMPLE: usize>(agree: &[bool]) -> u32 {
     least as u32
 }
 
-/// Returns the sum of losses, or `None` as soon as it reaches `limit` or the model is probably wrong. `share` is the
-/// inlier ratio of a good model.
+/// Returns the sum of losses of a model, or `None` as soon as the sum reaches `limit` or the model is probably wrong.
+/// `share` is the inlier ratio of a good model.
 fn score<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -114,7 +119,7 @@ fn score<M: Model>(
         let squared = squared(model, sight);
         cost += loss.loss(squared);
         odds *= if squared < loss.cut() { agrees } else { differs };
-        // `odds` is the likelihood ratio of a wrong to a good model so far (Wald).
+        // `odds` is the ratio of two likelihoods of the sights so far: for a wrong model and for a good one (Wald).
         if odds > WALD || cost >= limit {
             return None;
         }
@@ -122,7 +127,7 @@ fn score<M: Model>(
     Some(cost)
 }
 
-/// Fits a model to its inliers, and returns the result if its cost is lower.
+/// Fits a model to its inliers. Returns the fitted model if its cost is lower, and otherwise the model unchanged.
 fn improve<M: Model>(mut found: Found<M>, sights: &[Sight], loss: &Loss) -> Found<M> {
     let agreeing: Vec<&Sight> =
         sights.iter().filter(|s| squared(&found.model, s) < loss.cut()).take(LOCAL).collect();
@@ -134,14 +139,16 @@ fn improve<M: Model>(mut found: Found<M>, sights: &[Sight], loss: &Loss) -> Foun
     found
 }
 
-/// PROSAC's growing set of the best correspondences.
+/// The growing set of correspondences from which PROSAC draws its samples: those with the best scores.
 struct Growth<const SAMPLE: usize> {
-    /// The size of the set.
+    /// The number of correspondences in the set.
     size: usize,
+    /// The number of all correspondences.
     many: usize,
-    /// The expected number of samples within the best `size` among [`MOST_SAMPLES`] uniform ones.
+    /// The expected number of samples, among [`MOST_SAMPLES`] uniform samples of all correspondences, that lie entirely
+    /// in the set.
     within: f64,
-    /// The number of draws after which the set grows.
+    /// The number of the last sample before the set grows.
     until: u32,
 }
 
@@ -152,7 +159,7 @@ impl<const SAMPLE: usize> Growth<SAMPLE> {
         Self { size: SAMPLE, many, within, until: 1 }
     }
 
-    /// Returns sample number `drawn`, counted from 1.
+    /// Returns the indices of the correspondences in sample number `drawn`, counted from 1.
     fn draw(&mut self, drawn: u32, rng: &mut Rng) -> [usize; SAMPLE] {
         while drawn > self.until && self.size < self.many {
             let grown = self.within * (self.size + 1) as f64 / (self.size + 1 - SAMPLE) as f64;
@@ -160,7 +167,8 @@ impl<const SAMPLE: usize> Growth<SAMPLE> {
             self.within = grown;
             self.size += 1;
         }
-        // Until the set is complete, the sample includes its newest correspondence.
+        // Until the set contains all correspondences, each sample includes the newest one. Samples of only older ones
+        // were drawn before.
         let newest = (drawn <= self.until).then_some(self.size - 1);
         let mut sample = [usize::MAX; SAMPLE];
         for i in 0..SAMPLE {
@@ -203,8 +211,8 @@ mod tests {
     #[test]
     fn samples_needed_match_fischler_and_bolles() {
         assert_eq!(samples_needed::<4>(&[true; 100]), 1);
-        // Every other one agrees: ln 0.001 / ln(1 − 0.5⁴) = 107.04. The first 21, of which 11 agree, need fewer
-        // samples.
+        // If every other correspondence agrees, ln 0.001 / ln(1 − 0.5⁴) = 107.04 samples are needed. Fewer are needed
+        // if samples come only from the first 21 correspondences, of which 11 agree.
         let half: Vec<bool> = (0..400).map(|i| i % 2 == 0).collect();
         assert!((80..=108).contains(&samples_needed::<4>(&half)));
         assert_eq!(samples_needed::<4>(&[false; 100]), MOST_SAMPLES);

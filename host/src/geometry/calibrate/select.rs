@@ -1,12 +1,13 @@
-//! Selects the model of two pictures: one plane, or rotating cameras.
+//! Selects and fits the model of two pictures: one plane (a homography) or rotating cameras.
 //!
-//! If the lenses have no distortion, a homography fits both. Therefore it is computed first, unless the lenses are
-//! known, and is the result in doubt. Rotating cameras have fewer parameters, include the lenses and allow panoramas
-//! of any width, so they are the result if they explain the correspondences (nearly) as well.
+//! If the lenses have no distortion, a homography also describes rotating cameras. Therefore the homography is computed
+//! first, unless the lenses are known. Rotating cameras include the lenses and allow panoramas of any width, so they
+//! are selected if they explain the correspondences as well with fewer parameters. Otherwise the homography is
+//! selected.
 //!
-//! The comparison uses the Bayesian information criterion with a robust cost, like Torr's GRIC (1998): the sum of
-//! squared residuals divided by the noise variance, each at most [`CHI2`], plus `ln(2n)` per parameter for `n`
-//! correspondences.
+//! The comparison uses the Bayesian information criterion with a robust cost, like Torr's GRIC (1998). The criterion is
+//! the sum of the squared residuals divided by the noise variance, each at most [`CHI2`], plus `ln(2n)` per parameter
+//! for `n` correspondences.
 
 use glam::UVec2;
 use shared_types::warp::Camera;
@@ -24,38 +25,39 @@ use crate::geometry::homography::corners;
 use crate::geometry::rig::lens_camera;
 use crate::geometry::unproject;
 
-/// Range of focal lengths that can be estimated, as fractions of the picture's larger side: fields of view from 118°
-/// to 6°. Lenses outside this range must be given.
+/// Range of focal lengths that the calibration estimates, as fractions of the picture's larger side. It corresponds to
+/// fields of view from 118° to 6°. For other lenses, the caller must provide a lens calibration.
 pub(super) const FOCALS: std::ops::RangeInclusive<f64> = 0.3..=10.0;
 
-/// Maximum standard deviation of the logarithm of an estimated focal length. Pictures of cameras that barely differ in
-/// direction, or only in roll, do not determine the focal length, and one plane describes them as well.
+/// Standard deviation of the logarithm of an estimated focal length above which the estimate is rejected. Cameras that
+/// barely differ in direction, or only in roll, do not determine the focal length. A homography then fits as well.
 const FOCAL_DOUBT: f64 = 0.25;
 
-/// Error of rotating cameras that is tolerated in the comparison with a homography, as a fraction of the picture's
-/// larger side. Without it, slight lens distortion, or a rotation that is not exactly about the camera's centre, would
-/// select one plane.
+/// Error of rotating cameras that the comparison with a homography tolerates, as a fraction of the picture's larger
+/// side. Without this tolerance, slight lens distortion would select the homography, and so would a rotation that is
+/// not exactly about the optical centre.
 const TOLERANCE: f64 = 1e-3;
 
 /// Default maximum noise, in pixels, for sides of up to 2000 pixels. The maximum grows in proportion to larger sides,
 /// because the features of larger pictures are detected on reduced copies.
 const MOST_NOISE: f64 = 3.0;
 
-/// Approximate number of correct correspondences in the fit of a candidate.
+/// Approximate number of correct correspondences to which each candidate is fitted before the selection.
 const FEW: usize = 300;
 
-/// Approximate number of correct correspondences in the fit of the selected cameras. With this number, noise of 1 px
-/// causes an error of a twentieth of a pixel, less than the error of lenses.
+/// Approximate number of correct correspondences to which the selected cameras are fitted. With this number, noise of
+/// 1 px causes an error of a twentieth of a pixel, less than typical lens errors.
 const MANY: usize = 800;
 
-/// A model with the noise of its inliers, in pixels.
+/// A fitted model.
 #[derive(Clone, Debug)]
 pub(super) struct Fitted<M> {
     pub(super) model: M,
+    /// Standard deviation of the noise of the inliers, in pixels.
     pub(super) noise: f64,
 }
 
-/// The selected model of two or more pictures.
+/// The selected model of two pictures.
 #[derive(Clone, Debug)]
 pub(super) enum Choice {
     /// One plane.
@@ -68,12 +70,14 @@ pub(super) enum Choice {
 pub(super) fn most_noise(options: &CalibrateOptions, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
     let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
-    // The limit of a tenth of the larger side also applies to an infinite option.
+    // The limit of a tenth of the larger side keeps the noise finite even if the option is infinite.
     most.max(LEAST_NOISE).min(0.1 * f64::from(side).max(10.0))
 }
 
-/// Returns the standard deviation of the noise of the agreeing correspondences, in pixels. It is computed from the
-/// median of their squared residuals, because a χ² distribution with two degrees of freedom has the median 2 ln 2.
+/// Returns the standard deviation of the noise of the agreeing correspondences, in pixels.
+///
+/// The squared residuals divided by the variance are χ²-distributed with two degrees of freedom, which has the median
+/// 2 ln 2. So the variance is the median of the squared residuals divided by 2 ln 2.
 fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most: f64) -> f64 {
     let mut all: Vec<f64> = sights.map(|sight| squared(model, sight)).collect();
     all.sort_by(f64::total_cmp);
@@ -93,7 +97,7 @@ fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most:
 pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted<M> {
     let mut fitted = Fitted { model: start, noise: most };
     for _ in 0..3 {
-        // A limit of 1.5 times the noise keeps the inliers while the model is inaccurate.
+        // Use 1.5 times the noise as the limit, so that an inaccurate model of an early round keeps its inliers.
         let loss = Loss::new((1.5 * fitted.noise).min(most));
         let Some(model) = fit(&fitted.model, sights, |r| loss.weight(r), 2) else { break };
         let noise = noise(&model, sights.iter().copied(), most);
@@ -106,20 +110,20 @@ pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted
     fitted
 }
 
-/// Returns the information criterion of a model for this noise. The model with the lowest value is the best.
+/// Returns the information criterion of a model, for `noise` in pixels. The model with the lowest value is the best.
 pub(super) fn evidence<M: Model>(model: &M, sights: &[Sight], noise: f64) -> f64 {
     let cost = |sight| (squared(model, sight) / (noise * noise)).min(CHI2);
     let numbers = model.freedom() as f64 * libm::log(2.0 * sights.len() as f64);
     sights.iter().map(cost).sum::<f64>() + numbers
 }
 
-/// Returns the noise for the comparison of different models: it includes the tolerated lens errors.
+/// Returns the noise in pixels for comparing different models. It adds the [`TOLERANCE`] for lens errors to `noise`.
 pub(super) fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
     libm::hypot(noise, TOLERANCE * f64::from(side))
 }
 
-/// Selects the model of a pair.
+/// Selects and fits the model of a pair of pictures.
 pub(super) fn choose(
     matches: &Matches,
     pictures: [&Photo; 2],
@@ -137,8 +141,8 @@ pub(super) fn choose(
         let start = start(pictures, |_| 1.0);
         let solve = |sample: &[Sight; 2]| {
             let pairs = [rays(start.cameras(), &sample[0])?, rays(start.cameras(), &sample[1])?];
-            // A rotation preserves the angle between two rays. If the angles differ, one of the two correspondences is
-            // wrong.
+            // A rotation preserves the angle between two rays. If the angles in the two pictures differ, one of the two
+            // correspondences is wrong.
             let apart = |side: usize| pairs[0][side].angle_between(pairs[1][side]);
             let slack = 4.0 * most / start.cameras().iter().fold(1e6, |f: f64, c| f.min(c.focal.x));
             let fits = (apart(0) - apart(1)).abs() < slack && apart(0) > slack;
@@ -146,8 +150,8 @@ pub(super) fn choose(
         };
         let found = search(sights, solve, &loss, options.seed).ok_or_else(nothing)?;
         let turning = settle(found.model, &all, most);
-        // Without a required rotation, cameras that explain less than about half of the correspondences are compared
-        // with a plane, because the cameras may have moved.
+        // If rotating cameras are not required and explain less than about half of the correspondences, compare them
+        // with a homography: the cameras may have different positions and show a flat scene.
         if options.model == ModelChoice::Rotation || found.cost < 0.5 * sights.len() as f64 {
             return Ok(Choice::Cameras(turning));
         }
@@ -183,7 +187,7 @@ pub(super) fn choose(
     Ok(Choice::Planes(settle(plane.model, &all, most)))
 }
 
-/// Returns the better of two models, or the plane if they are equally good.
+/// Returns the model with the lower information criterion, or the plane if both are equal.
 fn better(
     plane: Fitted<Planes>,
     turning: Fitted<Cameras>,
@@ -195,7 +199,7 @@ fn better(
     if costs[1] < costs[0] { Choice::Cameras(turning) } else { Choice::Planes(plane) }
 }
 
-/// Returns the homography with the most support.
+/// Finds the homography with the lowest robust cost.
 fn plane(sights: &[Sight], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<Planes> {
     let start = Planes::new(&sizes, 0, vec![glam::DMat3::IDENTITY; 2]);
     let solve = |sample: &[Sight; 4]| {
@@ -230,8 +234,8 @@ pub(super) fn camera_of(picture: &Photo, focal: f64) -> Camera {
 
 /// Returns rotating cameras that explain the inliers of a homography, or the reason as an error if there are none.
 ///
-/// Searches the focal length on a grid, with the best rotation for each value. Unlike closed-form solutions from the
-/// homography, this needs no special cases.
+/// Tries focal lengths on a grid, and computes the best rotation for each. Unlike a closed-form solution from the
+/// homography, this search needs no special cases.
 fn turning(
     plane: &Fitted<Planes>,
     sights: &[Sight],
@@ -250,7 +254,8 @@ fn turning(
     let few = some(sights, FEW * sights.len() / agree.len().max(1));
     let agree: Vec<&Sight> = some(&agree, 96).into_iter().copied().collect();
     let (low, high) = (libm::log(*FOCALS.start()), libm::log(*FOCALS.end()));
-    // The scale of the left picture relative to the right one, which is about the ratio of their focal lengths.
+    // `scale` is the scale of the left picture relative to the right one, which is about the ratio of their focal
+    // lengths.
     let scales = agree.iter().filter_map(|s| Some(plane.model.local(0, 1, s.right)?.1));
     let mut scales: Vec<f64> = scales.map(|j| j.determinant().abs().sqrt()).collect();
     scales.sort_by(f64::total_cmp);
@@ -274,8 +279,8 @@ fn turning(
         return Err("all agreeing correspondences lie in one direction".to_owned());
     };
     let mut candidates: Vec<Fitted<Cameras>> = Vec::new();
-    // Each fit starts from the last one with fewer free parameters. `starts` has one start without and one with a
-    // radial coefficient.
+    // Each fit starts from the result of an earlier fit with fewer free parameters. `starts[0]` is the start for fits
+    // without k1, and `starts[1]` for fits with k1.
     let mut starts = [start.clone(), start];
     for (focal, radial) in kinds(pictures, options) {
         let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
@@ -303,8 +308,8 @@ fn turning(
     best.map(|(_, fitted)| fitted).ok_or(reason)
 }
 
-/// Returns the sets of free lens parameters to try, the smallest first: the free focal lengths, and whether k1 is
-/// free.
+/// Returns the sets of free lens parameters to try, the smallest first. Each set states which focal lengths are free,
+/// and whether k1 is free.
 fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)> {
     let unknown = pictures.iter().filter(|picture| picture.lens.is_none()).count();
     let mut focals = Vec::new();
@@ -318,7 +323,8 @@ fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)
     focals.into_iter().flat_map(|focal| radial.iter().map(move |&r| (focal, r))).collect()
 }
 
-/// Checks that the cameras are plausible; otherwise returns the reason.
+/// Checks that the focal lengths are in range and certain, and that the distortion does not fold a picture. Returns the
+/// reason as an error otherwise.
 pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(), String> {
     let model = &fitted.model;
     for i in model.unknown() {
@@ -329,7 +335,7 @@ pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(
                 "the focal length would be {share:.2} times the larger side of the picture"
             ));
         }
-        // A polynomial that folds inside the picture does not describe a lens.
+        // A distortion polynomial that maps two rays to one pixel of the picture does not describe a real lens.
         if corners(camera.size).iter().any(|&corner| unproject(camera, corner).is_none()) {
             let k1 = camera.distortion[0];
             return Err(format!("the distortion would be {k1:.3}, which folds the picture"));

@@ -1,15 +1,17 @@
-//! Finds the spanning tree of pictures over the pairs with the most inliers. The root is the picture in its middle.
+//! Finds the tree of pairs with the most inliers that connects all pictures. Its root is the picture in the middle.
+//!
+//! The common fit chains the models of the pairs along this tree to get its start.
 
 use super::fit::Sight;
 use super::matches::Matches;
 use super::{Calibration, PhotoPair};
 
-/// A valid pair of pictures.
+/// A pair of pictures that was calibrated on its own.
 pub(super) struct Edge<'p> {
     pub(super) pair: &'p PhotoPair,
     pub(super) calibration: Calibration,
     pub(super) matches: Matches,
-    /// The agreeing correspondences.
+    /// The correspondences that agree with `calibration`.
     pub(super) inliers: Vec<Sight>,
 }
 
@@ -18,23 +20,24 @@ pub(super) struct Edge<'p> {
 pub(super) struct TreeLink {
     pub(super) child: usize,
     pub(super) parent: usize,
-    /// Index of the edge between them.
+    /// Index of the edge between child and parent.
     pub(super) edge: usize,
 }
 
 /// A spanning tree of all pictures.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
-    /// The root: the picture in the middle.
+    /// Index of the root, which is the picture in the middle of the tree.
     pub(super) reference: usize,
-    /// The other pictures, each after its parent.
+    /// A link for each other picture. The link of a parent comes before those of its children.
     pub(super) links: Vec<TreeLink>,
 }
 
-/// Returns the spanning tree of `many` pictures with the most inliers, over the edges with the indices `kept`. If
-/// these edges do not connect all pictures, returns as the error the pictures outside the largest connected group.
+/// Returns the spanning tree of `many` pictures with the most inliers, over the edges with the indices `kept`. If these
+/// edges do not connect all pictures, the error contains the indices of the pictures outside the largest connected
+/// group.
 pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tree, Vec<usize>> {
-    // Kruskal's algorithm: takes the edges in descending order of inliers, if they join two components.
+    // Kruskal's algorithm: take the edges in descending order of inliers, and skip those within one component.
     let mut order = kept.to_vec();
     order.sort_by_key(|&e| std::cmp::Reverse(edges[e].inliers.len()));
     let mut part: Vec<usize> = (0..many).collect();
@@ -70,7 +73,7 @@ pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tr
         }
         (depth.into_iter().max().unwrap_or(0), links)
     };
-    // Errors add up along the tree, so the root is in the middle, where paths are shortest.
+    // Errors add up along the tree, so the root is the picture with the shortest longest path to any other picture.
     let reference = (0..many).min_by_key(|&i| walk(i).0).unwrap_or(0);
     Ok(Tree { reference, links: walk(reference).1 })
 }
