@@ -1,4 +1,4 @@
-//! The camera matrix in rig files and calibration files.
+//! The camera matrix, which rigs and calibration files share.
 
 use serde::{Deserialize, Serialize};
 

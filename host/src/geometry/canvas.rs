@@ -1,10 +1,10 @@
-//! The canvas of the panorama and its cameras: the input of the warp kernel.
+//! The canvas of a panorama together with its cameras, which is the input of the warp kernel.
 
 use glam::{DVec2, UVec2};
 use shared_types::warp::{Camera, Canvas};
 
-/// Maximum number of pixels of a panorama: 2²⁶, six times 5700×1900. The six f32 planes of a warp of that size take
-/// 1.6 GB.
+/// Maximum number of pixels of a panorama: 2²⁶, which is about six times 5700×1900. The six f32 planes of a warp with
+/// this number of pixels take 1.6 GB.
 pub const MAX_CANVAS_AREA: u64 = 1 << 26;
 
 /// The canvas of a panorama and the cameras that fill it, in the order of their pictures. With two cameras: left,
@@ -13,12 +13,12 @@ pub const MAX_CANVAS_AREA: u64 = 1 << 26;
 pub struct Geometry {
     /// The canvas of the panorama.
     pub canvas: Canvas,
-    /// The cameras, in the form that the warp kernel takes.
+    /// The cameras, in the order of their pictures.
     pub cameras: Vec<Camera>,
 }
 
-/// Returns whether a position is inside a picture of `size` pixels. As in the stitch kernels, both coordinates must be
-/// at least 0 and less than the size.
+/// Returns whether a position in pixels is inside a picture of `size` pixels. As in the stitch kernels, both
+/// coordinates must be at least 0 and less than the size.
 pub(crate) fn inside(at: DVec2, size: UVec2) -> bool {
     at.cmpge(DVec2::ZERO).all() && at.cmplt(size.as_dvec2()).all()
 }

@@ -1,4 +1,5 @@
-//! Finds the largest rectangle of a canvas that the cameras cover completely: the crop without black edges.
+//! Finds the largest rectangle of a canvas that the cameras cover completely. A panorama cropped to it has no black
+//! pixels.
 
 use glam::{DVec2, UVec2};
 use kernels_gpu::warp::{project, ray};
@@ -8,8 +9,8 @@ use super::{Geometry, inside};
 /// Maximum number of columns or rows of the search grid.
 const GRID: u32 = 1024;
 
-/// Returns whether any camera sees a canvas pixel. As in the stitch, the source position must be [`inside`] the
-/// camera's picture.
+/// Returns whether any camera sees a canvas pixel. As in the stitch, the source position of the pixel must be
+/// [`inside`] the camera's picture.
 fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     let ray = ray(&geometry.canvas, pixel);
     geometry.cameras.iter().any(|camera| {
@@ -17,13 +18,13 @@ fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     })
 }
 
-/// Returns the first pixel and the size of the largest covered rectangle, accurate to a few grid cells. Returns `None`
-/// if no grid cell is covered.
+/// Returns the first pixel and the size in pixels of the largest covered rectangle. Its sides may be a few grid cells
+/// shorter than possible. Returns `None` if no grid cell is covered.
 pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     let size = geometry.canvas.size;
     let step = size.max_element().div_ceil(GRID).max(1);
-    // A cell counts as covered if the cameras see its four corners. This is nearly exact, because the edges of the
-    // pictures are nearly straight across a cell.
+    // A cell counts as covered if the cameras see its four corners. This is an approximation: a cell may contain
+    // uncovered pixels between covered corners. `shrink` removes them.
     let many = (size - 1) / step;
     let corner = |i: u32| f64::from(i * step);
     let row = |y: u32| -> Vec<bool> {
@@ -50,8 +51,10 @@ pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     Some(shrink(geometry, best.1 * step, best.2 * step + 1))
 }
 
-/// Returns area, first column, width and height of the largest rectangle under a histogram. The stack holds the first
-/// column and the height of each open rectangle, in ascending order of height.
+/// Returns area, first column, width and height of the largest rectangle under a histogram.
+///
+/// The stack holds the rectangles that may extend to the next column, each with its first column and its height. The
+/// heights are in ascending order.
 fn under(heights: &[u32]) -> (u64, u32, u32, u32) {
     let mut best = (0, 0, 0, 0);
     let mut stack: Vec<(u32, u32)> = Vec::new();
@@ -71,8 +74,8 @@ fn under(heights: &[u32]) -> (u64, u32, u32, u32) {
     best
 }
 
-/// Removes outer rows and columns that contain an unseen pixel, until there are none. The grid may miss such pixels,
-/// because the notch between the edges of two pictures may be narrower than a cell.
+/// Removes outer rows and columns of a rectangle until the cameras see all pixels of its four sides. The grid may miss
+/// uncovered pixels, because the notch between the edges of two pictures may be narrower than a cell.
 fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVec2) {
     let at = |x: u32, y: u32| seen(geometry, UVec2::new(x, y).as_dvec2());
     while size.min_element() > 1 {
@@ -84,8 +87,8 @@ fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVe
             break;
         }
         let [top, bottom, left, right] = off.map(u32::from);
-        // An unseen pixel in a corner makes a row and a column incomplete, and removing one of them may be enough.
-        // Rows are removed first.
+        // An uncovered pixel in a corner makes a row and a column incomplete, but removing one of them may be enough.
+        // Remove only rows in this step, and columns in a later step if they are still incomplete.
         let (left, right) = if top + bottom > 0 { (0, 0) } else { (left, right) };
         first += UVec2::new(left, top);
         size = size.saturating_sub(UVec2::new(left + right, top + bottom)).max(UVec2::ONE);
@@ -111,8 +114,8 @@ mod tests {
         let size = UVec2::new(1000, 600);
         let geometry = homography.geometry(size, size).unwrap();
         let (first, found) = largest_rectangle(&geometry).unwrap();
-        // The common rows are 40 to 599, and the pictures span 1700 columns. The result may be off by two cells of 2
-        // pixels.
+        // Both pictures cover the rows 40 to 599, and together they span 1700 columns. The result may be off by two
+        // grid cells of 2 pixels.
         assert!(first.y >= 40 && first.y <= 44 && first.x <= 4, "{first}");
         assert!(found.x >= 1690 && found.y >= 550 && first.y + found.y <= 600, "{found}");
     }

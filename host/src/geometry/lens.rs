@@ -1,19 +1,20 @@
-//! Maps a source pixel back to its ray: the inverse of the warp kernel's lens models.
+//! Maps a source pixel to its ray. This is the inverse of the lens models in the warp kernel.
 //!
-//! Both lens polynomials increase up to the camera's `limit`, so the inverse is unique there. Newton's method finds it
-//! for a pinhole, and bisection for a fisheye. A pixel beyond the limit has no ray.
+//! The polynomials of both lens models increase up to the camera's `limit`, so the ray of a pixel within the limit is
+//! unique. Newton's method finds it for a pinhole lens, and bisection for a fisheye. A pixel beyond the limit has no
+//! ray.
 
 use glam::{DMat2, DVec2, DVec3};
 use shared_types::warp::{Camera, Lens};
 
-/// Maximum number of Newton steps. Six are enough for any lens whose polynomial increases across the whole picture.
+/// Maximum number of Newton steps. If the polynomial increases across the whole picture, about six steps are enough.
 const STEPS: usize = 24;
 
-/// Maximum distance between the pixel and the projection of the found ray, in focal lengths. It is 1e-6 px at a focal
-/// length of 10,000 px.
+/// Maximum distance between the pixel and the projection of its computed ray, in focal lengths. At a focal length of
+/// 10,000 px, this is 1e-6 px.
 const NEAR: f64 = 1e-10;
 
-/// Returns the unit ray of a pixel in the camera's frame.
+/// Returns the ray of a pixel as a unit vector in the camera's frame, or `None` if the pixel is beyond the lens limit.
 pub(crate) fn unproject(camera: &Camera, pixel: DVec2) -> Option<DVec3> {
     let at = (pixel - camera.centre) / camera.focal;
     let ray = match camera.lens {
@@ -23,10 +24,10 @@ pub(crate) fn unproject(camera: &Camera, pixel: DVec2) -> Option<DVec3> {
     ray.try_normalize()
 }
 
-/// Yields rays along the border of a camera's picture, in the camera's frame; `None` for a point beyond the lens
-/// limit.
+/// Yields the rays of evenly spaced points on the border of a camera's picture, in the camera's frame. The result is
+/// `None` for a point beyond the lens limit.
 pub(crate) fn border(camera: &Camera) -> impl Iterator<Item = Option<DVec3>> {
-    /// The number of steps along each side.
+    /// The number of intervals between the points on each side of the picture.
     const MANY: u32 = 48;
     let far = camera.size.as_dvec2() - 0.5;
     let near = DVec2::splat(-0.5);
@@ -37,7 +38,8 @@ pub(crate) fn border(camera: &Camera) -> impl Iterator<Item = Option<DVec3>> {
     sides.map(|at| unproject(camera, DVec2::from(at)))
 }
 
-/// Undistorts a point of the Brown–Conrady model with Newton's method.
+/// Undistorts a point of a pinhole picture (Brown–Conrady model) with Newton's method. `at` and the result are in focal
+/// lengths from the principal point.
 fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
     let [k1, k2, p1, p2, k3] = camera.distortion;
     if camera.distortion == [0.0; 5] {
@@ -66,7 +68,7 @@ fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
             return None;
         }
         p += jacobian.inverse() * off;
-        // Beyond the limit the polynomial decreases, and Newton's method would diverge.
+        // Move the point back to the limit. Beyond it, the polynomial decreases, and Newton's method would diverge.
         if p.length_squared() > limit {
             p *= camera.limit / p.length();
         }
@@ -74,7 +76,7 @@ fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
     None
 }
 
-/// Returns the ray of a point in an equidistant fisheye picture.
+/// Returns the ray of a point in an equidistant fisheye picture. `at` is in focal lengths from the principal point.
 fn fisheye(camera: &Camera, at: DVec2) -> Option<DVec3> {
     let [k1, k2, k3, k4, _] = camera.distortion;
     let distorted = at.length();
@@ -85,8 +87,8 @@ fn fisheye(camera: &Camera, at: DVec2) -> Option<DVec3> {
     if distorted > value(camera.limit) {
         return None;
     }
-    // The polynomial increases from 0 to the limit, so bisection always finds the root. After 60 steps, f64 has no
-    // more precision.
+    // The polynomial increases from 0 to the limit, so bisection always finds the root. After 60 steps, the interval is
+    // shorter than the precision of f64.
     let (mut low, mut high) = (0.0, camera.limit);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
@@ -125,8 +127,7 @@ mod tests {
                 assert!((project(&camera, ray).unwrap() - pixel).length() < 1e-6, "{pixel}");
             }
         }
-        // The distortion polynomial of this lens has a maximum of 2/3 of a focal length. Points further out have no
-        // ray.
+        // The distorted radius of this lens has a maximum of 2/3 of a focal length. Points further out have no ray.
         let camera = lens_camera(
             DMat3::IDENTITY,
             UVec2::splat(1000),

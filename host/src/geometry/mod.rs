@@ -1,7 +1,7 @@
-//! The geometry of a panorama: its canvas, and the lenses and poses of its cameras. Nothing here reads pixels.
+//! The geometry of a panorama: its canvas, and the lenses and poses of its cameras. This module does not read pixels.
 //!
-//! A [`Geometry`] comes from a camera rig ([`rig`]) or from a homography ([`homography`]). [`calibrate`] finds a rig
-//! from correspondences between pictures.
+//! A [`Geometry`] is computed from a camera rig ([`rig`]) or from a homography ([`homography`]). [`calibrate`] computes
+//! a rig from correspondences between pictures, and [`intrinsics`] reads the lens calibrations of other tools.
 
 pub mod calibrate;
 mod camera_matrix;

@@ -55,7 +55,7 @@ pub enum Refusal {
     Mirrored { matches: usize, inliers: usize },
     /// Both pictures show the same view.
     #[error(
-        "the two pictures show the same view: they are shifted by at most {shift_px:.1} px; turn one camera until the pictures overlap by a fifth to a half"
+        "the two pictures are the same view: they are shifted by at most {shift_px:.1} px; turn one camera until the pictures overlap by a fifth to a half"
     )]
     SameView { shift_px: f64 },
     /// The pictures barely overlap.

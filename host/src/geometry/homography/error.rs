@@ -1,23 +1,23 @@
-//! The error of a homography.
+//! The errors of reading a homography and of computing its panorama.
 
 use std::path::PathBuf;
 
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::text::TextError;
 
-/// A homography cannot be read, or cannot make a panorama.
+/// A homography cannot be read, or its panorama cannot be computed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HomographyError {
     /// The file could not be read as text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// There are not nine numbers.
-    #[error("{}: {found} numbers; a homography needs 9 (3 rows of 3)", file.display())]
+    /// The text does not have exactly nine numbers.
+    #[error("{}: found {found} numbers; a homography has 9 (3 rows of 3)", file.display())]
     Count {
         /// The file.
         file: PathBuf,
-        /// The count found.
+        /// The number of numbers in the text.
         found: usize,
     },
     /// A word is not a number.
@@ -25,25 +25,25 @@ pub enum HomographyError {
     NotANumber {
         /// The file.
         file: PathBuf,
-        /// Line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The word, shortened.
+        /// The first 40 characters of the word.
         word: String,
     },
     /// A number is not finite, or its magnitude exceeds 1e100.
-    #[error("{}: element {row},{column} is {value}; it must be finite and at most 1e100", file.display())]
+    #[error("{}: the number in row {row}, column {column} is {value}; it must be from -1e100 to 1e100", file.display())]
     NotFinite {
         /// The file.
         file: PathBuf,
-        /// Row, from 1.
+        /// Row of the matrix, from 1.
         row: usize,
-        /// Column, from 1.
+        /// Column of the matrix, from 1.
         column: usize,
         /// The number.
         value: f64,
     },
     /// The matrix has no inverse.
-    #[error("{}: the matrix is singular: it maps the right picture to a line or a point; correct it", file.display())]
+    #[error("{}: the matrix is singular, so it maps the right picture to a line or a point; correct its numbers", file.display())]
     Singular {
         /// The file.
         file: PathBuf,
@@ -53,14 +53,14 @@ pub enum HomographyError {
     PictureSize {
         /// The file of the homography.
         file: PathBuf,
-        /// `left` or `right`.
+        /// The picture: `left` or `right`.
         picture: &'static str,
         /// Width in pixels.
         width: u32,
         /// Height in pixels.
         height: u32,
     },
-    /// Part of the right picture would lie at or beyond infinity.
+    /// Part of a picture would lie at or beyond infinity on the plane of the panorama.
     #[error(
         "{}: the right picture extends to infinity on the plane of the left one (denominator {least} to {most} at its corners); \
          check that the matrix maps right to left; for such a wide view, use a rig with a cylindrical panorama",
@@ -69,14 +69,14 @@ pub enum HomographyError {
     Infinity {
         /// The file.
         file: PathBuf,
-        /// Smallest denominator at a corner.
+        /// The smallest denominator at a corner of the picture.
         least: f64,
-        /// Largest denominator at a corner.
+        /// The largest denominator at a corner of the picture.
         most: f64,
     },
-    /// The panorama would be too large.
+    /// A side of the panorama would exceed [`MAX_CANVAS_SIDE`], or its area would exceed [`MAX_CANVAS_AREA`].
     #[error(
-        "{}: the panorama would be {width:.0}×{height:.0} pixels; at most {MAX_CANVAS_SIDE} a side and {MAX_CANVAS_AREA} in total are allowed; \
+        "{}: the panorama would be {width:.0}×{height:.0} pixels; each side must be at most {MAX_CANVAS_SIDE}, and the area at most {MAX_CANVAS_AREA} pixels; \
          check that the matrix maps right to left",
         file.display()
     )]

@@ -1,10 +1,12 @@
 //! A homography between two pictures: its text format and its panorama.
 //!
-//! The matrix maps pixels of the right picture to pixels of the left one, pixel centres at integers and the first
-//! pixel at 0. The left picture is not resampled, and the right one is warped onto its plane. This suits two cameras
-//! at (nearly) one position, or a flat scene, with a total field of view well below 180°.
+//! The matrix maps pixels of the right picture to pixels of the left one. Pixel centres are at integers, and the first
+//! pixel is at 0. In the panorama, the left picture is not resampled, and the right one is warped onto its plane. Use a
+//! homography for two cameras at nearly the same position, or for a flat scene. The total field of view must be well
+//! below 180°. For a wider view, use a [`rig`](crate::geometry::rig).
 //!
-//! Text: nine numbers row by row, separated by white space or commas; `#` starts a comment.
+//! The text format is nine numbers, row by row, separated by white space or commas. A `#` starts a comment that ends at
+//! the end of the line.
 
 mod error;
 
@@ -17,10 +19,11 @@ use crate::geometry::{Geometry, MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::text::read_text;
 pub use error::HomographyError;
 
-/// A determinant below this fraction of its upper bound (Hadamard: the product of the row lengths) is rounding noise.
+/// A matrix is singular if its determinant is at most this fraction of its upper bound (Hadamard: the product of the
+/// row lengths). A smaller determinant may be only a rounding error.
 const SINGULAR: f64 = 1e-12;
 
-/// A matrix that maps right pixels to left pixels.
+/// An invertible 3×3 matrix that maps pixels of the right picture to pixels of the left one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Homography {
     file: PathBuf,
@@ -36,7 +39,7 @@ impl Homography {
         Self::parse(&read_text(path.as_ref())?, path)
     }
 
-    /// Parses a homography; errors name `file`.
+    /// Parses the text of a homography. Error messages name `file`.
     ///
     /// # Errors
     /// Returns [`Count`](HomographyError::Count), [`NotANumber`](HomographyError::NotANumber),
@@ -46,7 +49,7 @@ impl Homography {
         let file = file.as_ref().to_owned();
         let mut numbers = [0.0; 9];
         let mut found = 0;
-        // Some editors start a text with a byte order mark.
+        // Some editors write a byte order mark at the start of a text.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (line, content) in text.lines().enumerate() {
             let content = content.split('#').next().unwrap_or("");
@@ -67,7 +70,7 @@ impl Homography {
         if found != 9 {
             return Err(HomographyError::Count { file, found });
         }
-        // Beyond 1e100 the determinant could overflow.
+        // The determinant of larger numbers could overflow.
         let wild = |n: &f64| !n.is_finite() || n.abs() > 1e100;
         if let Some(i) = numbers.iter().position(wild) {
             let value = numbers[i];
@@ -78,8 +81,8 @@ impl Homography {
                 value,
             });
         }
-        // All multiples of a matrix are the same homography. Extremely large or small numbers are normalised, so that
-        // products of them do not overflow or underflow.
+        // Normalise extremely large or small numbers, so that products of them do not overflow or underflow. This is
+        // allowed, because all multiples of a matrix are the same homography.
         let largest = numbers.iter().fold(0.0_f64, |most, n| most.max(n.abs()));
         if largest > 0.0 && !(1e-20..1e20).contains(&largest) {
             numbers = numbers.map(|n| n / largest);
@@ -91,7 +94,8 @@ impl Homography {
         Ok(Self { file, matrix })
     }
 
-    /// Returns the matrix as read: right pixel → left pixel.
+    /// Returns the matrix from homogeneous pixels of the right picture to those of the left one. It is the matrix that
+    /// was read, or a multiple of it if its numbers were extremely large or small.
     #[must_use]
     pub fn matrix(&self) -> DMat3 {
         self.matrix
@@ -106,14 +110,15 @@ impl Homography {
             .concat()
     }
 
-    /// Returns the smallest planar panorama that contains both pictures. `left` and `right` are their sizes in pixels.
+    /// Returns the smallest planar panorama that contains both pictures. `left` and `right` are the sizes of the
+    /// pictures in pixels.
     ///
-    /// Canvas pixels are left pixels shifted by a whole number of pixels, so the left picture is not resampled.
+    /// Canvas pixels are pixels of the left picture, shifted by whole numbers, so the left picture is not resampled.
     /// Pictures extend half a pixel beyond their outermost pixel centres.
     ///
     /// # Errors
     /// Returns [`PictureSize`](HomographyError::PictureSize), [`Infinity`](HomographyError::Infinity) or
-    /// [`CanvasTooLarge`](HomographyError::CanvasTooLarge) if a size is out of range.
+    /// [`CanvasTooLarge`](HomographyError::CanvasTooLarge) if the size of a picture or of the panorama is out of range.
     pub fn geometry(&self, left: UVec2, right: UVec2) -> Result<Geometry, HomographyError> {
         let file = || self.file.clone();
         for (picture, size) in [("left", left), ("right", right)] {
@@ -126,10 +131,11 @@ impl Homography {
     }
 }
 
-/// Returns the smallest planar panorama that contains pictures mapped to one plane.
+/// Returns the smallest planar panorama that contains several pictures. Each element of `maps` is the matrix from the
+/// pixels of a picture to a common plane, and the size of the picture in pixels.
 ///
-/// Canvas pixels are those of the plane, shifted by a whole number of pixels. Errors name `file`; they are
-/// [`Infinity`](HomographyError::Infinity) and [`CanvasTooLarge`](HomographyError::CanvasTooLarge).
+/// Canvas pixels are pixels of the plane, shifted by whole numbers. Returns [`Infinity`](HomographyError::Infinity) or
+/// [`CanvasTooLarge`](HomographyError::CanvasTooLarge) if the panorama would be too large. Error messages name `file`.
 pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, HomographyError> {
     let mut low = DVec2::INFINITY;
     let mut high = DVec2::NEG_INFINITY;
@@ -138,21 +144,21 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         let images = corners(size).map(|corner| matrix * corner.extend(1.0));
         let least = images.iter().fold(f64::INFINITY, |m, p| m.min(p.z));
         let most = images.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p.z));
-        // The denominator is linear in x and y: if it has one sign at the corners, it has that sign in the whole
-        // picture. A denominator near 0 stretches pixels without limit, so it must be at least a millionth of the
-        // largest one.
+        // The denominator is linear in x and y. So if it has the same sign at all corners, it has this sign in the
+        // whole picture. A denominator near 0 stretches pixels without limit, so its magnitude must be more than a
+        // millionth of the largest one.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
             return Err(HomographyError::Infinity { file: file.to_owned(), least, most });
         }
-        // A homography and its negative are the same map. This sign makes z positive over the whole picture.
+        // A homography and its negative are the same map. Choose the sign that makes z positive in the whole picture.
         let matrix = if most < 0.0 { matrix * -1.0 } else { matrix };
         for bent in images.map(|p: DVec3| p.truncate() / p.z) {
             (low, high) = (low.min(bent), high.max(bent));
         }
         cameras.push(Camera::from_matrix(matrix.inverse(), size));
     }
-    // Pixel i covers i - 0.5 to i + 0.5.
+    // Pixel i covers the positions from i - 0.5 to i + 0.5.
     let first = (low + 0.5).floor();
     let size = (high - 0.5).ceil() - first + 1.0;
     let too_large =
@@ -164,7 +170,7 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
     Ok(Geometry { canvas: Canvas::of_pixels(-first, size.as_uvec2()), cameras })
 }
 
-/// Returns whether a matrix is singular, up to rounding errors.
+/// Returns whether a matrix is singular or so nearly singular that rounding errors may explain its determinant.
 pub(crate) fn is_singular(matrix: &DMat3) -> bool {
     let rows = [0, 1, 2].map(|row| matrix.row(row).length());
     let bound: f64 = rows.iter().product();
@@ -198,7 +204,8 @@ mod tests {
     fn the_canvas_spans_both_pictures() {
         let g = parse("1 0 -30  0 1 -2  0 0 1").unwrap();
         let g = g.geometry(UVec2::new(100, 50), UVec2::new(40, 60)).unwrap();
-        // The right picture covers -30..9 and -2..57; the left one 0..99 and 0..49.
+        // In left pixels, the right picture covers columns -30 to 9 and rows -2 to 57. The left one covers columns 0 to
+        // 99 and rows 0 to 49.
         assert_eq!(g.canvas.size, UVec2::new(130, 60));
         assert_eq!(g.canvas.centre, DVec2::new(30.0, 2.0));
         assert_eq!(g.cameras[0].from_ray, DMat3::IDENTITY);

@@ -1,19 +1,19 @@
-//! The error of a calibration file.
+//! The errors of reading an OpenCV calibration file.
 
 use std::path::PathBuf;
 
 use crate::geometry::intrinsics::MATRIX_NAMES;
 use crate::geometry::intrinsics::opencv_yaml::YamlError;
 
-/// A calibration file does not define a camera.
+/// A calibration file cannot be read, or does not define the requested camera.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntrinsicsError {
-    /// The file is not valid YAML.
+    /// The file cannot be read, or is not valid YAML.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// There is no camera matrix.
-    #[error("{}: no camera matrix for camera {camera}; expected one of {}, alone or followed by {camera}", file.display(), MATRIX_NAMES.join(", "))]
+    /// The file has no matrix for the requested camera.
+    #[error("{}: no camera matrix for camera {camera}; expected an entry with one of the names {}, alone or followed by {camera}", file.display(), MATRIX_NAMES.join(", "))]
     NoMatrix {
         /// The file.
         file: PathBuf,
@@ -27,9 +27,9 @@ pub enum IntrinsicsError {
         file: PathBuf,
         /// Name of the matrix.
         name: String,
-        /// The shape found.
+        /// The shape in the file, in words.
         found: String,
-        /// The required shape.
+        /// The required shape, in words.
         expected: &'static str,
     },
     /// An element is not a finite number.
@@ -39,11 +39,11 @@ pub enum IntrinsicsError {
         file: PathBuf,
         /// Name of the matrix or value.
         name: String,
-        /// The element, shortened.
+        /// The first 40 characters of the element.
         text: String,
     },
     /// The camera matrix has a skew or is not `fx 0 cx; 0 fy cy; 0 0 1`.
-    #[error("{}: {name} must be [fx 0 cx; 0 fy cy; 0 0 1] but element {row},{column} is {value}", file.display())]
+    #[error("{}: {name} must be [fx 0 cx; 0 fy cy; 0 0 1], but its element in row {row}, column {column} is {value}", file.display())]
     NotACamera {
         /// The file.
         file: PathBuf,
@@ -56,14 +56,14 @@ pub enum IntrinsicsError {
         /// The element.
         value: f64,
     },
-    /// The picture size is not two whole numbers of at least 1.
+    /// The width or the height of the picture is not a whole number of at least 1.
     #[error("{}: the picture size is {width} by {height}; both must be whole numbers of at least 1", file.display())]
     Size {
         /// The file.
         file: PathBuf,
-        /// Width as read.
+        /// The width in the file.
         width: f64,
-        /// Height as read.
+        /// The height in the file.
         height: f64,
     },
 }

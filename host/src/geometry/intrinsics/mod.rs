@@ -1,8 +1,8 @@
-//! The camera matrix K and the distortion D of an OpenCV calibration file.
+//! Reads the camera matrix K and the distortion D of a camera from an OpenCV calibration file.
 //!
-//! Reads files of `cv::FileStorage` (OpenCV's calibration and stereo samples) and ROS `camera_info` files.
-//! `opencv_yaml` parses the subset of YAML that they use. The files do not name the lens model of the coefficients, so
-//! the user of [`Intrinsics`] must know whether they are for a fisheye.
+//! The supported files are those of `cv::FileStorage`, which OpenCV's calibration and stereo samples write, and ROS
+//! `camera_info` files. `opencv_yaml` parses the subset of YAML that these files use. The files do not state whether
+//! the coefficients in D are for a fisheye or for a pinhole lens, so the caller must know the lens model.
 
 mod error;
 mod opencv_yaml;
@@ -17,10 +17,10 @@ pub use error::IntrinsicsError;
 pub use opencv_yaml::YamlError;
 use opencv_yaml::{Node, parse};
 
-/// Names of K in the files of calibration tools; a stereo file appends the camera's number.
+/// Names of the camera matrix K in the files of calibration tools. A stereo file appends the camera's number.
 pub(crate) const MATRIX_NAMES: [&str; 6] =
     ["camera_matrix", "cameraMatrix", "CameraMatrix", "K", "M", "intrinsic_matrix"];
-/// Names of D in the files of calibration tools.
+/// Names of the distortion coefficients D in the files of calibration tools. A stereo file appends the camera's number.
 const DISTORTION_NAMES: [&str; 7] = [
     "dist_coeffs",
     "distortion_coefficients",
@@ -30,17 +30,17 @@ const DISTORTION_NAMES: [&str; 7] = [
     "dist_coefs",
     "D",
 ];
-/// Names of the picture's width and height in the files of calibration tools.
+/// Pairs of names of the picture's width and height in the files of calibration tools.
 const SIZE_NAMES: [[&str; 2]; 2] = [["image_width", "image_height"], ["width", "height"]];
-/// Names of a list of width and height.
+/// Names of a list that contains the picture's width and height, in the files of calibration tools.
 const SIZE_LIST_NAMES: [&str; 3] = ["resolution", "image_size", "imageSize"];
 
-/// K, D and the picture size of one camera.
+/// The camera matrix, the distortion and the picture size of one camera.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intrinsics {
     /// Focal lengths `fx`, `fy` in pixels.
     pub focal: DVec2,
-    /// Principal point `cx`, `cy` in pixels, pixel centres at integers.
+    /// Principal point `cx`, `cy` in pixels. Pixel centres are at integers.
     pub centre: DVec2,
     /// Distortion coefficients in OpenCV's order; empty if the file has none.
     pub distortion: Vec<f64>,
@@ -49,8 +49,8 @@ pub struct Intrinsics {
 }
 
 impl Intrinsics {
-    /// Reads camera number `camera` (from 1) of a file. In a stereo file, camera 2 is `M2` or `cameraMatrix2`;
-    /// otherwise the names have no number.
+    /// Reads camera number `camera` of a file, counted from 1. Uses names with this number, such as `M2`, where the
+    /// file has them, and otherwise names without a number, such as `camera_matrix`.
     ///
     /// # Errors
     /// Returns [`IntrinsicsError`] if the file cannot be read or does not define the camera.
@@ -60,14 +60,14 @@ impl Intrinsics {
         Self::parse(&text, file, camera)
     }
 
-    /// Returns the camera matrix, as in a rig.
+    /// Returns the camera matrix in the form that a rig stores.
     #[must_use]
     pub fn matrix(&self) -> CameraMatrix {
         let Self { focal, centre, .. } = self;
         CameraMatrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y }
     }
 
-    /// Parses `text` as [`open`](Self::open) does; errors name `file`.
+    /// Parses the text of a calibration file as [`open`](Self::open) does. Error messages name `file`.
     ///
     /// # Errors
     /// Returns [`IntrinsicsError`] if the text does not define the camera.
@@ -100,14 +100,15 @@ impl Intrinsics {
     }
 }
 
-/// Returns the first of `names`, with or without the camera's number, that the file contains.
+/// Returns the first entry of the file with one of `names`, and its full name. Names with the camera's number come
+/// first.
 fn find<'n>(root: &'n Node, names: &[&str], camera: u32) -> Option<(String, &'n Node)> {
     let numbered = names.iter().map(|name| format!("{name}{camera}"));
     let plain = names.iter().map(|name| (*name).to_owned());
     numbered.chain(plain).find_map(|name| root.get(&name).map(|node| (name, node)))
 }
 
-/// Returns the elements of an `opencv-matrix` (`rows`, `cols`, `data`) or of a plain list.
+/// Returns the elements of an `opencv-matrix` (`rows`, `cols`, `data`), row by row, or those of a plain list.
 fn matrix(file: &Path, name: &str, node: &Node) -> Result<Vec<f64>, IntrinsicsError> {
     let data = node.get("data").unwrap_or(node);
     let Node::List(items) = data else {

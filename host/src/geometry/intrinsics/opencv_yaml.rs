@@ -1,8 +1,8 @@
-//! The subset of YAML that OpenCV's `FileStorage` writes: a map of numbers and matrices.
+//! Parses the subset of YAML that OpenCV's `FileStorage` writes: a map from names to numbers and matrices.
 //!
-//! OpenCV files start with `%YAML:1.0`, which no YAML parser accepts as a directive, so that line is dropped. Aliases
-//! are rejected: `FileStorage` writes none, and expanding them would let a small file exhaust all memory. The parser
-//! processes events and does not recurse.
+//! OpenCV files start with the line `%YAML:1.0`. It is not a valid YAML directive, so this parser drops it. YAML
+//! aliases are rejected: `FileStorage` writes none, and expanding them would let a small file exhaust all memory. The
+//! parser does not recurse, so nested lists cannot overflow the stack.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use saphyr_parser::{Event, Parser};
 
 use crate::io::text::TextError;
 
-/// Maximum nesting depth. `FileStorage` matrices are two levels deep.
+/// Maximum nesting depth of lists and maps. `FileStorage` files with matrices have three levels.
 const MAX_DEPTH: usize = 16;
 
 /// A calibration file cannot be parsed.
@@ -20,28 +20,28 @@ pub enum YamlError {
     /// The file could not be read as text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The text is not YAML.
+    /// The text is not valid YAML.
     #[error("{}:{line}:{column}: not valid YAML: {reason}", file.display())]
     Syntax {
         /// The file.
         file: PathBuf,
-        /// Line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// Column, from 1.
+        /// Column number, from 1.
         column: usize,
-        /// The parser's message.
+        /// The message of the YAML parser.
         reason: String,
     },
     /// The text uses an alias (`*name`).
-    #[error("{}:{line}: YAML aliases are not supported; OpenCV does not write them", file.display())]
+    #[error("{}:{line}: YAML aliases (*name) are not supported; write the value instead of the alias", file.display())]
     Alias {
         /// The file.
         file: PathBuf,
         /// Line, from 1.
         line: usize,
     },
-    /// The nesting is deeper than `MAX_DEPTH`.
-    #[error("{}:{line}: nested more than {MAX_DEPTH} levels deep; expected an OpenCV calibration", file.display())]
+    /// Lists and maps are nested deeper than `MAX_DEPTH` levels.
+    #[error("{}:{line}: lists or maps are nested more than {MAX_DEPTH} levels deep; use a calibration file as OpenCV writes it", file.display())]
     TooDeep {
         /// The file.
         file: PathBuf,
@@ -56,7 +56,7 @@ pub enum YamlError {
     },
 }
 
-/// A value in the file.
+/// A YAML value: a number or text, a list, or a map.
 #[derive(Debug)]
 pub(crate) enum Node {
     Scalar(String),
@@ -66,7 +66,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Returns the value of `name` in a map.
+    /// Returns the value of `name` in a map, or `None` for other nodes.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         match self {
             Self::Map(entries) => entries.iter().find(|(n, _)| n == name).map(|(_, node)| node),
@@ -75,18 +75,18 @@ impl Node {
     }
 }
 
-/// A map or list that is not closed yet.
+/// A map or list whose end the parser has not reached yet.
 struct Open {
     node: Node,
-    /// In a map: the name of the next value.
+    /// The name of the next value, if `node` is a map and this name was parsed already.
     name: Option<String>,
 }
 
-/// Parses the first document of `text`; errors name `file`.
+/// Parses the first YAML document of `text`. Error messages name `file`.
 pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
     let file = || file.to_owned();
     let body = match text.strip_prefix("%YAML:") {
-        // Keeps the line break, so that line numbers in messages are right.
+        // Keep the line break, so that line numbers in error messages are right.
         Some(rest) => rest.find('\n').map_or("", |end| &rest[end..]),
         None => text,
     };
@@ -129,8 +129,8 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
         match (&mut parent.node, parent.name.take()) {
             (Node::List(items), _) => items.push(finished),
             (Node::Map(entries), Some(name)) => entries.push((name, finished)),
-            // YAML allows a list or map as a name, but `FileStorage` writes none. The value gets an empty name, which
-            // is never looked up.
+            // YAML allows a list or a map as a name, but `FileStorage` writes no such names. Replace it by an empty
+            // name, which is never looked up.
             (_, None) => match finished {
                 Node::Scalar(name) => parent.name = Some(name),
                 _ => parent.name = Some(String::new()),

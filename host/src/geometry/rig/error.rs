@@ -1,7 +1,7 @@
-//! The errors of a rig and the checks of its numbers.
+//! The errors of a rig, and the checks of its names and numbers.
 //!
-//! Each message names the file, the field, the value and the allowed range. The bounds are far beyond real hardware.
-//! They catch a missing digit, a wrong unit, or a matrix of another resolution.
+//! A message about a wrong number names the file, the field, the value and the allowed range. The ranges are much wider
+//! than those of real cameras. They catch extra digits, wrong units, and a matrix for another resolution.
 
 use std::path::{Path, PathBuf};
 
@@ -25,78 +25,78 @@ pub enum RigError {
     /// The text is not TOML, or not the TOML of a rig.
     #[error("{}:{line}:{column}: {reason}", file.display())]
     Syntax { file: PathBuf, line: usize, column: usize, reason: String },
-    /// A calibration file of the rig is invalid.
+    /// A calibration file of the rig cannot be read or is invalid.
     #[error("{}: {field}: {source}", file.display())]
     Calibration { file: PathBuf, field: String, source: Box<IntrinsicsError> },
     /// A camera has neither `matrix` nor `opencv`, or both.
     #[error("{}: {field} has {found} of matrix and opencv; give exactly one", file.display())]
     MatrixSource { file: PathBuf, field: String, found: &'static str },
-    /// `distortion` or `opencv_camera` contradicts the source of the matrix.
+    /// A field of a camera is missing or malformed, or must not be combined with another field.
     #[error("{}: {field} {reason}", file.display())]
     Contradiction { file: PathBuf, field: String, reason: &'static str },
-    /// Neither the rig nor the calibration file gives the size of the pictures.
+    /// Neither the rig nor the camera's calibration file states the size of the pictures.
     #[error("{}: {field} is missing; give size = [width, height], or a calibration file that contains the size", file.display())]
     SizeMissing { file: PathBuf, field: String },
     /// The calibration is for another picture size.
-    #[error("{}: {field} is {}×{} but the calibration was made at {}×{}; calibrate at the size in use", file.display(), size[0], size[1], calibrated[0], calibrated[1])]
+    #[error("{}: {field} is {}×{}, but its calibration file is for {}×{} pixels; use a calibration for the size of the pictures", file.display(), size[0], size[1], calibrated[0], calibrated[1])]
     SizeMismatch { file: PathBuf, field: String, size: [u32; 2], calibrated: [u32; 2] },
     /// There are too few cameras, or too many.
-    #[error("{}: {value} cameras; give 2 to {MAX_CAMERAS} [[camera]] tables", file.display())]
+    #[error("{}: the rig has {value} cameras; give 2 to {MAX_CAMERAS} [[camera]] tables", file.display())]
     CameraCount { file: PathBuf, value: usize },
     /// A camera's name is empty or used twice.
-    #[error("{}: {field} is {value:?}; a name must be unique and not empty", file.display())]
+    #[error("{}: {field} is {value:?}; each camera must have its own name, which must not be empty", file.display())]
     CameraName { file: PathBuf, field: String, value: String },
     /// A number is NaN or infinite.
     #[error("{}: {field} is {value}; it must be a finite number", file.display())]
     NotFinite { file: PathBuf, field: String, value: f64 },
-    /// A picture side is out of range.
+    /// The width or the height of a camera's pictures is out of range.
     #[error("{}: {field} is {value}; it must be 1 to {MAX_SIDE} pixels", file.display())]
     PictureSize { file: PathBuf, field: String, value: i64 },
-    /// A panorama side is out of range.
+    /// The width or the height of the panorama is out of range.
     #[error("{}: {field} is {value}; it must be 1 to {MAX_CANVAS_SIDE} pixels", file.display())]
     CanvasSize { file: PathBuf, field: String, value: i64 },
     /// The panorama has too many pixels.
     #[error("{}: {field} is {value} pixels; it must be at most {MAX_CANVAS_AREA}", file.display())]
     CanvasArea { file: PathBuf, field: String, value: u64 },
     /// A field of view is out of range for its projection.
-    #[error("{}: {field} is {value}°; a {} panorama allows 0.01° to {most}°", file.display(), projection.as_str())]
+    #[error("{}: {field} is {value}°; for a {} panorama, it must be 0.01° to {most}°", file.display(), projection.as_str())]
     Fov { file: PathBuf, field: String, value: f64, projection: ProjectionName, most: f64 },
     /// An equirectangular panorama extends beyond the poles.
     #[error("{}: {field} is {value} pixels, which is {degrees:.1}° with square pixels; it must be at most 180°: reduce the height or give fov_vertical", file.display())]
     BeyondPoles { file: PathBuf, field: String, value: u32, degrees: f64 },
-    /// An angle exceeds a full turn.
+    /// An angle is less than -360 degrees or more than 360 degrees.
     #[error("{}: {field} is {value}; it must be -360 to 360 degrees", file.display())]
     Angle { file: PathBuf, field: String, value: f64 },
     /// A focal length is out of range.
     #[error("{}: {field} is {value}; it must be 1 to 1e6 pixels", file.display())]
     Focal { file: PathBuf, field: String, value: f64 },
-    /// A principal point is far outside the picture.
-    #[error("{}: {field} is {value}; it must be {least} to {most}, at most one picture size outside the picture", file.display())]
+    /// A principal point is more than one picture size outside the picture.
+    #[error("{}: {field} is {value}; it must be {least} to {most} pixels, which is at most one picture size outside the picture", file.display())]
     PrincipalPoint { file: PathBuf, field: String, value: f64, least: f64, most: f64 },
     /// A distortion coefficient is out of range.
     #[error("{}: {field} is {value}; it must be -1e6 to 1e6", file.display())]
     Distortion { file: PathBuf, field: String, value: f64 },
     /// There are more distortion coefficients than the lens model has.
-    #[error("{}: {field} has {value} coefficients; the lens model has {most} (further ones must be 0)", file.display())]
+    #[error("{}: {field} has {value} coefficients, but the lens model uses {most}; remove the others or set them to 0", file.display())]
     DistortionCount { file: PathBuf, field: String, value: usize, most: usize },
-    /// The canvas pixel of the viewing direction is out of range.
+    /// The canvas pixel that shows the viewing direction is out of range.
     #[error("{}: {field} is {value}; it must be -{MAX_CANVAS_SIDE} to {MAX_CANVAS_SIDE} pixels", file.display())]
     Centre { file: PathBuf, field: String, value: f64 },
     /// A homography is singular, or has an invalid number.
     #[error("{}: {field} {reason}", file.display())]
     Homography { file: PathBuf, field: String, reason: &'static str },
-    /// A quality value is out of range.
+    /// A number in the `[calibration]` table is out of range.
     #[error("{}: {field} is {value}; it must be {allowed}", file.display())]
     Quality { file: PathBuf, field: String, value: f64, allowed: &'static str },
     /// The file cannot be written.
     #[error("cannot write {}: {source}", file.display())]
     Unsaved { file: PathBuf, source: std::io::Error },
-    /// A name or number has no TOML form.
+    /// The rig cannot be written as TOML.
     #[error("cannot write {} as TOML: {reason}", file.display())]
     Unwritable { file: PathBuf, reason: String },
 }
 
-/// Checks the number of cameras against [`MAX_CAMERAS`].
+/// Checks that the number of cameras is 2 to [`MAX_CAMERAS`].
 pub(super) fn check_count(value: usize, file: &Path) -> Result<(), RigError> {
     if (2..=MAX_CAMERAS).contains(&value) {
         return Ok(());
@@ -173,7 +173,7 @@ impl Rig {
                 return Err(RigError::Fov { file: file(), field, value, projection, most });
             }
         }
-        // If `fov_vertical` is given, it was checked above.
+        // This fails only if `fov_vertical` is missing. Otherwise the loop above has checked the vertical angle.
         let degrees = (f64::from(panorama.height) / panorama.scale().y).to_degrees();
         if !projection.straight_rows() && degrees > 180.0 + 1e-9 {
             let field = "panorama height".to_owned();

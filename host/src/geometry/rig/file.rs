@@ -1,7 +1,7 @@
-//! Reads and writes the TOML of a rig, including its calibration files.
+//! Reads a rig and its calibration files, and writes a rig as TOML.
 //!
-//! Whole numbers are read as `i64`, so that a negative or huge number is reported as out of range instead of as an
-//! "invalid type". `error` checks the ranges of all numbers once the rig is complete.
+//! Widths and heights are read as `i64`, so that a negative or huge number is reported as out of range instead of as an
+//! "invalid type". `error` checks the ranges of all other numbers after this module has read the rig.
 
 use std::path::{Path, PathBuf};
 
@@ -96,7 +96,7 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
         .map_err(|error| RigError::Unwritable { file: rig.file.clone(), reason: error.to_string() })
 }
 
-/// Parses a rig and reads its calibration files. The caller must check the numbers.
+/// Parses a rig and reads its calibration files. The caller must check the ranges of the numbers.
 pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
     let table: RigTable = toml::from_str(text).map_err(|error| {
         let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
@@ -137,16 +137,17 @@ fn canvas_side(value: i64) -> Option<u32> {
     u32::try_from(value).ok().filter(|v| (1..=MAX_CANVAS_SIDE).contains(v))
 }
 
-/// Returns the path of a camera's calibration file, if it has one. The table states it relative to the rig file.
+/// Returns the path of a camera's calibration file, if the camera has one. The path in the table is relative to the
+/// folder of the rig file.
 fn calibration(camera: &CameraTable, rig: &Path) -> Option<PathBuf> {
     let path = camera.opencv.as_ref()?;
     Some(rig.parent().unwrap_or(Path::new("")).join(path))
 }
 
-/// K, D and, if known, the picture size of a calibration.
+/// The camera matrix and the distortion coefficients of a camera, and the picture size if a calibration file states it.
 type Calibrated = (CameraMatrix, Vec<f64>, Option<[u32; 2]>);
 
-/// A camera's table, and the path of the rig file that contains it.
+/// The table of a camera, and the path of the rig file that contains the table.
 struct Reader<'a> {
     camera: &'a CameraTable,
     rig: &'a Path,
@@ -165,7 +166,7 @@ impl Reader<'_> {
         RigError::Contradiction { file: self.file(), field: self.field(name), reason }
     }
 
-    /// Returns the size, if the table states it.
+    /// Returns the picture size, if the table states it.
     fn size(&self) -> Result<Option<[u32; 2]>, RigError> {
         let Some(sides) = &self.camera.size else { return Ok(None) };
         if sides.len() != 2 {
@@ -180,7 +181,7 @@ impl Reader<'_> {
         Ok(Some(size))
     }
 
-    /// Returns size and pose of a camera that is given as a homography.
+    /// Returns the picture size and the pose of a camera that is described by a homography.
     fn homography(&self, numbers: &[f64]) -> Result<([u32; 2], CameraPose), RigError> {
         let camera = self.camera;
         let others = [
@@ -206,7 +207,7 @@ impl Reader<'_> {
         Ok((size, CameraPose::Homography(DMat3::from_cols_array(&rows).transpose())))
     }
 
-    /// Returns size and pose of a camera with a lens.
+    /// Returns the picture size and the pose of a camera that is described by a lens and an orientation.
     fn mount(&self) -> Result<([u32; 2], CameraPose), RigError> {
         let camera = self.camera;
         let stated = self.size()?;
@@ -234,7 +235,7 @@ impl Reader<'_> {
         Ok((size, CameraPose::Mount(mount)))
     }
 
-    /// Returns K, D and the size of the calibration, from the table or from its calibration file.
+    /// Returns the camera matrix and the distortion from the table, or from the calibration file that the table names.
     fn matrix(&self) -> Result<Calibrated, RigError> {
         let camera = self.camera;
         match (camera.matrix, calibration(camera, self.rig)) {
@@ -267,7 +268,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the camera of a table, with the values of its calibration file.
+/// Converts a table to a camera. Reads the calibration file that the table names.
 fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
     let reader = Reader { camera: &camera, rig };
     let (size, view) = match &camera.homography {

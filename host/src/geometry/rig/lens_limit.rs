@@ -1,21 +1,24 @@
-//! The radius up to which a lens polynomial is valid.
+//! Computes the radius up to which the distortion polynomial of a lens is valid.
 //!
-//! A fitted distortion polynomial increases over the calibrated field of view, but may have a maximum beyond it. Past
-//! the maximum, a second ray projects to the same source pixel, so the panorama would show part of the picture twice,
-//! mirrored. [`radial_limit`] computes the radius of the maximum exactly, so the kernel needs only one comparison.
+//! A fitted distortion polynomial increases over the calibrated field of view, but may have a maximum beyond it. Beyond
+//! the maximum, a second ray projects to the same source pixel, so the panorama would show part of the picture a second
+//! time, mirrored. [`radial_limit`] computes the radius of the maximum, so the kernel needs only one comparison.
 //!
-//! Tangential terms are ignored: they are about a hundred times smaller and depend on the direction.
+//! Tangential distortion is ignored, because it is about a hundred times smaller.
 
 use std::f64::consts::PI;
 
 use shared_types::warp::Lens;
 
-/// Returns the first radius at which the radial polynomial of `lens` stops rising: `tan θ` for a pinhole, `θ` in
-/// radians for a fisheye. Infinity for a pinhole that always rises; at most π for a fisheye.
+/// Returns the smallest radius at which the radial polynomial of `lens` stops rising.
 ///
-/// `distortion` is ordered as in [`Camera`](shared_types::warp::Camera): `k1 k2 p1 p2 k3` or `k1 k2 k3 k4`. The
-/// derivatives, with `s = r²`, are `1 + 3k1·s + 5k2·s² + 7k3·s³` and `1 + 3k1·s + 5k2·s² + 7k3·s³ + 9k4·s⁴` (OpenCV,
-/// `calib3d`, camera models).
+/// - For a pinhole lens, the radius is `tan θ`, where `θ` is the angle to the optical axis. `distortion` is
+///   `k1 k2 p1 p2 k3`. The derivative of the polynomial, with `s = r²`, is `1 + 3k1·s + 5k2·s² + 7k3·s³`. The result is
+///   infinity if the polynomial always rises.
+/// - For a fisheye, the radius is `θ` in radians. `distortion` is `k1 k2 k3 k4`. The derivative is
+///   `1 + 3k1·s + 5k2·s² + 7k3·s³ + 9k4·s⁴`. The result is at most π.
+///
+/// These are the camera models of OpenCV's `calib3d`.
 #[must_use]
 pub(crate) fn radial_limit(lens: Lens, distortion: &[f64; 5]) -> f64 {
     let k = distortion;
@@ -28,7 +31,7 @@ pub(crate) fn radial_limit(lens: Lens, distortion: &[f64; 5]) -> f64 {
     }
 }
 
-/// Returns Cauchy's bound: no root of the polynomial (lowest coefficient first) is larger.
+/// Returns Cauchy's bound of a polynomial, which no root exceeds. The lowest coefficient comes first.
 fn root_bound(polynomial: &[f64]) -> f64 {
     let Some(degree) = polynomial.iter().rposition(|&c| c != 0.0) else {
         return 0.0;
@@ -37,7 +40,7 @@ fn root_bound(polynomial: &[f64]) -> f64 {
     (1.0 + largest / polynomial[degree].abs()).min(f64::MAX)
 }
 
-/// Returns the first position in `(0, end]` where the polynomial, positive at 0, is no longer positive.
+/// Returns the first position in `(0, end]` where the polynomial is not positive. The polynomial must be positive at 0.
 fn first_fall(polynomial: &[f64], end: f64) -> Option<f64> {
     let mut above = 0.0;
     // The polynomial is monotonic between neighbouring turning points, so an interval with a sign change contains
@@ -69,7 +72,8 @@ fn turns(polynomial: &[f64], end: f64) -> Vec<f64> {
     places
 }
 
-/// Returns the position of the sign change between `low` and `high`, where the signs differ.
+/// Returns the position between `low` and `high` where the polynomial changes its sign. The signs at `low` and `high`
+/// must differ.
 fn bisect(polynomial: &[f64], mut low: f64, mut high: f64) -> f64 {
     let positive_below = value(polynomial, low) > 0.0;
     loop {
@@ -85,7 +89,7 @@ fn bisect(polynomial: &[f64], mut low: f64, mut high: f64) -> f64 {
     }
 }
 
-/// Evaluates a polynomial by Horner's scheme; lowest coefficient first.
+/// Evaluates a polynomial with Horner's scheme. The lowest coefficient comes first.
 fn value(polynomial: &[f64], at: f64) -> f64 {
     polynomial.iter().rev().fold(0.0, |sum, c| sum.mul_add(at, *c))
 }

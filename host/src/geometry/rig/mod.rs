@@ -1,12 +1,12 @@
-//! A rig: the poses of the cameras, their lenses, and the layout of the panorama.
+//! A rig describes a set of cameras and their panorama: the lens and orientation of each camera, and the canvas.
 //!
 //! # Conventions
-//! A camera's frame is OpenCV's: x right, y down, z forward. Angles are degrees.
-//! - `yaw` > 0 turns the camera to the right, about y.
-//! - `pitch` > 0 turns it up, about its x.
-//! - `roll` > 0 turns it clockwise, as seen along the viewing direction, about its z.
+//! A camera's frame is OpenCV's: x points right, y down, and z forward. Angles are in degrees.
+//! - A positive `yaw` turns the camera to the right, about the world's y axis.
+//! - A positive `pitch` turns the camera up, about its x axis.
+//! - A positive `roll` turns the camera clockwise as seen along the viewing direction, about its z axis.
 //!
-//! `R = Ry(yaw) · Rx(pitch) · Rz(roll)` takes a vector from the camera's frame to the world's. The panorama has a
+//! `R = Ry(yaw) · Rx(pitch) · Rz(roll)` rotates a vector from the camera's frame to the world's. The panorama has a
 //! frame like a camera's. Its `yaw` and `pitch` define its viewing direction, which is in the middle of the canvas
 //! unless `centre` moves it. All cameras share one position; parallax is not modelled.
 //!
@@ -46,11 +46,11 @@
 //! # coverage = 0.8
 //! # seam_error_px = 0.4
 //! ```
-//! If only a homography is known (a flat scene seen from several positions), a camera has `homography` instead of
-//! lens, matrix, distortion and angles: nine numbers, row by row. This matrix maps a ray of the world to a vector
-//! `(x, y, z)`, whose pixel in the picture is `(x/z, y/z)`. For a camera without distortion it is `K·Rᵀ`, so the
-//! canvas has the same meaning for both kinds of cameras. Across a planar canvas with `fov = 90`, the rays' `x/z` is
-//! from −1 to 1.
+//! If only a homography of a camera is known, for instance for a flat scene seen from several positions, the camera has
+//! the field `homography` instead of lens, matrix, distortion and angles. The field contains a matrix as nine numbers,
+//! row by row. The matrix maps a ray of the world to a vector `(x, y, z)`, whose pixel in the picture is `(x/z, y/z)`.
+//! For a camera without distortion, this matrix is `K·Rᵀ`, so a rig may contain both kinds of cameras. Across a planar
+//! canvas with `fov = 90`, the rays' `x/z` is from −1 to 1.
 //!
 //! Unknown keys are errors. [`Rig::to_toml`] writes this format without `opencv`, so the file needs no calibration
 //! file.
@@ -75,7 +75,7 @@ pub use names::{LensName, ModelName, ProjectionName};
 /// Maximum number of cameras of a rig.
 pub const MAX_CAMERAS: usize = 64;
 
-/// The layout of the panorama.
+/// The projection, the size and the field of view of the panorama.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RigCanvas {
     /// Projection of the panorama.
@@ -84,28 +84,28 @@ pub struct RigCanvas {
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
-    /// Horizontal field of view in degrees. It defines the scale: the full width spans this angle if the viewing
-    /// direction is in the middle of the canvas.
+    /// Horizontal field of view in degrees, which defines the horizontal scale. The full width spans this angle if the
+    /// viewing direction is in the middle of the canvas.
     pub fov: f64,
-    /// Vertical field of view over the full height, in degrees; `None` for square pixels.
+    /// Vertical field of view in degrees, which defines the vertical scale in the same way. `None` means square pixels.
     pub fov_vertical: Option<f64>,
-    /// Viewing direction of the panorama, in degrees to the right.
+    /// Angle of the viewing direction to the right, in degrees.
     pub yaw: f64,
-    /// Viewing direction of the panorama, in degrees up.
+    /// Angle of the viewing direction upwards, in degrees.
     pub pitch: f64,
-    /// Canvas pixel that shows the viewing direction; `None` for the middle of the canvas. Cropping a panorama sets
-    /// it.
+    /// Column and row of the canvas pixel that shows the viewing direction. `None` means the middle of the canvas.
+    /// Cropping a panorama sets this field.
     pub centre: Option<[f64; 2]>,
 }
 
 /// One camera of a rig.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RigCamera {
-    /// Name, for messages.
+    /// Name of the camera. It must be unique within the rig. Error messages use it.
     pub name: String,
-    /// Picture width and height in pixels.
+    /// Width and height of the camera's pictures in pixels.
     pub size: [u32; 2],
-    /// Map from rays of the world to pixels of the picture.
+    /// The map from rays of the world to pixels of the camera's pictures.
     pub view: CameraPose,
 }
 
@@ -128,47 +128,48 @@ pub struct Mount {
     pub matrix: CameraMatrix,
     /// Distortion in OpenCV's order; missing coefficients are 0.
     pub distortion: Vec<f64>,
-    /// Angle to the right in degrees.
+    /// Angle of the viewing direction to the right, in degrees.
     pub yaw: f64,
-    /// Angle up in degrees.
+    /// Angle of the viewing direction upwards, in degrees.
     pub pitch: f64,
-    /// Clockwise angle in degrees, as seen along the viewing direction.
+    /// Clockwise rotation about the viewing direction, as seen along this direction, in degrees.
     pub roll: f64,
 }
 
-/// The quality of a calibration from pictures. With several pairs of cameras, `matches` and `inliers` are sums over
-/// all pairs, and every other number is that of the worst pair for it.
+/// The quality figures of a calibration from pictures. With several pairs of cameras, `matches` and `inliers` are sums
+/// over all pairs. Each other number is the worst value of any pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quality {
     /// The fitted model.
     pub model: ModelName,
-    /// The number of correspondences.
+    /// The number of distinct correspondences.
     pub matches: u32,
-    /// The number of correspondences that agree with the model.
+    /// The number of inliers: correspondences that agree with the model.
     pub inliers: u32,
-    /// Root mean square distance of the inliers from the model, in pixels.
+    /// Root mean square distance of the inliers from the model, in pixels of the left picture of the pair.
     pub rms_px: f64,
-    /// Fraction of one picture that the other one of its pair sees; the larger of the two.
+    /// Fraction of one picture of a pair that the other one also shows, from 0 to 1, for the picture with the larger
+    /// fraction.
     pub overlap: f64,
-    /// Fraction of the overlap that has inliers.
+    /// Fraction of the overlap that has inliers, from 0 to 1.
     pub coverage: f64,
-    /// Expected misalignment in the overlap, in pixels.
+    /// Expected misalignment in the overlap, in pixels of the left picture of the pair.
     pub seam_error_px: f64,
 }
 
-/// A panorama and the cameras that fill it.
+/// A set of cameras, and the layout of their panorama.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rig {
-    /// The file of the rig, which errors name.
+    /// The path of the rig file. Error messages name it.
     pub file: PathBuf,
-    /// The panorama.
+    /// The layout of the panorama.
     pub panorama: RigCanvas,
-    /// The cameras. With two: left, right.
+    /// The cameras. Two cameras are in the order left, right.
     pub cameras: Vec<RigCamera>,
     /// Quality of the calibration, if the rig was calibrated from pictures.
     pub quality: Option<Quality>,
-    /// The calibration files from which K and D were read.
+    /// The calibration files from which camera matrices and distortions were read.
     pub calibrations: Vec<PathBuf>,
 }
 
@@ -182,7 +183,8 @@ impl Rig {
         Self::parse(&crate::io::text::read_text(file)?, file)
     }
 
-    /// Parses a rig. Errors name `file`, and calibration files are relative to its directory.
+    /// Parses the text of a rig file, and reads its calibration files. Their paths are relative to the folder of
+    /// `file`, and error messages name `file`.
     ///
     /// # Errors
     /// Returns [`RigError`] if the rig or a calibration file is invalid.
@@ -192,11 +194,12 @@ impl Rig {
         Ok(rig)
     }
 
-    /// Returns the rig as TOML that [`parse`](Self::parse) reads back unchanged and that needs no other file.
+    /// Returns the rig as TOML that needs no calibration files. [`parse`](Self::parse) returns the same cameras and
+    /// panorama for it.
     ///
     /// # Errors
-    /// Returns the [`RigError`] of [`parse`](Self::parse) if a number is out of range, or [`RigError::Unwritable`] if
-    /// a name has no TOML form.
+    /// Returns the [`RigError`] of [`parse`](Self::parse) if a number is out of range or a name is empty or not unique.
+    /// Returns [`RigError::Unwritable`] if the conversion to TOML fails.
     pub fn to_toml(&self) -> Result<String, RigError> {
         self.check()?;
         file::write(self)
@@ -212,11 +215,10 @@ impl Rig {
             .map_err(|source| RigError::Unsaved { file: file.to_owned(), source })
     }
 
-    /// Returns canvas and cameras in the form that the warp kernel takes.
+    /// Returns the canvas and the cameras as the warp kernel takes them.
     ///
     /// # Errors
-    /// Returns [`RigError`] if a number is out of range. This is possible only for a rig that was built or changed in
-    /// code.
+    /// Returns [`RigError`] if the rig is invalid. A rig that was read and not changed is always valid.
     pub fn geometry(&self) -> Result<Geometry, RigError> {
         self.check()?;
         let panorama = &self.panorama;
@@ -229,8 +231,8 @@ impl Rig {
 }
 
 impl RigCanvas {
-    /// Returns the same layout on a canvas of another size. Both fields of view are kept, so pixels are not square if
-    /// the aspect ratio differs.
+    /// Returns the same layout on a canvas of another size, in pixels. Both fields of view stay the same, so square
+    /// pixels become oblong if the aspect ratio changes.
     #[must_use]
     pub fn resized(&self, size: UVec2) -> Self {
         let same_aspect =
@@ -249,8 +251,8 @@ impl RigCanvas {
         Self { width: size.x, height: size.y, fov_vertical, centre, ..self.clone() }
     }
 
-    /// Returns the horizontal and vertical scale in pixels per radian, or per unit of the tangent for an axis with
-    /// tangents. At this scale, the full width spans `fov`.
+    /// Returns the horizontal and the vertical scale. The unit is pixels per radian, or pixels per unit of the tangent
+    /// for an axis on which positions are proportional to tangents.
     pub(crate) fn scale(&self) -> DVec2 {
         let along = |pixels: u32, fov: f64, straight: bool| {
             let half = fov.to_radians() / 2.0;
@@ -281,7 +283,7 @@ impl RigCamera {
         match &self.view {
             CameraPose::Mount(mount) => {
                 let to_world = rotation(mount.yaw, mount.pitch, mount.roll);
-                // The inverse of a rotation is its transpose.
+                // The transpose of a rotation is its inverse, here from the world to the camera.
                 lens_camera(
                     to_world.transpose() * panorama_to_world,
                     size,
@@ -296,7 +298,7 @@ impl RigCamera {
         }
     }
 
-    /// Returns lens and orientation, or `None` for a homography.
+    /// Returns the lens and the orientation, or `None` if the camera is described by a homography.
     #[must_use]
     pub fn mount(&self) -> Option<&Mount> {
         match &self.view {
@@ -305,7 +307,8 @@ impl RigCamera {
         }
     }
 
-    /// Returns a mutable reference to lens and orientation, or `None` for a homography.
+    /// Returns a mutable reference to the lens and the orientation, or `None` if the camera is described by a
+    /// homography.
     #[must_use]
     pub fn mount_mut(&mut self) -> Option<&mut Mount> {
         match &mut self.view {
@@ -315,7 +318,8 @@ impl RigCamera {
     }
 }
 
-/// Returns a camera with a lens. `from_ray` rotates a ray into the camera's frame.
+/// Returns a camera with a lens, as the warp kernel takes it. `from_ray` rotates a ray into the camera's frame. Missing
+/// `coefficients` of the distortion are 0.
 pub(crate) fn lens_camera(
     from_ray: DMat3,
     size: UVec2,
@@ -341,8 +345,8 @@ pub(crate) fn lens_camera(
 
 /// Returns `Ry(yaw) · Rx(pitch) · Rz(roll)` for angles in degrees.
 ///
-/// With y down and z forward, the standard rotation matrices match the conventions of this module: Ry takes forward to
-/// the right, Rx takes forward up, and Rz takes right to down.
+/// With y down and z forward, the standard rotation matrices match the conventions of this module: Ry(90°) rotates the
+/// forward axis to the right, Rx(90°) rotates the forward axis up, and Rz(90°) rotates the right axis down.
 pub(crate) fn rotation(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     DMat3::from_rotation_y(yaw.to_radians())
         * DMat3::from_rotation_x(pitch.to_radians())
@@ -365,7 +369,7 @@ mod tests {
         close(rotation(90.0, 0.0, 0.0) * forward, right);
         close(rotation(0.0, 90.0, 0.0) * forward, -down);
         close(rotation(0.0, 0.0, 90.0) * right, down);
-        // With yaw and pitch, the camera looks to the right of the world's z axis, and up.
+        // A camera with positive yaw and pitch looks to the right of the world's z axis, and up.
         let seen = rotation(30.0, 20.0, 0.0) * forward;
         let (yaw, pitch) = (30.0f64.to_radians(), 20.0f64.to_radians());
         close(seen, DVec3::new(yaw.sin() * pitch.cos(), -pitch.sin(), yaw.cos() * pitch.cos()));

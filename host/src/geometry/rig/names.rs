@@ -1,22 +1,23 @@
-//! The names of projections, lenses and models in rig files, and the kernels' constants for them.
+//! The names of projections, lens models and geometric models in rig files, and the kernels' constants for the
+//! projections and lens models.
 
 use serde::{Deserialize, Serialize};
 use shared_types::warp::{Lens, Projection};
 
-/// The projection of the panorama; see [`Projection`].
+/// The projection of a panorama, by its name in rig files. [`Projection`] is the kernels' constant for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProjectionName {
-    /// A flat picture plane.
+    /// Perspective projection onto a flat plane. All straight lines stay straight.
     Planar,
-    /// Columns are angles; vertical lines stay straight.
+    /// Projection onto a vertical cylinder. Columns are proportional to longitudes, and vertical lines stay straight.
     Cylindrical,
-    /// Columns are longitudes, rows are latitudes.
+    /// Projection onto a sphere. Columns are proportional to longitudes, and rows to latitudes.
     Equirectangular,
 }
 
 impl ProjectionName {
-    /// Returns the name in rig files.
+    /// Returns the name of the projection in rig files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -26,7 +27,7 @@ impl ProjectionName {
         }
     }
 
-    /// Returns the constant for the kernels.
+    /// Returns the kernels' constant for the projection.
     #[must_use]
     pub const fn projection(self) -> Projection {
         match self {
@@ -36,18 +37,18 @@ impl ProjectionName {
         }
     }
 
-    /// Returns whether the row position is proportional to a tangent instead of an angle.
+    /// Returns whether row positions are proportional to the tangent of an angle instead of the angle itself.
     pub(crate) const fn straight_rows(self) -> bool {
         !matches!(self, Self::Equirectangular)
     }
 
-    /// Returns whether the column position is proportional to a tangent instead of an angle.
+    /// Returns whether column positions are proportional to the tangent of an angle instead of the angle itself.
     pub(crate) const fn straight_columns(self) -> bool {
         matches!(self, Self::Planar)
     }
 }
 
-/// The lens model; see [`Lens`].
+/// A lens model, by its name in rig files. [`Lens`] is the kernels' constant for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LensName {
@@ -58,7 +59,7 @@ pub enum LensName {
 }
 
 impl LensName {
-    /// Returns the constant for the kernels.
+    /// Returns the kernels' constant for the lens model.
     #[must_use]
     pub const fn lens(self) -> Lens {
         match self {
@@ -67,7 +68,7 @@ impl LensName {
         }
     }
 
-    /// Returns the number of coefficients of the model.
+    /// Returns the number of distortion coefficients of the lens model.
     #[must_use]
     pub const fn coefficients(self) -> usize {
         match self {
@@ -77,7 +78,7 @@ impl LensName {
     }
 }
 
-/// The geometric model that relates several pictures.
+/// The geometric model that relates several pictures, by its name in rig files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelName {
@@ -88,7 +89,7 @@ pub enum ModelName {
 }
 
 impl ModelName {
-    /// Returns the name in rig files.
+    /// Returns the name of the model in rig files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
