@@ -22,7 +22,7 @@ pub(crate) fn auto() -> Device {
                 ErrorKind::NoDriver(reason) => reason,
                 kind => kind.to_string(),
             };
-            tracing::info!("no GPU found, using the CPU; `panoweave info` shows the reason");
+            tracing::info!("no GPU, using the CPU; `panoweave info` shows the reason");
             tracing::debug!("no GPU: {reason}");
         } else {
             tracing::warn!("the GPU failed, using the CPU instead: {error}");

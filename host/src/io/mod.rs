@@ -1,7 +1,7 @@
-//! Files: pictures, text and video.
+//! Reads and writes files: pictures, text and video.
 //!
-//! Pictures, text files and encoded videos are written to a temporary file first and then renamed, so that a reader
-//! never sees an incomplete file. Streams of frames are written directly.
+//! Pictures, text files and encoded videos are written to a temporary file first, which is then renamed. So other
+//! programs never read an incomplete file. Streams of frames are written directly to their file or pipe.
 
 pub mod picture;
 mod replace;

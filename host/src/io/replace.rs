@@ -1,9 +1,11 @@
-//! Replaces a file atomically: a reader sees the complete old content or the complete new content.
+//! Replaces a file atomically: other programs read either the complete old content or the complete new content.
 //!
-//! The content is written to a temporary file in the same folder. The temporary file is flushed to disk and then
-//! renamed to the target. On failure the temporary file is removed and the target is unchanged. The target must be new
-//! or a regular file: renaming over `/dev/null` would remove the device for all programs. A symbolic link stays a
-//! link, and its target is replaced. A file keeps its permissions, but its owner may change.
+//! The new content is written to a temporary file in the same folder, which is flushed to disk and then renamed to the
+//! target. If writing fails, the temporary file is removed and the target stays unchanged.
+//!
+//! The target must not exist yet, or must be a regular file: renaming over `/dev/null` would remove the device for all
+//! programs. A symbolic link stays a link, and the file to which it points is replaced. A file keeps its permissions,
+//! but its owner may change.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -15,7 +17,7 @@ use tempfile::NamedTempFile;
 
 use crate::lock::lock;
 
-/// The maximum number of symbolic links to follow; the same as in the Linux kernel.
+/// The maximum number of symbolic links to follow. The Linux kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
 /// Replaces the content of `path` with the output of `write`.
@@ -33,10 +35,11 @@ pub(crate) fn replace<E: From<io::Error>>(
     Ok(())
 }
 
-/// Creates a temporary file in the folder of the target, the path that `path` resolves to.
+/// Creates a temporary file in the folder of the target. The target is `path` after following symbolic links.
 ///
-/// Returns the temporary file's entry in the list of unfinished files, the file itself, and the target for the rename.
-/// The entry must be dropped last.
+/// Returns the entry of the temporary file in the list of unfinished files, the temporary file itself, and the target
+/// to which the caller renames it. The caller must drop the entry last, so that the file is in the list as long as it
+/// exists.
 ///
 /// # Errors
 /// Returns an error if the target exists and is not a regular file, or if its folder is not writable.
@@ -46,12 +49,13 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTemp
     if old.as_ref().is_some_and(|found| !found.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    // `tempfile` creates private files by default. A new file gets the mode 0666 less the umask, as usual.
+    // `tempfile` creates files that only their owner can read. Use the permissions of the old file instead, or for a
+    // new file the mode 0666 without the bits of the umask.
     let kept = old.map(|found| Permissions::from_mode(found.permissions().mode() & 0o777));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".panoweave-").suffix(".tmp");
     builder.permissions(kept.clone().unwrap_or(Permissions::from_mode(0o666)));
-    // One lock covers creating and listing the file, so that `remove_unfinished` cannot run in between.
+    // Hold the lock while creating and listing the file, so that `remove_unfinished` cannot run in between and miss it.
     let mut list = unfinished();
     let temporary = builder.tempfile_in(folder_of(&target))?;
     if let Some(kept) = kept {
@@ -62,10 +66,10 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTemp
     Ok((Unfinished(path), temporary, target))
 }
 
-/// Temporary files that are being written.
+/// The paths of all temporary files that are being written.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// An entry in the list of temporary files. Dropping it removes the entry, not the file.
+/// An entry in the list of temporary files. Dropping it removes the entry from the list, but does not remove the file.
 #[derive(Debug)]
 pub(crate) struct Unfinished(PathBuf);
 
@@ -79,21 +83,21 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     lock(&UNFINISHED)
 }
 
-/// Removes the temporary files that are being written. Call it just before the program ends early, for instance after
-/// a signal.
+/// Removes the temporary files that are being written. Call this function just before the program ends early, for
+/// instance after a signal.
 ///
-/// Afterwards, unfinished writes may fail, and a thread that starts or finishes a write blocks forever.
+/// After this call, unfinished writes may fail, and a thread that starts or finishes a write blocks forever.
 pub fn remove_unfinished() {
     let list = unfinished();
     for path in list.iter() {
-        // The program is ending, so a failure is ignored.
+        // Ignore an error, because the program is about to end and cannot handle it.
         let _ = fs::remove_file(path);
     }
-    // Never unlock, so that no other thread creates a file before the program ends.
+    // Never unlock the list, so that no other thread creates a file before the program ends.
     std::mem::forget(list);
 }
 
-/// Returns the parent folder of a file, `.` for a bare file name.
+/// Returns the parent folder of a file, or `.` for a file name without a folder.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -101,7 +105,7 @@ pub(crate) fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// Follows `path` while it is a symbolic link. The final target need not exist.
+/// Returns the path that remains after following symbolic links from `path`. No file needs to exist at this path.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

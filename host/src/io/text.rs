@@ -1,8 +1,9 @@
-//! Opens regular files, reads small text files, and replaces text files.
+//! Reads text files with a limit on their size, and replaces text files atomically.
 //!
-//! Rigs, calibrations and homographies have a few kilobytes; trajectories may be larger. The size is checked before
-//! reading, so that a wrong path, such as a video's, fails at once. Folders, pipes and devices are rejected, because
-//! reading them could block forever. [`read_text_from`] reads an open stream, such as standard input.
+//! The size is checked before reading, so that a wrong path, such as that of a video, fails at once. The default limit
+//! of 1 MiB is ample for rigs, calibrations and homographies, which have a few kilobytes; trajectories use a higher
+//! limit. Folders, pipes and devices are rejected, because reading them could block forever. To read a stream, such as
+//! standard input, use [`read_text_from`].
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -25,22 +26,23 @@ pub enum TextError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file exceeds the limit.
-    #[error("{}: the text has {bytes} bytes, but at most {limit} are allowed; is it the right file?", file.display())]
+    /// The text is longer than the limit.
+    #[error("{}: the text has {bytes} bytes, but at most {limit} are allowed; check that it is the right file", file.display())]
     TooLong {
         /// The file.
         file: PathBuf,
-        /// The file's length in bytes; for a stream, the number of bytes read, one more than the limit.
+        /// The length of the file in bytes. For a stream, it is the number of bytes read, which is one more than the
+        /// limit.
         bytes: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// The file is not UTF-8.
-    #[error("{}: not UTF-8 text: the byte at offset {offset} is invalid", file.display())]
+    /// The text is not valid UTF-8.
+    #[error("{}: not UTF-8 text: the byte at offset {offset} is invalid; check that it is the right file", file.display())]
     NotText {
         /// The file.
         file: PathBuf,
-        /// The offset of the first invalid byte.
+        /// The offset of the first invalid byte, from 0.
         offset: usize,
     },
 }
@@ -53,7 +55,7 @@ pub fn replace_text(path: impl AsRef<Path>, text: &str) -> io::Result<()> {
     replace(path.as_ref(), |writer| writer.write_all(text.as_bytes()))
 }
 
-/// Opens a regular file and returns it with its length in bytes.
+/// Opens a regular file for reading. Returns the file and its length in bytes.
 pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     // Check before opening, because opening a pipe blocks until another program opens it for writing.
     if !std::fs::metadata(path)?.is_file() {
@@ -76,12 +78,12 @@ pub(crate) fn read_text_up_to(path: &Path, limit: u64) -> Result<String, TextErr
     if bytes > limit {
         return Err(TextError::TooLong { file: path.to_owned(), bytes, limit });
     }
-    // Limit the read, too: the file may have grown since its length was read.
+    // `read_text_from` checks the limit again, because the file may have grown since its length was read.
     read_text_from(file, path, limit)
 }
 
-/// Reads UTF-8 text of at most `limit` bytes from `source`, for instance standard input, until its end. Errors name
-/// the source by `name`.
+/// Reads UTF-8 text of at most `limit` bytes from `source`, for instance standard input, until its end. Error messages
+/// call the source `name`.
 ///
 /// # Errors
 /// Returns [`TextError`] if reading fails, the limit is exceeded, or the text is not UTF-8.

@@ -125,7 +125,7 @@ fn streams_that_break_off() {
         let _ = std::fs::remove_file(folder.path("p.rgba"));
         refused(&folder, &format!("video {left}.y4m a.y4m {MAP} -o p.rgba"))
     };
-    insta::assert_snapshot!(said("short"), @"error: short.y4m: truncated: frame 2 has only 1799 of 1800 bytes");
+    insta::assert_snapshot!(said("short"), @"error: short.y4m: truncated: frame 2 has only 1799 of 1800 bytes; check the size and the pixel format, or create the video again");
     assert_eq!(
         folder.read("p.rgba").len(),
         2 * 65 * 32 * 4,
@@ -134,8 +134,8 @@ fn streams_that_break_off() {
     insta::assert_snapshot!(said("text"), @"error: text.y4m: invalid or unsupported Y4M: a header line is truncated or longer than 1024 bytes");
     assert_eq!(folder.read("p.rgba").len(), 2 * 65 * 32 * 4);
     insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: invalid or unsupported Y4M: there is no FRAME line before frame 3");
-    insta::assert_snapshot!(said("empty"), @"error: empty.y4m: no frames");
-    insta::assert_snapshot!(said("none"), @"error: none.y4m: no frames");
+    insta::assert_snapshot!(said("empty"), @"error: empty.y4m: no frames; use a video or picture sequence with at least one frame");
+    insta::assert_snapshot!(said("none"), @"error: none.y4m: no frames; use a video or picture sequence with at least one frame");
     insta::assert_snapshot!(said("wide"), @"error: wide.y4m: the frames are 99999×30 pixels; each side must be 1 to 16384 pixels");
     insta::assert_snapshot!(said("long"), @"error: long.y4m: invalid or unsupported Y4M: a header line is truncated or longer than 1024 bytes");
     // The rig is for pictures of another size.
@@ -152,13 +152,13 @@ fn picture_sequences_with_gaps_and_strangers() {
         crate::pattern(n).save(folder.path(format!("r{n}.png"))).unwrap();
     }
     let line = format!("video l%d.png r%d.png --fps 30 {MAP} -o p%d.png");
-    insta::assert_snapshot!(refused(&folder, &line), @"error: l3.png: this picture is missing, but the sequence continues up to l4.png");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: l3.png: this picture is missing, but the sequence continues up to l4.png; add the picture, or number the others without a gap");
     std::fs::copy(folder.path("l1.png"), folder.path("l3.png")).unwrap();
     folder.write("r3.png", "no picture");
     insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: not a picture; use a PNG or JPEG file");
     assert!(folder.path("p2.png").exists() && !folder.path("p3.png").exists());
     folder.quiet(&format!("stitch l1.png r1.png {MAP} -o r3.png"));
-    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: the picture is 65×32 pixels, but the first picture of the sequence is 40×30");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: the picture is 65×32 pixels, but the first picture of the sequence is 40×30; use pictures of one size");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn files_that_are_no_videos() {
     let whole = folder.read("left.mp4");
     folder.write("half.mp4", &whole[..whole.len() / 2]);
     let said = |left: &str| refused(&folder, &format!("video {left} right.mp4 {MAP} -o p.mp4"));
-    insta::assert_snapshot!(said("sound.mp4"), @"error: sound.mp4: the file has no video stream");
+    insta::assert_snapshot!(said("sound.mp4"), @"error: sound.mp4: the file has no video stream; use a file that contains video");
     for name in ["text.mp4", "half.mp4"] {
         let said = said(name);
         let start = format!("error: {name}: not a video that ffmpeg can read; it said: ");

@@ -230,7 +230,7 @@ fn an_empty_video_of_large_frames_takes_no_memory() {
     command.args(["-c", &script, "sh"]).current_dir(folder.path(""));
     let line = format!("video none.rgba none.rgba --input-size 8000x8000 --fps 30 {MAP} -o p.rgba");
     let done = crate::Done::from(command.args(line.split(' ')).output().unwrap());
-    insta::assert_snapshot!(done.stderr, @"error: none.rgba: no frames");
+    insta::assert_snapshot!(done.stderr, @"error: none.rgba: no frames; use a video or picture sequence with at least one frame");
     assert_eq!(done.code, Some(2));
 }
 

@@ -40,7 +40,7 @@ pub enum Refusal {
     Lens { name: String, field: &'static str, value: f64 },
     /// There are too few distinct correspondences.
     #[error(
-        "the pictures have only {found} distinct correspondences; at least {MIN_INLIERS} are needed: take pictures with more texture in the overlap"
+        "only {found} distinct correspondences between the pictures; at least {MIN_INLIERS} are needed: take pictures with more texture in the overlap"
     )]
     TooFew { found: usize },
     /// Chance explains the number of agreeing correspondences.

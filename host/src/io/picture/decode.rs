@@ -1,8 +1,11 @@
-//! Decodes PNG and JPEG within fixed limits.
+//! Recognises PNG and JPEG by their first bytes, and decodes them within fixed limits.
 //!
-//! A file of a few bytes can claim any size, so the size is checked before memory is allocated. Each side must be at
-//! most [`MAX_SIDE`](super::MAX_SIDE). The decoder's buffer and the result must fit into [`MEMORY`](super::decoded::MEMORY) together; for a JPEG, so must the
-//! file, which is read into memory. These limits accept 8K pictures (7680×4320).
+//! A file of a few bytes can claim any size, so the size is checked before memory is allocated:
+//! - Each side must be at most [`MAX_SIDE`](super::MAX_SIDE).
+//! - The decoder's buffer and the resulting picture must together fit into [`MEMORY`](super::decoded::MEMORY). For a
+//!   JPEG, the limit also includes the file, which is read into memory.
+//!
+//! Pictures of 7680×4320 pixels (8K) are within these limits.
 
 use std::io::{BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
@@ -14,14 +17,14 @@ use crate::io::picture::png::decode_png;
 use crate::io::picture::{Picture, PictureError};
 use crate::io::text::open_regular;
 
-/// Reads the picture at `path`; see [`Picture::open`].
+/// Implements [`Picture::open`].
 pub(crate) fn open(path: &Path) -> Result<Picture, PictureError> {
     let unreadable = |source| PictureError::Unreadable { file: path.to_owned(), source };
     let (file, bytes) = open_regular(path).map_err(unreadable)?;
     read(path, BufReader::new(file), bytes)
 }
 
-/// Reads the picture in `content`; see [`Picture::decode`].
+/// Implements [`Picture::decode`].
 pub(crate) fn decode(content: &[u8], name: &Path) -> Result<Picture, PictureError> {
     read(name, Cursor::new(content), content.len() as u64)
 }

@@ -1,4 +1,5 @@
-//! Decoded pictures: the memory limit, and the conversion to RGBA.
+//! The steps that PNG and JPEG share: the check of the memory limit, and the conversion of samples to an upright RGBA
+//! picture.
 
 use crate::io::picture::{MAX_SIDE, Picture, PictureError, one_line};
 use image::metadata::Orientation;
@@ -10,19 +11,20 @@ use std::path::Path;
 /// The maximum memory for decoding one picture, in bytes.
 pub(crate) const MEMORY: u64 = 248 << 20;
 
-/// A picture as the decoder returns it.
+/// A picture as the decoder returns it, before conversion to RGBA.
 pub(crate) struct Decoded {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// The type of the pixels in `samples`.
+    /// The channels and the bits per channel of the pixels in `samples`.
     pub(crate) colour: ColorType,
-    /// The rows from the top, without padding. 16-bit samples are in native byte order.
+    /// The bytes of the pixels, row by row from the top, without padding. 16-bit samples are in native byte order.
     pub(crate) samples: Vec<u8>,
+    /// The rotation and mirroring that make the picture upright.
     pub(crate) orientation: Orientation,
 }
 
-/// Rejects a picture that is too large, before memory is allocated for it. `held` is the number of bytes in use
-/// already.
+/// Rejects a picture that is too large, before memory is allocated for it. `held` is the number of bytes that the
+/// caller has already allocated.
 pub(crate) fn admit(
     path: &Path,
     width: u32,
@@ -34,7 +36,7 @@ pub(crate) fn admit(
     if width > MAX_SIDE || height > MAX_SIDE {
         return Err(PictureError::TooLarge { file: file(), width, height });
     }
-    // RGBA8 needs no separate buffer for the decoded samples.
+    // RGBA8 samples are decoded directly into the resulting picture, so they need no buffer of their own.
     let native = if colour == ColorType::Rgba8 { 0 } else { u64::from(colour.bytes_per_pixel()) };
     let bytes = u64::from(width) * u64::from(height) * (native + 4) + held;
     if bytes > MEMORY {
@@ -43,7 +45,7 @@ pub(crate) fn admit(
     Ok(())
 }
 
-/// Converts samples of any type to an upright RGBA picture.
+/// Converts decoded samples to an upright RGBA picture.
 pub(crate) fn convert(path: &Path, decoded: Decoded) -> Result<Picture, PictureError> {
     let Decoded { width, height, colour, samples, orientation } = decoded;
     let pixels = to_rgba(&samples, colour)
@@ -65,11 +67,11 @@ pub(super) fn assemble(
     })
 }
 
-/// Converts samples of any PNG or JPEG pixel type to RGBA; `None` for other types.
+/// Converts samples of any PNG or JPEG pixel type to RGBA. Returns `None` for other types.
 pub(super) fn to_rgba(samples: &[u8], colour: ColorType) -> Option<Vec<Rgba8>> {
     fn wide(samples: &[u8], at: usize) -> u8 {
         let value = u32::from(u16::from_ne_bytes([samples[2 * at], samples[2 * at + 1]]));
-        // Divides by 257, rounding to nearest, because 65535 is 257 × 255.
+        // Divide by 257 and round to nearest, because 65535 is 257 × 255.
         ((value + 128) / 257) as u8
     }
     fn each(samples: &[u8], bytes: usize, pixel: impl Fn(&[u8]) -> [u8; 4]) -> Option<Vec<Rgba8>> {
@@ -91,15 +93,16 @@ pub(super) fn to_rgba(samples: &[u8], colour: ColorType) -> Option<Vec<Rgba8>> {
     }
 }
 
-/// Applies an EXIF orientation (TIFF 6.0, tag 0x0112).
+/// Rotates and mirrors a picture as its EXIF orientation requires (TIFF 6.0, tag 0x0112). Returns the new width, height
+/// and pixels.
 pub(super) fn upright(
     width: u32,
     height: u32,
     pixels: Vec<Rgba8>,
     orientation: Orientation,
 ) -> (u32, u32, Vec<Rgba8>) {
-    // Maps pixel (x, y) of the result to its position in the stored picture. `right` and `down` are the stored
-    // picture's last column and row.
+    // `place` maps pixel (x, y) of the result to its position in the stored picture. `right` and `down` are the last
+    // column and row of the stored picture.
     let (right, down) = (width.saturating_sub(1), height.saturating_sub(1));
     type Place = fn(u32, u32, u32, u32) -> (u32, u32);
     let (turned, place): (bool, Place) = match orientation {

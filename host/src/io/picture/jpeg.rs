@@ -1,10 +1,10 @@
 //! Decodes JPEG strictly.
 //!
-//! JPEG decoders usually fill missing data with gray and report success, which suits viewers. A half-gray camera
-//! picture must not be stitched. Therefore the decoder runs in strict mode. Before it, this module reads the markers
-//! up to the end marker, and rejects a file that is too short for its claimed number of pixels.
+//! Most JPEG decoders fill missing data with gray and report success, which is useful for viewers. However, a half-gray
+//! camera picture must not be stitched. Therefore this module runs the decoder in strict mode. Before decoding, it
+//! reads the markers up to the end marker, and rejects a file that is too short for its claimed number of pixels.
 //!
-//! Two faults are not detected, because JPEG has no checksum: damaged data that decodes without error, and data
+//! JPEG has no checksum, so two faults stay undetected: damaged data that decodes without error, and data that is
 //! missing just before the end marker.
 
 use std::io::Read;
@@ -20,14 +20,14 @@ use zune_jpeg::JpegDecoder;
 use crate::io::picture::decoded::{Decoded, MEMORY, admit, convert, corrupt_because};
 use crate::io::picture::{MAX_SIDE, Picture, PictureError};
 
-/// Reads a JPEG of `bytes` bytes.
+/// Reads and decodes a JPEG of `bytes` bytes. Error messages name `path`.
 pub(crate) fn decode_jpeg(
     path: &Path,
     reader: impl Read,
     bytes: u64,
 ) -> Result<Picture, PictureError> {
     if bytes > MEMORY / 4 {
-        let reason = format!("the file has {bytes} bytes; a JPEG may have at most {}", MEMORY / 4);
+        let reason = format!("the file has {bytes} bytes; a JPEG must have at most {}", MEMORY / 4);
         return Err(corrupt_because(path, reason));
     }
     let mut content = Vec::with_capacity(bytes as usize);
@@ -80,30 +80,32 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
     Ok(Decoded { width, height, colour, samples, orientation })
 }
 
-/// The maximum number of scans. Decoding a scan is a pass over the whole picture. Encoders write about ten.
+/// The maximum number of scans in a progressive JPEG. Each scan takes a pass over the whole picture, so a small file
+/// with many scans could keep the decoder busy for long. Encoders write about ten scans.
 const MAX_SCANS: u32 = 32;
 
-/// The last frame header of a file, and the amount of data in the file.
+/// The size and coding of a picture from the last frame header of a file, and the amount of data in the file.
 struct Frame {
     width: u16,
     height: u16,
     progressive: bool,
     /// The number of scans in the file.
     scans: u32,
-    /// The number of bytes between segments, mostly entropy-coded data.
+    /// The number of bytes outside segments. These are entropy-coded data and padding.
     entropy: usize,
 }
 
 impl Frame {
-    /// Returns whether there is enough data for the frame's pixels. Each 8×8 block of the first component needs at
-    /// least one bit for its mean and, if not progressive, one bit for its end.
+    /// Returns whether the file has enough entropy-coded data for the frame's pixels. Each 8×8 block of the first
+    /// component needs at least one bit for its mean. In a JPEG that is not progressive, it needs another bit for the
+    /// end of the block.
     fn fits(&self) -> bool {
         let blocks = usize::from(self.width).div_ceil(8) * usize::from(self.height).div_ceil(8);
         self.entropy * 8 >= blocks * if self.progressive { 1 } else { 2 }
     }
 }
 
-/// Reads the markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if there is no end marker.
+/// Reads all markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if the file has no end marker.
 fn walk(content: &[u8]) -> Option<Frame> {
     let mut frame = Frame { width: 0, height: 0, progressive: false, scans: 0, entropy: 0 };
     let mut at = 2; // after the start-of-image marker
@@ -122,7 +124,7 @@ fn walk(content: &[u8]) -> Option<Frame> {
             }
             kind => {
                 let &[high, low] = content.get(at + 1..at + 3)?.as_array()?;
-                // These are the start-of-frame markers. DHT, JPG and DAC are in the same range.
+                // These are the start-of-frame markers. DHT (0xC4), JPG (0xC8) and DAC (0xCC) are in the same range.
                 if matches!(kind, 0xC0..=0xCF) && !matches!(kind, 0xC4 | 0xC8 | 0xCC) {
                     let &[h1, h0, w1, w0] = content.get(at + 4..at + 8)?.as_array()?;
                     frame = Frame {

@@ -1,7 +1,7 @@
-//! Pictures in memory, and PNG and JPEG files.
+//! Pictures in memory, and their PNG and JPEG files.
 //!
-//! There is no colour management: colour profiles are ignored, and pixel values are not converted to another colour
-//! space.
+//! This module has no colour management. It ignores colour profiles, and does not convert pixel values to another
+//! colour space.
 
 mod decode;
 mod decoded;
@@ -62,7 +62,7 @@ pub enum PictureError {
         /// The height in the file, in pixels.
         height: u32,
     },
-    /// Decoding would take more memory than allowed.
+    /// Decoding would take more memory than the fixed limit.
     #[error("{}: decoding {width}×{height} pixels would take more than the limit of {limit} bytes; use a smaller picture", file.display())]
     TooMuchMemory {
         /// The file.
@@ -75,12 +75,12 @@ pub enum PictureError {
         limit: u64,
     },
     /// The file ends before the picture is complete.
-    #[error("{}: truncated: the file ends before the picture does", file.display())]
+    #[error("{}: truncated: the file ends before the picture is complete; copy or save the picture again", file.display())]
     Truncated {
         /// The file.
         file: PathBuf,
     },
-    /// The content violates its file format or a limit.
+    /// The content violates its file format, or exceeds a limit other than the size of the picture.
     #[error("{}: corrupt: {reason}", file.display())]
     Corrupt {
         /// The file.
@@ -88,13 +88,14 @@ pub enum PictureError {
         /// The cause.
         reason: String,
     },
-    /// The output's name ends neither in `.png` nor in `.jpg` or `.jpeg`.
+    /// The name of the output file does not end in `.png`, `.jpg` or `.jpeg`.
     #[error("{}: cannot be written: the name must end in .png, .jpg or .jpeg", file.display())]
     Extension {
         /// The file.
         file: PathBuf,
     },
-    /// The format does not support this size, or the number of levels differs from it.
+    /// The picture has no pixels, the format does not support its size, or the number of gray levels does not match its
+    /// size.
     #[error("{}: cannot be written: {reason}", file.display())]
     Unencodable {
         /// The file.
@@ -112,7 +113,7 @@ pub enum PictureError {
     },
 }
 
-/// A picture: rows from the top, pixels from the left, without padding.
+/// An RGBA picture in host memory. Its pixels are stored row by row from the top, without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     width: u32,
@@ -131,16 +132,16 @@ impl Picture {
         })
     }
 
-    /// Creates a picture of one colour.
+    /// Creates a picture of `width`×`height` pixels that all have the same colour.
     #[must_use]
     pub fn filled(width: u32, height: u32, colour: Rgba8) -> Self {
         let pixels = vec![colour; width as usize * height as usize];
         Self { width, height, pixels }
     }
 
-    /// Reads a PNG or JPEG file, whatever its extension, and applies the EXIF orientation.
+    /// Reads a PNG or JPEG file with any extension, and applies the EXIF orientation.
     ///
-    /// Converts all pixel types to 8-bit RGBA. Rounds 16-bit values to nearest.
+    /// Converts all pixel types to 8-bit RGBA. Rounds 16-bit values to the nearest 8-bit value.
     ///
     /// # Errors
     /// Returns [`PictureError`] if the file cannot be read, is not a valid PNG or JPEG, or is too large.
@@ -148,24 +149,25 @@ impl Picture {
         decode::open(path.as_ref())
     }
 
-    /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does. Errors name the file by `name`.
+    /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does. Error messages call the file `name`.
     ///
     /// # Errors
-    /// The same as for [`open`](Self::open).
+    /// Returns [`PictureError`] if the content is not a valid PNG or JPEG, or is too large.
     pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
         decode::decode(content, name.as_ref())
     }
 
-    /// Checks that [`save`](Self::save) supports the extension of `path`. Call this before long computations.
+    /// Checks that [`save`](Self::save) supports the extension of `path`. Call this before a long computation whose
+    /// result is saved.
     ///
     /// # Errors
-    /// Returns [`Extension`](PictureError::Extension) otherwise.
+    /// Returns [`Extension`](PictureError::Extension) for an unsupported extension.
     pub fn check_name(path: impl AsRef<Path>) -> Result<(), PictureError> {
         PictureFormat::of(path.as_ref()).map(|_| ())
     }
 
-    /// Writes a PNG, or a JPEG of quality 92 without alpha. The extension selects the format. Replaces the file
-    /// atomically.
+    /// Writes the picture to a file and replaces the file atomically. The extension selects the format: PNG, or JPEG
+    /// with quality 92 and without alpha.
     ///
     /// # Errors
     /// Returns [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels, or a
@@ -176,8 +178,8 @@ impl Picture {
         replace(file, |out| self.write(format, out)).map_err(|refusal| refusal.of(file))
     }
 
-    /// Writes gray levels, row by row from the top, as an 8-bit PNG, whatever the extension. Replaces the file
-    /// atomically.
+    /// Writes an 8-bit gray PNG for any extension of `path`, and replaces the file atomically. `levels` are the gray
+    /// values of the pixels, row by row from the top, from 0 (black) to 255 (white).
     ///
     /// # Errors
     /// Returns [`Unencodable`](PictureError::Unencodable) if there are no pixels or the number of levels differs from
@@ -264,24 +266,24 @@ impl Picture {
         Image::from_slice(stream, self.width, self.height, &self.pixels)
     }
 
-    /// Returns all pixels for writing, row by row from the top.
+    /// Returns a mutable slice of all pixels, row by row from the top.
     pub fn pixels_mut(&mut self) -> &mut [Rgba8] {
         &mut self.pixels
     }
 
-    /// Converts the picture to its pixels, row by row from the top.
+    /// Consumes the picture and returns its pixels, row by row from the top.
     #[must_use]
     pub fn into_pixels(self) -> Vec<Rgba8> {
         self.pixels
     }
 }
 
-/// An output format.
+/// The format of a written picture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureFormat {
-    /// Lossless.
+    /// PNG with alpha, lossless.
     Png,
-    /// Quality 92, without alpha.
+    /// JPEG with quality 92, without alpha.
     Jpeg,
 }
 
@@ -296,7 +298,7 @@ impl PictureFormat {
     }
 }
 
-/// A write failure without the file's name.
+/// The reason why a picture could not be written, without the name of the file.
 enum Refusal {
     System(io::Error),
     Encoder(String),
@@ -327,7 +329,7 @@ impl From<ImageError> for Refusal {
     }
 }
 
-/// Returns the `image` crate's message in one line.
+/// Returns the message of an error of the `image` crate, without line breaks.
 pub(crate) fn one_line(error: &ImageError) -> String {
     error.to_string().replace('\n', " ")
 }

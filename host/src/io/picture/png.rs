@@ -1,8 +1,8 @@
-//! Decodes PNG, after a check of its chunk sizes.
+//! Decodes PNG, after a check of the lengths of its chunks.
 //!
-//! The decoder inflates texts and colour profiles into memory although nothing uses them, and splits a palette into
-//! entries without checking its length. Therefore one pass over the chunk headers limits these sizes first. The
-//! decoder checks the contents.
+//! The PNG decoder inflates texts and colour profiles into memory, although panoweave does not use them. It also splits
+//! a palette into entries without checking its length. Therefore this module first reads all chunk headers and rejects
+//! files with chunks that are too long. The decoder checks the contents of the chunks.
 
 use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -16,20 +16,21 @@ use crate::io::picture::decoded::{
 };
 use crate::io::picture::{Picture, PictureError};
 
-/// The number of bytes before the first chunk.
+/// The number of bytes of the PNG signature, which comes before the first chunk.
 const SIGNATURE: u64 = 8;
 
-/// The number of bytes of a chunk besides its content: length (4) and type (4) before it, checksum (4) after it.
+/// The number of bytes of a chunk besides its content: length (4) and type (4) before the content, and checksum (4)
+/// after it.
 const FRAME: u64 = 12;
 
 /// The maximum number of chunks. The largest picture that can be decoded has fewer, even in chunks of 4 KiB.
 const MAX_CHUNKS: u32 = 1 << 18;
 
-/// The maximum number of bytes of all text chunks together, of the colour profile, and of any other chunk except
-/// picture data and EXIF. Inflation makes a compressed text or profile at most about 1000 times as long.
+/// The maximum number of bytes of all text chunks together, and of each other chunk except picture data and EXIF. A
+/// text or colour profile may be compressed; inflating it makes it at most about 1000 times as long, which is 128 MiB.
 const MAX_TEXT: u64 = 128 << 10;
 
-/// Reads a PNG of `bytes` bytes.
+/// Reads and decodes a PNG of `bytes` bytes. Error messages name `path`.
 pub(crate) fn decode_png(
     path: &Path,
     mut reader: impl BufRead + Seek,
@@ -56,7 +57,8 @@ pub(crate) fn decode_png(
     convert(path, Decoded { width, height, colour, samples, orientation })
 }
 
-/// Returns the reason to reject a PNG because of its chunks, or `None` if they are acceptable. Rewinds the reader.
+/// Returns the reason to reject a PNG because of its chunks, or `None` if all chunks are acceptable. Then rewinds the
+/// reader.
 fn refuse(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
     let reason = look(reader, bytes);
     match reader.rewind() {
@@ -69,7 +71,7 @@ fn look(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
     let (mut at, mut text) = (SIGNATURE, 0);
     for _ in 0..MAX_CHUNKS {
         let mut header = [0; 8];
-        // Accept a truncated or unreadable file here; the decoder reports it.
+        // Do not reject a truncated or unreadable file here, because the decoder reports it with a better message.
         if reader.seek(SeekFrom::Start(at)).is_err() || reader.read_exact(&mut header).is_err() {
             return None;
         }
@@ -88,7 +90,7 @@ fn look(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
                     "the colour profile has {length} bytes; at most {MAX_TEXT} are allowed"
                 ));
             }
-            // These chunks are picture data and EXIF, which may be long.
+            // These chunks contain picture data and EXIF, which may be long.
             b"IDAT" | b"fdAT" | b"eXIf" => {}
             _ if length > MAX_TEXT => {
                 return Some(format!(

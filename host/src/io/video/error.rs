@@ -1,4 +1,4 @@
-//! Errors of reading and writing videos.
+//! The errors of reading and writing videos.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -15,29 +15,29 @@ use crate::io::picture::{MAX_SIDE, PictureError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum VideoError {
-    /// The program is not installed.
+    /// The program `ffmpeg` or `ffprobe` is not installed.
     #[error(
         "{}: cannot find the program {program}; install it (apt install ffmpeg), or set {variable} to its path; Y4M, raw frames and picture sequences work without it", file.display()
     )]
     NoFfmpeg {
         /// The video.
         file: PathBuf,
-        /// The program.
+        /// The name or path of the program.
         program: String,
-        /// The environment variable that names the program.
+        /// The environment variable with which the user can set the path of the program.
         variable: &'static str,
     },
-    /// The program cannot be started.
+    /// The program cannot be started, or its state cannot be queried.
     #[error("{}: {program} cannot be started: {source}", file.display())]
     Start {
         /// The video.
         file: PathBuf,
-        /// The program.
+        /// The name or path of the program.
         program: String,
         /// The error of the operating system.
         source: io::Error,
     },
-    /// ffmpeg failed or was killed.
+    /// ffmpeg or ffprobe failed or was killed.
     #[error("{}: ffmpeg failed while {work}, {status}{}", file.display(), quote(said))]
     Ffmpeg {
         /// The video.
@@ -61,14 +61,14 @@ pub enum VideoError {
         /// ffmpeg's last messages.
         said: String,
     },
-    /// ffmpeg lacks the encoder.
+    /// The installed ffmpeg was built without the encoder.
     #[error(
         "{}: ffmpeg has no encoder {encoder}; install a build that includes it (Debian's does), or write a .y4m file", file.display()
     )]
     NoEncoder {
         /// The video.
         file: PathBuf,
-        /// ffmpeg's name of the encoder.
+        /// The name of the encoder in ffmpeg.
         encoder: &'static str,
     },
     /// ffmpeg does not recognise the file as a video.
@@ -84,13 +84,13 @@ pub enum VideoError {
     Jump {
         /// The video.
         file: PathBuf,
-        /// The difference of the timestamps, negative if they jump backwards.
+        /// The difference of the timestamps in seconds. It is negative if they jump backwards.
         seconds: f64,
-        /// The longest gap that ffmpeg fills by repeating frames, in seconds.
+        /// The longest gap, in seconds, that ffmpeg may fill by repeating frames.
         most: u32,
     },
     /// The file has no video stream.
-    #[error("{}: the file has no video stream", file.display())]
+    #[error("{}: the file has no video stream; use a file that contains video", file.display())]
     NoVideoStream {
         /// The file.
         file: PathBuf,
@@ -103,7 +103,7 @@ pub enum VideoError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// ffmpeg needs a file, but the path is a pipe or a folder.
+    /// The path is not a regular file, for instance a pipe or a folder, but ffmpeg reads only regular files.
     #[error(
         "{}: not a regular file; to read frames from a pipe, give --input-format y4m, nv12 or rgba", file.display()
     )]
@@ -111,7 +111,7 @@ pub enum VideoError {
         /// The file.
         file: PathBuf,
     },
-    /// Writing failed.
+    /// The video cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable {
         /// The file.
@@ -127,43 +127,43 @@ pub enum VideoError {
         /// The cause.
         reason: String,
     },
-    /// The input ends within a frame.
-    #[error("{}: truncated: frame {frame} has only {found} of {expected} bytes", file.display())]
+    /// The input ends in the middle of a frame.
+    #[error("{}: truncated: frame {frame} has only {found} of {expected} bytes; check the size and the pixel format, or create the video again", file.display())]
     Truncated {
         /// The file.
         file: PathBuf,
         /// The frame's number, from 0.
         frame: u64,
-        /// The number of bytes that the input has for this frame.
+        /// The number of bytes of this frame that the input contains.
         found: usize,
         /// The number of bytes of a complete frame.
         expected: usize,
     },
     /// The input has no frames.
-    #[error("{}: no frames", file.display())]
+    #[error("{}: no frames; use a video or picture sequence with at least one frame", file.display())]
     NoFrames {
         /// The file.
         file: PathBuf,
     },
-    /// A picture of a sequence is missing.
-    #[error("{}: this picture is missing, but the sequence continues up to {}", missing.display(), last.display())]
+    /// A picture in the middle of a sequence is missing.
+    #[error("{}: this picture is missing, but the sequence continues up to {}; add the picture, or number the others without a gap", missing.display(), last.display())]
     Gap {
         /// The first missing picture.
         missing: PathBuf,
-        /// The last picture that exists.
+        /// The last picture of the sequence.
         last: PathBuf,
     },
-    /// A picture's size differs from the first one's.
-    #[error("{}: the picture is {}×{} pixels, but the first picture of the sequence is {}×{}", file.display(), found.x, found.y, expected.x, expected.y)]
+    /// A picture of a sequence does not have the size of the first picture.
+    #[error("{}: the picture is {}×{} pixels, but the first picture of the sequence is {}×{}; use pictures of one size", file.display(), found.x, found.y, expected.x, expected.y)]
     Changed {
         /// The picture.
         file: PathBuf,
-        /// The picture's size.
+        /// The size of the picture in pixels.
         found: UVec2,
-        /// The first picture's size.
+        /// The size of the first picture in pixels.
         expected: UVec2,
     },
-    /// The panorama's size is not supported.
+    /// The size of the panorama is not supported.
     #[error("{}: {source}", file.display())]
     Frame {
         /// The video.
@@ -171,18 +171,18 @@ pub enum VideoError {
         /// The cause.
         source: FrameError,
     },
-    /// The frame size is not supported.
+    /// The size of the input frames is not supported.
     #[error("{}: the frames are {}×{} pixels; each side must be 1 to {MAX_SIDE} pixels", file.display(), size.x, size.y)]
     SourceSize {
         /// The video.
         file: PathBuf,
-        /// The frame size.
+        /// The size of the frames in pixels.
         size: UVec2,
     },
-    /// A frame does not have the format of its source.
-    #[error("pairing frames: {0}")]
+    /// The bytes of a frame do not fit the format of its video.
+    #[error("cannot pair the frames of the two videos: {0}")]
     Pair(#[from] FrameError),
-    /// The video cannot be converted to the other video's format.
+    /// The two videos have different pixel formats, and this one cannot be converted to the format of the other.
     #[error("{}: the pixel format is {found}, but the other video's is {expected}; convert one of them", file.display())]
     Formats {
         /// The video.
@@ -192,7 +192,7 @@ pub enum VideoError {
         /// The other video's pixel format.
         expected: PixelFormat,
     },
-    /// The size of raw frames is unknown.
+    /// The frame size of a raw stream is unknown.
     #[error("{}: the size of raw frames is unknown; give --input-size WxH", file.display())]
     NoSize {
         /// The video.
@@ -214,7 +214,7 @@ pub enum VideoError {
         /// The cause.
         source: RateError,
     },
-    /// The file's extension means raw frames, but does not determine their format.
+    /// The extension of the file means raw frames, but does not determine their pixel format.
     #[error(
         "{}: the format of the raw frames is unknown; give --input-format or --output-format nv12 or rgba", file.display()
     )]
@@ -222,7 +222,7 @@ pub enum VideoError {
         /// The file.
         file: PathBuf,
     },
-    /// No writer supports the name's extension.
+    /// The extension of the output file is not supported.
     #[error(
         "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m, .nv12 or .rgba, or be a pattern such as frame_%04d.png", file.display()
     )]
@@ -235,14 +235,14 @@ pub enum VideoError {
     TooSmall {
         /// The file.
         file: PathBuf,
-        /// The panorama's size.
+        /// The size of the panorama in pixels.
         size: UVec2,
     },
     /// A picture of a sequence could not be read or written.
     #[error(transparent)]
     Picture(#[from] PictureError),
-    /// The command was stopped before a program opened the output pipe for reading.
-    #[error("{}: no program opened the pipe for reading", file.display())]
+    /// The job was stopped before another program opened the output pipe for reading.
+    #[error("{}: no program opened the pipe for reading; start a program that reads it", file.display())]
     NoReader {
         /// The pipe.
         file: PathBuf,
@@ -252,17 +252,17 @@ pub enum VideoError {
     Thread(io::Error),
 }
 
-/// A task of ffmpeg.
+/// The task of a child process of ffmpeg or ffprobe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FfmpegTask {
-    /// Examining a file.
+    /// Reading the properties of an input video.
     Probing,
-    /// Reading a file.
+    /// Decoding the frames of an input video.
     Decoding,
-    /// Writing a file.
+    /// Encoding the panorama's frames to the output video.
     Encoding,
-    /// Adding the left video's sound.
+    /// Adding the sound of an input video to the output video.
     Sound,
 }
 
@@ -278,7 +278,8 @@ impl fmt::Display for FfmpegTask {
 }
 
 impl VideoError {
-    /// Returns whether the output failed, not an input.
+    /// Returns whether the error is known to concern the output video rather than an input. Returns false for errors
+    /// that both can cause, such as [`Picture`](Self::Picture).
     #[must_use]
     pub fn is_of_output(&self) -> bool {
         match self {
@@ -295,7 +296,7 @@ impl VideoError {
     }
 }
 
-/// Formats the child's messages as the last part of an error message.
+/// Formats the last messages of a child process as the end of an error message.
 fn quote(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; it said: {said}") }
 }

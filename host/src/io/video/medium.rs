@@ -1,4 +1,5 @@
-//! Determines the medium of a video (file, stream or picture sequence) from its file name or from an option.
+//! Determines whether a video is an encoded file, a stream of frames, or a picture sequence. An option decides this, or
+//! otherwise the extension of the file name.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +8,24 @@ use glam::UVec2;
 use super::{Pattern, VideoError};
 use crate::frame::{PixelFormat, Range, YuvEncoding, YuvMatrix};
 
-/// The path that means standard input or standard output.
+/// The path that means standard input for an input, and standard output for an output.
 pub const STANDARD: &str = "-";
 
-/// A format of frame streams that are read and written without ffmpeg.
+/// The format of a stream of uncompressed frames, which panoweave reads and writes without ffmpeg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFormat {
-    /// YUV4MPEG2: a text line with size and frame rate, then the frames.
+    /// YUV4MPEG2: a header line with the frame size and rate, then the frames.
     Y4m,
-    /// NV12 frames in sequence without padding.
+    /// Raw NV12 frames, one after the other, without a header or padding.
     Nv12,
-    /// RGBA frames in sequence without padding.
+    /// Raw RGBA frames, one after the other, without a header or padding.
     Rgba,
 }
 
 impl StreamFormat {
-    /// Returns the pixel format of a raw stream's frames; `None` for Y4M, whose header states it.
+    /// Returns the pixel format of the frames in a raw stream, or `None` for Y4M, whose header states the pixel format.
     ///
-    /// A raw stream does not state its encoding: NV12 is taken as BT.709 in limited range.
+    /// A raw stream does not state its colour encoding. This function assumes BT.709 in limited range for NV12.
     #[must_use]
     pub fn raw_pixels(self) -> Option<PixelFormat> {
         match self {
@@ -35,24 +36,27 @@ impl StreamFormat {
     }
 }
 
-/// The medium of a video.
+/// The kind of files or streams that contain a video.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Medium {
-    /// A file that ffmpeg reads or writes.
+    /// An encoded file that ffmpeg reads or writes.
     File,
-    /// A stream of frames in a file, in a pipe, or on standard input or output.
+    /// A stream of uncompressed frames in a file, in a pipe, or on standard input or output.
     Stream(StreamFormat),
-    /// Numbered PNG or JPEG files.
+    /// A sequence of numbered PNG or JPEG files.
     Pictures(Pattern),
 }
 
-/// Extensions of output files, each with ffmpeg's name of the container.
+/// The extensions of encoded output files, each with the name of its container in ffmpeg.
 const CONTAINERS: [(&str, &str); 4] =
     [("mp4", "mp4"), ("m4v", "mp4"), ("mov", "mov"), ("mkv", "matroska")];
 
 impl Medium {
-    /// Returns the medium of an input. `asked`, if given, overrides the file name; pipes and files with an unknown
-    /// extension need it.
+    /// Returns the medium of an input.
+    ///
+    /// `asked` is the stream format that the user requested. If it is `None`, the extension of `path` decides. A path
+    /// with an unknown extension is a [`File`](Self::File), which ffmpeg cannot read from a pipe, so a named pipe needs
+    /// `asked`.
     ///
     /// # Errors
     /// Returns [`VideoError::Raw`] if the extension is `raw` or `yuv`, which does not determine the format.
@@ -60,7 +64,8 @@ impl Medium {
         Ok(Self::known(path, asked)?.unwrap_or(Self::File))
     }
 
-    /// Returns the medium of an output. `asked`, if given, overrides the file name.
+    /// Returns the medium of an output. `asked` is the stream format that the user requested. If it is `None`, the
+    /// extension of `path` decides.
     ///
     /// # Errors
     /// Returns [`VideoError::Raw`] as [`of_input`](Self::of_input) does, and [`VideoError::Extension`] for an
@@ -91,7 +96,8 @@ impl Medium {
     }
 }
 
-/// Returns ffmpeg's name of the container for the extension of `path`, if it is supported.
+/// Returns the name in ffmpeg of the container for the extension of `path`, or `None` if the extension is not
+/// supported.
 pub(super) fn container(path: &Path) -> Option<&'static str> {
     let wanted = extension(path);
     CONTAINERS.iter().find(|(extension, _)| *extension == wanted).map(|(_, format)| *format)
@@ -101,13 +107,13 @@ fn extension(path: &Path) -> String {
     path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Returns the name of a video for messages: the path, or `standard` for `-`.
+/// Returns the name of a video for messages: `standard` for the path `-`, otherwise the path.
 pub(super) fn shown(path: &Path, standard: &str) -> PathBuf {
     if path == Path::new(STANDARD) { standard.into() } else { path.to_owned() }
 }
 
-/// Returns the encoding that players assume for Y'CbCr video of this size without tags: BT.601 up to the size of DVDs,
-/// BT.709 above.
+/// Returns the colour encoding that players assume for Y'CbCr video of `size` pixels that does not state its matrix. It
+/// is BT.601 for fewer than 1280 columns and at most 576 rows, and BT.709 for larger videos.
 pub(super) fn customary(size: UVec2, range: Range) -> YuvEncoding {
     let small = size.x < 1280 && size.y <= 576;
     YuvEncoding { matrix: if small { YuvMatrix::Bt601 } else { YuvMatrix::Bt709 }, range }

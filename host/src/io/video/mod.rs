@@ -1,8 +1,12 @@
-//! Video files and streams, frame by frame.
+//! Reads and writes videos, frame by frame.
 //!
-//! A video is one of three media ([`Medium`]): a file that `ffmpeg` reads or writes as a child process; a stream of
-//! Y4M, NV12 or RGBA frames in a file or a pipe; or a sequence of picture files. [`VideoSource`] reads and
-//! [`VideoSink`] writes all of them. The memory use does not depend on the length of a video.
+//! A video is one of three media ([`Medium`]):
+//! - an encoded file, which the child process `ffmpeg` reads or writes,
+//! - a stream of Y4M, NV12 or RGBA frames in a file or a pipe,
+//! - a sequence of picture files.
+//!
+//! [`VideoSource`] reads and [`VideoSink`] writes all three media. The memory use does not depend on the length of a
+//! video.
 
 mod error;
 mod ffmpeg;

@@ -1,14 +1,15 @@
-//! Names of numbered files: `frame_%04d.png` means `frame_0001.png`, `frame_0002.png`, …
+//! Patterns for the names of numbered files. For instance, `frame_%04d.png` means `frame_0001.png`, `frame_0002.png`
+//! and so on.
 
 use std::path::{Path, PathBuf};
 
 use super::VideoError;
 use crate::io::folder_of;
 
-/// The maximum `N` of `%0Nd`, the number of digits that numbers are padded to.
+/// The maximum `N` in `%0Nd`. `N` is the number of digits to which numbers are padded with zeros.
 const MAX_WIDTH: usize = 9;
 
-/// A path with one `%d` or `%0Nd` in its file name.
+/// A path with one `%d` or `%0Nd` in its file name, which stands for the number of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     path: PathBuf,
@@ -18,7 +19,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Parses the pattern in the file name of `path`. Returns `None` if there is no valid pattern.
+    /// Parses the pattern in the file name of `path`. Returns `None` if the file name does not contain exactly one `%d`
+    /// or `%0Nd`.
     #[must_use]
     pub fn parse(path: &Path) -> Option<Self> {
         let (before, rest) = path.file_name()?.to_str()?.split_once('%')?;
@@ -31,7 +33,7 @@ impl Pattern {
         (!after.contains('%')).then_some(Self { path: path.to_owned(), before, after, width })
     }
 
-    /// Returns the path with the pattern.
+    /// Returns the path that was parsed, with the pattern in its file name.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -50,7 +52,7 @@ impl Pattern {
         folder_of(&self.path)
     }
 
-    /// Returns the numbers of the existing files, in no particular order.
+    /// Returns the numbers of all existing files that match the pattern, in no particular order.
     ///
     /// # Errors
     /// Returns [`VideoError::Unreadable`] if the folder cannot be read.
@@ -64,11 +66,12 @@ impl Pattern {
         Ok(numbers)
     }
 
-    /// Returns the lowest and the highest number of an existing file. All files in between must exist.
+    /// Returns the lowest and the highest number of the existing files that match the pattern. All files with numbers
+    /// in between must exist.
     ///
     /// # Errors
-    /// Returns [`VideoError::Unreadable`] if the folder cannot be read, [`VideoError::NoFrames`] if no file exists,
-    /// and [`VideoError::Gap`] if a file is missing in between.
+    /// Returns [`VideoError::Unreadable`] if the folder cannot be read, [`VideoError::NoFrames`] if no file matches,
+    /// and [`VideoError::Gap`] if a file in between is missing.
     pub fn find(&self) -> Result<(u64, u64), VideoError> {
         let numbers = self.numbers()?;
         let count = numbers.len() as u64;
@@ -83,7 +86,7 @@ impl Pattern {
         Ok((first, last))
     }
 
-    /// Returns the number in a file name, or `None` if [`file`](Self::file) would never return this name.
+    /// Returns the number in a file name, or `None` if [`file`](Self::file) returns this name for no number.
     fn number(&self, name: &str) -> Option<u64> {
         let digits = name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
         let n = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;

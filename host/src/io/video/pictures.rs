@@ -1,4 +1,4 @@
-//! Picture sequences: reads and writes numbered PNG or JPEG files.
+//! Reads and writes picture sequences, which are numbered PNG or JPEG files.
 
 use glam::UVec2;
 use shared_types::Rgba8;
@@ -8,20 +8,20 @@ use crate::frame::Frame;
 use crate::io::picture::Picture;
 use crate::io::video::read_frame::ReadFrame;
 
-/// The number of the first picture that is written; the same as in ffmpeg.
+/// The number of the first picture that is written. ffmpeg starts with the same number.
 const FIRST: u64 = 1;
 
 /// Reads pictures in the order of their numbers. All must have the same size.
 pub(super) struct Reader {
     pattern: Pattern,
-    /// The number of the next picture; `None` if it would exceed `u64`.
+    /// The number of the next picture, or `None` if it would exceed `u64`.
     next: Option<u64>,
     last: u64,
     size: UVec2,
 }
 
 impl Reader {
-    /// Finds the files and reads the size of the first picture.
+    /// Finds the files of the sequence, and reads the first picture for its size.
     pub(super) fn new(pattern: &Pattern) -> Result<Self, VideoError> {
         let (first, last) = pattern.find()?;
         let next = Some(first);
@@ -55,7 +55,7 @@ impl ReadFrame for Reader {
     }
 }
 
-/// Writes pictures.
+/// Writes frames as pictures with consecutive numbers.
 pub(super) struct Writer {
     pattern: Pattern,
     next: u64,
@@ -68,7 +68,7 @@ impl Writer {
         Self { pattern: pattern.clone(), next: FIRST, picture }
     }
 
-    /// Writes an RGBA frame.
+    /// Writes an RGBA frame as the next picture of the sequence.
     pub(super) fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
         let pixels: &mut [u8] = bytemuck::cast_slice_mut(self.picture.pixels_mut());
         let mut rest = pixels;
@@ -82,7 +82,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Logs a warning if the next file of the sequence exists. It must be from an earlier, longer video.
+    /// Ends the sequence. Logs a warning if a file with the next number exists, because readers would take it for a
+    /// part of this sequence. It is probably from an earlier, longer video.
     pub(super) fn finish(self) {
         let next = self.pattern.file(self.next);
         if next.exists() {

@@ -1,4 +1,4 @@
-//! The interface of all frame readers.
+//! The interface of all frame readers, and the checks that they share.
 
 use super::VideoError;
 use crate::io::picture::MAX_SIDE;
@@ -6,7 +6,7 @@ use glam::UVec2;
 use std::path::Path;
 use std::time::Duration;
 
-/// The interval between polls for a stop request.
+/// The interval at which a waiting thread checks for a stop request.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A reader of consecutive frames.
@@ -16,8 +16,8 @@ pub(super) trait ReadFrame: Send {
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError>;
 }
 
-/// Checks that each side is 1 to [`MAX_SIDE`] pixels. A file can claim any size, so call this before allocating
-/// frames.
+/// Checks that each side of an input's frames is 1 to [`MAX_SIDE`] pixels. Call this before allocating frames, because
+/// a file can claim any size.
 pub(super) fn check(file: &Path, size: UVec2) -> Result<(), VideoError> {
     if size.min_element() > 0 && size.max_element() <= MAX_SIDE {
         return Ok(());

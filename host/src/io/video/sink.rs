@@ -1,8 +1,8 @@
-//! Writes videos.
+//! Writes videos to encoded files, streams and picture sequences.
 //!
-//! A stream's file is created when its first frame is written, so that an earlier failure leaves an old file
-//! unchanged. Opening a pipe blocks until a program opens it for reading. A separate thread opens the pipe, so that
-//! the caller can still react to a stop request.
+//! The file of a stream is created when its first frame is written, so that an earlier failure leaves an old file
+//! unchanged. If the file is a named pipe, opening it blocks until another program opens it for reading. Therefore a
+//! separate thread opens the file, so that the caller can still react to a stop request.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ use crate::frame::Rate;
 use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
 use crate::io::video::read_frame::LOOK;
 
-/// Options of a written video.
+/// Options for writing a video.
 #[derive(Clone, Debug)]
 pub struct VideoOutput {
-    /// The file; `-` is standard output.
+    /// The path of the file, or `-` for standard output.
     pub path: PathBuf,
-    /// The medium.
+    /// The medium of the video: encoded file, stream or picture sequence.
     pub medium: Medium,
-    /// The quality of a file that ffmpeg encodes.
+    /// The quality of an encoded file. Other media ignore it.
     pub crf: Crf,
-    /// The sound to add to a file that ffmpeg encodes.
+    /// The sound to add to an encoded file. Other media ignore it.
     pub sound: Option<Sound>,
 }
 
@@ -40,7 +40,7 @@ pub struct VideoSink {
 
 enum Writer {
     Encoder(Box<Encoder>),
-    /// A stream before its first frame. `header` is `Some` for Y4M.
+    /// A stream before its first frame, whose file does not exist yet. `header` is `Some` for Y4M.
     Planned {
         path: PathBuf,
         header: Option<y4m::Header>,
@@ -52,10 +52,11 @@ enum Writer {
 }
 
 impl VideoSink {
-    /// Starts writing a video of panoramas of `size`.
+    /// Starts writing a video with frames of `size` pixels.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the output cannot be written in this format.
+    /// Returns [`VideoError`] if the size or the extension is not supported. For an encoded file, also returns it if
+    /// the temporary file cannot be created or ffmpeg cannot be started.
     pub fn create(
         output: &VideoOutput,
         size: UVec2,
@@ -82,13 +83,13 @@ impl VideoSink {
         Ok(Self { name, format, writer })
     }
 
-    /// Returns the format that the panoramas must have.
+    /// Returns the format that frames passed to [`write`](Self::write) must have.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
     }
 
-    /// Writes a panorama.
+    /// Writes the next frame of the video.
     ///
     /// # Errors
     /// Returns [`VideoError`] if writing fails. After an error, no more frames can be written.
@@ -110,7 +111,7 @@ impl VideoSink {
         written.map_err(|source| unwritable(&self.name, source))
     }
 
-    /// Completes the video. An encoded file appears under its final name only now.
+    /// Completes the video. An encoded file gets its final name only in this call.
     ///
     /// # Errors
     /// Returns [`VideoError`] if the video cannot be completed.
@@ -126,7 +127,7 @@ impl VideoSink {
     }
 }
 
-/// Returns the format of the frames that are written to `medium`.
+/// Returns the format that frames of `size` pixels must have to be written to `medium`.
 fn format(medium: &Medium, size: UVec2) -> FrameFormat {
     let pixels = match medium {
         Medium::File => return Encoder::format(size),
@@ -137,14 +138,15 @@ fn format(medium: &Medium, size: UVec2) -> FrameFormat {
     FrameFormat { size, pixels }
 }
 
-/// Creates a stream's file. For a pipe, waits until a program opens it for reading, or until a stop request.
+/// Creates the file of a stream. For a named pipe, waits until another program opens it for reading, or until a stop
+/// request.
 fn create(name: &Path, path: &Path, stop: &Stop) -> Result<File, VideoError> {
     if path == Path::new(STANDARD) {
         return stream::standard_output().map_err(|source| unwritable(name, source));
     }
     let (created, file) = channel();
     let path = path.to_owned();
-    // The thread is not joined, because it may block forever.
+    // The thread is not joined, because it may block forever on a pipe that no program reads.
     thread::Builder::new()
         .name("create".into())
         .spawn(move || drop(created.send(File::create(path))))

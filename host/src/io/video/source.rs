@@ -1,8 +1,9 @@
-//! Reads videos. A thread reads ahead into a few buffers, which the caller returns for reuse.
+//! Reads videos from encoded files, streams and picture sequences.
 //!
-//! The memory does not depend on the video's length: it holds up to [`AHEAD`] frames that were read ahead, up to
-//! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on
-//! a pipe. A caller that waits for a frame polls for a stop request.
+//! A thread reads frames ahead of the caller. The caller returns the buffers of used frames for reuse. The memory does
+//! not depend on the video's length: it holds up to [`AHEAD`] frames that were read ahead, up to [`AHEAD`] returned
+//! buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on a pipe. A caller
+//! that waits for a frame can still react to a stop request.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -21,19 +22,21 @@ use crate::io::video::read_frame::LOOK;
 use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::read_frame::check;
 
-/// The maximum number of frames that are read ahead.
+/// The maximum number of frames that the reader thread reads ahead of the caller.
 const AHEAD: usize = 3;
 
-/// Options of an input video.
+/// Options for reading a video.
 #[derive(Clone, Debug)]
 pub struct VideoInput {
-    /// The file; `-` is standard input.
+    /// The path of the file, or `-` for standard input.
     pub path: PathBuf,
-    /// The medium.
+    /// The medium of the video: encoded file, stream or picture sequence.
     pub medium: Medium,
-    /// The size of raw frames, which raw streams need. Other videos state their size.
+    /// The frame size in pixels. NV12 and RGBA streams require it. Other media ignore it, because they state their
+    /// size.
     pub size: Option<UVec2>,
-    /// The frame rate of a video that does not state it. ffmpeg converts a file that it reads to this rate.
+    /// The frame rate. NV12 and RGBA streams and picture sequences require it, and so do other videos that do not state
+    /// their rate. ffmpeg converts an encoded file to this rate. A rate in the header of a Y4M stream takes precedence.
     pub rate: Option<Rate>,
 }
 
@@ -45,11 +48,11 @@ pub struct VideoSource {
     expected: Option<u64>,
     sound: Option<ffmpeg::Sound>,
     frames: Receiver<Result<Vec<u8>, VideoError>>,
-    /// The first frame, if [`await_first`](Self::await_first) has received it and the caller has not taken it yet.
+    /// The first frame, if [`await_first`](Self::await_first) has received it and no call has returned it yet.
     first: Option<Vec<u8>>,
     empty: SyncSender<Vec<u8>>,
     stop: Stop,
-    /// Kills ffmpeg when the source is dropped.
+    /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg.
     _child: Option<ffmpeg::Killer>,
 }
 
@@ -57,7 +60,7 @@ impl VideoSource {
     /// Opens a video and starts to read it.
     ///
     /// `pixels` is the requested pixel format, for instance that of the other camera's video. `None` requests the
-    /// video's stored format. Only files that ffmpeg reads can be converted to another format.
+    /// format in which the video is stored. Only encoded files can be converted to another format.
     ///
     /// # Errors
     /// Returns [`VideoError`] if the video cannot be read in the requested format.
@@ -94,7 +97,7 @@ impl VideoSource {
             Medium::Stream(raw) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
                 let rate = input.rate.ok_or_else(no_rate)?;
-                // Raw NV12 does not state its encoding, so assume the requested one.
+                // Raw NV12 frames do not state their colour encoding, so assume the requested one.
                 let own = raw.raw_pixels().unwrap_or(PixelFormat::Rgba8);
                 let taken = match (own, pixels) {
                     (PixelFormat::Nv12(_), Some(PixelFormat::Nv12(encoding))) => {
@@ -134,7 +137,8 @@ impl VideoSource {
         let bytes = format.bytes();
         let file = name.clone();
         let first = None;
-        // The thread is not joined, because it may block on a pipe forever. It ends when the receiver is dropped.
+        // The thread is not joined, because it may block on a pipe forever. Otherwise it ends after the receiver of
+        // frames is dropped.
         thread::Builder::new()
             .name("read".into())
             .spawn(move || read(&file, reader, bytes, &returned, &full))
@@ -153,16 +157,16 @@ impl VideoSource {
         }
     }
 
-    /// Returns the next frame; `None` at the end of the video, or after a stop request.
+    /// Returns the bytes of the next frame without padding, or `None` at the end of the video or after a stop request.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if reading fails. After an error there are no more frames.
+    /// Returns [`VideoError`] if reading fails. After an error, later calls return `None`.
     pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
         self.frame_within(None)
     }
 
-    /// Waits for the first frame. Returns false after a stop request. Call it before expensive preparations, which an
-    /// empty video does not need.
+    /// Waits for the first frame. Returns whether the frame is there: false means that a stop was requested. Call this
+    /// before expensive preparations, which would be useless for a video that cannot be read.
     ///
     /// # Errors
     /// Returns [`VideoError`] if the first frame cannot be read.
@@ -173,12 +177,13 @@ impl VideoSource {
         Ok(self.first.is_some())
     }
 
-    /// Returns the first frame if [`await_first`](Self::await_first) has received it and it was not taken yet.
+    /// Returns the first frame if [`await_first`](Self::await_first) has received it and no call has returned it yet.
     pub(crate) fn first(&self) -> Option<Result<Frame<'_>, FrameError>> {
         self.first.as_ref().map(|bytes| Frame::tight(self.format, bytes))
     }
 
-    /// Returns the next frame as [`frame`](Self::frame) does, or `None` after the timeout `patience`.
+    /// Returns the next frame as [`frame`](Self::frame) does. Also returns `None` if no frame arrives within
+    /// `patience`.
     pub(crate) fn frame_within(
         &mut self,
         patience: Option<Duration>,
@@ -199,13 +204,13 @@ impl VideoSource {
         }
     }
 
-    /// Returns a frame's buffer for reuse.
+    /// Takes back the buffer of a used frame, so that the reader thread can reuse it.
     pub fn give_back(&self, frame: Vec<u8>) {
-        // Drop the buffer if the reader has ended or the channel is full.
+        // If the reader thread has ended or the channel is full, drop the buffer.
         let _ = self.empty.try_send(frame);
     }
 
-    /// Returns the stop flag.
+    /// Returns the flag that requests a stop of this video job.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }
@@ -228,13 +233,13 @@ impl VideoSource {
         self.rate
     }
 
-    /// Returns the approximate number of frames; `None` for a pipe.
+    /// Returns the approximate number of frames, or `None` if it is unknown, for instance for a pipe.
     #[must_use]
     pub fn expected(&self) -> Option<u64> {
         self.expected
     }
 
-    /// Returns the video's sound, if it has any.
+    /// Returns the video's sound. `None` for a video without sound, and for streams and picture sequences.
     #[must_use]
     pub fn sound(&self) -> Option<&ffmpeg::Sound> {
         self.sound.as_ref()
@@ -254,7 +259,8 @@ fn read(
     loop {
         let mut frame = empty.try_recv().unwrap_or_default();
         if frame.len() != bytes {
-            // `vec![0; n]` allocates pages on first use only. A header can claim any size.
+            // `vec![0; n]` uses no memory until it is written. So a file whose header claims large frames, but contains
+            // little data, uses little memory.
             frame = vec![0; bytes];
         }
         let result = match reader.read_frame(&mut frame) {

@@ -1,4 +1,4 @@
-//! Stop requests, shared by all parts of a video job: the readers, the stitcher and ffmpeg's processes.
+//! Requests to stop a video job. All parts of the job share them: the readers, the stitcher and the ffmpeg processes.
 
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::lock::lock;
 
-/// A shared flag that requests a stop. All clones share the flag.
+/// A flag that requests the stop of a video job. All clones share the same flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Inner>);
 
@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl Stop {
-    /// Requests an orderly end: frames in flight are still stitched, and the output is completed.
+    /// Requests an orderly stop: the job still stitches the frames that it has read, and completes the output.
     pub fn ask(&self) {
         self.0.asked.store(true, Ordering::Relaxed);
     }
@@ -35,22 +35,23 @@ impl Stop {
         self.0.killed.load(Ordering::Relaxed)
     }
 
-    /// Requests a stop and kills the child processes. Threads that wait for a child receive an error.
+    /// Requests a stop and kills the ffmpeg processes. Threads that wait for such a process return an error.
     pub fn kill(&self) {
         self.ask();
         self.0.killed.store(true, Ordering::Relaxed);
         for child in lock(&self.0.children).drain(..).filter_map(|child| child.upgrade()) {
-            // An error means that the child has already ended.
+            // Ignore an error, which means that the child has already ended.
             let _ = lock(&child).kill();
         }
     }
 
-    /// Registers a child that [`kill`](Self::kill) will kill.
+    /// Registers a child process, so that [`kill`](Self::kill) kills it.
     pub(super) fn watch(&self, child: &Arc<Mutex<Child>>) {
         let mut children = lock(&self.0.children);
         children.retain(|child| child.strong_count() > 0);
         children.push(Arc::downgrade(child));
-        // This check holds the lock: either `kill` finds the child in the list, or it has set the flag before.
+        // `kill` sets its flag before it locks the list. So if it does not find this child in the list, this check
+        // finds the flag set.
         if self.is_killed() {
             let _ = lock(child).kill();
         }

@@ -1,4 +1,4 @@
-//! Byte streams (files, pipes, standard input and output), and raw frames in such streams.
+//! Opens byte streams (files, pipes, standard input and output), and reads and writes raw frames in them.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,11 +10,11 @@ use super::medium::{STANDARD, shown};
 use crate::frame::Frame;
 use crate::io::video::read_frame::ReadFrame;
 
-/// Opens an input. Also returns its length if it is a regular file. Opening a named pipe blocks until a program opens
-/// it for writing.
+/// Opens an input for reading. Also returns its length in bytes if it is a regular file. Opening a named pipe blocks
+/// until another program opens it for writing.
 pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
     let opened = if path == Path::new(STANDARD) {
-        // `Stdin` has its own buffer, which would add a copy.
+        // Read standard input as a file, because the buffer of `Stdin` would add a copy of each frame.
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
         File::open(path)
@@ -29,12 +29,12 @@ pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
     sized.map_err(|source| VideoError::Unreadable { file: shown(path, "stdin"), source })
 }
 
-/// Returns standard output as a file, without line buffering.
+/// Returns standard output as a file, which has no line buffer.
 pub(super) fn standard_output() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// Reads until `bytes` is full or the input ends. Returns the number of bytes read.
+/// Reads until `bytes` is full or the input ends. Returns the number of bytes that were read.
 pub(super) fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut found = 0;
     while found < bytes.len() {
@@ -48,23 +48,24 @@ pub(super) fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize>
     Ok(found)
 }
 
-/// Yields for each plane of a frame an iterator over its rows, without padding.
+/// Yields an iterator over the rows, without padding, for each plane of a frame. The rows of a plane that has no
+/// padding are yielded as one slice.
 pub(super) fn rows<'a>(frame: &Frame<'a>) -> impl Iterator<Item = impl Iterator<Item = &'a [u8]>> {
     let planes: Vec<_> = frame.planes().to_vec();
     frame.format().planes().zip(planes).map(|(extent, plane)| {
-        // A plane without padding is yielded as one long row.
+        // Treat a plane without padding as one long row, which is faster to write.
         let (row, rows) =
             if plane.pitch == extent.row { (extent.bytes(), 1) } else { (extent.row, extent.rows) };
         (0..rows).map(move |i| &plane.bytes[i * plane.pitch..][..row])
     })
 }
 
-/// Writes a frame's bytes, plane after plane.
+/// Writes the bytes of a frame without padding, plane after plane.
 pub(super) fn write_raw(output: &mut impl Write, frame: &Frame<'_>) -> io::Result<()> {
     rows(frame).flatten().try_for_each(|row| output.write_all(row))
 }
 
-/// Reads raw frames.
+/// Reads raw frames: frames without a header or padding, one after the other.
 pub(super) struct RawReader<R> {
     file: PathBuf,
     input: R,

@@ -1,10 +1,13 @@
-//! Y4M (YUV4MPEG2): a header line, then the frames. Each frame follows a `FRAME` line.
+//! Reads and writes Y4M (YUV4MPEG2) streams: a header line, and then for each frame a `FRAME` line and its planes.
 //!
-//! Supported input is 8-bit 4:2:0 with any chroma siting, and mono. For 4:2:2, 4:4:4 and more than 8 bits, an error
-//! names the format. The siting is ignored: each chroma sample is assumed in the centre of its four pixels, as in
-//! `420jpeg`. Interlaced frames are not deinterlaced. The chroma planes of Y4M are converted to the interleaved chroma
-//! plane of NV12 and back. Y4M does not state the matrix, so the customary matrix for the size is assumed (see
-//! `medium::customary`).
+//! - The reader supports 8-bit 4:2:0 and mono. For 4:2:2, 4:4:4 and more than 8 bits, it returns an error that names
+//!   the format.
+//! - The chroma siting in the header is ignored: each chroma sample is assumed in the centre of four pixels, as in
+//!   `420jpeg`.
+//! - Interlaced frames are not deinterlaced.
+//! - The two chroma planes of Y4M are converted to the interleaved chroma plane of NV12 and back.
+//! - Y4M does not state the colour matrix, so the customary matrix for the frame size is assumed (see
+//!   `medium::customary`).
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +22,7 @@ use crate::io::video::read_frame::ReadFrame;
 
 const MAGIC: &str = "YUV4MPEG2";
 
-/// The maximum length of a line in bytes. Known programs write fewer than 200.
+/// The maximum length of a header line or `FRAME` line in bytes. Common programs write lines of fewer than 200 bytes.
 const MAX_LINE: u64 = 1024;
 
 /// The size of the read buffer in bytes.
@@ -30,19 +33,19 @@ const BUFFER: usize = 1 << 16;
 pub(super) struct Header {
     /// Width and height in pixels.
     pub(super) size: UVec2,
-    /// The frame rate, if stated.
+    /// The frame rate, if the header states it.
     pub(super) rate: Option<Rate>,
     /// The range of luma and chroma values.
     pub(super) range: Range,
-    /// Whether there is no chroma.
+    /// Whether the frames have no chroma planes.
     pub(super) mono: bool,
 }
 
 impl Header {
-    /// Parses the header line, passed without its line end.
+    /// Parses the header line. `line` must not include the line end.
     ///
     /// # Errors
-    /// Returns the cause as text.
+    /// Returns the reason as text if the line is not a valid header, or its pixel format is not supported.
     pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(line).ok().and_then(|text| text.strip_prefix(MAGIC));
         let text = text.ok_or_else(|| format!("the file does not begin with {MAGIC}"))?;
@@ -54,7 +57,7 @@ impl Header {
         let (mut width, mut height) = (None, None);
         let (mut rate, mut range, mut mono) = (None, Range::Limited, false);
         for word in text.split(' ').filter(|word| !word.is_empty()) {
-            // A parameter begins with one ASCII letter.
+            // A parameter is one ASCII letter and a value.
             let Some((kind, value)) = word.split_at_checked(1) else {
                 return Err(format!("unknown parameter {word:?}"));
             };
@@ -120,13 +123,16 @@ fn side(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|_| digits).ok_or_else(|| format!("invalid width or height {text:?}"))
 }
 
-/// Reads frames.
+/// Reads the frames of a Y4M stream as NV12.
 pub(super) struct Reader<R> {
     file: PathBuf,
     input: BufReader<R>,
     header: Header,
+    /// The length of the header line in bytes, with its line end.
     header_bytes: u64,
+    /// A buffer for the two chroma planes of a frame.
     planar: Vec<u8>,
+    /// The number of frames read.
     frames: u64,
 }
 
@@ -148,7 +154,8 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Returns the approximate number of frames in a file of this length.
+    /// Returns the approximate number of frames in a file of `bytes` bytes. `FRAME` lines may have parameters, which
+    /// this estimate ignores.
     pub(super) fn frames_in(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.header_bytes) / (self.header.frame_bytes() as u64 + 6)
     }
@@ -167,7 +174,8 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
         }
         let luma = self.header.format().planes().next().map_or(0, |plane| plane.bytes());
         let (y, uv) = frame.split_at_mut(luma);
-        // `vec![0; n]` allocates pages on first use only. A header can claim any size.
+        // `vec![0; n]` uses no memory until it is written. So a file whose header claims large frames, but contains
+        // little data, uses little memory.
         if self.planar.is_empty() {
             self.planar = vec![0; self.header.frame_bytes() - luma];
         }
@@ -194,7 +202,7 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
     }
 }
 
-/// Returns a line without its line end; `None` at the end of the input.
+/// Reads a line and returns it without its line end. Returns `None` at the end of the input.
 fn line(file: &Path, input: &mut impl BufRead) -> Result<Option<Vec<u8>>, VideoError> {
     let mut line = Vec::new();
     let read = input.take(MAX_LINE).read_until(b'\n', &mut line);
@@ -213,10 +221,12 @@ fn unreadable(file: &Path, source: io::Error) -> VideoError {
     VideoError::Unreadable { file: file.to_owned(), source }
 }
 
-/// Writes frames.
+/// Writes NV12 frames as a Y4M stream.
 pub(super) struct Writer<W> {
     output: W,
+    /// The header line, until it is written before the first frame.
     line: Option<String>,
+    /// A buffer for the two chroma planes of a frame.
     planar: Vec<u8>,
 }
 

@@ -1,12 +1,13 @@
 //! Decodes a video file to frames of one size, one format and a constant rate.
 //!
 //! ffmpeg rotates the frames upright, repeats and drops frames to reach a constant rate, and converts 10-bit and 4:2:2
-//! video to 8-bit 4:2:0. It does not convert BT.601 and BT.709 frames to another matrix or range, unless the other
-//! camera's video needs it: the kernels support both. Interlaced video is not deinterlaced, and non-square pixels are
-//! not resampled.
+//! video to 8-bit 4:2:0. BT.601 and BT.709 frames keep their matrix and range, which the kernels support, unless the
+//! caller requests another encoding to match the video of the other camera. Interlaced video is not deinterlaced, and
+//! non-square pixels are not resampled.
 //!
-//! If the size or pixel format changes within the file, ffmpeg converts all frames to the first frame's size and
-//! format. A jump of the timestamps is an error, because ffmpeg would fill the gap with repeated frames.
+//! If the size or the pixel format changes within the file, ffmpeg converts all frames to the size and format of the
+//! first one. A jump of the timestamps of more than 600 s is an error, because ffmpeg would fill the gap with repeated
+//! frames.
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
@@ -21,14 +22,14 @@ use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
-/// The time limit for ffmpeg to end after its last frame.
+/// The maximum time that ffmpeg may take to end after its last frame.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The longest gap between two frames that ffmpeg may fill with repeated frames, in seconds. Cameras may pause for
+/// The longest gap between two frames, in seconds, that ffmpeg may fill with repeated frames. A camera may pause for
 /// minutes, but setting the clock of a recording camera can make a gap of years.
 const MAX_HOLE: u32 = 600;
 
-/// A running ffmpeg.
+/// An ffmpeg process that decodes a file.
 pub(in crate::io::video) struct Decoder {
     child: Child,
     frames: RawReader<ChildStdout>,
@@ -58,8 +59,8 @@ impl Decoder {
         let mut command = FFMPEG.command();
         command
             .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
-            // If the frame size changes within the file, the `scale` filter adapts. Reinitialising the filter graph
-            // would restart the timestamps.
+            // If the frame size changes within the file, the `scale` filter adapts to it. By default, ffmpeg would
+            // initialise all filters again, and `setpts` would restart the timestamps.
             .args(["-reinit_filter", "0", "-i"])
             .arg(url(path))
             .arg("-map")
@@ -78,7 +79,7 @@ impl Decoder {
         Ok(Self { child, frames, rate, read: 0, file: path.to_owned() })
     }
 
-    /// Returns a handle that kills ffmpeg when it is dropped.
+    /// Returns a handle that kills ffmpeg when the handle is dropped.
     pub(in crate::io::video) fn killer(&self) -> Killer {
         Killer(self.child.clone())
     }
@@ -97,9 +98,9 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         }
         (None, PixelFormat::Rgba8) => (String::new(), String::new(), "rgba"),
     };
-    // Timestamps start at 0, so that the first frames of both cameras are paired. For a jump, the expression prints
-    // the two numbers of `Jump`, each on a separate line. At this log level (16, errors), ffmpeg prints no other
-    // numbers.
+    // `PTS-STARTPTS` makes the timestamps start at 0, so that the first frames of both cameras are paired. For a jump,
+    // the expression `jump` prints the two numbers of `Jump`, each on a separate line. At this log level (16, errors),
+    // ffmpeg prints no other lines that consist of a number.
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
     format!(
@@ -121,7 +122,7 @@ fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> S
 }
 
 impl Decoder {
-    /// Returns the first jump that ffmpeg has printed so far, if any.
+    /// Returns the first jump that ffmpeg has printed so far, or `None` if it has printed none.
     fn jump(&self) -> Option<Jump> {
         let number = |line: &String| line.rsplit("] ").next().and_then(|text| text.parse().ok());
         let lines = self.child.lines_so_far();
@@ -129,8 +130,8 @@ impl Decoder {
         Some(Jump { seconds: numbers.next()?, time: numbers.next()? })
     }
 
-    /// Returns whether the next frame, number `self.read`, is after the jump. ffmpeg prints a jump while frames from
-    /// before the jump are still in the pipe.
+    /// Returns whether the next frame, number `self.read`, is after the jump. This check is needed because ffmpeg may
+    /// print a jump while frames from before the jump are still in the pipe.
     fn is_past(&self, jump: &Jump) -> bool {
         self.read as f64 > (jump.time * self.rate.per_second()).round()
     }
@@ -153,7 +154,8 @@ impl ReadFrame for Decoder {
                 self.read += 1;
                 Ok(true)
             }
-            // A jump or an error of ffmpeg explains the end better than the reader's own error.
+            // If ffmpeg reported a jump or failed, return that error, because it explains the end of the frames better
+            // than the error of the reader.
             ended => {
                 let waited = self.child.wait(Some(LIMIT));
                 let said = self.child.said();

@@ -1,14 +1,16 @@
 //! Encodes frames to an H.264 video file with libx264, and adds the sound of another file.
 //!
-//! The first ffmpeg process encodes the frames to a temporary file beside the output. When it ends, the duration is
-//! known. A second ffmpeg process then adds sound of this duration. It copies the sound, or encodes it as AAC if the
-//! container does not support its codec. Then the result is renamed to the output, so that an old file is replaced
-//! atomically. A single run with `-shortest` would cut the video if the sound is shorter.
+//! 1. A first ffmpeg process encodes the frames to a temporary file in the folder of the output. When it ends, the
+//!    duration of the video is known.
+//! 2. If sound was requested, a second ffmpeg process adds sound of this duration. It copies the sound, or encodes it as
+//!    AAC if the container does not support its codec. A single ffmpeg process with `-shortest` would be simpler, but
+//!    would cut the video if the sound is shorter.
+//! 3. The result is renamed to the output, so that an old file is replaced atomically.
 //!
-//! ffmpeg up to version 6 returns 0 even if it cannot write the end of the file, for instance on a full disk.
-//! Therefore its messages and the file's length are checked, too.
+//! ffmpeg up to version 6 returns 0 even if it cannot write the end of the file, for instance on a full disk. Therefore
+//! this module also checks the messages of ffmpeg and the length of the file.
 //!
-//! H.264 with 4:2:0 chroma needs even sides, so the last column or row of an odd panorama is dropped.
+//! H.264 with 4:2:0 chroma needs even sides, so the last column or row of a panorama with an odd side is dropped.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,13 +30,13 @@ use crate::io::video::stream::write_raw;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::io::{Unfinished, temporary_beside};
 
-/// ffmpeg's name of the encoder.
+/// The name of the H.264 encoder in ffmpeg.
 const ENCODER: &str = "libx264";
 
-/// ffmpeg's message if it cannot write the end of the file.
+/// The text that ffmpeg prints if it cannot write the end of the file.
 const NO_END: &str = "Error writing trailer";
 
-/// Options that tag the video as BT.709 in limited range, with each chroma sample in the centre of its four pixels.
+/// Options that tag the video as BT.709 in limited range, with each chroma sample in the centre of four pixels.
 const TAGS: [&str; 10] = [
     "-color_range",
     "tv",
@@ -48,8 +50,8 @@ const TAGS: [&str; 10] = [
     "center",
 ];
 
-/// The constant rate factor, which sets the quality of H.264: 0 is lossless, 51 is the worst. Adding 6 roughly halves
-/// the file size.
+/// The constant rate factor (CRF), which sets the quality of H.264 video. It is 0 to 51: 0 is lossless, and 51 is the
+/// worst quality. Adding 6 roughly halves the file size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crf(u8);
 
@@ -62,20 +64,25 @@ impl Crf {
 }
 
 impl Default for Crf {
-    /// Returns 20. This quality is sufficient for editing the video and encoding it again.
+    /// Returns 20. The quality is high enough for editing the video and encoding it again.
     fn default() -> Self {
         Self(20)
     }
 }
 
-/// A running ffmpeg.
+/// An ffmpeg process that encodes frames, and the files that it writes.
 pub(in crate::io::video) struct Encoder {
     child: Child,
+    /// The pipe to ffmpeg, or `None` after the last frame or an error.
     frames: Option<ChildStdin>,
+    /// The number of frames passed to [`write`](Self::write).
     written: u64,
     rate: Rate,
+    /// The path that the caller passed, which error messages name.
     output: PathBuf,
+    /// The name of the container in ffmpeg.
     format: &'static str,
+    /// The temporary file with the encoded frames.
     pictures: TempPath,
     /// The entry of `pictures` in the list of files to remove if the program ends early.
     _unfinished: Unfinished,
@@ -86,12 +93,12 @@ pub(in crate::io::video) struct Encoder {
 }
 
 impl Encoder {
-    /// Returns the frame format that the encoder needs for a panorama of this size.
+    /// Returns the format that frames must have for a panorama of `size` pixels.
     pub(in crate::io::video) fn format(size: UVec2) -> FrameFormat {
         FrameFormat::nv12(size.x, size.y, YuvEncoding::default())
     }
 
-    /// Starts ffmpeg, which encodes to a temporary file.
+    /// Starts an ffmpeg process that encodes frames from a pipe to a temporary file.
     pub(in crate::io::video) fn start(
         output: &Path,
         size: UVec2,
@@ -147,7 +154,7 @@ impl Encoder {
         self.written += 1;
         written.map_err(|source| {
             self.frames = None;
-            // ffmpeg's own message explains why it stopped reading.
+            // Prefer the error of ffmpeg, because its message explains why it stopped reading.
             match self.ended() {
                 Err(error) => error,
                 Ok(()) => {
@@ -162,7 +169,7 @@ impl Encoder {
         })
     }
 
-    /// Waits for the encoder, adds the sound and renames the file.
+    /// Waits until ffmpeg has encoded all frames, adds the sound, and renames the result to the output.
     pub(in crate::io::video) fn finish(mut self) -> Result<(), VideoError> {
         self.frames = None;
         self.ended()?;
@@ -171,7 +178,7 @@ impl Encoder {
         let whole = match &self.sound {
             Some(sound) => match self.with_sound(sound) {
                 Ok(whole) => whole,
-                // Keep the video without sound rather than discard hours of encoding.
+                // Write the video without sound instead of discarding the encoded frames.
                 Err(error) if !self.stop.is_killed() => {
                     tracing::warn!("the video is written without sound: {error}");
                     self.pictures
@@ -193,7 +200,8 @@ impl Encoder {
         })
     }
 
-    /// Checks the file of a child that returned 0: its end was written, and it has at least `least` bytes.
+    /// Checks the file that a child wrote before it returned 0. The child must not have reported [`NO_END`], and the
+    /// file must have at least `least` bytes.
     fn complete(&self, child: &Child, file: &Path, least: u64) -> Result<(), VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
         if child.said().contains(NO_END) {
@@ -211,7 +219,8 @@ impl Encoder {
     /// Combines the encoded video and the sound in a new temporary file.
     fn with_sound(&self, sound: &Sound) -> Result<TempPath, VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
-        // The new file contains the same encoded frames and the sound, so it must not be shorter.
+        // The new file contains the same encoded frames and the sound, so it cannot be shorter than the file without
+        // sound.
         let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
         let (_unfinished, whole, _) = temporary_beside(&self.target).map_err(unwritable)?;
         let whole = whole.into_temp_path();

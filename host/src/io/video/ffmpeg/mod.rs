@@ -1,9 +1,10 @@
-//! Runs ffmpeg as a child process to read and write videos. This supports all formats of ffmpeg without linking it.
+//! Runs ffmpeg as a child process to read and write videos. So panoweave supports all formats of ffmpeg without linking
+//! its libraries.
 //!
-//! The programs are `ffmpeg` and `ffprobe` in `PATH`, or the programs that the environment variables
-//! `PANOWEAVE_FFMPEG` and `PANOWEAVE_FFPROBE` name. Version 5.1 or later is required. Frames are passed through pipes
-//! as raw NV12 or RGBA. Each child has its own process group, so that Ctrl-C does not reach it. The end of a child's
-//! stderr is kept for error messages.
+//! The programs are `ffmpeg` and `ffprobe` in `PATH`, or the programs to which the environment variables
+//! `PANOWEAVE_FFMPEG` and `PANOWEAVE_FFPROBE` are set. Version 5.1 or later is required. Pipes carry the frames as raw
+//! NV12 or RGBA. Each child has its own process group, so that Ctrl-C in a terminal does not end it before panoweave
+//! has written the last frame. Error messages quote the end of a child's stderr.
 
 mod decode;
 mod encode;
@@ -21,7 +22,7 @@ pub(super) use probe::probe;
 pub(super) use process::Killer;
 use process::{FFMPEG, FFPROBE};
 
-/// Returns `path` as a `file:` URL, so that ffmpeg takes it neither for an option nor for a URL of another protocol.
+/// Returns `path` as a `file:` URL, so that ffmpeg does not mistake it for an option or for a URL of another protocol.
 fn url(path: &Path) -> OsString {
     let mut url = OsString::from("file:");
     url.push(path);

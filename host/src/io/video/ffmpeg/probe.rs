@@ -1,4 +1,4 @@
-//! Reads the properties of a video file with ffprobe.
+//! Reads the properties of a video file with ffprobe: stream index, size, rate, duration, colour encoding and sound.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,43 +18,45 @@ use crate::io::video::{FfmpegTask, Stop, VideoError};
 /// The maximum number of bytes that are read from ffprobe's output.
 const MAX_ANSWER: u64 = 4 << 20;
 
-/// The maximum relative difference between the average and the nominal rate of a video with a constant rate.
+/// The relative difference between the average and the nominal rate below which the rate of a video is constant.
 const CONSTANT: f64 = 1e-2;
 
-/// The maximum relative difference at which an average rate is replaced by a common camera rate.
+/// The relative difference below which an average rate is replaced by the nearest common camera rate.
 const MEANT: f64 = 2e-3;
 
-/// Properties of a video before decoding.
+/// The properties of a video file.
 #[derive(Clone, Debug)]
 pub(in crate::io::video) struct Probe {
     /// The index of the video stream in the file.
     pub(super) index: u32,
-    /// The size after the rotation that the file specifies.
+    /// The frame size in pixels, after the rotation that the file requires.
     pub(in crate::io::video) size: UVec2,
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(in crate::io::video) sound: Option<Sound>,
-    /// The encoding of the stored frames; `None` if they are not Y'CbCr or their matrix is neither BT.601 nor BT.709.
+    /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is neither BT.601 nor
+    /// BT.709.
     encoding: Option<YuvEncoding>,
 }
 
-/// The sound of an input video, to be added to an output video.
+/// The sound of an input video, which can be added to an output video.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sound {
-    /// The video file.
+    /// The file of the input video.
     pub file: PathBuf,
-    /// The time of the first video frame, relative to the file's start.
+    /// The time from the start of the file to its first video frame. The output delays its video by this time, so that
+    /// sound and video stay synchronous.
     pub(super) offset: Duration,
 }
 
 impl Probe {
-    /// Returns the encoding of the decoded frames. It is the stored encoding if that is BT.601 or BT.709; ffmpeg
+    /// Returns the colour encoding of the decoded frames. It is the stored encoding if that is BT.601 or BT.709. ffmpeg
     /// converts all others to BT.709 in limited range.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
         self.encoding.unwrap_or_default()
     }
 
-    /// Returns the encoding of the stored frames; `None` if it is neither BT.601 nor BT.709.
+    /// Returns the colour encoding of the stored frames, or `None` if it is neither BT.601 nor BT.709.
     pub(super) fn stored(&self) -> Option<YuvEncoding> {
         self.encoding
     }
@@ -64,7 +66,7 @@ impl Probe {
 pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, VideoError> {
     let metadata = std::fs::metadata(path)
         .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
-    // Probing a pipe would consume its data.
+    // Reject a pipe, because probing it would consume its data.
     if !metadata.is_file() {
         return Err(VideoError::NotRegular { file: path.to_owned() });
     }
@@ -91,7 +93,8 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
             .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
     }
     match child.wait(None) {
-        // ffprobe exits with an error status if it does not recognise the format. A signal has no status code.
+        // ffprobe exits with an error code if it does not recognise the format. If a signal killed it, there is no
+        // code.
         Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
             return Err(VideoError::NotVideo { file, said });
         }
@@ -102,7 +105,7 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
     answer.probe(path)
 }
 
-/// The fields of ffprobe's JSON output that are used.
+/// The part of ffprobe's JSON output that this module reads.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
@@ -138,7 +141,7 @@ struct Stream {
 
 #[derive(Default, Deserialize)]
 struct Disposition {
-    /// 1 for an attached picture, such as the cover of a music file.
+    /// The value 1 for a stream that is an attached picture, such as the cover of a music file, otherwise 0.
     #[serde(default)]
     attached_pic: u8,
 }
@@ -178,7 +181,7 @@ fn seconds(seconds: f64) -> Option<Duration> {
 }
 
 impl Stream {
-    /// Returns the frame size after the rotation that ffmpeg applies.
+    /// Returns the frame size in pixels after the rotation that ffmpeg applies.
     fn size(&self) -> Option<UVec2> {
         let size = UVec2::new(self.width?, self.height?);
         let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
@@ -186,7 +189,8 @@ impl Stream {
         Some(if sideways { UVec2::new(size.y, size.x) } else { size })
     }
 
-    /// Returns the nominal rate if the average is close to it. Otherwise the rate varies, and the average is returned.
+    /// Returns the frame rate. It is the nominal rate if the average is close to it, or if there is no average.
+    /// Otherwise the rate varies, so it is the average, rounded to a common camera rate within [`MEANT`].
     fn rate(&self) -> Option<Rate> {
         let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let nominal: Option<Rate> = rate(&self.r_frame_rate);

@@ -1,4 +1,6 @@
-//! Child processes. They are killed and reaped when their last handle is dropped.
+//! Starts ffmpeg and ffprobe as child processes, and collects the end of their stderr for error messages.
+//!
+//! A child is killed and reaped when its last handle is dropped, so that no child outlives its job.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::lock::lock;
 
-/// A program, and the environment variable that can name another executable for it.
+/// The name of a program, and the environment variable with which the user can set another path for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tool {
     name: &'static str,
@@ -24,16 +26,17 @@ pub(super) struct Tool {
 pub(super) const FFMPEG: Tool = Tool { name: "ffmpeg", variable: "PANOWEAVE_FFMPEG" };
 pub(super) const FFPROBE: Tool = Tool { name: "ffprobe", variable: "PANOWEAVE_FFPROBE" };
 
-/// The maximum number of bytes that are kept from the end of stderr.
+/// The number of bytes at the end of a child's stderr that are kept.
 const KEPT: usize = 4096;
 
-/// The maximum number of lines of stderr that an error message quotes.
+/// The maximum number of lines at the end of stderr that an error message quotes.
 const QUOTED: usize = 3;
 
-/// The interval between polls of a child.
+/// The interval at which a waiting thread checks whether a child has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The maximum time to wait for the end of stderr after a child has ended. The child's own children may keep it open.
+/// The maximum time to wait for the end of stderr after a child has ended. The wait needs a limit, because processes
+/// that the child started may keep stderr open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 impl Tool {
@@ -43,7 +46,7 @@ impl Tool {
     }
 }
 
-/// A handle to a running program. Dropping the last clone kills and reaps the program.
+/// A handle to a child process. Dropping the last clone kills and reaps the process.
 #[derive(Clone)]
 pub(super) struct Child(Arc<Inner>);
 
@@ -55,7 +58,7 @@ struct Inner {
     said: Mutex<Said>,
 }
 
-/// Kills a child when it is dropped, although other handles to the child exist.
+/// A handle that kills a child when it is dropped, even if other handles to the child exist.
 pub(in crate::io::video) struct Killer(pub(super) Child);
 
 impl Drop for Killer {
@@ -65,7 +68,8 @@ impl Drop for Killer {
 }
 
 impl Child {
-    /// Starts `command`. The caller configures stdin and stdout. Error messages name the video `file` and the task.
+    /// Starts `command`, whose stdin and stdout the caller has configured. Error messages name the video `file` and the
+    /// task `work`.
     pub(super) fn start(
         tool: Tool,
         command: &mut Command,
@@ -115,7 +119,7 @@ impl Child {
         }
     }
 
-    /// Returns the error for a child that returned 0 but did not complete its task.
+    /// Returns the error for a child that exited with status 0 but did not complete its task.
     pub(super) fn failed(&self) -> VideoError {
         self.failure(ExitStatus::default(), None)
     }
@@ -134,7 +138,8 @@ impl Child {
         let start = Instant::now();
         let mut late = None;
         loop {
-            // The lock is released while sleeping, so that another thread can kill the child.
+            // Release the lock at the end of this statement, so that another thread can kill the child during the
+            // sleep.
             if let Some(status) = lock(&self.0.child).try_wait()? {
                 return Ok((status, late));
             }
@@ -147,11 +152,11 @@ impl Child {
     }
 
     pub(super) fn kill(&self) {
-        // An error means that the child has already ended.
+        // Ignore an error, which means that the child has already ended.
         let _ = lock(&self.0.child).kill();
     }
 
-    /// Returns the last lines of stderr, joined by `; `. Call it after the child has ended.
+    /// Returns the last [`QUOTED`] lines of stderr, joined by `; `. Call this after the child has ended.
     pub(super) fn said(&self) -> String {
         let said = lock(&self.0.said);
         let _ = said.more.recv_timeout(LAST_WORDS);
@@ -159,7 +164,7 @@ impl Child {
         lines[lines.len().saturating_sub(QUOTED)..].join("; ")
     }
 
-    /// Returns the lines of stderr that are kept so far.
+    /// Returns the lines in the last [`KEPT`] bytes that the child has written to stderr so far.
     pub(super) fn lines_so_far(&self) -> Vec<String> {
         lock(&self.0.said).lines()
     }
@@ -173,10 +178,11 @@ impl Drop for Inner {
     }
 }
 
-/// The end of a child's stderr.
+/// The end of a child's stderr, which a thread reads.
 struct Said {
+    /// The last [`KEPT`] bytes so far.
     kept: Arc<Mutex<VecDeque<u8>>>,
-    /// A channel that is closed when stderr ends.
+    /// A channel that never receives a message, and is closed when stderr ends.
     more: Receiver<()>,
 }
 
@@ -186,8 +192,9 @@ impl Said {
         let (open, more) = channel();
         if let Some(stderr) = stderr {
             let kept = Arc::clone(&kept);
-            // If the thread cannot be started, error messages quote nothing, and a child blocks once stderr's pipe is
-            // full. `-loglevel error` makes that unlikely.
+            // Ignore an error. If the thread cannot be started, error messages quote nothing, and the child blocks once
+            // the pipe of its stderr is full. The pipe is unlikely to fill, because `-loglevel error` limits the
+            // output.
             let _ = thread::Builder::new()
                 .name("stderr".into())
                 .spawn(move || keep(stderr, &kept, &open));
@@ -212,7 +219,8 @@ fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>)
     }
 }
 
-/// Escapes control characters, so that the text cannot control the terminal. Keeps line ends.
+/// Escapes control characters, so that text from a file cannot control the terminal. Keeps line ends, and replaces tabs
+/// and carriage returns by spaces.
 fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -278,7 +286,7 @@ mod tests {
         let killed = shell("exec sleep 20", &stop);
         stop.kill();
         assert!(killed.wait(None).is_err());
-        // A child that is started after the stop request is killed, too.
+        // `Stop` also kills a child that starts after `kill`.
         assert!(shell("exec sleep 20", &stop).wait(None).is_err());
         drop(shell("exec sleep 20", &stop));
         assert!(start.elapsed() < Duration::from_secs(5));

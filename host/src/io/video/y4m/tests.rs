@@ -1,4 +1,7 @@
-//! Tests of valid and invalid headers, and of round trips.
+//! Tests of the Y4M reader and writer.
+//!
+//! The expected fields and error texts of each header line are written by hand. Random frames are written and read
+//! back, which must return the same frames.
 
 use panoweave_tests::random::Random;
 
@@ -77,7 +80,7 @@ fn reads_back_what_was_written() {
             assert_eq!(&found, frame, "{size}");
         }
         assert!(!reader.read_frame(&mut found).unwrap());
-        // A truncated file is an error, not a panic.
+        // Reading a truncated file must not panic.
         let cut = file.len() - 1 - random.bits() as usize % (file.len() - 1);
         if let Ok(mut reader) = Reader::new(Path::new("a"), &file[..cut]) {
             while let Ok(true) = reader.read_frame(&mut found) {}
