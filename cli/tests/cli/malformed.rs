@@ -147,7 +147,7 @@ fn files_that_cannot_be_read() {
         (format!("stitch {two} --rig empty"), "empty:1:1: missing field `panorama`"),
         (format!("stitch {two} --rig bad.toml"), "bad.toml:2:"),
         (format!("stitch {two} --homography bad.txt"), "bad.txt:2: \"one\" is not a number"),
-        (format!("stitch {two} --homography nan.txt"), "nan.txt: the number in row 2, column 2 is NaN"),
+        (format!("stitch {two} --homography nan.txt"), "number in row 2, column 2 is NaN"),
         (format!("stitch {two} --homography flat.txt"), "flat.txt: the matrix is singular"),
         (format!("stitch {two} --homography empty"), "empty: found 0 numbers"),
         (format!("stitch {two} --warp none"), "none: cannot be read"),

@@ -1,9 +1,10 @@
 //! Converts between numbers and their little-endian bytes in files.
 
-/// Bytes per read or write; a multiple of 4.
+/// The maximum number of bytes per read or write. It is a multiple of 4, so a chunk ends between two numbers.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// Yields the numbers in little-endian bytes.
+/// Converts bytes to numbers of `N` bytes each. `number` is a conversion such as `f32::from_le_bytes`. Ignores an
+/// incomplete number at the end.
 pub(crate) fn numbers_of<T, const N: usize>(
     bytes: &[u8],
     number: impl Fn([u8; N]) -> T,
@@ -12,7 +13,8 @@ pub(crate) fn numbers_of<T, const N: usize>(
     numbers.iter().map(move |bytes| number(*bytes))
 }
 
-/// Passes the little-endian bytes of numbers to `sink`, in chunks.
+/// Converts numbers to bytes, and passes the bytes to `sink` in chunks of at most [`CHUNK`]. `number` is a conversion
+/// such as `f32::to_le_bytes`.
 pub(crate) fn bytes_of<T: Copy, const N: usize, E>(
     values: &[T],
     number: impl Fn(T) -> [u8; N],

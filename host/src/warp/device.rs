@@ -1,4 +1,4 @@
-//! A warp on a device: uploaded from a file's planes, or rendered there from a geometry.
+//! A warp in device memory. It is uploaded from host memory, or rendered on the device from a geometry.
 
 use crate::warp::plane_error::RenderError;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,29 +17,29 @@ use crate::geometry::Geometry;
 pub struct DeviceWarp {
     size: UVec2,
     sources: [UVec2; 2],
-    /// Shared by warps that differ only in their weights.
+    /// The coordinate planes. Warps that differ only in their weights share them.
     coordinates: [Arc<Image<f32>>; 4],
     weights: [Image<f32>; 2],
-    /// Recorded after the work that fills the planes.
+    /// An event that is recorded after the work that fills the planes.
     ready: Event,
-    /// The mesh for the current weights, once requested.
+    /// The mesh for the current weights. It is empty until the mesh is uploaded or computed.
     mesh: OnceLock<DeviceMesh>,
-    /// The error of the mesh that came with the warp, if it is too coarse.
+    /// The error of the mesh that was uploaded with the warp, in source pixels, if it exceeds [`MESH_ERROR`].
     coarse: Option<f32>,
-    /// A mesh that [follows](DeviceMesh::follows) the weights and still needs an update; it stays here if the update
-    /// fails, so that the next call can try again.
+    /// A mesh that [follows](DeviceMesh::follows) the weights and needs an update to the current ones. If the update
+    /// fails, the mesh stays here, so that the next update can try again.
     behind: Option<DeviceMesh>,
-    /// Texture objects over the planes, and over the frames stitched with this warp.
+    /// A cache of texture objects over the planes, and over the frames that were stitched with this warp.
     textures: Mutex<Textures>,
 }
 
-/// The planes of one camera cannot be one kernel argument.
+/// The planes of a camera differ in size, pitch or device, so a kernel cannot take them as one argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a camera's planes differ in size, pitch or device; allocate them alike")]
 struct UnlikePlanes;
 
 impl DeviceWarp {
-    /// Copies a warp to a device, including its mesh if that is within [`MESH_ERROR`].
+    /// Copies a warp to the stream's device. Also copies its mesh if the error of the mesh is at most [`MESH_ERROR`].
     ///
     /// # Errors
     /// Returns [`DeviceError`] if an allocation or a copy fails.
@@ -59,10 +59,10 @@ impl DeviceWarp {
         Ok(on_device)
     }
 
-    /// Renders a warp on the stream's device without waiting.
+    /// Renders the warp of a geometry with two cameras on the stream's device, without waiting.
     ///
     /// # Errors
-    /// Returns [`RenderError`] if the geometry is invalid or the device fails.
+    /// Returns [`RenderError`] if the geometry does not have two cameras, if a size is invalid, or if the device fails.
     #[track_caller]
     pub fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, RenderError> {
         let [left, right] = geometry.cameras[..] else {
@@ -75,9 +75,9 @@ impl DeviceWarp {
         Ok(warp)
     }
 
-    /// Renders a warp of `size` pixels with margins instead of weights; [`feather`](Self::feather) converts them. A
-    /// margin is the distance of a pixel from the nearest edge of the camera's picture. Each camera's canvas must have
-    /// `size` pixels.
+    /// Renders a warp of `size` pixels with margins instead of weights. [`feather`](Self::feather) converts the margins
+    /// to weights. A margin is the distance of a pixel from the nearest edge of the camera's picture. The canvas of
+    /// each camera must have `size` pixels.
     #[track_caller]
     pub(crate) fn margins(
         stream: &Stream,
@@ -97,7 +97,7 @@ impl DeviceWarp {
         Self::filled(stream, size, views.map(|(_, camera)| camera.size), planes)
     }
 
-    /// Converts margins to weights.
+    /// Converts the margins of [`margins`](Self::margins) to weights.
     #[track_caller]
     pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
@@ -106,10 +106,10 @@ impl DeviceWarp {
         self.written(stream)
     }
 
-    /// Returns the same warp for a panorama of another size, with the same content enlarged or reduced, without
-    /// waiting.
+    /// Returns a warp for a panorama of `size` pixels that shows the same content, enlarged or reduced. Does not wait.
     ///
-    /// A panorama much smaller than the sources shows aliasing, because each of its pixels reads only four of theirs.
+    /// A panorama that is much smaller than the sources shows aliasing, because each of its pixels reads only four
+    /// source pixels.
     ///
     /// # Errors
     /// Returns [`RenderError`] if the size is invalid or the device fails.
@@ -129,7 +129,7 @@ impl DeviceWarp {
         Ok(Self::filled(stream, size, self.sources, planes)?)
     }
 
-    /// Creates a warp from planes that are filled by work in `stream`.
+    /// Creates a warp from planes that earlier work in `stream` fills.
     #[track_caller]
     fn filled(
         stream: &Stream,
@@ -159,11 +159,12 @@ impl DeviceWarp {
     /// Returns the warp's mesh, with an error of at most [`MESH_ERROR`]. [`stitch`](crate::ops::stitch::stitch) uses
     /// it by default.
     ///
-    /// If the warp came without such a mesh, the first call copies the planes to the host and computes it, which takes
-    /// most of a second for a large panorama. If the warp came with a coarser mesh, this call logs a warning.
+    /// If the warp was uploaded without such a mesh, the first call copies the planes to the host and computes the
+    /// mesh, which takes most of a second for a large panorama. If the warp had a mesh with a larger error, this call
+    /// also logs a warning.
     ///
     /// # Errors
-    /// Returns [`RenderError`] if the mesh cannot be computed.
+    /// Returns [`RenderError`] if the planes cannot be copied to the host, or the mesh to the device.
     #[track_caller]
     pub fn mesh(&self, stream: &Stream) -> Result<&DeviceMesh, RenderError> {
         if let Some(mesh) = self.mesh.get() {
@@ -172,21 +173,22 @@ impl DeviceWarp {
         if let Some(error) = self.coarse {
             tracing::warn!(
                 "the warp's mesh has an error of {error} source pixels, but stitching needs at most {MESH_ERROR}; computing \
-                 another mesh (`panoweave warp --warp FILE --mesh` stores one in a file)"
+                 another mesh (to avoid this, store it with `panoweave warp --warp FILE --mesh -o NEW`)"
             );
         }
         let warp = self.download(stream)?;
         let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;
-        // Another thread may have computed the same mesh first.
+        // Return the mesh of another thread if it was computed first. Both meshes are equal.
         Ok(self.mesh.get_or_init(|| mesh))
     }
 
-    /// Returns the texture objects over the planes, and over the frames stitched with this warp.
+    /// Returns the cache of texture objects over the planes, and over the frames that were stitched with this warp.
     pub(crate) fn textures(&self) -> &Mutex<Textures> {
         &self.textures
     }
 
-    /// Returns a warp with the same coordinates and a copy of the weights, without waiting.
+    /// Returns a warp that shares the coordinates of this one, and has a copy of its weights, which the caller can
+    /// change. Does not wait.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the allocation or the copy fails.
@@ -209,14 +211,16 @@ impl DeviceWarp {
         Ok(copy)
     }
 
-    /// Returns the weights for writing, left and right. The caller must then call [`written`](Self::written).
+    /// Returns the weight planes for writing: left, right. After submitting the work that writes them, the caller must
+    /// call [`written`](Self::written).
     pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
         let follower = self.mesh.take().filter(DeviceMesh::follows);
         self.behind = follower.or(self.behind.take());
         self.weights.each_mut()
     }
 
-    /// Makes users of the warp wait for the work on the weights in `stream`, and submits the update of the mesh.
+    /// Makes users of the warp wait for the work in `stream` that writes the weights, and submits the update of the
+    /// mesh to the new weights.
     #[track_caller]
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;
@@ -231,20 +235,20 @@ impl DeviceWarp {
 
     /// Makes `stream` wait until the warp's planes are filled, possibly by another stream.
     ///
-    /// The functions of this crate call it themselves. Call it before launching your own kernels on the
-    /// [`planes`](Self::planes).
+    /// Call this before launching your own kernels on the [`planes`](Self::planes). The functions of this crate do it
+    /// themselves.
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if the stream cannot wait.
+    /// Returns [`DeviceError`] if the driver cannot make the stream wait.
     #[track_caller]
     pub fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
         stream.wait(&self.ready)
     }
 
-    /// Copies the warp to the host.
+    /// Copies the planes of the warp to the host, without its mesh.
     ///
     /// # Errors
-    /// Returns [`RenderError`] if the download fails or a number is invalid.
+    /// Returns [`RenderError`] if the copy fails or a number in the planes is invalid.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
         self.await_ready(stream)?;
@@ -265,10 +269,11 @@ impl DeviceWarp {
         self.sources
     }
 
-    /// Returns both cameras' planes for a kernel: left, right.
+    /// Returns the planes of both cameras as kernel arguments: left, right.
     ///
     /// # Errors
-    /// Never fails in practice: all planes of a warp are allocated alike.
+    /// Returns [`DeviceError`] if the planes of a camera differ in size, pitch or device. All functions of this type
+    /// allocate equal planes, so such an error is a bug in this crate.
     #[track_caller]
     pub fn planes(&self) -> Result<[DeviceCameraPlanes<'_>; 2], DeviceError> {
         let [left_x, left_y, right_x, right_y, left_weight, right_weight] =

@@ -1,7 +1,8 @@
-//! A mesh on a device, which the stitch reads instead of a warp's planes.
+//! A mesh in device memory, which the stitch reads instead of the planes of a warp.
 //!
-//! Patches and places are constant. Layers and shares are rewritten if a warp gets other weights, for instance from a
-//! seam. A camera that does not contribute to a tile has no layer there, and other weights do not add one.
+//! Patches and places are constant. If a warp gets new weights, for instance from a seam, a kernel rewrites layers and
+//! shares. A camera that did not contribute to a tile when the mesh was computed has no layer there. New weights do not
+//! add a layer.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,15 +20,15 @@ pub struct DeviceMesh {
     size: UVec2,
     sources: Vec<UVec2>,
     made: Arc<Made>,
-    /// Layers and shares for the current weights; `None` if the weights cannot change.
+    /// Layers and shares for the current weights. `None` if the weights never change, so those in `made` apply.
     weighed: Option<Weighed>,
-    /// Recorded after the work that fills layers and shares.
+    /// An event that is recorded after the work that fills layers and shares.
     ready: Event,
-    /// Texture objects over the frames stitched with this mesh.
+    /// A cache of texture objects over the frames that were stitched with this mesh.
     textures: Mutex<Textures>,
 }
 
-/// The parts of a mesh as it was computed.
+/// The parts of a mesh as they were computed. They never change.
 #[derive(Debug)]
 struct Made {
     layers: Buffer<Layer>,
@@ -36,7 +37,7 @@ struct Made {
     shares: Buffer<u16>,
 }
 
-/// The parts that depend on the weights.
+/// The parts of a mesh that depend on the weights and are rewritten when the weights change.
 #[derive(Debug)]
 struct Weighed {
     layers: Buffer<Layer>,
@@ -44,7 +45,7 @@ struct Weighed {
 }
 
 impl DeviceMesh {
-    /// Copies a mesh to a device.
+    /// Copies a mesh to the stream's device.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if an allocation or a copy fails.
@@ -64,8 +65,8 @@ impl DeviceMesh {
         Ok(Self { size, sources, made, weighed: None, ready, textures })
     }
 
-    /// Returns a mesh that uses the same patches and places, but has its own layers and shares. [`weigh`](Self::weigh)
-    /// must write them before use. Does not wait.
+    /// Returns a mesh that shares the patches and places of this one, but has its own layers and shares. Before the
+    /// mesh is used, [`weigh`](Self::weigh) must write them. Does not wait.
     #[track_caller]
     pub(super) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
         let device = stream.device();
@@ -78,14 +79,15 @@ impl DeviceMesh {
         Ok(Self { size, sources, made, weighed, ready, textures })
     }
 
-    /// Returns whether the mesh has its own layers and shares, which [`weigh`](Self::weigh) can rewrite.
+    /// Returns whether the mesh has its own layers and shares, so that [`weigh`](Self::weigh) can adapt them to new
+    /// weights.
     pub(super) fn follows(&self) -> bool {
         self.weighed.is_some()
     }
 
-    /// Submits the update of layers and shares to the weights in these planes of a warp, left and right. Does nothing
-    /// if the mesh does not [follow](Self::follows) the weights. The planes may differ from those of the mesh only in
-    /// the weights.
+    /// Submits a kernel that computes layers and shares for the weights in the planes `left` and `right` of a warp.
+    /// Does nothing if the mesh does not [follow](Self::follows) the weights. The planes may differ only in their
+    /// weights from those of which the mesh was computed.
     #[track_caller]
     pub(super) fn weigh(
         &mut self,
@@ -109,7 +111,7 @@ impl DeviceMesh {
             shares: weighed.shares.view_mut(),
         };
         // SAFETY: blocks are `WEIGH_BLOCK`. The layers are those of a valid mesh with two cameras, and `shares` has as
-        // many elements as the mesh, so everything to which the layers refer exists.
+        // many elements as the shares of this mesh, so everything to which the layers refer exists.
         unsafe { stream.launch_unchecked(&config, &kernel) }?;
         self.ready.record(stream)
     }
@@ -126,18 +128,18 @@ impl DeviceMesh {
         self.size
     }
 
-    /// Returns the sizes of the sources in pixels, camera by camera.
+    /// Returns the sizes of the source pictures in pixels, in the order of the cameras.
     #[must_use]
     pub fn sources(&self) -> &[UVec2] {
         &self.sources
     }
 
-    /// Returns the texture objects over the frames stitched with this mesh.
+    /// Returns the cache of texture objects over the frames that were stitched with this mesh.
     pub(crate) fn textures(&self) -> &Mutex<Textures> {
         &self.textures
     }
 
-    /// Returns layers, patches, places and shares for kernels.
+    /// Returns layers, patches, places and shares for the current weights.
     pub(crate) fn buffers(
         &self,
     ) -> (&Buffer<Layer>, &Buffer<Patch>, &Buffer<SourcePoint>, &Buffer<u16>) {
@@ -150,7 +152,8 @@ impl DeviceMesh {
     }
 }
 
-/// Returns a buffer of these elements, or of one unused element if there are none.
+/// Copies elements to a device buffer. If there are none, returns a buffer with one unused element, because a buffer
+/// cannot be empty.
 #[track_caller]
 fn uploaded<T: bytemuck::Pod>(stream: &Stream, elements: &[T]) -> Result<Buffer<T>, DeviceError> {
     if elements.is_empty() {

@@ -1,14 +1,14 @@
 //! A warp maps every pixel of a panorama to source coordinates and a weight for each of two cameras.
 //!
-//! It has six f32 planes of the panorama's size, stored row by row from the top without padding. Coordinates are in
+//! A warp has six f32 planes of the panorama's size, stored row by row from the top without padding. Coordinates are in
 //! pixels of the source, with pixel centres at integers. Weights are from 0 to 1. [`Warp::new`] checks that the planes
 //! have the right lengths, that coordinates are finite, and that weights are in range. Kernels rely on these checks.
 //!
 //! A camera *contributes* to a panorama pixel if its weight exceeds [`MIN_WEIGHT`] and its coordinates are inside the
 //! source.
 //!
-//! `file` writes a warp as one safetensors file, and `read` reads this file. `raw` reads and writes six raw files.
-//! `mesh` compresses a warp.
+//! `file` writes and reads a warp as one safetensors file. `raw` writes and reads it as six raw files. `mesh`
+//! compresses a warp to a [`Mesh`].
 
 mod bytes;
 mod device;
@@ -41,26 +41,26 @@ pub use stats::{CameraStats, PixelBox, WarpStats};
 /// One of the six planes, in the order of [`Warp::planes`] and of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
-    /// Column in the left source.
+    /// The column in the left source, in pixels.
     LeftX,
-    /// Row in the left source.
+    /// The row in the left source, in pixels.
     LeftY,
-    /// Column in the right source.
+    /// The column in the right source, in pixels.
     RightX,
-    /// Row in the right source.
+    /// The row in the right source, in pixels.
     RightY,
-    /// The left camera's weight.
+    /// The weight of the left camera, from 0 to 1.
     WeightLeft,
-    /// The right camera's weight.
+    /// The weight of the right camera, from 0 to 1.
     WeightRight,
 }
 
 impl Plane {
-    /// All planes in order.
+    /// All planes, in the order of [`Warp::planes`] and of all files.
     pub const ALL: [Self; 6] =
         [Self::LeftX, Self::LeftY, Self::RightX, Self::RightY, Self::WeightLeft, Self::WeightRight];
 
-    /// Returns the plane's name in files.
+    /// Returns the name of the plane in warp files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -79,14 +79,15 @@ impl Plane {
         matches!(self, Self::WeightLeft | Self::WeightRight)
     }
 
-    /// Checks `values`, which start at element `at` of a plane with `width` pixels per row.
+    /// Checks that coordinates are finite and weights are from 0 to 1. `values` start at element `at` of a plane with
+    /// `width` pixels per row.
     pub(crate) fn check(self, values: &[f32], at: usize, width: u32) -> Result<(), PlaneError> {
         let weight = self.is_weight();
         // Written so that NaN is rejected.
         let fine = |v: &f32| {
             if weight { (0.0..=1.0).contains(v) } else { v.is_finite() }
         };
-        // Without an early exit the loop vectorizes.
+        // Test all values without an early exit, so that the compiler vectorizes the loop.
         if values.iter().fold(true, |all, v| all & fine(v)) {
             return Ok(());
         }
@@ -103,7 +104,7 @@ impl Plane {
     }
 }
 
-/// A checked warp of two cameras.
+/// A warp of two cameras in host memory, whose numbers were checked.
 ///
 /// Two equal warps are saved to identical files.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,13 +114,13 @@ pub struct Warp {
     planes: [Vec<f32>; 6],
     projection: Option<ProjectionName>,
     rig: Option<String>,
-    /// The mesh that was computed from these planes.
+    /// The mesh that was computed from these planes, if any.
     mesh: Option<Arc<Mesh>>,
 }
 
 impl Warp {
-    /// Creates a warp for a panorama of `size` pixels and sources of `sources` pixels (left, right). The six planes,
-    /// in the order of [`Plane`], must have `size.x · size.y` numbers each.
+    /// Creates a warp for a panorama of `size` pixels and sources of `sources` pixels (left, right). The six planes are
+    /// in the order of [`Plane`]. Each must have `size.x · size.y` numbers.
     ///
     /// # Errors
     /// Returns [`PlaneError`] for an invalid size, length or number.
@@ -139,16 +140,16 @@ impl Warp {
         Ok(Self { size, sources, planes, projection: None, rig: None, mesh: None })
     }
 
-    /// Returns the warp with a note of its origin: the panorama's projection and the text of the rig or homography. An
-    /// empty text means none.
+    /// Returns the warp with a description of its origin: the panorama's projection, and the text of the rig or
+    /// homography that it was made from. An empty text has the same meaning as `None`.
     #[must_use]
     pub fn made_from(self, projection: Option<ProjectionName>, rig: Option<String>) -> Self {
         Self { projection, rig: rig.filter(|text| !text.is_empty()), ..self }
     }
 
-    /// Returns the warp with a mesh, computed by [`Mesh::new`]. The mesh deviates by at most `error` source pixels
-    /// along either axis. [`save`](Self::save) stores the mesh, and [`DeviceWarp::upload`] uses it if its error is at
-    /// most [`MESH_ERROR`].
+    /// Computes a mesh with [`Mesh::new`], and returns the warp with this mesh. The mesh deviates by at most `error`
+    /// source pixels along either axis. [`save`](Self::save) stores the mesh, and [`DeviceWarp::upload`] uses it if
+    /// `error` is at most [`MESH_ERROR`].
     ///
     /// # Errors
     /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.
@@ -157,7 +158,7 @@ impl Warp {
         Ok(Self { mesh, ..self })
     }
 
-    /// Returns the warp without its mesh. [`save`](Self::save) writes it as a file of version 1.
+    /// Returns the warp without its mesh. [`save`](Self::save) then writes a file of version 1.
     #[must_use]
     pub fn without_mesh(self) -> Self {
         Self { mesh: None, ..self }
@@ -205,14 +206,14 @@ impl Warp {
         self.rig.as_deref()
     }
 
-    /// Returns the weight of camera `camera` (0 left, 1 right) at element `at` of the planes, or `None` if the camera
-    /// does not contribute there.
+    /// Returns the weight of `camera` (0 is left, 1 is right) at element `at` of the planes, or `None` if the camera
+    /// does not contribute to this pixel.
     pub(crate) fn counts(&self, camera: usize, at: usize) -> Option<f32> {
         let (weight, place) = (self.planes[4 + camera][at], self.source(camera, at));
         counting(place.into(), weight, self.sources[camera])
     }
 
-    /// Returns the source coordinates of camera `camera` at element `at` of the planes.
+    /// Returns the source column and row of `camera` (0 is left, 1 is right) at element `at` of the planes.
     pub(crate) fn source(&self, camera: usize, at: usize) -> [f32; 2] {
         [self.planes[2 * camera][at], self.planes[2 * camera + 1][at]]
     }
@@ -225,7 +226,7 @@ pub(crate) fn counting(place: Vec2, weight: f32, size: UVec2) -> Option<f32> {
     (weight > MIN_WEIGHT && inside).then_some(weight)
 }
 
-/// Checks the sizes of a warp and its sources.
+/// Checks that the sizes of a warp and its sources are within the limits of this crate.
 pub(crate) fn check_sizes(size: UVec2, sources: [UVec2; 2]) -> Result<(), PlaneError> {
     let area = u64::from(size.x) * u64::from(size.y);
     if area == 0 || size.max_element() > MAX_CANVAS_SIDE || area > MAX_CANVAS_AREA {

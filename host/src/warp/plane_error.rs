@@ -1,4 +1,4 @@
-//! Errors of the numbers in a warp, and of rendering one.
+//! The errors of invalid sizes or numbers in a warp, and of rendering a warp.
 
 use crate::device::DeviceError;
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
@@ -7,25 +7,25 @@ use crate::warp::Plane;
 use glam::UVec2;
 use thiserror::Error;
 
-/// The numbers of a warp are invalid.
+/// A size or a number in a warp is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum PlaneError {
     /// The panorama has no pixels or too many.
-    #[error("the panorama is {}×{} pixels; each side must be 1 to {MAX_CANVAS_SIDE}, and the area at most {MAX_CANVAS_AREA}", size.x, size.y)]
+    #[error("the panorama is {}×{} pixels; each side must be 1 to {MAX_CANVAS_SIDE} pixels, and the area at most {MAX_CANVAS_AREA} pixels", size.x, size.y)]
     Size { size: UVec2 },
-    /// A source has no pixels or too many.
-    #[error("a source is {}×{} pixels; each side must be 1 to {MAX_SIDE}", size.x, size.y)]
+    /// A source picture has no pixels or too many.
+    #[error("a source picture is {}×{} pixels; each side must be 1 to {MAX_SIDE} pixels", size.x, size.y)]
     SourceSize { size: UVec2 },
-    /// A plane's length is not the number of pixels.
-    #[error("{} has {found} numbers; it must have {expected}", plane.name())]
+    /// A plane does not have one number for each pixel of the panorama.
+    #[error("plane {} has {found} numbers; it must have {expected}, one for each pixel of the panorama", plane.name())]
     Length { plane: Plane, found: usize, expected: usize },
     /// A number is NaN or infinite.
-    #[error("{} is {value} at column {x}, row {y}; it must be a finite number", plane.name())]
+    #[error("plane {} is {value} at column {x}, row {y}; it must be a finite number", plane.name())]
     NotFinite { plane: Plane, x: usize, y: usize, value: f32 },
     /// A weight is out of range.
-    #[error("{} is {value} at column {x}, row {y}; it must be 0 to 1", plane.name())]
+    #[error("plane {} is {value} at column {x}, row {y}; it must be 0 to 1", plane.name())]
     Weight { plane: Plane, x: usize, y: usize, value: f32 },
 }
 
@@ -34,12 +34,14 @@ pub enum PlaneError {
 #[non_exhaustive]
 pub enum RenderError {
     /// The geometry does not have two cameras.
-    #[error("rendering a warp: the geometry has {0} cameras; it must have two")]
+    #[error(
+        "cannot render a warp: the geometry has {0} cameras, but a warp has two; use a mesh for more cameras"
+    )]
     Cameras(usize),
-    /// Sizes or resulting numbers are invalid for a warp.
-    #[error("rendering a warp: {0}")]
+    /// A size of the geometry, or a number that the device computed, is invalid for a warp.
+    #[error("cannot render a warp: {0}")]
     Plane(#[from] PlaneError),
-    /// The device failed.
+    /// The device failed, for instance because its memory is full.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

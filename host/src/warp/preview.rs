@@ -1,7 +1,9 @@
-//! Draws a warp without camera pictures, to show covered areas and distortion.
+//! Draws a warp without camera pictures, to show the areas that the cameras cover and the distortion.
 //!
-//! The left camera is orange, the right one blue, mixed by weight; black is uncovered. Fine lines mark every eighth of
-//! a source's width and height and so show its distortion. A white rectangle is the bounding box of the overlap.
+//! - The left camera is orange and the right one is blue. In the overlap, the colours are mixed by weight.
+//! - Pixels to which no camera contributes are black.
+//! - Fine lines mark every eighth of the width and height of a source. Their shape shows the distortion.
+//! - A white rectangle is the bounding box of the overlap.
 
 use shared_types::Rgba8;
 
@@ -10,13 +12,14 @@ use crate::warp::Warp;
 
 const TINTS: [[f32; 3]; 2] = [[255.0, 140.0, 40.0], [40.0, 130.0, 255.0]];
 const OUTLINE: Rgba8 = Rgba8::opaque(255, 255, 255);
-/// Brightness of a grid line relative to its surroundings.
+/// The brightness of a grid line relative to the pixels around it.
 const LINE: f32 = 0.6;
-/// The number of grid cells across a source.
+/// The number of grid cells across the width and across the height of a source.
 const CELLS: f32 = 8.0;
 
 impl Warp {
-    /// Draws the warp, reduced (never enlarged) to at most `max_side` pixels a side.
+    /// Draws the warp. If a side of the panorama is longer than `max_side` pixels, the preview is reduced so that its
+    /// longer side has `max_side` pixels.
     #[must_use]
     pub fn preview(&self, max_side: u32) -> Picture {
         let size = self.size();
@@ -24,7 +27,7 @@ impl Warp {
         let step = step.max(1.0);
         let reduced = |side: u32| ((f64::from(side) / step) as u32).max(1);
         let (width, height) = (reduced(size.x), reduced(size.y));
-        // The panorama pixel at a preview pixel's centre.
+        // `under` returns the column or row of the panorama at the centre of a column or row of the preview.
         let under = |at: u32, side: u32| (((f64::from(at) + 0.5) * step) as u32).min(side - 1);
         let element = |x: u32, y: u32| {
             under(y, size.y) as usize * size.x as usize + under(x, size.x) as usize
@@ -58,8 +61,8 @@ impl Warp {
         picture
     }
 
-    /// Returns the colour of element `at` of the planes. `next` are the elements of the preview pixels to the right
-    /// and below.
+    /// Returns the colour of element `at` of the planes. `next` contains the elements of the planes that belong to the
+    /// preview pixels to the right and below.
     fn preview_pixel(&self, at: usize, next: [usize; 2]) -> Rgba8 {
         let (mut sum, mut total) = ([0.0; 3], 0.0);
         for (camera, tint) in TINTS.iter().enumerate() {

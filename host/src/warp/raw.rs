@@ -1,5 +1,7 @@
-//! Reads and writes a warp as six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`: little-endian f32,
-//! row by row, without a header. The files do not store their size.
+//! Reads and writes a warp as six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`.
+//!
+//! A file contains the numbers of one plane as little-endian f32, row by row, without a header. The files do not store
+//! the sizes of the panorama and its sources, so the caller must pass them.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,12 +16,12 @@ use crate::warp::bytes::numbers_of;
 use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
 
 impl Warp {
-    /// Reads six raw planes of `size` pixels, for sources of `sources` pixels (left, right).
+    /// Reads six raw planes of `size` pixels from a folder. The sources have `sources` pixels (left, right). Checks the
+    /// lengths of all files before it reads any of them.
     ///
     /// # Errors
-    /// Returns [`RawMissing`](WarpError::RawMissing), [`RawLength`](WarpError::RawLength),
-    /// [`Unreadable`](WarpError::Unreadable) or [`Plane`](WarpError::Plane). All lengths are checked before anything
-    /// is read.
+    /// Returns [`RawMissing`](WarpError::RawMissing), [`RawLength`](WarpError::RawLength) or
+    /// [`Unreadable`](WarpError::Unreadable) for a file, or [`Plane`](WarpError::Plane) for an invalid size or number.
     pub fn import_raw(
         directory: impl AsRef<Path>,
         size: UVec2,
@@ -43,7 +45,7 @@ impl Warp {
                 Err(source) => return Err(WarpError::Unreadable { file, source }),
             }
         }
-        // All planes are checked before any is stored: an invalid one costs the time of one pass, and no memory.
+        // Check all planes before storing any, so that rejecting an invalid plane needs no memory for the planes.
         for plane in Plane::ALL {
             read(&plane.raw_file(directory), plane, size, |_| {})?;
         }
@@ -55,11 +57,11 @@ impl Warp {
         Self::new(size, sources, planes).map_err(in_directory)
     }
 
-    /// Writes six raw planes into `directory`, which is created if it is missing. Each file is replaced atomically;
-    /// the six together are not.
+    /// Writes six raw planes to the folder `directory`, and creates the folder if it is missing. Each file is replaced
+    /// atomically. If an error occurs, some files may be new and others old.
     ///
     /// # Errors
-    /// Returns [`Unwritable`](WarpError::Unwritable) if a file cannot be written.
+    /// Returns [`Unwritable`](WarpError::Unwritable) if the folder cannot be created or a file cannot be written.
     pub fn export_raw(&self, directory: impl AsRef<Path>) -> Result<(), WarpError> {
         let directory = directory.as_ref();
         let unwritable = |file: &Path| {
@@ -79,14 +81,14 @@ impl Warp {
 }
 
 impl Plane {
-    /// Returns the plane's file in a folder of raw planes.
+    /// Returns the path of the plane's file in a folder of raw planes.
     #[must_use]
     pub fn raw_file(self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.bin", self.name()))
     }
 }
 
-/// Reads one plane, and passes it to `sink` in checked chunks.
+/// Reads one plane in chunks, checks the numbers of each chunk, and passes them to `sink`.
 fn read(
     file: &Path,
     plane: Plane,
@@ -112,7 +114,8 @@ fn read(
     Ok(())
 }
 
-/// Returns the end of an error message about a file of `bytes` bytes: the size that it would fit, or another hint.
+/// Returns the end of the error message for a file of `bytes` bytes that does not fit `size`. It names a panorama size
+/// that the file would fit, or another possible cause.
 fn hint(bytes: u64, size: UVec2) -> String {
     let numbers = bytes / 4;
     let (width, height) = (u64::from(size.x), u64::from(size.y));
@@ -121,10 +124,10 @@ fn hint(bytes: u64, size: UVec2) -> String {
     } else if !bytes.is_multiple_of(4) {
         "; this is not a whole number of f32, so the file may be truncated".to_owned()
     } else if numbers.is_multiple_of(width) {
-        format!("; it would fit {width}×{}", numbers / width)
+        format!("; the file would fit {width}×{}", numbers / width)
     } else if numbers.is_multiple_of(height) {
-        format!("; it would fit {}×{height}", numbers / height)
+        format!("; the file would fit {}×{height}", numbers / height)
     } else {
-        format!("; it has {numbers} numbers, which fit neither this width nor this height")
+        format!("; the file has {numbers} numbers, which fit neither this width nor this height")
     }
 }

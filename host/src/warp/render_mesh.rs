@@ -1,4 +1,4 @@
-//! Computes a mesh from the cameras of a geometry, without the planes of a warp.
+//! Computes a mesh from a geometry, which may have more than the two cameras of a warp.
 
 use super::MeshError;
 use crate::device::Stream;
@@ -11,12 +11,14 @@ use glam::UVec2;
 use shared_types::stitch::mesh::MAX_CAMERAS;
 
 impl Mesh {
-    /// Computes a mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], with the error bounds of
-    /// [`new`](Self::new). A camera's weight is proportional to the pixel's distance from the nearest edge of its
-    /// picture. Waits for the device, which renders the cameras.
+    /// Computes a mesh of all cameras of a geometry, which must have 2 to [`MAX_CAMERAS`] cameras. `error` has the same
+    /// meaning as in [`new`](Self::new). At each pixel, the weight of a camera is proportional to the distance from the
+    /// nearest edge of its picture.
+    ///
+    /// The stream's device renders the source coordinates. This function waits for it.
     ///
     /// # Errors
-    /// Returns [`MeshError`] if `error` or the geometry is invalid, or the device fails.
+    /// Returns [`MeshError`] if `error` or the geometry is invalid, or if the device fails.
     #[track_caller]
     pub fn render(stream: &Stream, geometry: &Geometry, error: f32) -> Result<Self, MeshError> {
         check(error)?;
@@ -24,16 +26,17 @@ impl Mesh {
     }
 }
 
-/// Source coordinates and weights of the cameras of a geometry.
+/// The rendered source coordinates and weights of all cameras of a geometry.
 pub(super) struct Cameras {
     size: UVec2,
     sources: Vec<UVec2>,
-    /// The planes of each camera: columns, rows and weights.
+    /// The planes of each camera: source columns, source rows and weights.
     planes: Vec<[Vec<f32>; 3]>,
 }
 
 impl Cameras {
-    /// Renders the cameras, two at a time.
+    /// Renders the cameras two at a time, because the kernels render warps of two cameras. If their number is odd, the
+    /// last camera is rendered twice and its second result is ignored.
     #[track_caller]
     pub(super) fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, MeshError> {
         let Geometry { canvas, cameras } = geometry;

@@ -1,15 +1,15 @@
-//! Coverage of the panorama by each camera, and their overlap.
+//! Measures which part of a panorama each camera covers, and where the cameras overlap.
 
 use serde::Serialize;
 
 use crate::warp::Warp;
 
-/// A box of pixels.
+/// A rectangle of panorama pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PixelBox {
-    /// First column.
+    /// The first column, from 0.
     pub x: u32,
-    /// First row.
+    /// The first row, from 0.
     pub y: u32,
     /// The number of columns.
     pub width: u32,
@@ -17,14 +17,16 @@ pub struct PixelBox {
     pub height: u32,
 }
 
-/// The contribution of one camera.
+/// The coverage of a panorama by one camera.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CameraStats {
     /// Fraction of the panorama's pixels to which the camera contributes, 0 to 1.
     pub coverage: f64,
-    /// Smallest source column and row in use; `None` if the camera contributes to no pixel.
+    /// The smallest source column and the smallest source row that the panorama shows, in pixels. `None` if the camera
+    /// contributes to no pixel.
     pub least: Option<[f32; 2]>,
-    /// Largest source column and row in use; `None` if the camera contributes to no pixel.
+    /// The largest source column and the largest source row that the panorama shows, in pixels. `None` if the camera
+    /// contributes to no pixel.
     pub most: Option<[f32; 2]>,
 }
 
@@ -32,22 +34,22 @@ pub struct CameraStats {
 /// inside its picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WarpStats {
-    /// Panorama width and height in pixels.
+    /// The width and height of the panorama in pixels.
     pub size: [u32; 2],
-    /// Source widths and heights in pixels: left, right.
+    /// The width and height of each source in pixels: left, right.
     pub sources: [[u32; 2]; 2],
-    /// The contribution of each camera: left, right.
+    /// The coverage by each camera: left, right.
     pub cameras: [CameraStats; 2],
-    /// Fraction of the pixels to which any camera contributes, 0 to 1. All other pixels are black.
+    /// Fraction of the panorama's pixels to which at least one camera contributes, 0 to 1. All other pixels are black.
     pub coverage: f64,
-    /// Fraction of the pixels to which both cameras contribute, 0 to 1.
+    /// Fraction of the panorama's pixels to which both cameras contribute, 0 to 1.
     pub overlap: f64,
     /// The bounding box of the overlap; `None` if there is no overlap.
     pub overlap_box: Option<PixelBox>,
 }
 
 impl Warp {
-    /// Measures the warp.
+    /// Computes the coverage of the panorama by each camera, and their overlap.
     #[must_use]
     pub fn stats(&self) -> WarpStats {
         let size = self.size();

@@ -1,7 +1,8 @@
-//! The panoweave warp file: one self-describing safetensors file.
+//! Writes the panoweave warp file, a safetensors file that contains a warp and its description. `read` reads the file.
 //!
-//! Tensors `lut_left_x … weight_right`, F32, shape `[height, width]`, in that order and without gaps; numbers are
-//! little-endian. A file with a mesh has five more after them:
+//! The file has six tensors for the planes, `lut_left_x` to `weight_right`, of type F32 and shape `[height, width]`.
+//! They have the order of [`Plane`] and no gaps. All numbers are little-endian. If the warp has a mesh, five more
+//! tensors follow:
 //!
 //! | tensor | type | shape | an element is |
 //! |---|---|---|---|
@@ -11,28 +12,28 @@
 //! | `mesh_places` | F32 | `[tiles, 32, 32, 2]` | source column and row of each pixel of a tile for which patches are too inaccurate |
 //! | `mesh_shares` | U16 | `[tiles, 32, 32]` | a layer's share at each pixel of a tile; 65535 is 1 |
 //!
-//! The first layers of all tiles come first, row by row. All other elements are in the order of the tiles, and within
-//! a tile in the order of its cameras. So every index in a layer follows from the order. The indices are stored to
-//! allow random access to a tile; 4294967295 means none:
+//! In `mesh_layers`, the first layers of all tiles come first, tile by tile in rows. All other elements are in the
+//! order of the tiles, and within a tile in the order of its cameras. So every index in a layer follows from this
+//! order. The indices are stored nevertheless, because they allow random access to a tile. The value 4294967295 means
+//! no index:
 //! - `places` is the index of the layer's first element in `mesh_patches`, or of its first point in `mesh_places`,
 //!   which has 1024 points per element.
 //! - `shares` is the index of the layer's first number in `mesh_shares`, which has 1024 numbers per element. In the
-//!   last of several layers of a tile it may be 4294967294: this layer takes the share that the others leave.
+//!   last of several layers of a tile, `shares` may be 4294967294. This means that the layer takes the share that the
+//!   others leave.
 //! - `next` is the index of the tile's next layer.
 //!
-//! `__metadata__` contains strings:
+//! The header's `__metadata__` contains these strings:
 //!
 //! | key | value |
 //! |---|---|
 //! | `format` | `panoweave-warp` |
 //! | `version` | `1`; with a mesh `2`, so that readers without mesh support reject the file |
-//! | `left`, `right` | source sizes, as `3840x2160` |
+//! | `left`, `right` | width and height of the source pictures in pixels, such as `3840x2160` |
 //! | `projection` | `planar`, `cylindrical`, `equirectangular` or `unknown` |
-//! | `rig` | the text of the rig or homography from which the warp was made; optional |
+//! | `rig` | optional: the text of the rig or homography from which the warp was made |
 //! | `mesh_error` | with a mesh: its maximum deviation along either axis in source pixels, such as `0.03125` |
 //! | `checksum` | eight hex digits: CRC-32 of all tensors' bytes in order, then of the text `{left} {right} {projection} {rig}`, or with a mesh `{left} {right} {projection} {mesh_error} {rig}` |
-//!
-//! This module writes the file; `read` reads it.
 
 mod read;
 
@@ -50,21 +51,24 @@ use crate::warp::bytes::bytes_of;
 use crate::warp::mesh::MeshPart;
 use crate::warp::{Plane, Warp, WarpError};
 
-/// Value of the metadata key `format`.
+/// The value of the metadata key `format`.
 pub(crate) const FORMAT: &str = "panoweave-warp";
-/// Value of the metadata key `version` of a file without a mesh.
+/// The value of the metadata key `version` for a file without a mesh.
 pub(crate) const VERSION: &str = "1";
-/// Value of the metadata key `version` of a file with a mesh.
+/// The value of the metadata key `version` for a file with a mesh.
 pub(crate) const MESH_VERSION: &str = "2";
 
-/// Maximum length of the header's JSON, in bytes. The text of a rig, its largest part, has a few kilobytes.
+/// The maximum length of the header's JSON in bytes. Its largest part is the text of the rig, which has a few
+/// kilobytes.
 pub(crate) const HEADER_LIMIT: u64 = 1 << 20;
 
 impl Warp {
-    /// Writes a panoweave warp file, usually named `….safetensors`. Replaces the file atomically.
+    /// Writes the warp to a panoweave warp file, and replaces the file atomically. The usual extension is
+    /// `.safetensors`.
     ///
     /// # Errors
-    /// Returns [`Header`](WarpError::Header) if the rig's text is too long, or [`Unwritable`](WarpError::Unwritable).
+    /// Returns [`Header`](WarpError::Header) if the text of the rig is too long, or
+    /// [`Unwritable`](WarpError::Unwritable) if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), WarpError> {
         let file = path.as_ref();
         let header =
@@ -77,7 +81,7 @@ impl Warp {
         .map_err(|source| WarpError::Unwritable { file: file.to_owned(), source })
     }
 
-    /// Passes the bytes of all tensors in order to `sink`, in pieces.
+    /// Passes the bytes of all tensors to `sink`, in file order and in pieces.
     fn tensors<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         for plane in self.planes() {
             bytes_of(plane, f32::to_le_bytes, &mut sink)?;
@@ -86,7 +90,9 @@ impl Warp {
         MeshPart::ALL.into_iter().try_for_each(|part| mesh.pack(part, &mut sink))
     }
 
-    /// Returns the header: JSON, padded with spaces so that the planes begin at a multiple of 8.
+    /// Returns the header as JSON. It is padded with spaces, so that the offset of the planes in the file is a multiple
+    /// of
+    /// 8. Returns the reason as an error if the header would be too long.
     fn header(&self) -> Result<Vec<u8>, String> {
         let mut crc = crc32fast::Hasher::new();
         let done: Result<(), Infallible> = self.tensors(|bytes| {
@@ -132,7 +138,7 @@ impl Warp {
             }));
         }
         let layout = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
-        // Converts to a `Value`, whose keys are sorted, so that equal warps are saved to identical files.
+        // Convert to a `Value` first, because it sorts the keys. So equal warps are saved to identical files.
         let mut json = serde_json::to_value(&layout)
             .and_then(|value| serde_json::to_vec(&value))
             .map_err(|error| error.to_string())?;
@@ -147,12 +153,12 @@ impl Warp {
     }
 }
 
-/// Formats a size for the metadata.
+/// Returns a size as text for the metadata, such as `3840x2160`.
 pub(crate) fn size_text(size: UVec2) -> String {
     format!("{}x{}", size.x, size.y)
 }
 
-/// Returns the text that the checksum covers besides the tensors.
+/// Returns the text that the checksum covers in addition to the tensors.
 pub(crate) fn sealed_text(
     left: &str,
     right: &str,

@@ -1,11 +1,12 @@
-//! Reads the panoweave warp file; `file` describes the format.
+//! Reads the panoweave warp file. The module `file` describes the format.
 //!
-//! The file may be damaged or malicious. The length of the header is limited, and the sizes in it are compared with
-//! the file's length before memory is allocated. The tensors are read twice: once in small pieces to check them, then
-//! to store them. So a damaged file of any size costs the time of one pass and a megabyte.
+//! The file may be damaged or malicious. The length of the header is limited, and the sizes in it are compared with the
+//! file's length before memory is allocated. The tensors are read twice: first in pieces of 1 MiB to check them, and
+//! then to store them. So rejecting a damaged file of any size takes the time of one pass and a few megabytes of
+//! memory.
 //!
-//! A mesh is checked after it is read: first each index, then each pixel against the planes, on several threads. So
-//! the mesh of an accepted file agrees with its planes within its stated error.
+//! A mesh is checked after it is read: first each index, then each pixel against the planes, on several threads. So the
+//! mesh of an accepted file agrees with its planes within its stated error.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -34,14 +35,15 @@ struct Header {
     start: u64,
 }
 
-/// The header's description of a mesh.
+/// The mesh as the header describes it.
 struct MeshHeader {
+    /// The maximum deviation from the planes along either axis, in source pixels.
     error: f32,
-    /// The number of elements of each part.
+    /// The number of elements of each mesh tensor, in file order.
     counts: [usize; MeshPart::ALL.len()],
 }
 
-/// A tensor to read.
+/// A tensor of the file.
 #[derive(Clone, Copy)]
 enum Tensor {
     Plane(Plane),
@@ -81,12 +83,12 @@ impl Warp {
     }
 }
 
-/// Reads and checks the header. Allocates at most [`HEADER_LIMIT`] bytes and the parsed JSON.
+/// Reads and checks the header. Allocates at most [`HEADER_LIMIT`] bytes, and the memory for the parsed JSON.
 fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, WarpError> {
     let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
     let foreign = |reason| WarpError::NotSafetensors { file: path.to_owned(), reason };
     if length < 8 {
-        return Err(foreign(format!("it is {length} bytes long, too short for a header")));
+        return Err(foreign(format!("it is {length} bytes long, which is too short")));
     }
     let mut eight = [0; 8];
     file.read_exact(&mut eight).map_err(unreadable)?;
@@ -99,7 +101,7 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     }
     if json_length > HEADER_LIMIT {
         return Err(foreign(format!(
-            "it states a header of {json_length} bytes; that of a warp has at most {HEADER_LIMIT}"
+            "it states a header of {json_length} bytes; a warp has at most {HEADER_LIMIT}"
         )));
     }
     let start = 8 + json_length;
@@ -123,7 +125,7 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
             Some(MeshHeader { error, counts: read_mesh_layout(path, &layout, size, &mut end)? })
         }
     };
-    // No overflow: sizes and counts are bounded.
+    // This sum cannot overflow, because the sizes and counts were checked against their limits.
     let expected = start + end as u64;
     if length != expected {
         return Err(WarpError::Length { file: path.to_owned(), found: length, expected });
@@ -132,7 +134,8 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     Ok(Header { size, sources, projection, rig, checksum, mesh, start })
 }
 
-/// Sizes of the sources, projection, error of the mesh if there is one, and checksum.
+/// The contents of the metadata: the sizes of the sources, the projection, the error of the mesh if there is one, and
+/// the checksum.
 type Description = ([UVec2; 2], Option<ProjectionName>, Option<f32>, u32);
 
 fn read_metadata(
@@ -157,7 +160,7 @@ fn read_metadata(
         let text = metadata.get(key).map_or("", String::as_str);
         let sides =
             text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-        // Accepts only the canonical text: "+5x05" is not valid, because "5x5" is.
+        // Accept only the text that `size_text` writes: for example, "+5x05" is invalid, because "5x5" is written.
         let size = sides.map(UVec2::from).filter(|size| size_text(*size) == text);
         size.ok_or_else(|| wrong(key, "a size such as 3840x2160"))
     };
@@ -173,7 +176,7 @@ fn read_metadata(
     };
     let mesh_error = if version == MESH_VERSION {
         let text = metadata.get("mesh_error");
-        // As for sizes, only the canonical text is valid.
+        // As for sizes, accept only the text that `save` writes.
         let error =
             text.and_then(|text| text.parse().ok().filter(|e: &f32| e.to_string() == *text));
         let error = error.filter(|error| is_length(*error));
@@ -187,9 +190,10 @@ fn read_metadata(
     Ok((sources, projection, mesh_error, checksum))
 }
 
-/// Checks that the file starts with the six planes in order, and has no other tensors except, if `mesh` is set, those
-/// of a mesh. Returns the size of the planes in pixels, and the number of their bytes. The header's parser has already
-/// checked that offsets have no gaps and fit the shapes.
+/// Checks that the file starts with the six planes in order. It must have no other tensors, except those of a mesh if
+/// `mesh` is true. Returns the size of the planes in pixels, and the number of bytes of all planes together.
+///
+/// The parser of the header has already checked that the offsets have no gaps and fit the shapes.
 fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usize), WarpError> {
     let file = || path.to_owned();
     let known = |name: &str| {
@@ -226,13 +230,14 @@ fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usi
         shape = Some(&info.shape);
         bytes = end;
     }
-    // `check_sizes` reports a side that is too large.
+    // Replace a side that does not fit u32 by the maximum, which `check_sizes` rejects.
     let side = |at: usize| shape.map_or(0, |shape| u32::try_from(shape[at]).unwrap_or(u32::MAX));
     Ok((UVec2::new(side(1), side(0)), bytes))
 }
 
-/// Checks that the mesh's tensors start at byte `end` of the data and follow in order, with sizes that are possible
-/// for this panorama. Returns the number of elements of each tensor, and advances `end`.
+/// Checks that the mesh tensors start at byte `end` of the data, have the right order, and have sizes that are possible
+/// for a panorama of `size` pixels. Returns the number of elements of each tensor, and advances `end` to the end of the
+/// last one.
 fn read_mesh_layout(
     path: &Path,
     layout: &Metadata,
@@ -274,8 +279,8 @@ fn read_mesh_layout(
     Ok(counts)
 }
 
-/// Reads all tensors in pieces, checks the planes' values and the checksum, and passes each piece to `keep`: its
-/// bytes, and its values if it belongs to a plane.
+/// Reads all tensors in pieces, and checks the numbers in the planes and the checksum. Passes each piece to `keep`: its
+/// tensor, its bytes, and its numbers if the tensor is a plane.
 fn read_tensors(
     path: &Path,
     file: &mut File,
@@ -312,7 +317,7 @@ fn read_tensors(
     let error = header.mesh.as_ref().map(|mesh| mesh.error.to_string());
     let sealed = sealed_text(&left, &right, projection, error.as_deref(), header.rig.as_deref());
     crc.update(sealed.as_bytes());
-    // Reports a wrong checksum before an invalid number, which would only be a symptom of the damage.
+    // If the checksum is wrong, report this instead of an invalid number, which is probably a result of the damage.
     let (found, expected) = (crc.finalize(), header.checksum);
     if found != expected {
         return Err(WarpError::Checksum { file: path.to_owned(), found, expected });

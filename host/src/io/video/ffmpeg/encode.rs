@@ -2,9 +2,9 @@
 //!
 //! 1. A first ffmpeg process encodes the frames to a temporary file in the folder of the output. When it ends, the
 //!    duration of the video is known.
-//! 2. If sound was requested, a second ffmpeg process adds sound of this duration. It copies the sound, or encodes it as
-//!    AAC if the container does not support its codec. A single ffmpeg process with `-shortest` would be simpler, but
-//!    would cut the video if the sound is shorter.
+//! 2. If sound was requested, a second ffmpeg process adds sound of this duration. It copies the sound, or encodes it
+//!    as AAC if the container does not support its codec. A single ffmpeg process with `-shortest` would be simpler,
+//!    but would cut the video if the sound is shorter.
 //! 3. The result is renamed to the output, so that an old file is replaced atomically.
 //!
 //! ffmpeg up to version 6 returns 0 even if it cannot write the end of the file, for instance on a full disk. Therefore
