@@ -1,7 +1,8 @@
-//! Fits the tiles of a mesh on several threads, each with a band of tile rows.
+//! Computes a mesh on several threads. Each thread fits the tiles of a band, which is a range of tile rows.
 //!
-//! Each band counts its patches, places, shares and further layers from 0. The bands are joined from the top, and
-//! their indices are offset. So a mesh does not depend on the number of bands.
+//! The indices of patches, places, shares and further layers in a band start at 0. Then the bands are joined from top
+//! to bottom, and the indices of each band are offset by the elements before it. So the mesh does not depend on the
+//! number of threads.
 
 use std::iter::once;
 use std::ops::Range;
@@ -15,7 +16,8 @@ use super::Mesh;
 use super::fit::{Tile, corners};
 use super::looks::Looks;
 
-/// Maximum number of threads. A single thread takes half a second for a mesh.
+/// Maximum number of threads. A single thread takes about half a second for the mesh of a large panorama, so more than
+/// 8 threads would save little.
 const MAX_THREADS: usize = 8;
 
 /// Returns the number of bands, one per thread.
@@ -23,7 +25,8 @@ pub(super) fn bands() -> u32 {
     available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS) as u32)
 }
 
-/// Runs `work` on each band of tile rows, each on a thread of its own, and returns the results from the top.
+/// Divides the tile rows 0 to `rows` into bands, and runs `work` for each band on a thread of its own. Returns the
+/// results from the top band to the bottom one.
 pub(super) fn each_band<T: Send>(
     rows: u32,
     bands: u32,
@@ -38,7 +41,7 @@ pub(super) fn each_band<T: Send>(
         let first = work(0);
         let others = others.into_iter().map(|thread| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // The thread could not be started, so this thread does its work.
+            // This thread could not be started, so do its work on the calling thread.
             Err(i) => work(i),
         });
         once(first).chain(others).collect()
@@ -46,7 +49,7 @@ pub(super) fn each_band<T: Send>(
 }
 
 impl Mesh {
-    /// Creates a mesh as [`new`](Self::new) does, for a valid error bound.
+    /// Computes a mesh as [`new`](Self::new) does. The caller must have checked the error bound.
     pub(in crate::warp) fn within(looks: &Looks<'_>, error: f32) -> Self {
         Self::by_bands(looks, error, bands())
     }
@@ -77,17 +80,17 @@ impl Mesh {
     }
 }
 
-/// Offsets an index by `before` elements, unless it is [`NONE`] or [`REST`].
+/// Adds `before` to an index, unless the index is [`NONE`] or [`REST`].
 fn behind(index: u32, before: usize) -> u32 {
     if index >= REST { index } else { index + before as u32 }
 }
 
-/// A band of tile rows. The indices in its layers are relative to the band.
+/// The part of a mesh for one band of tile rows. The indices in its layers count from the start of the band.
 #[derive(Default)]
 struct Band {
-    /// The tiles' first layers, row by row.
+    /// The first layer of each tile, row by row.
     first: Vec<Layer>,
-    /// The layers after the first ones, tile by tile.
+    /// All layers except the first ones, tile by tile.
     further: Vec<Layer>,
     patches: Vec<Patch>,
     places: Vec<SourcePoint>,
@@ -106,10 +109,12 @@ impl Band {
         band
     }
 
-    /// Adds a tile's layers, one per contributing camera.
+    /// Adds the layers of a tile: one for each camera that contributes to it, or a black one if there is none.
+    /// `cameras` is the number of all cameras.
     fn add(&mut self, tile: &Tile<'_>, cameras: usize, error: f32) {
         let cameras: Vec<_> = (0..cameras).filter(|camera| tile.is_seen(*camera)).collect();
-        // If a camera contributes to every pixel, the last layer takes the share that the others leave.
+        // If each pixel has a contributing camera, the shares at each pixel have the sum 1. Then the last layer needs
+        // no shares of its own, because it takes the share that the others leave.
         let covered = tile.is_covered();
         let layer = |camera: &usize| {
             let shares = match cameras[..] {
@@ -129,7 +134,7 @@ impl Band {
         self.further.extend(chain);
     }
 
-    /// Adds a camera's shares in a tile, and returns the index of the first one.
+    /// Adds the shares of a camera at all pixels of a tile, and returns the index of the first share.
     fn share(&mut self, tile: &Tile<'_>, camera: usize) -> u32 {
         let first = self.shares.len() as u32;
         self.shares.extend(
@@ -139,8 +144,8 @@ impl Band {
         first
     }
 
-    /// Adds the patches or places of a camera in a tile, with the largest possible cells. Returns a layer that refers
-    /// to them.
+    /// Adds the patches of a camera in a tile, for the largest cells whose patches are within the error bound. If there
+    /// are none, adds places instead. Returns a layer that refers to them.
     fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> Layer {
         if tile.may_have_one_patch(camera)
             && let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error)
@@ -171,8 +176,8 @@ mod tests {
     use super::*;
     use crate::warp::Warp;
 
-    /// Returns a warp of two cameras that overlap in the middle. Some tiles need smaller cells, and some are too rough
-    /// for any patch.
+    /// Returns a warp of two cameras that overlap in the middle. It is made such that some tiles need one patch, some
+    /// need several smaller cells, and some need places.
     fn warp(size: UVec2) -> Warp {
         let plane = |at: &dyn Fn(f32, f32) -> f32| {
             let pixels = (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));

@@ -1,9 +1,13 @@
-//! Checks that a mesh from a file is valid and belongs to its planes.
+//! Checks that a mesh from a file is valid and agrees with the planes in the file.
 //!
-//! Kernels use the indices of a mesh without checks, [`Mesh::at`] would panic or loop forever, and the kernel that
-//! rewrites shares writes those of each tile from another block. So every index must be exactly the one that follows
-//! from the order of the tiles. Then all indices are in range, the chains of layers end, and no two layers use the
-//! same element. After that, each pixel is compared with the planes.
+//! Wrong indices would be dangerous:
+//! - Kernels use the indices without checks, so they would access memory out of bounds.
+//! - [`Mesh::at`] would panic or loop forever.
+//! - The kernel that rewrites shares uses one block per tile, so two blocks would write the same share.
+//!
+//! Therefore every index must be exactly the one that follows from the order of the tiles. Then all indices are in
+//! range, the chains of layers end, and no two layers use the same element. After this check, the mesh is compared with
+//! the planes at each pixel.
 
 use glam::UVec2;
 use shared_types::stitch::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
@@ -19,41 +23,43 @@ use crate::warp::mesh::part::MeshPart;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum MeshFault {
-    /// A layer's camera is invalid, or not in ascending order within its tile.
+    /// A layer's camera is invalid, or the cameras of a tile are not in ascending order.
     #[error(
-        "layer {layer} of the mesh has camera {found}; it must be 0 or 1, and ascending within a tile"
+        "layer {layer} of the mesh has camera {found}; it must be 0 or 1, in ascending order within a tile: make the warp again"
     )]
     Camera { layer: usize, found: u32 },
     /// A layer's cell size is invalid.
     #[error(
-        "layer {layer} of the mesh has cells of {found} pixels; it must be {}, {} or {}, or 0 for places",
+        "layer {layer} of the mesh has cells of {found} pixels; the size must be {}, {} or {}, or 0 for places: make the warp again",
         CELLS[0], CELLS[1], CELLS[2]
     )]
     Cell { layer: usize, found: u32 },
-    /// A layer's index is not the next one in order.
+    /// An index in a layer is not the one that follows from the order of the elements.
     #[error(
-        "layer {layer} of the mesh has index {found} in {part}; it must be {expected} ({NONE} means none)"
+        "layer {layer} of the mesh has index {found} in {part}; it must be {expected} ({NONE} means none): make the warp again"
     )]
     Index { layer: usize, part: &'static str, found: u32, expected: u32 },
     /// There are more or fewer elements than the layers use.
-    #[error("{part} has {found} elements; the layers of the mesh need {expected}")]
+    #[error(
+        "{part} has {found} elements, but the layers of the mesh need {expected}; make the warp again"
+    )]
     Count { part: &'static str, found: usize, expected: usize },
     /// A number is NaN or infinite.
-    #[error("number {at} of {part} is {value}; it must be finite")]
+    #[error("number {at} of {part} is {value}; it must be finite: make the warp again")]
     NotFinite { part: &'static str, at: usize, value: f32 },
-    /// The mesh's source coordinates differ from those of the planes.
+    /// Source coordinates of the mesh differ from those of the planes by more than the error of the mesh.
     #[error(
-        "source coordinates of camera {camera} at column {x}, row {y} differ by {off} pixels between mesh and planes, but the mesh states at most {error}; make the warp again"
+        "the source coordinates of camera {camera} at column {x}, row {y} differ by {off} pixels between mesh and planes, but the mesh states an error of at most {error} pixels; make the warp again"
     )]
     Place { camera: usize, x: u32, y: u32, off: f32, error: f32 },
-    /// The mesh's weights differ from those of the planes.
+    /// A share of the mesh differs from that of the planes.
     #[error(
-        "relative weight of camera {camera} at column {x}, row {y} is {found} in the mesh but {expected} in the planes; make the warp again"
+        "the share of camera {camera} in the weights at column {x}, row {y} is {found} in the mesh but {expected} in the planes; make the warp again"
     )]
     Share { camera: usize, x: u32, y: u32, found: f64, expected: f64 },
 }
 
-/// The number of elements of each part that the layers checked so far use.
+/// The number of elements of each part of a mesh that are used by the layers that were checked so far.
 struct Taken {
     layers: usize,
     patches: usize,
@@ -62,7 +68,7 @@ struct Taken {
 }
 
 impl Mesh {
-    /// Checks numbers and indices. Nothing may use the indices before.
+    /// Checks all numbers and indices of a mesh from a file. The indices must not be used before this check.
     pub(super) fn check_parts(&self) -> Result<(), MeshFault> {
         let tiles = Self::tiles_of(self.size).element_product() as usize;
         let count = |part: MeshPart, found, expected| {
@@ -95,8 +101,8 @@ impl Mesh {
         check_finite(MeshPart::Places, bytemuck::cast_slice(&self.places))
     }
 
-    /// Compares the mesh with its input at each pixel: the contributing cameras, their shares, and their source
-    /// coordinates within the mesh's error.
+    /// Compares the mesh with its input at each pixel. The contributing cameras and their rounded shares must be the
+    /// same, and the source coordinates must agree within the error of the mesh.
     pub(in crate::warp) fn check_against(&self, looks: &Looks<'_>) -> Result<(), MeshFault> {
         let tiles = Self::tiles_of(self.size);
         let check = |x, y| {
@@ -111,8 +117,8 @@ impl Mesh {
 
     fn check_tile(&self, tile: &Tile<'_>, first: usize) -> Result<(), MeshFault> {
         let mut cameras = 0..self.sources.len();
-        // In most tiles one camera contributes to all pixels, or no camera contributes. Their shares need no check per
-        // pixel.
+        // In most tiles, one camera alone contributes to all pixels, or no camera contributes. These tiles have no
+        // shares in the mesh, so they need no check per pixel.
         let is_clear = match self.chain(first).next() {
             None => !cameras.any(|camera| tile.is_seen(camera)),
             Some(layer) => layer.shares == NONE && tile.is_alone(layer.camera.into()),
@@ -130,15 +136,15 @@ impl Mesh {
         Ok(())
     }
 
-    /// Checks each camera's share at a pixel of a tile. A camera without a layer must have a share of 0.
+    /// Checks the share of each camera at a pixel of a tile. A camera without a layer must have a share of 0.
     fn check_shares(&self, tile: &Tile<'_>, first: usize, pixel: UVec2) -> Result<(), MeshFault> {
         for camera in 0..self.sources.len() {
             let is_this = |(layer, _): &(&Layer, u16)| usize::from(layer.camera) == camera;
             let found = self.shown(first, pixel).find(is_this).map_or(0, |(_, share)| share);
             let (found, whole) = (f64::from(found), f64::from(WHOLE_SHARE));
             let expected = tile.share(camera, pixel);
-            // The stored share is rounded to 16 bits, and so differs by at most 0.5. The margin is for rounding errors
-            // in f64.
+            // The mesh rounds a share to 16 bits, so it differs by at most 0.5 in units of the last bit. The margin is
+            // for rounding errors in f64.
             if (found - expected * whole).abs() > 0.500_001 {
                 let (UVec2 { x, y }, found) = (tile.corner + pixel, found / whole);
                 return Err(MeshFault::Share { camera, x, y, found, expected });
@@ -147,7 +153,8 @@ impl Mesh {
         Ok(())
     }
 
-    /// Returns the first pixel of a tile at which a layer's source coordinates deviate by more than the mesh's error.
+    /// Returns the first pixel of a tile at which a layer's source coordinates deviate from the planes by more than the
+    /// error of the mesh. Returns `None` if there is no such pixel.
     fn far(&self, tile: &Tile<'_>, layer: &Layer) -> Option<UVec2> {
         let (camera, first, error) = (layer.camera.into(), layer.places as usize, self.error);
         match u32::from(layer.cell) {
@@ -167,8 +174,8 @@ impl Mesh {
 }
 
 impl Taken {
-    /// Checks layer number `at`, and returns the index of the tile's next layer. Its camera must be at least `least`
-    /// and less than `cameras`.
+    /// Checks the layer with the index `at`, and returns the index of the tile's next layer, if any. The camera of the
+    /// layer must be at least `least` and less than `cameras`. Sets `least` for the next layer.
     fn check(
         &mut self,
         at: usize,
@@ -197,8 +204,8 @@ impl Taken {
         };
         named(at, part, layer.places, taken, take)?;
         let shared = match layer.shares {
-            // The layer takes the share that the others leave. A tile's first layer must not, because no layers
-            // precede it.
+            // The layer takes the share that the other layers leave. The first layer of a tile must not do this,
+            // because no layers precede it.
             REST if !is_first => false,
             found => {
                 let take = if is_first && (black || found == NONE) { 0 } else { pixels };
@@ -206,15 +213,15 @@ impl Taken {
                 take > 0
             }
         };
-        // No layer follows a layer without shares of its own.
+        // A layer without shares of its own is the last one of its tile.
         let (next, take) = (self.layers, usize::from(shared && layer.next != NONE));
         named(at, MeshPart::Layers, layer.next, &mut self.layers, take)?;
         Ok((take > 0).then_some(next))
     }
 }
 
-/// Checks an index of a layer, and adds the number of elements that it uses, `take`, to `taken`. If `take` is 0, the
-/// index must be [`NONE`].
+/// Checks an index in a layer. `taken` is the number of elements that earlier layers use, and `take` is the number that
+/// this layer uses. The index must be `taken`, or [`NONE`] if `take` is 0. Adds `take` to `taken`.
 fn named(
     layer: usize,
     part: MeshPart,
@@ -222,7 +229,7 @@ fn named(
     taken: &mut usize,
     take: usize,
 ) -> Result<(), MeshFault> {
-    // The numbers of elements of the largest allowed panorama fit u32.
+    // This cast is exact, because the numbers of elements of the largest allowed panorama fit u32.
     let expected = if take == 0 { NONE } else { *taken as u32 };
     if found != expected {
         return Err(MeshFault::Index { layer, part: part.name(), found, expected });

@@ -1,7 +1,7 @@
-//! A tile of a panorama, and the quadratic map that best fits a camera's source coordinates in a cell of it.
+//! Fits a quadratic map to a camera's source coordinates in a cell of a tile, by least squares.
 //!
-//! On a grid of n by m pixels the products of discrete Legendre polynomials (Gram, 1883) are orthogonal, so each
-//! coefficient of the fit is one weighted sum. `bands` selects the cell size of a tile.
+//! On a grid of n by m pixels, the products of discrete Legendre polynomials (Gram, 1883) are orthogonal, so each
+//! coefficient of the fit is one weighted sum. This module does not select the size of the cells; `bands` does.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use shared_types::stitch::mesh::{Patch, TILE};
 use super::looks::Looks;
 use crate::warp::counting;
 
-/// A tile of a panorama. Its pixels are counted from its first pixel.
+/// A tile of a panorama. Pixels of the tile are relative to its first pixel, which is at the top left.
 pub(super) struct Tile<'a> {
     looks: &'a Looks<'a>,
     /// The tile's first pixel in the panorama.
     pub(super) corner: UVec2,
     /// The number of columns and rows of the tile that are inside the panorama.
     size: UVec2,
-    /// For each camera, its weight at each pixel, or 0 if it does not contribute.
+    /// For each camera, its weight at each pixel, or 0 at a pixel to which the camera does not contribute.
     weights: Vec<[f32; PIXELS]>,
     /// For each camera, the number of pixels to which it contributes.
     seen: Vec<usize>,
@@ -50,45 +50,47 @@ impl<'a> Tile<'a> {
         tile
     }
 
-    /// Returns whether a camera contributes to any pixel.
+    /// Returns whether a camera contributes to at least one pixel of the tile.
     pub(super) fn is_seen(&self, camera: usize) -> bool {
         self.seen[camera] > 0
     }
 
-    /// Returns whether a camera contributes to every pixel.
+    /// Returns whether a camera contributes to every pixel of the tile.
     fn counts_throughout(&self, camera: usize) -> bool {
         self.seen[camera] == self.size.element_product() as usize
     }
 
-    /// Returns whether a camera contributes to every pixel, and no other camera contributes to any.
+    /// Returns whether a camera contributes to every pixel of the tile, and no other camera contributes to any.
     pub(super) fn is_alone(&self, camera: usize) -> bool {
         self.counts_throughout(camera) && self.seen.iter().sum::<usize>() == self.seen[camera]
     }
 
-    /// Returns whether one patch for the whole tile may be used. Chroma may read source coordinates outside the
-    /// panorama, or of pixels to which the camera does not contribute, so they must be meaningful there, too. With
-    /// only two columns or rows, or at most three of both, a patch passes through any values, even invalid ones. Then
-    /// the camera must contribute to every pixel.
+    /// Returns whether one patch for the whole tile may be used for a camera.
+    ///
+    /// A chroma sample covers four pixels. So the stitch may also evaluate a patch at pixels outside the panorama, and
+    /// at pixels to which the camera does not contribute. The result must be meaningful there, too. In a tile with only
+    /// two columns or rows, or with at most three of both, a patch has enough free coefficients to match even invalid
+    /// coordinates at such pixels. Therefore the camera must contribute to every pixel of these tiles.
     pub(super) fn may_have_one_patch(&self, camera: usize) -> bool {
         let passes_through = self.size.min_element() == 2 || self.size.max_element() <= 3;
         !passes_through || self.counts_throughout(camera)
     }
 
-    /// Returns whether each pixel has a contributing camera.
+    /// Returns whether at least one camera contributes to each pixel of the tile.
     pub(super) fn is_covered(&self) -> bool {
         let cameras = || 0..self.seen.len();
         let counts = |pixel| cameras().any(|camera| self.weight(camera, pixel) > 0.0);
         cameras().any(|camera| self.counts_throughout(camera)) || self.pixels().all(counts)
     }
 
-    /// Yields `TILE` × `TILE` pixels row by row. Pixels beyond the panorama, which chroma may read, are replaced by
-    /// the nearest pixel inside.
+    /// Yields `TILE` × `TILE` pixels row by row. A pixel outside the panorama, at which the stitch may evaluate chroma,
+    /// is replaced by the nearest pixel inside.
     pub(super) fn whole(&self) -> impl Iterator<Item = UVec2> + use<'a> {
         let last = self.size - 1;
         (0..TILE).flat_map(move |y| (0..TILE).map(move |x| UVec2::new(x, y).min(last)))
     }
 
-    /// Yields the pixels inside the panorama.
+    /// Yields the pixels of the tile that are inside the panorama, row by row.
     pub(super) fn pixels(&self) -> impl Iterator<Item = UVec2> + use<'a> {
         let size = self.size;
         (0..size.y).flat_map(move |y| (0..size.x).map(move |x| UVec2::new(x, y)))
@@ -108,19 +110,21 @@ impl<'a> Tile<'a> {
         Vec2::new(column[0], row[0])
     }
 
-    /// Returns a camera's weight at a pixel; 0 if it does not contribute.
+    /// Returns a camera's weight at a pixel, or 0 if the camera does not contribute to it.
     pub(super) fn weight(&self, camera: usize, UVec2 { x, y }: UVec2) -> f64 {
         self.weights[camera][(y * TILE + x) as usize].into()
     }
 
-    /// Returns a camera's weight at a pixel divided by the sum of all weights; 0 if the sum is 0.
+    /// Returns a camera's share at a pixel: its weight divided by the sum of the weights of all cameras, or 0 if the
+    /// sum is 0.
     pub(super) fn share(&self, camera: usize, pixel: UVec2) -> f64 {
         let whole: f64 = (0..self.weights.len()).map(|camera| self.weight(camera, pixel)).sum();
         if whole > 0.0 { self.weight(camera, pixel) / whole } else { 0.0 }
     }
 
-    /// Returns the quadratic map that best fits a camera's source coordinates in a cell. Returns `None` if it deviates
-    /// by more than `error` at a pixel to which the camera contributes.
+    /// Returns the quadratic map that best fits a camera's source coordinates in the cell with the first pixel `corner`
+    /// and sides of `cell` pixels. Returns `None` if the map deviates by more than `error` source pixels at a pixel to
+    /// which the camera contributes.
     pub(super) fn patch(
         &self,
         camera: usize,
@@ -139,7 +143,7 @@ impl<'a> Tile<'a> {
     }
 
     /// Returns the first pixel of a cell to which a camera contributes and at which a patch deviates by more than
-    /// `error` along either axis.
+    /// `error` source pixels along either axis. Returns `None` if there is no such pixel.
     pub(super) fn far(
         &self,
         camera: usize,
@@ -158,7 +162,7 @@ impl<'a> Tile<'a> {
             let weights = &self.weights[camera][(y * TILE + corner.x) as usize..];
             let places = columns.iter().zip(rows).zip(weights);
             let (near, xs) = (surely.row(y), &COLUMNS[corner.x as usize..]);
-            // Without an early exit the loop vectorizes.
+            // Test all pixels of the row without an early exit, so that the compiler vectorizes the loop.
             let all_near = places.zip(xs).fold(true, |all, (((u, v), weight), x)| {
                 all & (near(*x, *u, *v) | (*weight == 0.0))
             });
@@ -174,25 +178,27 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// Yields the first pixel of each cell of a tile, row by row.
+/// Yields the first pixel of each cell of a tile, row by row. `cell` is the side of a cell in pixels.
 pub(super) fn corners(cell: u32) -> impl Iterator<Item = UVec2> {
     let firsts = move || (0..TILE).step_by(cell as usize);
     firsts().flat_map(move |y| firsts().map(move |x| UVec2::new(x, y)))
 }
 
-/// Returns whether two points differ by at most `error` along either axis. Returns false for NaN and infinity.
+/// Returns whether two points differ by at most `error` along both axes. Returns false for NaN and infinity.
 pub(super) fn is_near(one: Vec2, other: Vec2, error: f32) -> bool {
     (one - other).abs().cmple(Vec2::splat(error)).all()
 }
 
-/// A fast test whether a patch is within the error at a pixel. It may fail although the patch is within the error, but
-/// never the other way round. It computes in f64 without fused multiply-adds, which are function calls in code for a
-/// generic CPU. The exact computation in f32 has at most eight rounding errors of the sum of all terms, so the error
-/// bound is reduced by these.
+/// A fast test whether a patch is surely within the error bound at a pixel. If the test fails, the patch may still be
+/// within the bound, so the caller must compute it as the kernels do, in f32.
+///
+/// The test computes in f64 without fused multiply-adds, which are slow function calls in code for a generic CPU. The
+/// result of the kernels differs by at most eight rounding errors of the sum of all terms. The test subtracts these
+/// from the error bound.
 struct Surely {
     u: [f64; 6],
     v: [f64; 6],
-    /// The reduced error bound.
+    /// The error bound minus the rounding errors.
     off: f64,
 }
 
@@ -208,8 +214,8 @@ impl Surely {
         Self { u, v, off: error - 8.0 * rounding * (size(u).max(size(v)) + error) }
     }
 
-    /// Returns a predicate for row `y` of the tile. It takes a column relative to the centre and the source
-    /// coordinates of that pixel, and returns whether the patch is surely within the error.
+    /// Returns a function for row `y` of the tile. Its arguments are a column relative to the tile's centre, and the
+    /// source column and row of that pixel. It returns whether the patch is surely within the error bound there.
     fn row(&self, y: u32) -> impl Fn(f64, f32, f32) -> bool {
         let y = f64::from(y) - MIDDLE;
         let line = |[c, x, yc, xx, xy, yy]: [f64; 6]| [c + (yc + yy * y) * y, x + xy * y, xx];
@@ -221,10 +227,10 @@ impl Surely {
     }
 }
 
-/// Distance from a tile's first pixel to its centre.
+/// The distance from a tile's first pixel to its centre along either axis, in pixels.
 const MIDDLE: f64 = 0.5 * (TILE - 1) as f64;
 
-/// A tile's columns relative to its centre.
+/// The positions of a tile's columns relative to its centre, in pixels.
 const COLUMNS: [f64; TILE as usize] = {
     let mut columns = [0.0; TILE as usize];
     let mut x = 0;
@@ -235,14 +241,16 @@ const COLUMNS: [f64; TILE as usize] = {
     columns
 };
 
-/// Returns the least-squares quadratic map for the source coordinates of a range of columns and rows of a tile.
+/// Returns the quadratic map that fits the source coordinates in a range of columns and rows of a tile by least
+/// squares. `places` returns source columns, source rows and weights of the range in a row. The weights are ignored.
 fn fitted<'a>(
     columns: Range<u32>,
     rows: Range<u32>,
     places: impl Fn(u32) -> [&'a [f32]; 3],
 ) -> Patch {
     let (along, down) = (Legendre::over(&columns), Legendre::over(&rows));
-    // `sums[i][j]` is the coefficient of the product of the polynomials of degree i along x and j along y.
+    // `sums[i][j]` is the coefficient of the product of two polynomials: that of degree i along x and that of degree j
+    // along y.
     let mut sums = [[DVec2::ZERO; 3]; 3];
     for y in rows {
         let mut row = [DVec2::ZERO; 3];
@@ -263,7 +271,7 @@ fn fitted<'a>(
     }
     let mut powers = [[DVec2::ZERO; 3]; 3];
     for (i, sums) in sums.into_iter().enumerate() {
-        // Products of a total degree above 2 have the coefficient 0.
+        // This includes products with a total degree above 2. Their coefficients in `sums` are 0.
         for (j, sum) in sums.into_iter().enumerate() {
             for (powers, x) in powers.iter_mut().zip(along.powers(i)) {
                 for (power, y) in powers.iter_mut().zip(down.powers(j)) {
@@ -277,14 +285,15 @@ fn fitted<'a>(
     Patch { u: of(|p| p.x), v: of(|p| p.y) }
 }
 
-/// The first three discrete Legendre polynomials over a range of pixels, normalised: 1, t and t² − (n² − 1)/12, where
-/// t is the distance of a pixel from the centre of n pixels. On fewer than three pixels, the polynomials that vanish
-/// at all of them are dropped.
+/// The first three discrete Legendre polynomials over a range of n pixels, normalised. They are 1, t and t² − (n² −
+/// 1)/12, where t is the position of a pixel relative to the centre of the range. On fewer than three pixels, the
+/// polynomials that are 0 at all of them are dropped.
 struct Legendre {
-    /// Offset of the range's centre from the tile's centre.
+    /// The position of the range's centre relative to the tile's centre, in pixels.
     middle: f64,
+    /// The constant (n² − 1)/12 of the third polynomial.
     second: f64,
-    /// 1 / norm.
+    /// The factor of each polynomial that normalises it, or 0 if the polynomial is dropped.
     scales: [f64; 3],
 }
 
@@ -297,14 +306,14 @@ impl Legendre {
         Self { middle, second: (n * n - 1.0) / 12.0, scales }
     }
 
-    /// Returns the values of the polynomials at a pixel of the tile.
+    /// Returns the values of the three polynomials at column or row `pixel` of the tile.
     fn at(&self, pixel: u32) -> [f64; 3] {
         let t = f64::from(pixel) - MIDDLE - self.middle;
         [self.scales[0], self.scales[1] * t, self.scales[2] * (t * t - self.second)]
     }
 
-    /// Returns the polynomial of a degree: the coefficients of 1, d and d², where d is the distance from the tile's
-    /// centre.
+    /// Returns the coefficients of 1, d and d² in the polynomial of a degree, where d is the position relative to the
+    /// tile's centre.
     fn powers(&self, degree: usize) -> [f64; 3] {
         let (m, scale) = (self.middle, self.scales[degree]);
         match degree {

@@ -1,18 +1,19 @@
-//! The input of a mesh fit: the size of the panorama, and source coordinates and weights per camera.
+//! The input from which a mesh is computed: the size of the panorama, and the source coordinates and weights of each
+//! camera.
 //!
-//! The planes are borrowed from a [`Warp`] or rendered from a geometry, which may have more than two cameras.
+//! The planes belong to a [`Warp`] with two cameras, or were rendered from a geometry, which may have more cameras.
 
 use glam::UVec2;
 
 use crate::warp::Warp;
 
-/// Source coordinates and weights of each camera for a panorama's pixels.
+/// The source coordinates and the weights of each camera at all pixels of a panorama.
 pub(in crate::warp) struct Looks<'a> {
-    /// Size of the panorama.
+    /// The size of the panorama in pixels.
     pub(in crate::warp) size: UVec2,
-    /// Sizes of the cameras' pictures.
+    /// The sizes of the cameras' pictures in pixels.
     pub(in crate::warp) sources: &'a [UVec2],
-    /// The planes of each camera: columns, rows and weights.
+    /// The planes of each camera: source columns, source rows and weights.
     pub(in crate::warp) planes: Vec<[&'a [f32]; 3]>,
 }
 

@@ -1,19 +1,19 @@
-//! A warp as a mesh with a limited error. It takes a seventieth of the memory of the planes, or a fifteenth if half of
-//! the panorama is overlap.
+//! A mesh is a compressed warp with a limited error. It takes about a seventieth of the memory of the warp's planes, or
+//! a fifteenth if the overlap is half of the panorama.
 //!
 //! The panorama is divided into tiles. A tile has a *layer* for each camera that contributes to it. A layer has two
 //! parts:
-//! - *Patches* or *places*: a patch is a quadratic map, fitted by least squares, from panorama pixels to source
-//!   coordinates. If one patch for the whole tile deviates too much at a pixel to which the camera contributes, the
-//!   tile is divided into smaller cells with one patch each. If these deviate too much as well, the layer stores the
-//!   source coordinates of each pixel, its places.
-//! - *Shares*: the share of a camera is its weight divided by the sum of all cameras' weights. A layer stores a 16-bit
-//!   share per pixel. Exceptions: a camera that contributes alone and to all pixels of the tile has a share of 1, and
-//!   in a tile without black pixels, the last of several layers takes the share that the others leave. So seams keep
-//!   their sharp edges, and the same cameras contribute to each pixel as with the planes.
+//! - *Patches* or *places* for the source coordinates: a patch is a quadratic map from panorama pixels to source
+//!   coordinates, fitted by least squares. If one patch for the whole tile deviates too much at a pixel to which the
+//!   camera contributes, the tile is divided into smaller cells with one patch each. If the patches of the smallest
+//!   cells deviate too much as well, the layer stores the source coordinates of each pixel, which are called places.
+//! - *Shares* for the weights: the share of a camera is its weight divided by the sum of all cameras' weights. A layer
+//!   stores a 16-bit share for each pixel, with two exceptions. A camera that contributes alone and to all pixels of
+//!   the tile has a share of 1. In a tile without black pixels, the last of several layers takes the share that the
+//!   others leave. Shares are not fitted, so seams stay as sharp as in the planes.
 //!
-//! `looks` provides the input of a mesh, `fit` fits one cell, `bands` builds the whole mesh, `faults` checks a mesh
-//! from a file, and `tensors` stores it in a file.
+//! `looks` provides the input of a mesh, `fit` fits one cell, `bands` computes the whole mesh, `faults` checks a mesh
+//! from a file, `part` describes the tensors in a file, and `tensors` converts a mesh to and from them.
 
 mod bands;
 mod faults;
@@ -35,23 +35,25 @@ pub use faults::MeshFault;
 pub(super) use part::MeshPart;
 pub(super) use tensors::Unpacked;
 
-/// Default maximum deviation of a mesh's coordinates, in source pixels.
+/// The default maximum deviation of a mesh's source coordinates along either axis, in source pixels.
 pub const MESH_ERROR: f32 = 1.0 / 32.0;
 
-/// A mesh cannot be computed.
+/// The reason why a mesh cannot be computed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MeshError {
     /// The error bound is not a positive finite number.
     #[error(
-        "making a mesh: the maximum error is {0} source pixels; it must be a positive finite number"
+        "cannot compute a mesh: the maximum error is {0} source pixels; it must be a positive finite number"
     )]
     Bound(f32),
     /// The geometry has too few or too many cameras.
-    #[error("making a mesh: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS}")]
+    #[error(
+        "cannot compute a mesh: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS} cameras"
+    )]
     Cameras(usize),
     /// The cameras cannot be rendered.
-    #[error("making a mesh: {0}")]
+    #[error("cannot compute a mesh: {0}")]
     Render(#[from] RenderError),
 }
 
@@ -61,7 +63,7 @@ impl From<DeviceError> for MeshError {
     }
 }
 
-/// A warp as a mesh.
+/// A warp that is compressed to a mesh in host memory. [`DeviceMesh`](super::DeviceMesh) is its copy on a device.
 ///
 /// Patches, places, shares and further layers are in the order of the tiles, and within a tile in the order of its
 /// cameras.
@@ -77,7 +79,7 @@ pub struct Mesh {
     shares: Vec<u16>,
 }
 
-/// The parts of a mesh; see [`Layer`].
+/// The arrays of a mesh. [`Layer`] explains their contents.
 pub(super) struct Parts<'a> {
     pub(super) layers: &'a [Layer],
     pub(super) patches: &'a [Patch],
@@ -86,17 +88,17 @@ pub(super) struct Parts<'a> {
 }
 
 impl Mesh {
-    /// Computes a mesh whose source coordinates deviate by at most `error` source pixels along either axis. Its shares
-    /// deviate by at most 1/131,070.
+    /// Computes the mesh of a warp. Its source coordinates deviate from the planes by at most `error` source pixels
+    /// along either axis. Its shares deviate by at most 1/131,070.
     ///
     /// # Errors
-    /// Returns [`MeshError`] if the error bound is invalid.
+    /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.
     pub fn new(warp: &Warp, error: f32) -> Result<Self, MeshError> {
         check(error)?;
         Ok(Self::within(&warp.into(), error))
     }
 
-    /// Returns layers, patches, places and shares.
+    /// Returns the layers, patches, places and shares of the mesh.
     pub(super) fn parts(&self) -> Parts<'_> {
         let Self { layers, patches, places, shares, .. } = self;
         Parts { layers, patches, places, shares }
@@ -108,19 +110,19 @@ impl Mesh {
         self.size
     }
 
-    /// Returns the sizes of the sources in pixels, camera by camera.
+    /// Returns the sizes of the source pictures in pixels, in the order of the cameras.
     #[must_use]
     pub fn sources(&self) -> &[UVec2] {
         &self.sources
     }
 
-    /// Returns the error bound along either axis, in source pixels.
+    /// Returns the maximum deviation of the source coordinates along either axis, in source pixels.
     #[must_use]
     pub fn error(&self) -> f32 {
         self.error
     }
 
-    /// Returns the size of the mesh in bytes.
+    /// Returns the size of the mesh in memory, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let parts = [
@@ -144,7 +146,8 @@ impl Mesh {
         counts
     }
 
-    /// Yields the cameras that contribute to a panorama pixel: index, source coordinates and share.
+    /// Yields the cameras that contribute to a panorama pixel. An item contains the index of the camera, its source
+    /// column and row in pixels, and its share from 0 to 1.
     ///
     /// # Panics
     /// Panics if the pixel is outside the panorama.
@@ -163,7 +166,7 @@ impl Mesh {
         })
     }
 
-    /// Yields the layers of a tile that have a camera.
+    /// Yields the layers of the tile with the index `tile`. A tile without cameras has none.
     fn chain(&self, tile: usize) -> impl Iterator<Item = &Layer> {
         let next = |layer: &&Layer| self.layers.get(layer.next as usize);
         let chain = std::iter::successors(self.layers.get(tile), next);
@@ -179,7 +182,7 @@ impl Mesh {
                 NONE | REST => left,
                 first => self.shares[(first + y * TILE + x) as usize],
             };
-            // Due to rounding, the sum of several shares may exceed 1.
+            // The sum of several rounded shares may exceed 1, so this subtraction must not overflow.
             left = left.saturating_sub(share);
             (layer, share)
         })
@@ -197,18 +200,18 @@ impl Mesh {
         }
     }
 
-    /// Returns the number of columns and rows of tiles in a panorama.
+    /// Returns the number of columns and rows of tiles in a panorama of `size` pixels.
     pub(crate) fn tiles_of(size: UVec2) -> UVec2 {
         UVec2::new(size.x.div_ceil(TILE), size.y.div_ceil(TILE))
     }
 }
 
-/// Checks an error bound.
+/// Checks that an error bound is a positive finite number.
 pub(super) fn check(error: f32) -> Result<(), MeshError> {
     if is_length(error) { Ok(()) } else { Err(MeshError::Bound(error)) }
 }
 
-/// Returns whether an error bound is valid.
+/// Returns whether an error bound is a positive finite number.
 pub(super) fn is_length(error: f32) -> bool {
     // Written so that NaN is rejected.
     error > 0.0 && error.is_finite()

@@ -1,4 +1,4 @@
-//! The tensors of a mesh in a file.
+//! The names, types and shapes of the tensors that store a mesh in a warp file.
 
 use safetensors::tensor::Dtype;
 use shared_types::stitch::mesh::{CELLS, TILE};
@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 /// The number of fields of a layer without its patch: camera, cell, places, shares, next.
 pub(super) const FIELDS: usize = 5;
 
-/// A tensor of a mesh, in file order.
+/// A tensor that stores a part of a mesh in a warp file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::warp) enum MeshPart {
     Layers,
@@ -18,10 +18,11 @@ pub(in crate::warp) enum MeshPart {
 }
 
 impl MeshPart {
+    /// All tensors in file order.
     pub(in crate::warp) const ALL: [Self; 5] =
         [Self::Layers, Self::LayerPatches, Self::Patches, Self::Places, Self::Shares];
 
-    /// Returns the tensor's name in files.
+    /// Returns the name of the tensor in warp files.
     pub(in crate::warp) const fn name(self) -> &'static str {
         match self {
             Self::Layers => "mesh_layers",
@@ -40,7 +41,7 @@ impl MeshPart {
         }
     }
 
-    /// Returns the shape of an element.
+    /// Returns the shape of one element of the tensor, which is the shape of the tensor without its first dimension.
     pub(in crate::warp) const fn element(self) -> &'static [usize] {
         const SIDE: usize = TILE as usize;
         match self {
@@ -51,8 +52,8 @@ impl MeshPart {
         }
     }
 
-    /// Returns the possible numbers of elements for a mesh of two cameras. It has at most one layer per camera and
-    /// tile, and at most a patch for each of the smallest cells per layer.
+    /// Returns the range of possible numbers of elements in a mesh of two cameras, which has `tiles` tiles and `layers`
+    /// layers. A tile has one or two layers. A layer has at most one patch for each of the smallest cells.
     pub(in crate::warp) fn allowed(self, tiles: usize, layers: usize) -> RangeInclusive<usize> {
         const CELLS_OF_TILE: usize = (TILE / CELLS[CELLS.len() - 1]).pow(2) as usize;
         match self {

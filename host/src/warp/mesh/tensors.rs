@@ -1,6 +1,7 @@
-//! A mesh as the tensors of a warp file after the planes; `warp/file.rs` has the table.
+//! Converts a mesh to and from the tensors that follow the planes in a warp file.
 //!
-//! Numbers are little-endian. `faults` must check a mesh that was read.
+//! The header of `warp/file/mod.rs` has a table of the tensors. All numbers are little-endian. `faults` checks a mesh
+//! that was read.
 
 use glam::{UVec2, vec2};
 use shared_types::stitch::mesh::{Layer, Patch, SourcePoint, TILE};
@@ -11,7 +12,7 @@ use crate::warp::mesh::part::FIELDS;
 use crate::warp::mesh::part::MeshPart;
 
 impl Mesh {
-    /// Returns the number of elements of each tensor.
+    /// Returns the number of elements of each tensor, in file order.
     pub(in crate::warp) fn counts(&self) -> [usize; MeshPart::ALL.len()] {
         let (layers, in_tile) = (self.layers.len(), (TILE * TILE) as usize);
         let (places, shares) = (self.places.len() / in_tile, self.shares.len() / in_tile);
@@ -45,7 +46,7 @@ impl Mesh {
     }
 }
 
-/// An unchecked mesh from a file.
+/// The numbers of a mesh that were read from a file and not checked yet.
 #[derive(Default)]
 pub(in crate::warp) struct Unpacked {
     layers: Vec<u32>,
@@ -56,7 +57,7 @@ pub(in crate::warp) struct Unpacked {
 }
 
 impl Unpacked {
-    /// Appends a piece of a tensor. The piece must not end within a number.
+    /// Appends a piece of a tensor. The piece must not end in the middle of a number.
     pub(in crate::warp) fn take(&mut self, part: MeshPart, bytes: &[u8]) {
         let floats = match part {
             MeshPart::Layers => {
@@ -72,7 +73,8 @@ impl Unpacked {
         floats.extend(numbers_of(bytes, f32::from_le_bytes));
     }
 
-    /// Returns the mesh for a panorama and sources of these sizes, if it is valid.
+    /// Returns the mesh for a panorama of `size` pixels and sources of `sources` pixels, or an error if its numbers or
+    /// indices are invalid. Does not compare the mesh with the planes.
     pub(in crate::warp) fn checked(
         self,
         size: UVec2,
