@@ -40,8 +40,8 @@ pub struct RigOptions {
     /// Projection of the panorama. `None` selects it by the angles that the cameras cover. Pictures that show one plane
     /// allow only a planar panorama.
     pub projection: Option<ProjectionName>,
-    /// Whether the panorama is cropped to the largest rectangle without black pixels. If there is none, building the rig
-    /// fails with [`Refusal::Crop`].
+    /// Whether the panorama is cropped to the largest rectangle without black pixels. If there is none, building the
+    /// rig fails with [`Refusal::Crop`].
     pub crop: bool,
 }
 

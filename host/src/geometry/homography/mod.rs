@@ -3,7 +3,7 @@
 //! The matrix maps pixels of the right picture to pixels of the left one. Pixel centres are at integers, and the first
 //! pixel is at 0. In the panorama, the left picture is not resampled, and the right one is warped onto its plane. Use a
 //! homography for two cameras at nearly the same position, or for a flat scene. The total field of view must be well
-//! below 180°. For a wider view, use a [`rig`](crate::geometry::rig).
+//! below 180°. For a wider view, use a camera rig.
 //!
 //! The text format is nine numbers, row by row, separated by white space or commas. A `#` starts a comment that ends at
 //! the end of the line.
