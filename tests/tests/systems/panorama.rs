@@ -164,7 +164,7 @@ fn what_is_no_panorama() {
     let mut others = pictures.clone();
     others.swap(0, 1);
     let said = error(&others, &geometry, &options);
-    assert!(said.contains("picture is"), "{said}");
+    assert!(said.contains("picture 1 is"), "{said}");
     let colour = Colour { gamma: 0.9, ..Colour::IDENTITY };
     let stitch = StitchOptions { right: colour, ..by_planes() };
     let said = error(&pictures, &geometry, &PanoramaOptions { stitch, ..options });

@@ -339,7 +339,7 @@ fn what_moves_or_is_black_does_not_count() {
     let blind = flicker(size, &all, 9, |t, x, _| level(t, x)).found();
     assert_eq!(blind.mean, 0.0);
     let size = uvec2(0, 3);
-    assert!(matches!(FlickerMeter::new(size, &[]), Err(QualityError::Count { .. })));
+    assert!(matches!(FlickerMeter::new(size, &[]), Err(QualityError::Size { .. })));
     assert!(matches!(FlickerMeter::new(uvec2(2, 2), &[0]), Err(QualityError::Count { .. })));
 }
 
