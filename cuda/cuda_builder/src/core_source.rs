@@ -1,10 +1,10 @@
 //! Finds the source of `core` that matches the installed compiler exactly.
 //!
-//! No toolchain ships a `core` for the GPU, so cargo builds it from source. This module looks for
-//! the source in a folder that the user names, in the toolchain, and in a folder that an earlier
-//! build downloaded. If none has it, the module installs rustup's component `rust-src`, and if that
-//! fails, downloads Debian's package of the same version. If every attempt fails, one error lists
-//! all of them.
+//! No toolchain ships a compiled `core` for the GPU, so cargo compiles it from source. This module
+//! looks for the source in three places: a folder that the user names, the toolchain, and the
+//! folder into which an earlier build downloaded it. If all three lack it, the module installs
+//! rustup's component `rust-src`. If that fails, the module downloads Debian's package `rust-src`
+//! of the compiler's version. If every attempt fails, one error lists all of them.
 
 mod debian;
 
@@ -70,13 +70,14 @@ fn is_library(folder: &Path) -> bool {
     folder.join("core/src/lib.rs").is_file() && folder.join("Cargo.lock").is_file()
 }
 
-/// Adds the component `rust-src` with rustup, unless the user forbids automatic installation.
+/// Installs rustup's component `rust-src` in the toolchain, unless the variable
+/// `RUSTUP_AUTO_INSTALL` is `0`.
 fn add_component(installed: &Installed) -> Result<(), String> {
     if env::var_os("RUSTUP_AUTO_INSTALL").is_some_and(|value| value == "0") {
         return Err("RUSTUP_AUTO_INSTALL=0 forbids the installation".to_owned());
     }
-    // rustup finds a toolchain by its name. If rustup did not install this one, it would add the
-    // component to another toolchain of the same name.
+    // `rustup component add` selects a toolchain by its name. If rustup did not install the
+    // compiler's toolchain, the command would change another toolchain of the same name.
     let toolchain =
         installed.sysroot.file_name().ok_or("the path of the toolchain names no folder")?;
     let is_rustups =
@@ -92,7 +93,8 @@ fn add_component(installed: &Installed) -> Result<(), String> {
     run(&mut command).map(drop)
 }
 
-/// Runs a command. Returns its output, or the last line of its error output.
+/// Runs a command. Returns its standard output if it succeeds, and otherwise an error text with the
+/// last line of its standard error.
 fn run(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("cannot start `{name}`: {error}"))?;
@@ -104,7 +106,7 @@ fn run(command: &mut Command) -> Result<String, String> {
     Err(format!("`{name}` failed: {}", last.unwrap_or("no reason given")))
 }
 
-/// Creates a folder. Returns an error as text.
+/// Creates a folder and its parents. Converts an error to text.
 fn create(folder: &Path) -> Result<(), String> {
     workplace::create_folder(folder).map_err(|error| error.to_string())
 }

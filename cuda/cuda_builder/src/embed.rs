@@ -21,9 +21,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 impl Build {
-    /// Writes a Rust file beside the PTX and returns its path: `kernels.rs`, or the path given to
-    /// `copy_to` with the extension `.rs`. A host program that includes the file with `include!`
-    /// embeds the PTX.
+    /// Writes a Rust file beside the PTX and returns its path: `kernels.rs`, or the path that
+    /// `copy_to` set, with its extension replaced by `.rs`. A host program that includes the file
+    /// with `include!` embeds the PTX.
     ///
     /// # Errors
     /// Returns [`BuildError::Io`] if the file cannot be written.

@@ -58,7 +58,7 @@ pub enum BuildError {
         rustc: String,
         /// The requested property: `version` or `sysroot`.
         what: &'static str,
-        /// The output of the compiler.
+        /// The error output of the compiler, or the reason why its output could not be used.
         reason: String,
     },
     /// The source of `core` for this exact compiler was not found.
@@ -86,12 +86,12 @@ pub enum BuildError {
         /// The standard error of cargo.
         stderr: String,
     },
-    /// LLVM cannot generate instructions for an operation. It would call a library function, which
-    /// does not exist on the GPU.
+    /// LLVM cannot generate instructions for an operation. LLVM would call a library function
+    /// instead, but that function does not exist on the GPU.
     #[error(
-        "cannot compile `{kernel_crate}` for {arch}: LLVM cannot compile an operation{}; a \
-         known case is a conversion between a 128-bit integer and a floating-point number: convert \
-         two 64-bit halves instead; the compiler reports:\n{stderr}",
+        "cannot compile `{kernel_crate}` for {arch}: LLVM cannot compile an operation{}; \
+         one such operation is a conversion between a 128-bit integer and a floating-point number: \
+         convert the two 64-bit halves separately; the compiler reports:\n{stderr}",
         place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default()
     )]
     Unsupported {
@@ -113,9 +113,9 @@ pub enum BuildError {
     NoAssembly {
         /// The name of the kernel crate.
         kernel_crate: String,
-        /// The expected path of the file.
+        /// The path at which the assembly file was expected.
         path: PathBuf,
-        /// The target folder of the inner cargo.
+        /// The target folder of the cargo process that compiles the kernel crate.
         target_dir: PathBuf,
     },
     /// The PTX breaks a rule that this crate checks.
@@ -135,10 +135,10 @@ pub enum BuildError {
         ptx: PathBuf,
         /// The target architecture.
         arch: Arch,
-        /// The problem with the PTX or the `ptxas`.
+        /// The reason why `ptxas` could not be run or rejected the PTX, or the exceeded limit.
         source: PtxasError,
     },
-    /// The report cannot be serialised.
+    /// The report of the build cannot be serialised.
     #[cfg(feature = "serde")]
     #[error("cannot write the report `{}` as JSON: {source}; this is a bug in cuda_builder", path.display())]
     Report {
@@ -206,7 +206,7 @@ pub enum PtxError {
         /// The reason why the line is invalid.
         reason: String,
     },
-    /// Two markers have the same name.
+    /// Two `#[kernel]` markers name the same kernel.
     #[error("two kernels have the name `{kernel}`; rename one of them")]
     DuplicateMarker {
         /// The name of the kernel.
@@ -257,11 +257,12 @@ pub enum PtxError {
         /// The number of barriers in the PTX.
         counted: u32,
     },
-    /// A kernel that waits for the preceding kernel can return without waiting.
+    /// A kernel calls `wait_for_kernel_before`, but one of its paths returns without that call.
     #[error(
-        "kernel `{kernel}` waits for the preceding kernel, but can return without waiting: later \
-         work in the stream waits only for this kernel and might not see the writes of the \
-         preceding one; call `wait_for_kernel_before` on every path, even if there is nothing to do"
+        "kernel `{kernel}` calls `wait_for_kernel_before`, but one of its paths returns without \
+         that call: later work in the stream waits only for this kernel and might not see the \
+         writes of the preceding kernel; call `wait_for_kernel_before` on every path, even if \
+         there is nothing to do"
     )]
     ReturnBeforeWait {
         /// The name of the kernel.
@@ -282,9 +283,9 @@ pub enum PtxError {
     },
     /// A function that was not inlined contains a barrier.
     #[error(
-        "kernel `{kernel}` reaches the function `{function}`, which contains {counted} barriers: they \
-         cannot be counted for the kernel, and a divergent call hangs the GPU; make the function \
-         `#[inline(always)]`"
+        "kernel `{kernel}` reaches the function `{function}`, which is not inlined and contains \
+         {counted} barriers: cuda_builder can check only barriers in the kernel's own body, and a \
+         divergent call hangs the GPU; make the function `#[inline(always)]`"
     )]
     BarrierInFunction {
         /// The name of the kernel.
@@ -313,8 +314,9 @@ pub enum PtxError {
 pub enum PtxasError {
     /// The `ptxas` that the user named could not be started.
     #[error(
-        "cannot run the ptxas `{program}`: {reason}; correct CUDA_BUILDER_PTXAS or \
-         `CudaBuilder::ptxas`, or set it to an empty string to build without ptxas"
+        "cannot run the ptxas `{program}`: {reason}; correct the path in \
+         CUDA_BUILDER_PTXAS or `CudaBuilder::ptxas`; to build without ptxas, set that path to an \
+         empty string"
     )]
     Run {
         /// The name or path of the program.
@@ -355,17 +357,18 @@ pub enum PtxasError {
     },
     /// A multiprocessor has too few registers for the kernel's minimum number of blocks.
     #[error(
-        "kernel `{kernel}` uses {registers} registers, so {min_blocks} blocks of {max_threads} \
-         threads need more than the {limit} registers of a multiprocessor; lower the launch bounds"
+        "kernel `{kernel}` uses {registers} registers per thread, so {min_blocks} blocks of \
+         {max_threads} threads need more than the {limit} registers of a multiprocessor; lower the \
+         launch bounds"
     )]
     OverBounds {
         /// The name of the kernel.
         kernel: String,
         /// The number of registers per thread.
         registers: u32,
-        /// The number of threads of the largest block.
+        /// The maximum number of threads per block in the launch bounds.
         max_threads: u32,
-        /// The number of blocks that must fit at once.
+        /// The minimum number of blocks per multiprocessor in the launch bounds.
         min_blocks: u32,
         /// The number of registers of a multiprocessor.
         limit: u32,

@@ -68,7 +68,8 @@ impl<'a> Nodes<'a> {
         scope
     }
 
-    /// Returns the innermost position outside `core` and `cuda_std`, as `FILE:LINE:COLUMN`.
+    /// Returns the innermost position outside `core` and `cuda_std` in the inlined call chain of
+    /// the location `node`, as `FILE:LINE:COLUMN`.
     fn place(&self, node: &'a str) -> String {
         let file = |node: &str| self.get(self.function(node), "file").unwrap_or("");
         let is_inner = |node: &&str| {
@@ -81,7 +82,8 @@ impl<'a> Nodes<'a> {
         format!("{file}:{}:{}", value("line"), value("column"))
     }
 
-    /// Returns file, line and column of the innermost frame, in the form that PTX uses.
+    /// Returns the file, line and column of the location `node`, with the file path written as in
+    /// the `.file` directives of the PTX.
     fn position(&self, node: &str) -> Option<(String, String, String)> {
         let file = self.get(self.get(node, "scope")?, "file")?;
         let filename = self.get(file, "filename")?;

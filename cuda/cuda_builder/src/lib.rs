@@ -29,7 +29,7 @@
 //!
 //! - `#[kernel]` declares every kernel in the PTX, and every declared kernel is in the PTX.
 //! - The compiler has not duplicated a barrier into exclusive branches, which would hang the GPU.
-//!   If a kernel declares the number of its barriers, the PTX has as many.
+//!   If a kernel declares the number of its barriers, its PTX has exactly that number.
 //! - Every function that a kernel calls is in the PTX or in the driver.
 //! - If `ptxas` is installed: `ptxas` assembles every kernel, every kernel fits its launch bounds,
 //!   and none spills registers if [`Spills::Deny`] forbids it.
@@ -39,7 +39,8 @@
 //! With the feature `serde`, `Build::write_json` writes the report as JSON.
 //!
 //! Environment variables: `CUDA_BUILDER_CORE_SRC` names the `library` folder of the compiler's
-//! source. `CUDA_BUILDER_PTXAS` names a `ptxas`; if it is empty, the build uses none.
+//! source. `CUDA_BUILDER_PTXAS` names the `ptxas` program; if the variable is empty, the build does
+//! not run `ptxas`.
 
 mod arch;
 mod cargo;
@@ -150,8 +151,9 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Builds for one architecture and writes the PTX to `path`. `named` adds the architecture's
-    /// name to another output path if the build has several architectures.
+    /// Builds for one architecture and writes the PTX to `path`. `named` converts the paths of
+    /// additional output files: if the build has several architectures, it inserts the
+    /// architecture's name.
     fn one(
         &self,
         arch: Arch,
@@ -211,8 +213,8 @@ impl Job<'_> {
         })
     }
 
-    /// Returns an error if the compiler has duplicated a barrier in a kernel that declares no
-    /// count.
+    /// Returns an error if the compiler has duplicated a barrier in a kernel that does not declare
+    /// its number of barriers.
     fn check_copies(
         &self,
         kernels: &[ptx::Kernel],
@@ -220,7 +222,7 @@ impl Job<'_> {
         broken: impl Fn(PtxError) -> BuildError,
     ) -> Result<(), BuildError> {
         // A kernel with a single barrier has no duplicate, and `ptx::finish` has already compared
-        // declared counts.
+        // the declared numbers of barriers with the PTX.
         let uncounted = kernels
             .iter()
             .filter(|kernel| kernel.barriers_declared.is_none() && kernel.barriers_counted > 1);
@@ -265,7 +267,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), BuildError> {
     fs::copy(from, to).map(drop).map_err(BuildError::io("write", to))
 }
 
-/// Makes a path absolute, because the inner cargo runs in another folder.
+/// Makes a path absolute, because the cargo process that this crate starts runs in another folder.
 fn absolute(path: &Path) -> Result<PathBuf, BuildError> {
     let here = env::current_dir().map_err(BuildError::io("find the current folder for", path))?;
     Ok(here.join(path))

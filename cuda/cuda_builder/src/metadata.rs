@@ -40,8 +40,8 @@ pub(crate) struct KernelCrate {
     pub(crate) folder: PathBuf,
     pub(crate) workspace_root: PathBuf,
     pub(crate) target_directory: PathBuf,
-    /// The files and folders whose contents determine the PTX. A change of a registry crate also
-    /// changes the lock file, so registry crates are not listed.
+    /// The files and folders whose contents determine the PTX. Crates from a registry are not
+    /// listed, because a change of such a crate also changes the lock file, which is listed.
     pub(crate) sources: BTreeSet<PathBuf>,
     /// Whether the crate, or a workspace member that it depends on, enables the allocator of
     /// `cuda_std`.
@@ -167,7 +167,8 @@ impl Metadata {
         // The layout of a folder outside the workspace is unknown, so cargo watches the whole
         // folder.
         sources.extend(others.into_iter().map(Path::to_owned));
-        // Cargo treats a missing file as always changed, so the list must not contain one.
+        // Cargo treats a missing file as always changed, so the list must not contain missing
+        // files.
         sources.retain(|path| path.exists());
         sources
     }

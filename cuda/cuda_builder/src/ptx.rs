@@ -16,8 +16,8 @@
 //! From Hopper on, a kernel also begins with [`LAUNCH_DEPENDENTS`] and [`WAIT`]. The GPU may then
 //! launch the kernel before the preceding kernel of its stream has ended. The kernel itself waits
 //! for the preceding one, which hides the launch latency. A kernel whose code contains [`WAIT`]
-//! gets no second wait at its beginning. [`finish`] rejects it if any path returns without reaching
-//! that wait.
+//! gets no second wait at its beginning. [`finish`] rejects such a kernel if any of its paths
+//! returns without reaching the [`WAIT`].
 //!
 //! This module works on text only and touches no files. It does not verify PTX; `ptxas` does.
 
@@ -62,7 +62,7 @@ pub(crate) struct Finished {
 const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents";
 
 /// The instruction that waits until the preceding kernel of the stream has ended and all its writes
-/// are visible. It does nothing in an ordinary launch.
+/// are visible. It does nothing if the kernel was launched without programmatic dependent launch.
 const WAIT: &str = "griddepcontrol.wait";
 
 /// Returns whether the architecture has [`LAUNCH_DEPENDENTS`] and [`WAIT`]. PTX 7.8, the oldest
@@ -120,7 +120,7 @@ pub(crate) fn finish(
     Ok(Finished { text: without_noise(&text, arch, keep_lines), kernels })
 }
 
-/// Checks a kernel against every rule and returns its properties.
+/// Checks a kernel's called functions, barriers and waits, and returns its properties.
 fn checked(
     marker: &Marker,
     entry: &Function,
@@ -199,8 +199,8 @@ fn push_bounds(text: &mut String, marker: &Marker) {
     }
 }
 
-/// Returns the text without markers, without waits if the architecture lacks them, and without line
-/// tables unless `keep_lines` is `true`.
+/// Returns the text without markers, without wait instructions if the architecture does not support
+/// them, and without line tables unless `keep_lines` is `true`.
 fn without_noise(ptx: &str, arch: Arch, keep_lines: bool) -> String {
     let is_noise = |line: &str| {
         let line = line.trim_start();

@@ -1,9 +1,9 @@
 //! Runs NVIDIA's assembler, if installed, to measure each kernel's resources and find errors.
 //!
-//! The build does not need `ptxas`. If it is found, a kernel that does not fit its launch bounds
-//! fails the build instead of running slowly, and so does a kernel that spills registers under
-//! [`Spills::Deny`]. The machine code is discarded, because the driver of the target system
-//! assembles the PTX for its GPU.
+//! The build does not need `ptxas`. If `ptxas` is found, the build fails for a kernel that does not
+//! fit its launch bounds, and under [`Spills::Deny`] for a kernel that spills registers. Without
+//! this check, such a kernel would only run slowly. The machine code is discarded, because the
+//! driver of the target system assembles the PTX for its GPU.
 
 mod find;
 mod parse;
@@ -18,7 +18,8 @@ use parse::Function;
 
 /// The number of registers of a multiprocessor, which is the same on every [`Arch`].
 const REGISTERS: u32 = 65_536;
-/// The allocation unit: the GPU rounds the registers of a thread up to a multiple of it.
+/// The unit of register allocation: the GPU rounds the number of registers per thread up to a
+/// multiple of this number.
 const REGISTER_UNIT: u32 = 8;
 const WARP: u32 = 32;
 
@@ -46,7 +47,7 @@ pub(crate) fn measure(
                     reason: error.to_string(),
                 });
             }
-            // A program that the user did not name and that does not run counts as not found.
+            // A program that was found automatically but cannot be started is skipped.
             Err(_) => continue,
         };
         let said = String::from_utf8_lossy(&output.stderr);

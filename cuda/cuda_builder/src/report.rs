@@ -30,11 +30,11 @@ pub struct Build {
     pub(crate) rust: PathBuf,
 }
 
-/// The PTX for one architecture.
+/// The PTX file for one architecture, and the report of its kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ArchBuild {
-    /// The architecture.
+    /// The architecture that the PTX targets.
     pub arch: Arch,
     /// The file name of the PTX.
     pub file: String,
@@ -84,7 +84,7 @@ pub struct Resources {
 }
 
 impl Build {
-    /// Returns the build for `arch`, if it was requested.
+    /// Returns the build for `arch`, or `None` if the build does not include this architecture.
     #[must_use]
     pub fn arch(&self, arch: Arch) -> Option<&ArchBuild> {
         self.archs.iter().find(|build| build.arch == arch)

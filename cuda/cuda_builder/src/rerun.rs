@@ -1,5 +1,5 @@
-//! Prints the inputs of the build, so that the outer cargo runs the build script again after a
-//! change.
+//! Prints the inputs of the build, so that cargo runs the build script again after an input has
+//! changed.
 
 use crate::metadata::KernelCrate;
 use crate::{core_source, ptxas};

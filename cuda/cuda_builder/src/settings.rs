@@ -35,7 +35,7 @@ pub enum DebugInfo {
     LineTables,
 }
 
-/// The configuration of a build of a kernel crate. [`build`](Self::build) runs it.
+/// The configuration of a build of a kernel crate. Call [`build`](Self::build) to run the build.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is compiled before `build`"]
 pub struct CudaBuilder {
@@ -84,7 +84,7 @@ impl CudaBuilder {
         }
     }
 
-    /// Adds an architecture to build for. Without any call, the build is for [`Arch::Sm75`].
+    /// Adds an architecture to build for. If no call adds one, the build targets [`Arch::Sm75`].
     pub fn arch(mut self, arch: Arch) -> Self {
         if !self.archs.contains(&arch) {
             self.archs.push(arch);
@@ -93,8 +93,9 @@ impl CudaBuilder {
     }
 
     /// Sets the path of the PTX. With one architecture, the path is used unchanged. With several,
-    /// each file name contains its architecture: `x.ptx` becomes `x.sm_87.ptx`. The default is a
-    /// file in OUT_DIR in a build script, and otherwise in the folder `ptx` of the work folder.
+    /// each file name contains its architecture: `x.ptx` becomes `x.sm_87.ptx`. By default, the
+    /// file has the name of the kernel crate. It is in OUT_DIR if a build script runs the build,
+    /// and otherwise in the folder `ptx` of the work folder.
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.copy_to = Some(path.as_ref().to_owned());
         self
@@ -108,7 +109,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets [`generate_line_info`](Self::generate_line_info) under rust-cuda's other name.
+    /// Calls [`generate_line_info`](Self::generate_line_info) with `true` for
+    /// [`DebugInfo::LineTables`] and with `false` for [`DebugInfo::None`]. rust-cuda has both
+    /// setters.
     pub fn debug(self, debug: DebugInfo) -> Self {
         self.generate_line_info(debug == DebugInfo::LineTables)
     }
@@ -119,9 +122,9 @@ impl CudaBuilder {
         self.debug_assertions(!release)
     }
 
-    /// Checks integer overflow and `debug_assert!` in kernels, and keeps the text of panics, which
-    /// the panic handler of `cuda_std` prints. Off by default: integer overflow wraps, and a failed
-    /// bounds check executes `trap` without a text.
+    /// Checks integer overflow and `debug_assert!` in kernels, and keeps panic messages, which the
+    /// panic handler of `cuda_std` prints. Off by default: integer overflow wraps, and a failed
+    /// bounds check executes `trap` without a message.
     pub fn debug_assertions(mut self, debug_assertions: bool) -> Self {
         self.options.debug_assertions = debug_assertions;
         self
@@ -180,8 +183,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Has no effect. `cuda_std::GpuFloat` has the GPU's mathematical functions, and calls to the
-    /// crate `libm` are not replaced.
+    /// Has no effect: calls to the crate `libm` are not replaced. Use `cuda_std::GpuFloat` for the
+    /// GPU's mathematical functions.
     pub fn override_libm(self, _override_libm: bool) -> Self {
         self
     }

@@ -35,7 +35,7 @@ const FEATURES: [&str; 2] = ["abi_ptx", "asm_experimental_arch"];
 #[derive(Debug)]
 pub(crate) struct Toolchain {
     pub(crate) version: String,
-    /// The script, passed to cargo as RUSTC.
+    /// The path of the shell script around rustc, which cargo receives in the variable `RUSTC`.
     pub(crate) wrapper: PathBuf,
 }
 
@@ -45,13 +45,14 @@ pub(crate) struct Installed {
     /// The version, such as `1.95.0`.
     pub(crate) version: String,
     pub(crate) sysroot: PathBuf,
-    /// The folder whose rust-toolchain.toml selected this compiler.
+    /// The folder of the kernel crate, from which rustc was started. A `rust-toolchain.toml` in
+    /// this folder or its parents selects the compiler.
     pub(crate) folder: PathBuf,
 }
 
 impl Toolchain {
     /// Finds the compiler for the crate in `folder` and the matching source of `core`, and writes
-    /// the script.
+    /// the shell script around rustc.
     pub(crate) fn prepare(
         folder: &Path,
         workplace: &Path,
@@ -169,8 +170,8 @@ fn write_wrapper(
     Ok(path)
 }
 
-/// Returns the text of the script. The script uses the environment variables that name the crate,
-/// which cargo sets for each run of rustc.
+/// Returns the text of the shell script around rustc. The script uses the environment variables
+/// that name the crate, which cargo sets for each run of rustc.
 fn wrapper(rustc: &Path, sysroot: &Path) -> String {
     format!(
         r#"#!/bin/sh

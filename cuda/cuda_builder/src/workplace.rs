@@ -1,9 +1,10 @@
 //! The folder for intermediate files, and the file operations on it.
 //!
 //! All builds of a workspace share the folder `cuda-builder` in its target folder, so `core`'s
-//! source is downloaded once and compiled once per architecture. The folder is separate from the
-//! outer cargo's own folders, where the inner cargo would wait forever for the lock that the outer
-//! cargo holds.
+//! source is downloaded once and compiled once per architecture. The outer cargo runs the build
+//! script, and the script starts an inner cargo for the kernel crate. In the outer cargo's own
+//! folders, the inner cargo would wait forever for the lock that the outer cargo holds, so this
+//! folder is separate.
 
 use crate::BuildError;
 use std::collections::hash_map::DefaultHasher;
@@ -24,11 +25,12 @@ pub(crate) fn build_script_out_dir() -> Option<PathBuf> {
     env::var_os("OUT_DIR").map(PathBuf::from)
 }
 
-/// Returns the shared folder. In a build script it is in the outer cargo's target folder, otherwise
-/// in the kernel crate's.
+/// Returns the folder for intermediate files, which all builds of a workspace share. In a build
+/// script, it is in the target folder of the cargo that runs the script, and otherwise in the
+/// kernel crate's target folder.
 pub(crate) fn folder(kernel_target_dir: &Path) -> PathBuf {
-    // In a build script the kernel crate may be in a read-only checkout, so the folder must be in
-    // the target folder of the outer build.
+    // The kernel crate of a build script may be in a read-only checkout, so the folder must be in
+    // the target folder of the build that runs the script.
     let outer = build_script_out_dir().map(|out_dir| {
         out_dir
             .ancestors()
@@ -43,7 +45,7 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), BuildError> {
     fs::create_dir_all(path).map_err(BuildError::io("create the folder", path))
 }
 
-/// Removes `path` if it exists.
+/// Removes the folder `path` with its contents, if it exists.
 pub(crate) fn remove_folder(path: &Path) -> Result<(), BuildError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -9,7 +9,7 @@ use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError, PtxasError, S
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A copy of the fixture in the test's own folder, with some text replaced.
+/// A copy of the crate `tests/fixture` in the test's own folder, with some text replaced.
 struct Fixture {
     folder: PathBuf,
 }

@@ -1,18 +1,18 @@
 //! Downloads the compiler's source from Debian's package `rust-src` of the same version.
 //!
-//! The module installs nothing and changes no system file: `apt-get` uses its own lists and sources
-//! file, downloads from the mirror that the system already uses, and verifies Debian's signatures
-//! as usual. The package is unpacked but not installed.
+//! The module installs nothing and changes no system file. `apt-get` runs with package lists and a
+//! sources file in the build's work folder, downloads from the mirror that the system already uses,
+//! and verifies Debian's signatures as usual. The package is unpacked but not installed.
 
 use super::{create, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The Debian suites that may contain the version, most likely first.
+/// The Debian suites in which to look for the required version of `rust-src`, most likely first.
 const SUITES: [&str; 3] = ["trixie-backports", "testing", "unstable"];
 
-/// Debian's keys for all suites, including those newer than the system.
+/// The file with Debian's signing keys for all suites, including suites newer than the system.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Downloads the source of rustc `version` and stores its `library` folder at the path `library`.
@@ -86,7 +86,7 @@ impl Apt {
     }
 
     /// Unpacks only the folder `member` of a package. The other files of `rust-src` are ten times
-    /// as large, and the build does not use them.
+    /// as large in total, and the build does not use them.
     fn unpack(&self, archive: &Path, member: &str) -> Result<(), String> {
         let mut dpkg = Command::new("dpkg")
             .arg("--fsys-tarfile")
@@ -129,7 +129,7 @@ impl Apt {
             .arg(option("Dir::State::lists", "lists"))
             .arg(option("Dir::Cache", "cache"))
             .arg("-oAcquire::Languages=none")
-            // Without root privileges, apt cannot switch to its own user for the download.
+            // Disables apt's sandbox user: without root privileges, apt cannot switch to it.
             .arg("-oAPT::Sandbox::User=");
         command
     }

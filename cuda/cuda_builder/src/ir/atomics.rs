@@ -30,8 +30,9 @@ impl BitOr for Order {
 /// The orderings of the atomic operations in a module.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
-    /// The ordering at each source position. A key is the file, line and column of the innermost
-    /// frame, in the form that PTX uses.
+    /// The ordering at each source position. A key is the file, line and column of the operation's
+    /// innermost inlined location, with the file path written as in the `.file` directives of the
+    /// PTX.
     places: HashMap<(String, String, String), Order>,
     /// The union of the orderings of all operations.
     strongest: Order,

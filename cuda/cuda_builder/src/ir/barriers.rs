@@ -45,7 +45,8 @@ pub(crate) fn duplicated_barrier(ir: &str, kernel: &str) -> Option<String> {
     None
 }
 
-/// Returns the blocks of a function in textual order, and the index of each label.
+/// Returns the blocks of a function in textual order, and a map from each label to the index of its
+/// block.
 fn blocks<'a>(ir: &'a str, function: &str) -> (HashMap<&'a str, usize>, Vec<Block<'a>>) {
     let heads = [format!(" @{function}("), format!(" @\"{function}\"(")];
     let mut labels = HashMap::new();
@@ -116,8 +117,8 @@ fn reachability(labels: &HashMap<&str, usize>, blocks: &[Block<'_>]) -> Vec<Vec<
     let next = |block: usize| blocks[block].next.iter().filter_map(|label| labels.get(label));
     let mut reaches = vec![vec![false; blocks.len()]; blocks.len()];
     let mut state = vec![State::New; blocks.len()];
-    // This is a depth-first search. The row of a block is complete when the block is done. An edge
-    // to an open block is a back edge.
+    // A depth-first search fills the table. When it leaves a block, the block's row is complete. An
+    // edge to a block that the search has entered but not left is a back edge.
     let mut open = vec![0];
     while let Some(&block) = open.last() {
         if state[block] == State::New {

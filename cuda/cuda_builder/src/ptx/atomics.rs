@@ -11,7 +11,7 @@ use crate::ir::{Order, Orders};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Returns whether the PTX has an `atom` instruction without an ordering outside `asm!`.
+/// Returns whether the PTX has, outside `asm!`, an `atom` instruction without an ordering.
 pub(crate) fn has_unordered_atomics(ptx: &str) -> bool {
     lines(ptx).any(|(line, in_asm)| !in_asm && unordered(line).is_some())
 }
@@ -45,10 +45,10 @@ fn unordered(line: &str) -> Option<&str> {
     (!["relaxed", "acquire", "release", "acq_rel"].contains(&semantics)).then_some(name)
 }
 
-/// Writes `line` with the operation strengthened to `order`.
+/// Appends `line` to `text`, with the ordering `order` added to the instruction `operation`.
 ///
 /// The scope is `sys`, as in the loads and stores that LLVM writes. A total order needs a fence
-/// before the operation, as in the compare-and-swap that LLVM writes.
+/// before the operation, as LLVM writes for compare-and-swap.
 fn push(text: &mut String, line: &str, operation: &str, order: Order) {
     let semantics = match order {
         Order { total: true, .. } => "acquire",

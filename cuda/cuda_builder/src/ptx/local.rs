@@ -1,12 +1,12 @@
 //! Replaces compare-and-swap on local memory with a load, a comparison and a store.
 //!
 //! Only one thread accesses local memory, so no atomicity is needed. LLVM replaces all other atomic
-//! operations on local memory itself, but writes an `atom` instruction for compare-and-swap.
-//! `ptxas` rejects it, because `atom` does not support local memory.
+//! operations on local memory itself, but writes an `atom` instruction for compare-and-swap, which
+//! `ptxas` rejects because `atom` does not support local memory.
 
 use std::fmt::Write as _;
 
-/// Returns the PTX with every `atom.….local.cas` replaced.
+/// Returns the PTX with every `atom.….local.cas` replaced by a load, a comparison and a store.
 pub(crate) fn lower_local_swaps(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     for line in ptx.split_inclusive('\n') {

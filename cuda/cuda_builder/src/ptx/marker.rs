@@ -61,7 +61,7 @@ fn read(line: &str) -> Result<Marker, String> {
             "a block of {threads} threads is not possible; use 1 to {MAX_THREADS_OF_A_BLOCK}"
         ));
     }
-    // `#[kernel]` writes 0 for a kernel without a minimum.
+    // `#[kernel]` writes 0 if the kernel declares no minimum number of blocks.
     let min_blocks = min_blocks.filter(|&blocks| blocks > 0);
     if min_blocks.is_some() && max_threads.is_none() {
         return Err("minnctapersm cannot be used without maxntid".to_owned());

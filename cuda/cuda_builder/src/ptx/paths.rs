@@ -47,8 +47,8 @@ pub(super) fn return_without(instruction: &str, words: &[&str]) -> bool {
                 open.extend(at(last));
                 false
             }
-            // The last operand is the label of a table, which lists the target labels after
-            // `.branchtargets`.
+            // The last operand of `brx` is the label of a branch table. The table lists the
+            // possible target labels after `.branchtargets`.
             Some("brx") => {
                 let table = at(last).map_or(&[][..], |table| statements[table]);
                 open.extend(table.iter().filter_map(|label| at(label)));

@@ -1,5 +1,5 @@
-//! Finds the functions of a PTX file. Records where each head ends, the words of each body and the
-//! number of its barriers.
+//! Finds the functions of a PTX file. For each function, records the end of its head, the words of
+//! its body and the number of its barriers.
 //!
 //! The module scans words and brackets without a grammar. Comments and strings are blanked first,
 //! so the rest can be split at punctuation. This covers the PTX that LLVM writes and the PTX that
@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 pub(super) struct Function {
     pub(super) name: String,
     pub(super) is_entry: bool,
-    /// The offset after the parameter list, where performance directives go.
+    /// The byte offset just after the parameter list, where launch bounds such as `.maxntid` go.
     pub(super) head_end: usize,
-    /// The offset after the bracket that opens the body.
+    /// The byte offset just after the `{` that opens the body.
     pub(super) body: usize,
     /// The number of block-wide barriers in the body.
     pub(super) barriers: u32,
@@ -34,7 +34,7 @@ pub(super) struct Module {
     pub(super) missing: BTreeSet<String>,
 }
 
-/// Reads all functions of the text.
+/// Finds all functions in the PTX text, and the names that it only declares.
 pub(super) fn module(ptx: &str) -> Result<Module, PtxError> {
     let code = blanked(ptx);
     let mut scan = Scan { code: &code, at: 0 };
@@ -118,8 +118,8 @@ impl<'a> Iterator for Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads a function after its `.entry` or `.func`. Returns the function, or the name in the
-    /// inner `Err` if it is a declaration without a body.
+    /// Reads a function from the position after `.entry` or `.func`. Returns the function, or the
+    /// name in the inner `Err` if the text only declares the function without a body.
     fn function(&mut self, is_entry: bool) -> Result<Result<Function, String>, PtxError> {
         let mut name = self.expect("a function's name")?;
         if name == "(" {

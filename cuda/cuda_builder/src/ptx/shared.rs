@@ -1,8 +1,8 @@
 //! Declares the shared arrays of `shared_array!` at the head of the PTX module.
 //!
 //! The length of an array may depend on a generic parameter of the function that uses the array, so
-//! only an `asm!` inside that function can write it. If the function is inlined twice, the PTX
-//! contains the `asm!` twice, and a declaration in it would be a duplicate. The macro therefore
+//! only an `asm!` inside that function can write the length. If the function is inlined twice, the
+//! PTX contains the `asm!` twice, and a declaration in it would be a duplicate. The macro therefore
 //! writes a comment with the size. This module turns equal comments into one declaration:
 //!
 //! ```text

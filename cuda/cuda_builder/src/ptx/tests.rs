@@ -285,7 +285,7 @@ fn a_function_without_a_body_names_its_kernel() {
             .replace("// cuda_std.kernel none\n", &format!("// cuda_std.kernel none\n.extern .func  (.param .b32 func_retval0) {name}\n(\n\t.param .b64 p\n)\n;\n"))
             .replace("\t.param .b32 slow_param_0\n)\n{\n", &format!("\t.param .b32 slow_param_0\n)\n{{\n\tcall.uni (retval0), {name}, (param0);\n"))
     };
-    // `slow` calls the function, and `blur` calls `slow`.
+    // The kernel `blur` calls `slow`, and `slow` calls the undefined function `name`.
     for (name, remedy) in [
         ("memcmp", "compare the bytes"),
         ("fmodf", "GpuFloat"),

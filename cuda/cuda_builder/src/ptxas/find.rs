@@ -16,7 +16,7 @@ const WHEELS: [&str; 2] = ["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"];
 pub(crate) struct Candidates {
     /// The paths of the programs, in the order in which to try them.
     pub(crate) programs: Vec<PathBuf>,
-    /// Whether the user named the program, so it must work.
+    /// Whether the user named the program. If so, it is an error if the program cannot be started.
     pub(crate) wanted: bool,
 }
 
@@ -50,7 +50,8 @@ fn existing(folders: Vec<PathBuf>) -> Vec<PathBuf> {
 }
 
 /// Returns the folders in Python's module search path where the wheels would put `ptxas`. Reading
-/// the search path with `python3` takes some hundredths of a second, less than starting pip.
+/// the search path with `python3` takes several hundredths of a second, which is faster than asking
+/// pip.
 fn wheel_folders() -> Vec<PathBuf> {
     let Ok(output) =
         Command::new("python3").args(["-c", "import sys; print(*sys.path, sep='\\n')"]).output()

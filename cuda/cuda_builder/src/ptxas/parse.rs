@@ -42,7 +42,8 @@ pub(super) fn functions(said: &str) -> Vec<Function> {
     found
 }
 
-/// Parses one part, such as `Used 11 registers` or `16 bytes spill stores`.
+/// Parses one part of an output line, such as `Used 11 registers` or `16 bytes spill stores`, into
+/// `resources`.
 fn read(part: &str, resources: &mut Resources) {
     let Some((number, unit)) = quantity(part) else {
         return;
