@@ -23,7 +23,7 @@ pub use registry::{KERNELS, KernelEntry, ParamLayout};
 /// # Safety
 /// - `NAME` must be the kernel's entry in the PTX, and `BOUNDS` the bounds written there.
 /// - `params` must return exactly the parameters of that entry.
-/// - `thread` must run the same function.
+/// - `thread` must run the function from which that entry was compiled.
 pub unsafe trait Kernel {
     /// The name of the entry in the PTX.
     const NAME: &'static str;
@@ -146,7 +146,8 @@ impl LaunchConfig {
     /// Returns a grid of blocks of `block` threads that covers `width` × `height` elements, one per
     /// thread.
     ///
-    /// If a number is 0, the grid is empty, and [`check`](Self::check) rejects it.
+    /// If `width`, `height` or a number in `block` is 0, the grid is empty, and
+    /// [`check`](Self::check) rejects it.
     #[must_use]
     pub const fn cover(width: u32, height: u32, block: [u32; 2]) -> Self {
         Self::for_3d([width, height, 1], [block[0], block[1], 1])
@@ -161,7 +162,8 @@ impl LaunchConfig {
     /// Returns a grid of blocks of `block` threads that covers `size` elements per axis, one per
     /// thread.
     ///
-    /// If a number is 0, the grid is empty, and [`check`](Self::check) rejects it.
+    /// If a number in `size` or `block` is 0, the grid is empty, and [`check`](Self::check) rejects
+    /// it.
     #[must_use]
     pub const fn for_3d(size: [u32; 3], block: [u32; 3]) -> Self {
         let mut grid = [0; 3];
@@ -179,7 +181,8 @@ impl LaunchConfig {
         Self { dynamic_shared: bytes, ..self }
     }
 
-    /// Checks the shape against the bounds that `K` was compiled for and CUDA's own limits.
+    /// Checks the shape against the launch bounds that `K` was compiled for and against CUDA's own
+    /// limits.
     ///
     /// # Errors
     /// Returns any [`LaunchError`] except [`LaunchError::WrongDevice`].
@@ -275,7 +278,7 @@ pub enum LaunchError {
     /// The grid has more blocks than CUDA allows, or so many threads along an axis that their
     /// indices would overflow a `u32`.
     #[error(
-        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split it into several launches"
+        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split the work into several launches"
     )]
     GridTooLarge {
         /// The kernel's name.
@@ -286,7 +289,7 @@ pub enum LaunchError {
     /// The grid or block extends along an axis whose index the kernel does not read. Several
     /// threads would do the same work and race.
     #[error(
-        "kernel `{kernel}` works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the sizes along the other axes to 1"
+        "kernel `{kernel}` works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the grid and block sizes along the other axes to 1"
     )]
     TooManyDimensions {
         /// The kernel's name.
@@ -312,7 +315,7 @@ pub enum LaunchError {
     },
     /// An argument is on a different device than the stream.
     #[error(
-        "kernel `{kernel}`: an argument is on {found}, but the stream runs on {wanted}; copy it to {wanted} first"
+        "kernel `{kernel}`: an argument is on {found}, but the stream runs on {wanted}; copy the argument to {wanted} first"
     )]
     WrongDevice {
         /// The kernel's name.

@@ -10,7 +10,7 @@ use cust_core::DeviceCopy;
 /// The address of a `T` in the memory of a CUDA device, or in host memory for the CPU device.
 ///
 /// The pointer does not own the memory, and the host cannot dereference an address on a GPU. The
-/// methods have the names of those of `cust::memory::DevicePointer` in rust-cuda.
+/// methods have the same names as those of rust-cuda's `cust::memory::DevicePointer`.
 #[repr(transparent)]
 pub struct DevicePointer<T> {
     address: u64,

@@ -87,8 +87,8 @@ fn a_grid_larger_than_cuda_allows() {
         assert_eq!(
             refusal(stream, &config([1, 65536, 1], [1; 3]), &Nothing {}).to_string(),
             "kernel `nothing`: a grid of [1, 65536, 1] blocks is over CUDA's limit of \
-             [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split it into several \
-             launches"
+             [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split the work into \
+             several launches"
         );
         stream.launch(&config([1, 65535, 1], [1; 3]), &Nothing {}).unwrap();
         stream.launch(&config([1, 1, 65535], [1; 3]), &Nothing {}).unwrap();
@@ -124,7 +124,7 @@ fn memory_that_claims_to_lie_on_a_gpu() {
     assert_eq!(
         refused.to_string(),
         "kernel `bounds_none`: an argument is on cuda:3, but the stream runs on cpu; \
-         copy it to cpu first"
+         copy the argument to cpu first"
     );
     assert_eq!(word, 0);
 }
