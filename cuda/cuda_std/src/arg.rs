@@ -43,7 +43,7 @@ pub unsafe trait KernelArg: Copy {
     #[cfg(not(target_arch = "nvptx64"))]
     type Host<'a>: HostArg<Self>;
 
-    /// Assembles the argument on the device.
+    /// Assembles the argument from its parameters on the device.
     ///
     /// # Safety
     /// `params` must be the parameters that the host pushed for one argument of this type.
@@ -91,7 +91,7 @@ pub unsafe trait ParamList: Sized + list::Slots {
     unsafe fn read(from: &mut *const *const core::ffi::c_void) -> Self;
 }
 
-// SAFETY: this is the empty list.
+// SAFETY: this impl is in the trait's own module. `()` is the empty list.
 unsafe impl ParamList for () {
     type Append<Rest: ParamList> = Rest;
 
@@ -107,7 +107,7 @@ unsafe impl ParamList for () {
     unsafe fn read(_: &mut *const *const core::ffi::c_void) -> Self {}
 }
 
-// SAFETY: this is one parameter followed by a list.
+// SAFETY: this impl is in the trait's own module. The pair is one parameter followed by a list.
 unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
     type Append<Rest: ParamList> = (P, L::Append<Rest>);
 
@@ -123,8 +123,8 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
 
     #[cfg(not(target_arch = "nvptx64"))]
     unsafe fn read(from: &mut *const *const core::ffi::c_void) -> Self {
-        // SAFETY: the caller upholds this function's safety contract. A zero-sized parameter has no
-        // pointer.
+        // SAFETY: the caller guarantees that each pointer at `from` points to a valid value of its
+        // parameter. A zero-sized parameter has no pointer.
         unsafe {
             let first = if size_of::<P>() == 0 {
                 list::absent()
@@ -155,7 +155,7 @@ pub mod list {
             size_of::<P>() == 0,
             "a kernel argument can take at most 16 parameters: split it into several arguments"
         );
-        // SAFETY: there are no bytes to initialise.
+        // SAFETY: `P` is zero-sized plain data, so there are no bytes to initialise.
         unsafe { core::mem::zeroed() }
     }
 
@@ -233,7 +233,8 @@ pub mod list {
                 /// The type of the first parameter, or `()` for an empty list.
                 type $first: Copy;
                 $(
-                    /// The type of one parameter, or `()` if the list is shorter.
+                    /// The type of the parameter with this number, or `()` if the list has fewer
+                    /// parameters.
                     type $slot: Copy;
                 )+
 
@@ -259,8 +260,8 @@ pub mod list {
                 #[inline(always)]
                 #[allow(non_snake_case, reason = "named like their types")]
                 fn from_slots((first, $($slot),+): SlotsOf<Self>) -> Self {
-                    // SAFETY: the last slot of `L` is `()`. For a longer list, `absent` panics
-                    // before it creates a value.
+                    // SAFETY: `L::$last` is `()` if `L` has a free slot for `first`. If `L` is too
+                    // long, `absent` panics before it creates a value.
                     (first, L::from_slots(($($slot,)+ unsafe { absent::<L::$last>() })))
                 }
             }
@@ -283,7 +284,7 @@ pub trait HostArg<Device> {
     /// Appends pointers to the argument's parameters to `params`.
     fn push<'a>(&'a self, params: &mut Params<'a>);
 
-    /// Returns the argument that the kernel takes on the CPU.
+    /// Returns the value that the kernel receives for this argument when it runs on the CPU.
     ///
     /// # Safety
     /// The argument's memory must be on the host and stay valid while the result is used.
@@ -307,7 +308,8 @@ pub const fn layouts<T: KernelArg>() -> list::Layouts {
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub unsafe fn read<T: KernelArg>(from: &mut *const *const core::ffi::c_void) -> T {
-    // SAFETY: the caller upholds this function's safety contract.
+    // SAFETY: the caller guarantees that each pointer at `from` points to a valid value of its
+    // parameter.
     unsafe { T::from_params(T::Params::read(from)) }
 }
 

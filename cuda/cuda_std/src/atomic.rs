@@ -4,9 +4,9 @@
 //!   same orderings, for the threads of one GPU. `Block…` cells are for the threads of one block,
 //!   and `System…` cells for the threads of all GPUs and of the host.
 //! - [`AtomicValue`] has the same operations on pointers, with the scope as a type parameter.
-//! - [`AtomicAdd`], [`AtomicMinMax`], [`AtomicBits`] and [`AtomicExchange`] are the short form for
-//!   pointers to global memory, with device scope and relaxed ordering. These operations do not
-//!   order other memory accesses.
+//! - [`AtomicAdd`], [`AtomicMinMax`], [`AtomicBits`] and [`AtomicExchange`] have shorter calls for
+//!   pointers to global memory, always with device scope and relaxed ordering. These operations do
+//!   not order other memory accesses.
 //! - [`mid`] has rust-cuda's functions, such as `atomic_fetch_add_u32_device`.
 //!
 //! Use these instead of `core::sync::atomic` on the GPU. LLVM 22 drops the ordering of `fetch_add`
@@ -88,8 +88,8 @@ pub trait AtomicExchange: Copy {
     unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self;
 }
 
-/// Defines an operation: one `atom.global` instruction on the GPU, the standard library's atomic on
-/// the CPU.
+/// Defines a method that is one `atom.global` instruction on the GPU, and a call of the standard
+/// library's atomic on the CPU.
 macro_rules! operation {
     ($name:ident, $type:ty, $ptx:literal, $register:ident, $atomic:ident :: $method:ident) => {
         #[inline(always)]

@@ -24,7 +24,8 @@ pub static COMPARISONS: [Compare; 2] = [memcmp, bcmp];
 unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, n: usize) -> c_int {
     let mut at = 0;
     while at < n {
-        // SAFETY: `at < n`, and the caller guarantees `n` readable bytes.
+        // SAFETY: `at < n`, and the caller guarantees that `n` bytes are readable at `a` and at
+        // `b`.
         let (a, b) = unsafe { (a.add(at).read(), b.add(at).read()) };
         if a != b {
             return c_int::from(a) - c_int::from(b);

@@ -36,7 +36,7 @@ pub unsafe trait ConstantArray {
         });
         let offset = i as usize * size_of::<Self::Element>();
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the caller guarantees that the element exists.
+        // SAFETY: the caller guarantees that `i` is less than `LEN`.
         unsafe {
             memory::load_constant(Self::address() + offset as u64)
         }

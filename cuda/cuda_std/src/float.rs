@@ -11,7 +11,8 @@
 //!   in `f64` in places, so they take several times the instructions of NVIDIA's libdevice.
 //!
 //! On the GPU, LLVM expands the operator `%` on floats to a division and a product. Its result is
-//! wrong if the quotient has more digits than the type. [`GpuFloat::rem_euclid`] is exact.
+//! wrong if the quotient has more digits than the mantissa of the type. [`GpuFloat::rem_euclid`] is
+//! exact.
 //!
 //! [`GpuPower`] has approximate powers, logarithms and reciprocals, which the GPU's special
 //! function unit computes in a few instructions, and a conversion to `u8`.
@@ -88,7 +89,8 @@ gpu_float! {
     copysign(sign: Self) -> Self: f32::copysign, f64::copysign;
     /// Returns `self * a + b`, rounded once.
     mul_add(a: Self, b: Self) -> Self: math32::mul_add, math64::mul_add;
-    /// Returns the integer `n` for which `self - n * rhs` is [`rem_euclid`](Self::rem_euclid).
+    /// Returns the Euclidean quotient: the integer `n` for which `self - n * rhs` equals
+    /// `self.rem_euclid(rhs)`.
     div_euclid(rhs: Self) -> Self: own32::div, own64::div;
     /// Returns the least non-negative remainder of a division by `rhs`.
     rem_euclid(rhs: Self) -> Self: own32::rem, own64::rem;

@@ -51,7 +51,7 @@ float_ext! {
     /// Returns 1 minus the error function.
     complementary_error_function() -> Self: libm::erfcf, libm::erfc;
     /// Returns the inverse of [`complementary_error_function`](Self::complementary_error_function),
-    /// on [0, 2].
+    /// for numbers in [0, 2].
     inv_complementary_error_function() -> Self: |x| erfcinv(f64::from(x)) as f32, erfcinv;
     /// Returns [`complementary_error_function`](Self::complementary_error_function) times
     /// e^(`self`²).
@@ -59,7 +59,7 @@ float_ext! {
     /// Splits the number into a fraction in ±[0.5, 1) and an exponent, so that the number is
     /// `fraction * 2^exponent`. Returns 0, infinities and NaN unchanged, with the exponent 0.
     frexp() -> (Self, i32): frexp_f32, frexp_f64;
-    /// Returns the exponent of the number in base 2.
+    /// Returns the unbiased base-2 exponent of the number: 0 for 1, and 3 for 8.
     unbiased_exp() -> i32: libm::ilogbf, libm::ilogb;
     /// Returns the Bessel function of the first kind, order 0.
     j0() -> Self: libm::j0f, libm::j0;
@@ -75,7 +75,7 @@ float_ext! {
     log1p() -> Self: f32_ln_1p, f64_ln_1p;
     /// Returns the cumulative distribution function of the standard normal distribution.
     norm_cdf() -> Self: |x| norm_cdf(f64::from(x)) as f32, norm_cdf;
-    /// Returns the inverse of [`norm_cdf`](Self::norm_cdf), on [0, 1].
+    /// Returns the inverse of [`norm_cdf`](Self::norm_cdf), for numbers in [0, 1].
     inv_norm_cdf() -> Self: |p| inv_norm_cdf(f64::from(p)) as f32, inv_norm_cdf;
     /// Returns the reciprocal of the cube root.
     rcbrt() -> Self: |x| 1.0 / libm::cbrtf(x), |x| 1.0 / libm::cbrt(x);
@@ -220,8 +220,8 @@ const CENTRE: [[f64; 8]; 2] = [
     ],
 ];
 
-/// The coefficients of numerator and denominator in [`inv_norm_cdf`] between [`CENTRE`] and
-/// [`TAIL`], lowest power first.
+/// The coefficients of numerator and denominator in [`inv_norm_cdf`] for values of p between the
+/// ranges of [`CENTRE`] and [`TAIL`], lowest power first.
 const SIDE: [[f64; 8]; 2] = [
     [
         1.423_437_110_749_683_5,
@@ -333,7 +333,8 @@ mod tests {
             let back = x.inv_complementary_error_function().complementary_error_function();
             is_near(back, x, 2e-14);
         }
-        // Both branches of the implementation agree at their boundary.
+        // The two formulas of the scaled complementary error function, below 10 and from 10 on,
+        // agree at the boundary.
         let below = 9.999_999_999_f64.scaled_complementary_error_function();
         is_near(10.0_f64.scaled_complementary_error_function(), below, 2e-10);
         is_near(1.0_f64.norm_cdf(), 0.841_344_746_068_542_9, 2e-16);

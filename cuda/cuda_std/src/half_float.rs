@@ -1,9 +1,10 @@
 //! 16-bit floats: conversions and arithmetic with the GPU's instructions.
 //!
-//! The types come from the crate `half`. Its own operators take many instructions on a GPU: each
-//! one widens both numbers bit by bit and rounds the result. Here an operation is one instruction,
-//! and the CPU returns the same bits. A GPU before `sm_80` has no arithmetic on [`bf16`] and
-//! converts one number at a time. The functions work there too, with more instructions.
+//! The types come from the crate `half`. The operators of that crate take many instructions on a
+//! GPU: each operator widens both numbers bit by bit and rounds the result. In this module, an
+//! operation is one instruction, and the CPU returns the same bits. A GPU before `sm_80` has no
+//! arithmetic on [`bf16`] and converts one number at a time. The functions also work on such a GPU,
+//! with more instructions.
 
 use half::{bf16, f16};
 
@@ -325,7 +326,7 @@ mod tests {
 
     #[test]
     fn bf16_is_rounded_once() {
-        // Between 2⁻¹⁶ and 2²⁴ all results fit into 128-bit fixed point.
+        // If the operands are 0 or between 2⁻¹⁶ and 2²⁴, all results fit into 128-bit fixed point.
         let of_medium_size =
             |x: &bf16| x.to_f64() == 0.0 || x.to_f64().abs() > 1.6e-5 && x.to_f64().abs() < 1.6e7;
         let numbers: Vec<bf16> = samples()

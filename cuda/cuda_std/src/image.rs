@@ -114,7 +114,8 @@ macro_rules! view {
                 memory::check(self.contains(x, y), access, stringify!($view), || {
                     [Index::Pixel(x, y), Index::Pixel(self.width, self.height)]
                 });
-                // SAFETY: the element exists, so it lies within the view's memory.
+                // SAFETY: the caller guarantees that the element exists, so the address lies within
+                // the view's memory.
                 unsafe { self.data.byte_add(y as usize * self.pitch as usize).add(x as usize) }
             }
 
@@ -128,7 +129,8 @@ macro_rules! view {
                     assert!(size_of::<W>() > 0 && size_of::<W>().is_multiple_of(size_of::<T>()));
                 }
                 let more = (size_of::<W>() / size_of::<T>() - 1) as u32;
-                // SAFETY: all elements exist, so the first and the last one do.
+                // SAFETY: the caller guarantees that all elements exist, so the first and the last
+                // one do.
                 unsafe {
                     let _ = self.at(x + more, y, access);
                     let at = self.at(x, y, access);
@@ -286,7 +288,8 @@ impl<T: Pod> View<T> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
-        // SAFETY: the element exists, and nothing writes a `View`'s memory during a launch.
+        // SAFETY: the caller guarantees that the element exists. Nothing writes a `View`'s memory
+        // during a launch.
         unsafe { memory::load_read_only(self.at(x, y, Access::Load)) }
     }
 
@@ -339,7 +342,8 @@ impl<T: Pod> ColumnView<T> {
         memory::check(below < self.rows, Access::Load, "ColumnView", || {
             [Index::Linear(below.into()), Index::Linear(self.rows.into())]
         });
-        // SAFETY: the element exists, and nothing writes a `View`'s memory during a launch.
+        // SAFETY: the caller guarantees that the element exists. Nothing writes a `View`'s memory
+        // during a launch.
         unsafe { memory::load_read_only(self.first.byte_add(mul_wide(below, self.pitch) as usize)) }
     }
 }
@@ -380,7 +384,8 @@ impl<T: Pod> ViewMut<T> {
     pub fn get(&self, at: Unique2d) -> Option<T> {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
-        // SAFETY: the element exists, and safe code of other threads cannot have this index.
+        // SAFETY: `contains` checks that the element exists. `at` is unique to this thread, so safe
+        // code of other threads does not access the element.
         self.contains(x, y).then(|| unsafe { self.load(x, y) })
     }
 
@@ -391,7 +396,8 @@ impl<T: Pod> ViewMut<T> {
         self.stamp.check("ViewMut");
         let inside = self.contains(x, y);
         if inside {
-            // SAFETY: the element exists, and safe code of other threads cannot have this index.
+            // SAFETY: `contains` has checked that the element exists. `at` is unique to this
+            // thread, so safe code of other threads does not access the element.
             unsafe { self.store(x, y, value) };
         }
         inside

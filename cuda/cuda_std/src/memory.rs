@@ -153,8 +153,9 @@ pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
     let mut done = 0;
     while done < size_of::<T>() {
         let to = at + done as u64;
-        // SAFETY: the caller guarantees `at`. Each iteration stores `access_bytes` bytes of
-        // `value`. This number is the alignment or 16, so it divides the size.
+        // SAFETY: the caller guarantees that `at` is the aligned address of a `T` in shared memory.
+        // Each iteration stores `access_bytes` bytes of `value`. This number is the alignment or
+        // 16, so it divides the size.
         unsafe {
             let from = (&raw const value).cast::<u8>().add(done);
             match align_of::<T>() {

@@ -1,8 +1,8 @@
 //! Address spaces of pointers.
 //!
 //! On the GPU, a Rust pointer is a generic address: it points to global, shared, constant or local
-//! memory. The CPU has a single address space. On the CPU, these functions recognise the block's
-//! shared memory and treat all other memory as global.
+//! memory. The CPU has a single address space. On the CPU, the functions of this module recognise
+//! the block's shared memory and treat all other memory as global.
 
 /// An address space of the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -29,7 +29,7 @@ pub struct Shared<T> {
     base: u64,
     #[cfg(not(target_arch = "nvptx64"))]
     region: cuda_cpu::SharedRegion,
-    /// The index of the array's first element in the region.
+    /// The index of the array's first element in `region`.
     #[cfg(not(target_arch = "nvptx64"))]
     first: u32,
     len: u32,
@@ -107,7 +107,7 @@ impl<T> Shared<T> {
         });
     }
 
-    /// Reports an access to an element to the race detector.
+    /// Reports an access to element `i` to the race detector.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
     fn note(&self, i: u32, access: Access) {
@@ -124,7 +124,7 @@ impl<T> Shared<T> {
         self.address(i)
     }
 
-    /// Returns element `i` as a value that dereferences to it. Use it like the result of
+    /// Returns a value that dereferences to element `i`. Use the value like the result of
     /// `pointer::add`: `*tile.add(i) = 1.0`.
     ///
     /// # Safety
@@ -177,7 +177,7 @@ impl<T: Pod> Shared<T> {
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the element exists; `base` is aligned.
+        // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.
         unsafe {
             self.check(i, Access::Load);
             memory::load_shared(self.base + u64::from(i) * size_of::<T>() as u64)
@@ -197,7 +197,7 @@ impl<T: Pod> Shared<T> {
     #[inline(always)]
     pub unsafe fn store(&self, i: u32, value: T) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the element exists; `base` is aligned.
+        // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.
         unsafe {
             self.check(i, Access::Store);
             memory::store_shared(self.base + u64::from(i) * size_of::<T>() as u64, value);
@@ -235,7 +235,7 @@ impl Shared<u32> {
     #[inline(always)]
     pub unsafe fn atomic_add(&self, i: u32, value: u32) -> u32 {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the element exists; `base` is aligned.
+        // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.
         unsafe {
             self.check(i, Access::Atomic);
             let old: u32;

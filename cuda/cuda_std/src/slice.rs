@@ -79,7 +79,8 @@ macro_rules! slice {
                 memory::check(i < self.len, access, stringify!($slice), || {
                     [Index::Linear(i.into()), Index::Linear(self.len.into())]
                 });
-                // SAFETY: an element that exists lies within the slice's memory.
+                // SAFETY: the caller guarantees that `i` is less than `len`, so the element lies
+                // within the slice's memory.
                 unsafe { self.data.add(i as usize) }
             }
         }
@@ -194,7 +195,7 @@ impl<T: Pod> Slice<T> {
     pub fn get(&self, at: impl SliceIndex) -> Option<T> {
         let i = at.index();
         self.stamp.check("Slice");
-        // SAFETY: the index was just checked.
+        // SAFETY: `load` runs only if `i` is less than `len`.
         (i < self.len).then(|| unsafe { self.load(i) })
     }
 
@@ -205,7 +206,8 @@ impl<T: Pod> Slice<T> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
-        // SAFETY: the element exists, and nothing writes a `Slice`'s memory during a launch.
+        // SAFETY: the caller guarantees that the element exists. Nothing writes a `Slice`'s memory
+        // during a launch.
         unsafe { memory::load_read_only(self.at(i, Access::Load)) }
     }
 
@@ -219,7 +221,8 @@ impl<T: Pod> Slice<T> {
         memory::check(first <= self.len, Access::Load, "Slice", || {
             [Index::Linear(first.into()), Index::Linear(self.len.into())]
         });
-        // SAFETY: the result is within the slice's memory, or at its end.
+        // SAFETY: the caller guarantees that `first` is at most `len`, so the result is within the
+        // slice's memory or at its end.
         let data = unsafe { self.data.add(first as usize) };
         Self { data, len: self.len.wrapping_sub(first), ..*self }
     }
@@ -241,7 +244,8 @@ impl<T: Pod> SliceMut<T> {
     pub fn get(&self, at: Unique1d) -> Option<T> {
         let i = at.access();
         self.stamp.check("SliceMut");
-        // SAFETY: the index was just checked, and safe code of other threads cannot have it.
+        // SAFETY: `load` runs only if `i` is less than `len`. `at` is unique to this thread, so
+        // safe code of other threads does not access the element.
         (i < self.len).then(|| unsafe { self.load(i) })
     }
 
@@ -252,7 +256,8 @@ impl<T: Pod> SliceMut<T> {
         self.stamp.check("SliceMut");
         let inside = i < self.len;
         if inside {
-            // SAFETY: the index was just checked, and safe code of other threads cannot have it.
+            // SAFETY: `i` is less than `len`. `at` is unique to this thread, so safe code of other
+            // threads does not access the element.
             unsafe { self.store(i, value) };
         }
         inside

@@ -45,7 +45,8 @@ impl<T: TextureValue> Texture2d<T> {
     #[must_use]
     pub fn read(&self, x: f32, y: f32) -> T {
         self.stamp.check("Texture2d");
-        // SAFETY: the contract of the host's handle guarantees a valid texture object.
+        // SAFETY: the caller of `DeviceTexture::new` guarantees that the texture object stays alive
+        // during the launch.
         unsafe { T::read(self.handle, x, y) }
     }
 }
@@ -76,7 +77,7 @@ macro_rules! texture_value {
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
                 // SAFETY: the caller upholds this function's safety contract. On the CPU, the
-                // handle is the object's address.
+                // handle is the address of the texture object.
                 unsafe {
                     let texture = &*core::ptr::with_exposed_provenance::<cuda_cpu::texture::Texture>(
                         handle as usize,

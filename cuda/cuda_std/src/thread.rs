@@ -203,7 +203,7 @@ pub fn wait_for_kernel_before() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the instruction only waits. `nomem` and `readonly` are omitted so that the compiler
     // moves no access across it. `cuda_builder` removes the instruction for GPUs that do not
-    // support it; kernels do not overlap there.
+    // support it. On such GPUs, kernels do not overlap.
     unsafe {
         core::arch::asm!("griddepcontrol.wait;", options(nostack));
     }

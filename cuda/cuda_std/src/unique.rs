@@ -27,7 +27,8 @@ pub struct Unique2d {
 /// The thread that owns an index.
 ///
 /// On the GPU, the type system ensures that no other thread has the index. On the CPU, a kernel
-/// could pass the index to another thread through a thread-local. Its use there is a fault.
+/// could pass the index to another thread through a thread-local. The use of the index in that
+/// thread is a fault.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     #[cfg(not(target_arch = "nvptx64"))]

@@ -114,8 +114,8 @@ pub unsafe fn sync_warp(mask: u32) {
 
 /// A value that a shuffle can move in 32-bit words.
 pub trait WarpShuffleValue: Copy {
-    /// Returns the value with each 32-bit part replaced by the result of `word`. A value of fewer
-    /// than 32 bits is one part.
+    /// Returns the value with each 32-bit part replaced by the result of `word` for that part. A
+    /// value of fewer than 32 bits is one part.
     #[doc(hidden)]
     fn shuffle_words(self, word: impl FnMut(u32) -> u32) -> Self;
 }
@@ -164,11 +164,14 @@ fn segment(lane: u32, width: u32) -> (u32, u32) {
     (first, first + width - 1)
 }
 
-/// Defines a shuffle. The GPU uses the instruction. The CPU exchanges the values and selects the
-/// source lane according to the description of `shfl.sync` in the PTX manual.
+/// Defines a shuffle. The GPU executes `$intrinsic` for each 32-bit word. The CPU exchanges the
+/// values and selects the source lane according to the description of `shfl.sync` in the PTX
+/// manual.
 ///
-/// `$source` takes the lane, its segment's first and last lane, and the argument. As in rust-cuda,
-/// a shuffle also returns whether the source was in range. If not, the lane keeps its own value.
+/// The closure `$source` takes the calling lane, the first and last lane of its segment, and
+/// `$argument`. It returns the source lane, or `None` if the source is out of range. As in
+/// rust-cuda, a shuffle also returns whether the source was in range. If the source is out of
+/// range, the lane keeps its own value.
 macro_rules! shuffle {
     ($(#[$doc:meta])* $name:ident, $argument:ident, $source:expr, $intrinsic:ident, $clamp:expr) => {
         $(#[$doc])*

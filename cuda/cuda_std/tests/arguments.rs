@@ -94,7 +94,7 @@ mod kernels {
     #[kernel(dims(1), block_multiple(32))]
     pub fn sum<'a>(numbers: &'a [u32], out: cuda_std::SliceMut<u32>) {
         if thread::index_1d() == 0 && out.len() > 0 {
-            // SAFETY: the element exists, and only this thread writes it.
+            // SAFETY: `out` is not empty, so element 0 exists, and only thread 0 writes it.
             unsafe { out.store(0, numbers.iter().sum()) };
         }
     }

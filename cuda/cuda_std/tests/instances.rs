@@ -7,7 +7,7 @@ use common::{run, slice, slice_mut};
 use cuda_std::launch::{Kernel as _, LaunchConfig};
 use cuda_std::prelude::*;
 
-/// The element type of a buffer.
+/// An element type for which the generic kernels of this test can have instances.
 trait Element: bytemuck::Pod + core::ops::Add<Output = Self> {}
 impl Element for f32 {}
 impl Element for u64 {}

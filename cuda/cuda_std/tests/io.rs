@@ -19,7 +19,8 @@ fn print_lines(names: Slice<u32>, printed: SliceMut<u32>) {
     printed.set(at, 1);
 }
 
-/// Launches the kernel. The test `text_goes_to_stdout` runs this test in a separate process.
+/// Launches the kernel that prints. The test `text_goes_to_stdout` runs this test in a separate
+/// process and reads its output.
 #[test]
 #[ignore = "prints; run by `text_goes_to_stdout`"]
 fn child() {

@@ -1,8 +1,9 @@
 //! References and raw pointers as arguments, as in rust-cuda kernels.
 //!
-//! `#[kernel]` uses one of these types for an argument that is written `&[T]`, `&mut [T]`, `&T`,
-//! `&mut T`, `*const T` or `*mut T`, and passes the function the written type. A slice takes two
-//! parameters, the pointer and a `usize` length. The other types take one.
+//! If a kernel function declares an argument as `&[T]`, `&mut [T]`, `&T`, `&mut T`, `*const T` or
+//! `*mut T`, `#[kernel]` passes one of these types to the device and converts it to the declared
+//! type there. A slice takes two parameters, the pointer and a `usize` length. The other types take
+//! one.
 //!
 //! On the CPU, these arguments point to host memory. Rust's own checks apply: an out-of-bounds
 //! index of a slice panics with the line of the access. Accesses through raw pointers are not
@@ -90,8 +91,8 @@ macro_rules! pointer {
                 $get
             }
 
-            /// Converts like [`get`](Self::get), for a safe kernel. The result cannot outlive
-            /// `scope`.
+            /// Converts as [`get`](Self::get) does, but the result cannot outlive `scope`.
+            /// `#[kernel]` calls this method for safe kernels.
             ///
             /// # Safety
             /// The requirements are those of [`get`](Self::get).
@@ -194,8 +195,8 @@ macro_rules! slice {
                 unsafe { $make(data, len) }
             }
 
-            /// Converts like [`get`](Self::get), for a safe kernel. The result cannot outlive
-            /// `scope`.
+            /// Converts as [`get`](Self::get) does, but the result cannot outlive `scope`.
+            /// `#[kernel]` calls this method for safe kernels.
             ///
             /// # Safety
             /// The requirements are those of [`get`](Self::get).

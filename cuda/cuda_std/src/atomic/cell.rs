@@ -48,7 +48,7 @@ impl<T: AtomicValue, S: Scope> Atomic<T, S> {
         self.value.get()
     }
 
-    /// Returns a cell whose value is the one at `at`.
+    /// Returns the memory at `at` as a cell.
     ///
     /// # Safety
     /// - `at` must be aligned, and valid for reads and writes during `'a`.
@@ -75,15 +75,15 @@ impl<T: AtomicValue, S: Scope> From<T> for Atomic<T, S> {
 
 impl<T: AtomicValue + fmt::Debug, S: Scope> fmt::Debug for Atomic<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: this is the cell's own value. The callers of the unsafe methods of a cell of
-        // block scope guarantee that no other block accesses the cell meanwhile, which includes
-        // this load.
+        // SAFETY: the pointer comes from the cell, and the load is atomic. Other methods that
+        // access a cell of block scope are unsafe. Their callers guarantee that no other block
+        // accesses the cell at the same time, and `fmt` counts as such an access.
         unsafe { T::load::<System>(self.as_ptr(), Ordering::Relaxed) }.fmt(f)
     }
 }
 
-/// Defines the methods of cells of one scope. If the macro is called with `unsafe` and a safety
-/// section, the methods are `unsafe`.
+/// Defines the methods of cells of one scope. If the macro is called with `unsafe` and the text of
+/// a `# Safety` section, the methods are `unsafe`.
 macro_rules! methods {
     ($scope:ident $(, $unsafe:ident, $safety:literal)?) => {
         impl<T: AtomicValue> Atomic<T, $scope> {

@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering;
 use super::scoped::read_order;
 use super::{AtomicValue, Block, Device, Scope, System, fence};
 
-/// Runs a fence, or does nothing if `ordering` is `Relaxed`.
+/// Executes a memory fence with the scope `S`, or does nothing if `ordering` is `Relaxed`.
 #[inline(always)]
 fn thread_fence<S: Scope>(ordering: Ordering) {
     if ordering != Ordering::Relaxed {

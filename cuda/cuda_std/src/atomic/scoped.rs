@@ -3,8 +3,9 @@
 //! A scope is the set of threads for which an operation is atomic and ordered. A PTX instruction
 //! states the ordering and the scope (`atom.acquire.gpu`). A sequentially consistent load or
 //! read-modify-write is `fence.sc` followed by the acquire form, and a store is `fence.sc` followed
-//! by the release form, as in the PTX memory model's mapping for C++. `core::sync::atomic` is not
-//! suitable, because LLVM 22 drops the ordering of most read-modify-writes on this target.
+//! by the release form, as NVIDIA's mapping of the C++ memory model to PTX prescribes.
+//! `core::sync::atomic` is not suitable, because LLVM 22 drops the ordering of most
+//! read-modify-writes on this target.
 //!
 //! On the CPU, the scope makes no difference: the operations are the standard library's.
 
@@ -119,31 +120,32 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// The requirements are those of the trait.
     unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
-    /// Stores the bitwise "and" of `*at` and `value` and returns the previous value.
+    /// Stores the bitwise "and" of `*at` and `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// The requirements are those of the trait.
     unsafe fn fetch_and<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
-    /// Stores the bitwise "or" of `*at` and `value` and returns the previous value.
+    /// Stores the bitwise "or" of `*at` and `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// The requirements are those of the trait.
     unsafe fn fetch_or<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
-    /// Stores the bitwise "exclusive or" of `*at` and `value` and returns the previous value.
+    /// Stores the bitwise "exclusive or" of `*at` and `value` in `*at` and returns the previous
+    /// value.
     ///
     /// # Safety
     /// The requirements are those of the trait.
     unsafe fn fetch_xor<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
-    /// Stores the smaller of `*at` and `value` and returns the previous value.
+    /// Stores the smaller of `*at` and `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// The requirements are those of the trait.
     unsafe fn fetch_min<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
-    /// Stores the larger of `*at` and `value` and returns the previous value.
+    /// Stores the larger of `*at` and `value` in `*at` and returns the previous value.
     ///
     /// # Safety
     /// The requirements are those of the trait.
@@ -200,7 +202,8 @@ fn combined(success: Ordering, failure: Ordering) -> Ordering {
     }
 }
 
-/// Calls `$instruction!` with the PTX name of the scope before its other arguments.
+/// Calls `$instruction!` with the PTX name of the scope `$scope` as the first argument, followed by
+/// the arguments `$rest`.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! in_scope {
     ($scope:ident, $instruction:ident!($($rest:tt)*)) => {
@@ -285,7 +288,8 @@ macro_rules! bits {
                 value
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller upholds this function's safety contract. A load does not write.
+            // SAFETY: the caller upholds this function's safety contract. `cast_mut` is sound,
+            // because a load does not write.
             unsafe {
                 $from(core::sync::atomic::$atomic::from_ptr(at.cast_mut().cast()).load(order))
             }

@@ -1,10 +1,10 @@
-//! Powers, exponentials and logarithms of an `f32`, computed without `f64`.
+//! Powers, exponentials and logarithms of an `f32`, computed without `f64`, because most GPUs have
+//! few units for `f64`. Every function is within 2 ULP.
 //!
 //! `x^y = 2^(y·log2 x)`. An error in the exponent becomes a relative error of the result, so log2
 //! and the product are carried as an unevaluated sum of two f32 (Dekker 1971). With `x = 2^e·m` and
 //! `m` in `[2/3, 4/3)`, six terms of the series of `ln m = 2·atanh((m − 1)/(m + 1))` suffice. A
-//! power takes about 40 instructions. Most GPUs have few units for `f64`. Every function is within
-//! 2 ULP.
+//! power takes about 40 instructions.
 
 use super::GpuFloat;
 
@@ -53,7 +53,7 @@ pub(super) fn positive_powf(x: f32, y: f32) -> f32 {
 #[inline(always)]
 pub(super) fn powf(x: f32, y: f32) -> f32 {
     let size = positive_powf(x.abs(), y);
-    // Every f32 of 2²⁴ or more is an even integer.
+    // Every f32 of 2²⁴ or more is an even integer, so only a smaller `y` can be odd.
     let is_odd = y.abs() < 16_777_216.0 && GpuFloat::trunc(y) == y && y as i32 & 1 != 0;
     if is_odd {
         size.copysign(x)
@@ -125,16 +125,18 @@ fn log_or_special(x: f32, log: f32) -> f32 {
 /// Returns log2 of a positive finite number as a sum of two f32.
 #[inline(always)]
 fn log2_as_sum(x: f32) -> (f32, f32) {
-    // Subnormals all have the same exponent bits, so they are scaled up.
+    // All subnormal numbers have the same exponent bits, so they are multiplied by 2²³, which makes
+    // them normal.
     let tiny = x < f32::MIN_POSITIVE;
     let bits = if tiny { x * 8_388_608.0 } else { x }.to_bits() as i32;
-    // 0x3f2aaaab are the bits of 2/3. The exponent bits of the difference are the exponent e for
-    // which m is in [2/3, 4/3).
+    // The number is 2^e·m. 0x3f2aaaab are the bits of 2/3, so the exponent bits of the difference
+    // are the exponent e for which m is in [2/3, 4/3).
     let e = bits.wrapping_sub(0x3f2a_aaab) & !0x007f_ffff;
     let m = f32::from_bits(bits.wrapping_sub(e) as u32);
     let e = (e >> 23) as f32 - if tiny { 23.0 } else { 0.0 };
 
-    // u + u_lo = 2(m - 1)/(m + 1). The division is approximate; its residual is exact.
+    // u + u_lo = 2(m - 1)/(m + 1). The division is approximate, so u_lo corrects it by its
+    // residual, which is exact.
     let q = m - 1.0;
     let r = reciprocal(m + 1.0);
     let u = 2.0 * q * r;

@@ -1,7 +1,7 @@
 //! [`GpuPower`]: powers, logarithms and reciprocals of an `f32` with the special function unit.
 //!
-//! The CPU computes them with the standard library, so each result agrees with the GPU's within the
-//! stated error. [`GpuFloat`](super::GpuFloat) has powers of numbers of any sign.
+//! The CPU computes the functions with the standard library, so the results of CPU and GPU differ
+//! by the stated errors. [`GpuFloat`](super::GpuFloat) has powers of numbers of any sign.
 
 #[cfg(doc)]
 use super::GpuFloat;
@@ -26,9 +26,9 @@ pub trait GpuPower: Sized {
     #[must_use]
     fn fast_exp2(self) -> Self;
 
-    /// Returns [`fast_exp2`](Self::fast_exp2) of `exponent` times [`fast_log2`](Self::fast_log2).
-    /// The relative error is at most 1e-5 for `self` in `[0, 1]`, an exponent in `[0.25, 4]` and a
-    /// result over 1/255.
+    /// Returns `self` to the power `exponent`, computed with [`fast_log2`](Self::fast_log2) and
+    /// [`fast_exp2`](Self::fast_exp2). The relative error is at most 1e-5 for `self` in `[0, 1]`,
+    /// an exponent in `[0.25, 4]` and a result over 1/255.
     #[must_use]
     fn fast_powf(self, exponent: Self) -> Self;
 

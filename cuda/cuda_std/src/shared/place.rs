@@ -15,7 +15,7 @@ pub struct SharedPlace<T> {
 }
 
 impl<T> SharedPlace<T> {
-    /// Creates a place for element `at` of `array`, which must exist.
+    /// Creates a place for element `at` of `array`. The element must exist.
     #[inline(always)]
     pub(super) fn new(array: Shared<T>, at: u32) -> Self {
         Self { array, at }
@@ -54,7 +54,8 @@ impl<T> Deref for SharedPlace<T> {
     fn deref(&self) -> &T {
         #[cfg(not(target_arch = "nvptx64"))]
         self.array.note(self.at, crate::memory::Access::Load);
-        // SAFETY: the caller of `add` guarantees the element, and that nothing writes it.
+        // SAFETY: the caller of `Shared::add` guarantees that the element exists and that no other
+        // thread writes it.
         unsafe { &*self.array.address(self.at) }
     }
 }
@@ -64,7 +65,8 @@ impl<T> DerefMut for SharedPlace<T> {
     fn deref_mut(&mut self) -> &mut T {
         #[cfg(not(target_arch = "nvptx64"))]
         self.array.note(self.at, crate::memory::Access::Store);
-        // SAFETY: the caller of `add` guarantees the element, and that nothing else accesses it.
+        // SAFETY: the caller of `Shared::add` guarantees that the element exists and that no other
+        // thread accesses it.
         unsafe { &mut *self.array.address(self.at) }
     }
 }

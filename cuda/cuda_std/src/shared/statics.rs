@@ -17,7 +17,7 @@ use crate::memory::Access;
 /// - `View` must have the layout of `Value`, which must be aligned to at most 16 bytes.
 /// - On the GPU, `address` must return the address of a shared variable of type `Value`.
 pub unsafe trait SharedVariable: Sized {
-    /// The declared type.
+    /// The declared type of the variable.
     type Value;
     /// The type through which the variable is accessed.
     type View;
@@ -55,7 +55,7 @@ fn note<K: SharedVariable, T: ?Sized>(place: &T, access: Access) {
 pub struct SharedStatic<K>(PhantomData<fn() -> K>);
 
 impl<K> SharedStatic<K> {
-    /// Creates the value. Only the attribute calls this.
+    /// Creates the value. Only the expansion of `#[address_space(shared)]` calls this function.
     #[expect(clippy::new_without_default, reason = "the attribute calls it in a constant")]
     #[must_use]
     pub const fn new() -> Self {
@@ -82,7 +82,8 @@ impl<K: SharedVariable> DerefMut for SharedStatic<K> {
     }
 }
 
-/// The view of an array of arrays. `R` is the view of one inner array.
+/// The type through which kernels access a shared array of arrays. `R` is the type through which
+/// they access one inner array.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Rows<R, const N: usize>([R; N]);
@@ -121,8 +122,8 @@ impl<R, const N: usize> IndexMut<usize> for Rows<R, N> {
     }
 }
 
-/// The view of an array of elements. The race detector checks accesses by index. It does not check
-/// accesses to the plain array that this view dereferences to.
+/// The type through which kernels access a shared array of elements. The race detector checks
+/// accesses by index. It does not check accesses through a dereference to the plain array.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Row<K, T, const N: usize> {
@@ -176,7 +177,7 @@ where
     }
 }
 
-/// The view of a shared variable that is not an array.
+/// The type through which kernels access a shared variable that is not an array.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Scalar<K, T> {

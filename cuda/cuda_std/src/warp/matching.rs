@@ -1,4 +1,4 @@
-//! Warp matches: the search for lanes that hold the same value.
+//! Warp match functions, which find the lanes that hold the same value.
 
 use super::WarpShuffleValue;
 

@@ -119,7 +119,8 @@ mod redux {
     }
 }
 
-/// Combines the values of the lanes of `mask`: pairwise in a whole warp, else in lane order.
+/// Combines the values of the lanes of `mask`: pairwise if `mask` contains all lanes of the warp,
+/// and otherwise in lane order.
 ///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.

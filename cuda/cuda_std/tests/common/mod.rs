@@ -37,12 +37,12 @@ pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Faul
 
 /// Returns an argument for a kernel that reads `values`.
 pub(crate) fn slice<T>(values: &[T]) -> DeviceSlice<'_, T> {
-    // SAFETY: the argument borrows the values.
+    // SAFETY: the argument borrows `values`, so the elements stay valid as long as it exists.
     unsafe { DeviceSlice::from_raw_parts(Place::Cpu, values.as_ptr(), values.len()) }
 }
 
 /// Returns an argument for a kernel that writes `values`.
 pub(crate) fn slice_mut<T>(values: &mut [T]) -> DeviceSliceMut<'_, T> {
-    // SAFETY: the argument borrows the values.
+    // SAFETY: the argument borrows `values`, so the elements stay valid as long as it exists.
     unsafe { DeviceSliceMut::from_raw_parts(Place::Cpu, values.as_mut_ptr(), values.len()) }
 }
