@@ -17,7 +17,7 @@ pub(crate) fn expand(
 ) -> syn::Result<TokenStream> {
     match space.to_string().as_str() {
         "shared" => Ok(shared(item, at)),
-        // The compiler puts these statics in global memory. The GPU reads immutable ones through
+        // The compiler puts these statics in global memory. The GPU reads immutable statics through
         // the read-only cache.
         "global" | "constant" => Ok(quote!(#item)),
         "local" => Err(Error::new(
@@ -42,8 +42,8 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named like the static")]
         #vis struct #ident {}
 
-        // SAFETY: `cuda_builder` declares a variable of this size when it finds the comment in
-        // `address`. `address` checks the alignment.
+        // SAFETY: `cuda_builder` declares a variable of this size when it finds the comment that
+        // `address` writes into the PTX. `address` also checks the alignment.
         unsafe impl ::cuda_std::shared::SharedVariable for #ident {
             type Value = #ty;
             type View = #view;
@@ -55,7 +55,7 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
                 const { assert!(align_of::<#ty>() <= 16, "shared memory is aligned to 16 bytes") };
                 let address: u64;
                 // SAFETY: the assembly only reads the address of the variable, which `cuda_builder`
-                // declares when it finds the comment.
+                // declares when it finds the comment in the assembly.
                 unsafe {
                     ::cuda_std::__private::asm!(#asm, const size_of::<#ty>(), out(reg64) address,
                         options(pure, nomem, nostack, preserves_flags));

@@ -31,8 +31,8 @@ impl Parse for Instance {
 }
 
 impl Instance {
-    /// Returns the generic arguments of the instance. Fails unless its path is `function` followed
-    /// by generic arguments.
+    /// Returns the generic arguments of the instance. Returns an error unless the path in the
+    /// instance is `function` followed by generic arguments.
     fn arguments(&self, function: &Ident) -> syn::Result<&AngleBracketedGenericArguments> {
         match self.function.segments.first() {
             Some(segment) if self.function.segments.len() == 1 && segment.ident == *function => {

@@ -98,7 +98,8 @@ impl Kernel<'_> {
         self.options.dims.clone().unwrap_or_else(default)
     }
 
-    /// Generates the PTX entry, with a comment that `cuda_builder` reads.
+    /// Generates the PTX entry, and the marker comment in which `cuda_builder` finds the kernel's
+    /// launch bounds and number of barriers.
     fn entry(&self) -> TokenStream {
         let Options { max_threads, min_blocks, barriers, .. } = self.options;
         let Self { name, cfgs, .. } = self;
@@ -110,8 +111,8 @@ impl Kernel<'_> {
             quote!(const #barriers,)
         });
 
-        // The host checks the dimensions of a safe kernel's launch. Any other caller must guarantee
-        // them.
+        // `assume_dims` is sound in a safe kernel: the host checks the number of dimensions before
+        // each launch. Code that launches the kernel without this check must guarantee the number.
         let assume_dims = (!self.is_unsafe).then(|| {
             let dims = self.dims();
             quote!(::cuda_std::__private::assume_dims(#dims);)

@@ -55,7 +55,7 @@ fn has_layout(attributes: &[Attribute]) -> syn::Result<bool> {
     Ok(fixed)
 }
 
-/// The primitive types. Their host argument has the same type.
+/// The primitive types. The host passes an argument of such a type unchanged.
 const PRIMITIVES: [&str; 16] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32",
     "f64", "bool", "char",

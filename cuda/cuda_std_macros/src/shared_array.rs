@@ -49,7 +49,7 @@ pub(crate) fn expand(
         {
             let address: u64;
             // SAFETY: the assembly only reads the address of the array, which `cuda_builder`
-            // declares when it finds the comment.
+            // declares when it finds the comment in the assembly.
             unsafe {
                 ::cuda_std::__private::asm!(
                     #asm,
