@@ -54,7 +54,7 @@ impl Context {
         UnownedContext { inner: self.inner }
     }
 
-    /// Destroys the context and reports failure, which `Drop` cannot.
+    /// Destroys the context. Unlike `Drop`, this function reports a failure.
     ///
     /// # Errors
     /// Returns the driver's error together with the context.
@@ -137,8 +137,8 @@ impl ContextStack {
     /// # Errors
     /// Returns the driver's error.
     pub fn push<C: ContextHandle>(context: &C) -> CudaResult<()> {
-        // SAFETY: the borrow keeps the context alive during this call. Driver calls after its
-        // destruction only return errors.
+        // SAFETY: the borrow keeps an owned context alive during this call. If the context is
+        // already destroyed, the driver only returns an error.
         unsafe { driver::cuCtxPushCurrent_v2(context.get_inner()) }
     }
 }

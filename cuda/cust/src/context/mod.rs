@@ -97,7 +97,8 @@ bitflags::bitflags! {
         const SCHED_AUTO = 0x00;
         /// Page-locked memory may be mapped into the device's address space.
         const MAP_HOST = 0x08;
-        /// The driver keeps the enlarged local memory after a kernel that needed it.
+        /// After a kernel that needed more local memory, the driver does not reduce the local
+        /// memory again.
         const LMEM_RESIZE_TO_MAX = 0x10;
     }
 }
@@ -142,7 +143,7 @@ impl Context {
     /// Returns the driver's error.
     pub fn new(device: Device) -> CudaResult<Self> {
         let context = Self::retain(device)?;
-        // SAFETY: the context is alive.
+        // SAFETY: `context` keeps the primary context alive.
         unsafe { driver::cuCtxSetCurrent(context.inner) }?;
         Ok(context)
     }
@@ -193,7 +194,7 @@ impl Context {
         api_version(self.inner)
     }
 
-    /// Releases the context and reports failure, which `Drop` cannot.
+    /// Releases the context. Unlike `Drop`, this function reports a failure.
     ///
     /// # Errors
     /// Returns the driver's error together with the context.
@@ -222,7 +223,8 @@ impl Drop for Context {
 /// Returns the API version that a context was created with.
 pub(crate) fn api_version(context: sys::CUcontext) -> CudaResult<CudaApiVersion> {
     let mut version = 0;
-    // SAFETY: the context is alive, and the driver writes the result to a local variable.
+    // SAFETY: the driver returns an error for a destroyed context, and writes the result to a local
+    // variable.
     unsafe { driver::cuCtxGetApiVersion(context, &raw mut version) }?;
     Ok(CudaApiVersion::new(version as i32))
 }
@@ -243,7 +245,7 @@ impl CurrentContext {
         Ok(CacheConfig::from_raw(config))
     }
 
-    /// Returns the context's device.
+    /// Returns the device of the current context.
     ///
     /// # Errors
     /// Returns an error if no context is current, or the driver's error.
@@ -254,7 +256,7 @@ impl CurrentContext {
         Ok(Device::from_raw(device))
     }
 
-    /// Returns the wait strategy of host threads and the features of the context.
+    /// Returns the wait strategy of host threads and the features of the current context.
     ///
     /// # Errors
     /// Returns an error if no context is current, or the driver's error.
@@ -265,7 +267,8 @@ impl CurrentContext {
         Ok(ContextFlags::from_bits_truncate(flags))
     }
 
-    /// Returns a limit in the unit that [`ResourceLimit`] documents.
+    /// Returns the limit of the current context for `resource`, in the unit that [`ResourceLimit`]
+    /// documents.
     ///
     /// # Errors
     /// Returns an error if no context is current, or the driver's error.
@@ -305,7 +308,7 @@ impl CurrentContext {
     }
 
     /// Sets the preferred division of memory between the L1 cache and shared memory. The driver may
-    /// ignore it.
+    /// ignore this preference.
     ///
     /// # Errors
     /// Returns an error if no context is current, or the driver's error.
@@ -314,10 +317,11 @@ impl CurrentContext {
         unsafe { driver::cuCtxSetCacheConfig(config as u32) }
     }
 
-    /// Sets a limit in the unit that [`ResourceLimit`] documents. The driver may round it.
+    /// Sets the limit of the current context for `resource`, in the unit that [`ResourceLimit`]
+    /// documents. The driver may round the limit.
     ///
     /// # Errors
-    /// Returns an error if no context is current or the device does not have the limit, or the
+    /// Returns an error if no context is current or the device does not support the limit, or the
     /// driver's error.
     pub fn set_resource_limit(resource: ResourceLimit, limit: usize) -> CudaResult<()> {
         // SAFETY: the call has no preconditions.
@@ -338,12 +342,12 @@ impl CurrentContext {
     /// # Errors
     /// Returns the driver's error.
     pub fn set_current<C: ContextHandle>(context: &C) -> CudaResult<()> {
-        // SAFETY: the borrow keeps the context alive during this call. Driver calls after its
-        // destruction only return errors.
+        // SAFETY: the borrow keeps an owned context alive during this call. If the context is
+        // already destroyed, the driver only returns an error.
         unsafe { driver::cuCtxSetCurrent(context.get_inner()) }
     }
 
-    /// Waits until all work of the context is done.
+    /// Waits until all work that was submitted in the current context is done.
     ///
     /// # Errors
     /// Returns an error if no context is current, or the driver's error from that work.

@@ -1,8 +1,8 @@
 //! The current context of each thread, and the context settings that a program can change and read
 //! back.
 //!
-//! On the CPU a context has no contents. It exists so that calls of a program that forgot to create
-//! a context fail as on a GPU.
+//! On the CPU a context has no contents. It exists so that driver calls without a current context
+//! fail, as they do on a GPU.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
@@ -190,7 +190,7 @@ fn set(body: impl FnOnce(&mut Settings)) -> CUresult {
     }))
 }
 
-/// Returns a reference to the limit with the driver's number `limit`.
+/// Returns a reference to the limit that the driver identifies by the number `limit`.
 fn limit(settings: &mut Settings, limit: c_uint) -> Result<&mut usize, CUresult> {
     settings.limits.get_mut(limit as usize).ok_or(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
 }

@@ -38,7 +38,8 @@ struct Place {
 }
 
 impl Side {
-    /// Returns the address of the copied part. Returns an error if the allocation or array does not
+    /// Returns the address of the first byte of a copied part of the size `extent`, and the
+    /// distances between its rows and slices. Returns an error if the allocation or array does not
     /// contain the whole part.
     ///
     /// # Safety
@@ -98,7 +99,7 @@ impl Side {
 /// Copies a part of the size `extent` from `from` to `to`.
 ///
 /// # Safety
-/// Host memory must hold the copied part, and arrays must be alive.
+/// Host memory in `from` and `to` must hold the copied part, and arrays must be alive.
 unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
     context::check()?;
     let [width, height, depth] = extent;
@@ -111,8 +112,9 @@ unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
         for y in 0..height {
             let from = from.first.wrapping_add(z * from.slice + y * from.pitch);
             let to = to.first.wrapping_add(z * to.slice + y * to.pitch);
-            // SAFETY: the caller guarantees the host memory. `place` checked device memory and
-            // arrays. The two sides may overlap.
+            // SAFETY: the caller guarantees that host memory holds the copied part. `place` has
+            // checked this for device memory and arrays. `ptr::copy` allows the two ranges to
+            // overlap.
             unsafe { ptr::copy(from, to, width) };
         }
     }
@@ -174,7 +176,8 @@ pub(crate) unsafe fn cuMemcpy2D_v2(copied: *const CUDA_MEMCPY2D) -> CUresult {
         Depth: 1,
         ..Default::default()
     };
-    // SAFETY: the caller guarantees the host memory and the array.
+    // SAFETY: the caller guarantees that host memory holds the copied part and that the array is
+    // alive.
     code(unsafe { slices(&copied) })
 }
 
@@ -195,7 +198,8 @@ pub(crate) unsafe fn cuMemcpyHtoA_v2(
         Depth: 1,
         ..Default::default()
     };
-    // SAFETY: the caller guarantees the host memory and the array.
+    // SAFETY: the caller guarantees that host memory holds the copied part and that the array is
+    // alive.
     code(unsafe { slices(&copied) })
 }
 
@@ -216,6 +220,7 @@ pub(crate) unsafe fn cuMemcpyAtoH_v2(
         Depth: 1,
         ..Default::default()
     };
-    // SAFETY: the caller guarantees the host memory and the array.
+    // SAFETY: the caller guarantees that host memory holds the copied part and that the array is
+    // alive.
     code(unsafe { slices(&copied) })
 }
