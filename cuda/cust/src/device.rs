@@ -1,4 +1,4 @@
-//! Devices, identified by the driver's numbers, and their properties.
+//! CUDA devices and their properties.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use cust_raw::driver_sys as sys;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// A property of a device, whose value is an integer.
+/// A device property with an integer value.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,25 +27,25 @@ pub enum DeviceAttribute {
     MaxGridDimY = 6,
     /// The maximum number of blocks per grid along z.
     MaxGridDimZ = 7,
-    /// The shared memory per block available by default, in bytes.
+    /// The maximum shared memory per block, in bytes, for kernels without opt-in to more.
     MaxSharedMemoryPerBlock = 8,
-    /// The size of constant memory in bytes.
+    /// The size in bytes of the device's constant memory.
     TotalConstantMemory = 9,
     /// The number of threads per warp.
     WarpSize = 10,
-    /// The largest pitch of a copy in bytes.
+    /// The largest row pitch that a memory copy accepts, in bytes.
     MaxPitch = 11,
     /// The maximum number of registers per block.
     MaxRegistersPerBlock = 12,
-    /// The clock rate in kHz.
+    /// The peak clock rate of the multiprocessors in kHz.
     ClockRate = 13,
-    /// The required alignment of textures in bytes.
+    /// The required alignment of a texture's base address in bytes.
     TextureAlignment = 14,
     /// The number of multiprocessors.
     MultiprocessorCount = 16,
-    /// 1 if kernels have a time limit.
+    /// 1 if the driver limits the run time of kernels.
     KernelExecTimeout = 17,
-    /// 1 if device and host share memory.
+    /// 1 if the device is integrated and shares physical memory with the host.
     Integrated = 18,
     /// 1 if host memory can be mapped into the device's address space.
     CanMapHostMemory = 19,
@@ -69,7 +69,7 @@ pub enum DeviceAttribute {
     MaximumTexture2DLayeredHeight = 28,
     /// The maximum number of layers of a layered 2-D texture.
     MaximumTexture2DLayeredLayers = 29,
-    /// The required alignment of surfaces in bytes.
+    /// The required alignment of a surface's base address in bytes.
     SurfaceAlignment = 30,
     /// 1 if kernels can run concurrently.
     ConcurrentKernels = 31,
@@ -79,9 +79,9 @@ pub enum DeviceAttribute {
     PciBusId = 33,
     /// The PCI device number.
     PciDeviceId = 34,
-    /// 1 if the driver is a TCC driver.
+    /// 1 if the device uses the Tesla Compute Cluster (TCC) driver.
     TccDriver = 35,
-    /// The clock rate of the memory in kHz.
+    /// The peak clock rate of the device memory in kHz.
     MemoryClockRate = 36,
     /// The width of the memory bus in bits.
     GlobalMemoryBusWidth = 37,
@@ -89,7 +89,7 @@ pub enum DeviceAttribute {
     L2CacheSize = 38,
     /// The maximum number of threads per multiprocessor.
     MaxThreadsPerMultiprocessor = 39,
-    /// The number of copy engines.
+    /// The number of engines that can copy memory while kernels run.
     AsyncEngineCount = 40,
     /// 1 if host and device share an address space.
     UnifiedAddressing = 41,
@@ -97,21 +97,21 @@ pub enum DeviceAttribute {
     MaximumTexture1DLayeredWidth = 42,
     /// The maximum number of layers of a layered 1-D texture.
     MaximumTexture1DLayeredLayers = 43,
-    /// The largest width of a 2-D texture for gathers, in texels.
+    /// The largest width of a 2-D texture that gather instructions can read, in texels.
     MaximumTexture2DGatherWidth = 45,
-    /// The largest height of a 2-D texture for gathers, in texels.
+    /// The largest height of a 2-D texture that gather instructions can read, in texels.
     MaximumTexture2DGatherHeight = 46,
-    /// The alternate largest width of a 3-D texture, in texels.
+    /// The largest width of a 3-D texture under the alternate size limits, in texels.
     MaximumTexture3DWidthAlternate = 47,
-    /// The alternate largest height of a 3-D texture, in texels.
+    /// The largest height of a 3-D texture under the alternate size limits, in texels.
     MaximumTexture3DHeightAlternate = 48,
-    /// The alternate largest depth of a 3-D texture, in texels.
+    /// The largest depth of a 3-D texture under the alternate size limits, in texels.
     MaximumTexture3DDepthAlternate = 49,
     /// The PCI domain number.
     PciDomainId = 50,
-    /// The required alignment of the pitch of textures in bytes.
+    /// The required alignment of a texture's row pitch in bytes.
     TexturePitchAlignment = 51,
-    /// The largest side of a cube texture, in texels.
+    /// The largest side length of a cube texture, in texels.
     MaximumTextureCubemapWidth = 52,
     /// The largest side of a layered cube texture, in texels.
     MaximumTextureCubemapLayeredWidth = 53,
@@ -169,27 +169,27 @@ pub enum DeviceAttribute {
     GlobalL1CacheSupported = 79,
     /// 1 if local memory is cached in L1.
     LocalL1CacheSupported = 80,
-    /// The shared memory per multiprocessor in bytes.
+    /// The maximum shared memory per multiprocessor in bytes.
     MaxSharedMemoryPerMultiprocessor = 81,
     /// The maximum number of registers per multiprocessor.
     MaxRegistersPerMultiprocessor = 82,
     /// 1 if the device supports managed memory.
     ManagedMemory = 83,
-    /// 1 if the board has several GPUs.
+    /// 1 if the device is on a board with several GPUs.
     MultiGpuBoard = 84,
-    /// The number of the board, equal for all its GPUs.
+    /// An identifier of the board, which is the same for all GPUs on that board.
     MultiGpuBoardGroupId = 85,
-    /// 1 if atomics between host and device are native.
+    /// 1 if the link between device and host supports native atomic operations.
     HostNativeAtomicSupported = 86,
-    /// The ratio of single precision to double precision throughput.
+    /// The ratio of the `f32` throughput to the `f64` throughput.
     SingleToDoublePrecisionPerfRatio = 87,
-    /// 1 if the device can access pageable memory.
+    /// 1 if the device can access pageable host memory without registering it.
     PageableMemoryAccess = 88,
     /// 1 if host and device can access managed memory concurrently.
     ConcurrentManagedAccess = 89,
     /// 1 if kernels can be preempted.
     ComputePreemptionSupported = 90,
-    /// 1 if registered memory has one address on host and device.
+    /// 1 if the device can access registered host memory at the host's own address.
     CanUseHostPointerForRegisteredMem = 91,
     /// 1 if the device supports cooperative launches, in which blocks of a grid can wait for each
     /// other.
@@ -210,7 +210,7 @@ impl From<DeviceAttribute> for sys::CUdevice_attribute {
     }
 }
 
-/// A device, identified by the driver's device number. On the CPU backend, the CPU is device 0.
+/// A CUDA device. On the CPU backend, the only device is the CPU, with number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     device: sys::CUdevice,

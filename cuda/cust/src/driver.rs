@@ -2,7 +2,7 @@
 //!
 //! Each function calls either NVIDIA's driver or the function of the same name in
 //! [`cpu`](crate::cpu), which does the same work with host memory. [`backend`] makes this choice
-//! once per process. A function that the CPU does not support returns `NotSupported` there.
+//! once per process. On the CPU backend, unsupported functions return `NotSupported`.
 
 use std::env;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -13,8 +13,8 @@ use cust_raw::driver_sys::*;
 use crate::cpu;
 use crate::error::CudaResult;
 
-/// The environment variable that selects where kernels run: `gpu` or `cpu`. By default kernels run
-/// on the GPU if there is one.
+/// The environment variable that selects where kernels run: `gpu` or `cpu`. If it is unset, kernels
+/// run on the GPU if there is one, and otherwise on the CPU if the program links kernels.
 pub const BACKEND_VARIABLE: &str = "CUST_DEVICE";
 
 /// The backend that runs the kernels that this process launches by name.
@@ -29,7 +29,7 @@ pub enum Backend {
 /// Returns the backend that runs the kernels of this process: a GPU if there is one, otherwise the
 /// CPU if the program links a kernel (`use my_kernels as _;`). If neither exists, returns
 /// [`Backend::Gpu`], whose calls then fail. [`BACKEND_VARIABLE`] overrides the choice. The first
-/// call makes the choice for the whole process.
+/// call fixes the choice for the whole process.
 pub fn backend() -> Backend {
     static BACKEND: OnceLock<Backend> = OnceLock::new();
     *BACKEND.get_or_init(|| {
@@ -51,9 +51,8 @@ fn has_gpu() -> bool {
         && count > 0
 }
 
-/// On the CPU, checks that `count`, the number of arguments, equals the number of the kernel's
-/// parameters. On a GPU the function checks nothing, and the caller must ensure that the numbers
-/// are equal.
+/// Checks that a launch with `count` arguments passes as many arguments as the kernel has
+/// parameters. The check exists only on the CPU. On a GPU, the function always returns `Ok`.
 ///
 /// # Safety
 /// The function must belong to a loaded module.
@@ -65,9 +64,9 @@ pub(crate) unsafe fn check_arguments(function: CUfunction, count: usize) -> Cuda
     }
 }
 
-/// Defines a function for each signature. In a list marked `cpu`, the function calls the driver's
-/// function or, on the CPU, the function of the same name in the module `cpu`. In a list marked
-/// `none`, the function returns `CUDA_ERROR_NOT_SUPPORTED` on the CPU.
+/// Defines one function for each driver function in a list. On a GPU, it calls NVIDIA's driver. On
+/// the CPU, a function of a `cpu` list calls the function of the same name in the module `cpu`, and
+/// a function of a `none` list returns `CUDA_ERROR_NOT_SUPPORTED`.
 macro_rules! calls {
     ($cpu:ident: $(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
         /// Calls the driver's function of this name, on a GPU or on the CPU.

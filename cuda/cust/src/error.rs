@@ -1,8 +1,8 @@
 //! The driver's errors, as an enum with a variant for each code.
 //!
-//! On the CPU a kernel's fault contains more than a code: kernel, block, thread and cause.
-//! [`last_fault`] returns the fault. The launch also writes the fault to standard error, as a GPU
-//! does with a failed assertion in a kernel.
+//! If a kernel fails on the CPU, [`last_fault`] returns more than an error code: the kernel, the
+//! block, the thread and the cause. The launch also writes these details to standard error, as a
+//! GPU does for a failed assertion in a kernel.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -23,16 +23,16 @@ macro_rules! codes {
         pub enum CudaError {
             $($name = $code,)+
             /// The size of an allocation is zero or exceeds the address space, the alignment of its
-            /// elements exceeds 256 bytes, or the pointer to free is null. This code is
-            /// rust-cuda's, not the driver's.
+            /// elements exceeds 256 bytes, or the pointer to free is null. rust-cuda defines this
+            /// code, the driver does not.
             InvalidMemoryAllocation = 100_100,
-            /// An OptiX error. This code is rust-cuda's, not the driver's. No function of this
-            /// crate returns it.
+            /// An OptiX error. rust-cuda defines this code, the driver does not. No function of
+            /// this crate returns it.
             OptixError = 100_101,
         }
 
         impl From<CUresult> for CudaError {
-            /// Converts the code. A code of a newer driver becomes
+            /// Converts a driver result code. A code that this crate does not know becomes
             /// [`UnknownError`](Self::UnknownError).
             fn from(code: CUresult) -> Self {
                 match code {
@@ -173,22 +173,23 @@ impl Error for CudaError {}
 /// The result of a call that can fail with a [`CudaError`].
 pub type CudaResult<T> = Result<T, CudaError>;
 
-/// The result of an explicit drop. The error contains the value that could not be dropped.
+/// The result of an explicit drop. On failure, it contains the driver's error and the value that
+/// could not be dropped.
 pub type DropResult<T> = Result<(), (CudaError, T)>;
 
 thread_local! {
     static LAST_FAULT: RefCell<Option<Fault>> = const { RefCell::new(None) };
 }
 
-/// Returns the last fault of a kernel that this thread launched by name on the CPU: kernel, block,
-/// thread and cause.
+/// Returns the most recent fault among the kernels that this thread launched by name on the CPU.
+/// The fault names the kernel, the block, the thread and the cause.
 #[must_use]
 pub fn last_fault() -> Option<Fault> {
     LAST_FAULT.with_borrow(Clone::clone)
 }
 
-/// Stores a fault for [`last_fault`], writes it to standard error, and returns the driver's code
-/// for it.
+/// Stores `fault` for [`last_fault`], writes it to standard error, and returns the code that a
+/// GPU's driver reports for such a fault.
 pub(crate) fn report(fault: Fault) -> CUresult {
     eprintln!("{fault}");
     let code = match fault.kind {
@@ -199,8 +200,7 @@ pub(crate) fn report(fault: Fault) -> CUresult {
     code
 }
 
-/// Writes the explanation `text` to standard error, because a code cannot contain text, and returns
-/// the code.
+/// Writes `text`, which explains the error `code`, to standard error and returns `code`.
 pub(crate) fn explain(code: CUresult, text: &str) -> CUresult {
     eprintln!("cust: {text}");
     code

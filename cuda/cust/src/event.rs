@@ -1,4 +1,5 @@
-//! Events: points in a stream that other streams and threads can wait for and that can be timed.
+//! Events, which mark points in a stream. Streams and host threads can wait for an event, and two
+//! events can measure the time between them.
 
 use std::mem;
 use std::ptr;
@@ -11,21 +12,21 @@ use crate::error::{CudaError, CudaResult, DropResult};
 use crate::stream::Stream;
 
 bitflags::bitflags! {
-    /// The wait strategy and the features of an event.
+    /// Options of an event: how host threads wait for it, and what it can be used for.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
         /// A host thread that waits for the event spins. The event can measure time.
         const DEFAULT = 0x0;
         /// A host thread that waits for the event sleeps.
         const BLOCKING_SYNC = 0x1;
-        /// The event cannot measure time. Waits and queries are then fastest.
+        /// The event cannot measure time, which makes waits and queries faster.
         const DISABLE_TIMING = 0x2;
         /// Other processes may use the event. Requires `DISABLE_TIMING`.
         const INTERPROCESS = 0x4;
     }
 }
 
-/// The state of an event.
+/// The state of the work that was submitted to the stream before an event was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventStatus {
     /// All work before the event is done.
@@ -34,7 +35,7 @@ pub enum EventStatus {
     NotReady,
 }
 
-/// A point in a stream, set by [`record`](Self::record).
+/// A marker in a stream, which [`record`](Self::record) places after the work submitted so far.
 #[derive(Debug)]
 pub struct Event(sys::CUevent);
 
@@ -64,7 +65,7 @@ impl Event {
         unsafe { driver::cuEventRecord(self.0, stream.as_inner()) }
     }
 
-    /// Returns the event's status: whether all work before it is done.
+    /// Returns whether all work that was submitted before the event is done.
     ///
     /// # Errors
     /// Returns the driver's error from that work.
@@ -90,8 +91,8 @@ impl Event {
     /// microsecond.
     ///
     /// # Errors
-    /// Returns an error if an event cannot measure time, is not recorded or not done, or the
-    /// driver's error.
+    /// Returns an error if either event cannot measure time, has not been recorded, or is still
+    /// waiting for work before it. Otherwise returns the driver's error, if any.
     pub fn elapsed_time_f32(&self, start: &Self) -> CudaResult<f32> {
         let mut milliseconds = 0.0;
         // SAFETY: both handles are alive, and the driver writes the result to a local variable.
@@ -114,7 +115,7 @@ impl Event {
         self.0
     }
 
-    /// Destroys the event and reports failure, which `Drop` cannot.
+    /// Destroys the event and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the event.

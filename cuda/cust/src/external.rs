@@ -9,7 +9,7 @@ use crate::driver;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, DevicePointer};
 
-/// Memory of another API, imported into the current context.
+/// Memory that another API allocated and that is imported into the current CUDA context.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct ExternalMemory(sys::CUexternalMemory);
@@ -20,12 +20,13 @@ unsafe impl Send for ExternalMemory {}
 unsafe impl Sync for ExternalMemory {}
 
 impl ExternalMemory {
-    /// Imports `size` bytes of memory by its file descriptor, which the driver then owns.
+    /// Imports the `size` bytes of memory that the file descriptor `fd` refers to. On success, the
+    /// driver owns `fd`.
     ///
     /// # Safety
-    /// - `fd` must refer to memory that its API exported as an opaque file descriptor, and must not
-    ///   be used afterwards.
-    /// - `size` must be the size of the allocation.
+    /// - `fd` must be an opaque file descriptor that another API exported for memory. After the
+    ///   import succeeds, the caller must not use or close `fd`.
+    /// - `size` must be the size of that memory's allocation in bytes.
     ///
     /// # Errors
     /// Returns the driver's error; `NotSupported` on the CPU.
@@ -44,8 +45,8 @@ impl ExternalMemory {
         Ok(Self(memory))
     }
 
-    /// Imports memory as [`import`](Self::import) does, and releases the memory that `self`
-    /// contained.
+    /// Replaces the memory of `self`: imports new memory as [`import`](Self::import) does, then
+    /// releases the old memory.
     ///
     /// # Safety
     /// The requirements are the same as for [`import`](Self::import). Buffers mapped from the old
@@ -59,12 +60,13 @@ impl ExternalMemory {
         Ok(())
     }
 
-    /// Maps `size_in_bytes` bytes of the memory, from `offset_in_bytes` on, into the device's
+    /// Maps `size_in_bytes` bytes of the memory, starting at `offset_in_bytes`, into the device's
     /// address space. The caller must free the mapping with [`cuda_free`](crate::memory::cuda_free)
     /// before the memory is dropped.
     ///
     /// # Errors
-    /// Returns `InvalidValue` if the part is not within the memory, or the driver's error.
+    /// Returns `InvalidValue` if the requested range exceeds the imported memory, or the driver's
+    /// error.
     pub fn mapped_buffer<T: DeviceCopy>(
         &self,
         size_in_bytes: usize,
@@ -88,7 +90,7 @@ impl ExternalMemory {
         Ok(DevicePointer::from_raw(address))
     }
 
-    /// Releases the memory and reports failure, which `Drop` cannot.
+    /// Releases the memory and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the memory.

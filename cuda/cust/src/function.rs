@@ -1,4 +1,4 @@
-//! Kernels of a module, their launch shapes, and [`launch!`](crate::launch).
+//! Kernels of a module, grid and block sizes, and [`launch!`](crate::launch).
 
 use std::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult};
 use crate::module::Module;
 
-/// Defines a size type with three axes, and conversions to it.
+/// Defines a type for a size along three axes, and conversions from numbers, tuples and vectors.
 macro_rules! size {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -43,7 +43,8 @@ macro_rules! size {
                 Self { x, y, z }
             }
 
-            /// Returns the product of the three axes as an `i32`, the type that the driver takes.
+            /// Returns the product of the three sizes as an `i32`, the type that the driver
+            /// expects.
             fn count(self) -> CudaResult<i32> {
                 let count = u64::from(self.x) * u64::from(self.y);
                 let count = count.checked_mul(self.z.into());
@@ -118,7 +119,7 @@ size! {
     BlockSize
 }
 
-/// A property of a kernel, whose value is an integer.
+/// A kernel property with an integer value.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,12 +134,11 @@ pub enum FunctionAttribute {
     LocalSizeBytes = 3,
     /// The number of registers per thread.
     NumRegisters = 4,
-    /// The virtual architecture that the PTX was compiled for: ten times its major version plus its
-    /// minor version.
+    /// The virtual architecture that the PTX was compiled for, such as 75 for `compute_75`.
     PtxVersion = 5,
-    /// The architecture of the machine code: ten times its major version plus its minor version.
+    /// The GPU architecture that the machine code was compiled for, such as 75 for `sm_75`.
     BinaryVersion = 6,
-    /// 1 if the kernel was compiled to cache global loads in L1.
+    /// 1 if the kernel was compiled with the option to cache global loads in L1, and 0 otherwise.
     CacheModeCa = 7,
 }
 
@@ -170,8 +170,8 @@ impl<'a> Function<'a> {
         Ok(value)
     }
 
-    /// Sets the kernel's preferred division of memory between the L1 cache and shared memory. The
-    /// driver may ignore it.
+    /// Sets the preferred split of on-chip memory between L1 cache and shared memory for this
+    /// kernel. The driver may ignore the preference.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -193,7 +193,7 @@ impl<'a> Function<'a> {
     /// more than 48 KiB.
     ///
     /// # Errors
-    /// Returns an error if the device has less, or the driver's error.
+    /// Returns an error if `bytes` exceeds the device's limit, or the driver's error.
     pub fn set_max_dynamic_shared_size_bytes(&mut self, bytes: u32) -> CudaResult<()> {
         let bytes = i32::try_from(bytes).map_err(|_| CudaError::InvalidValue)?;
         let which = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -207,8 +207,8 @@ impl<'a> Function<'a> {
         self.inner
     }
 
-    /// Returns the dynamic shared memory in bytes that each block can have when `blocks` blocks of
-    /// `block_size` threads share a multiprocessor.
+    /// Returns the maximum dynamic shared memory per block, in bytes, with which `blocks` blocks of
+    /// `block_size` threads still fit on one multiprocessor at the same time.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -254,9 +254,9 @@ impl<'a> Function<'a> {
         Ok(blocks.unsigned_abs())
     }
 
-    /// Returns the launch shape with the highest occupancy: the smallest number of blocks and the
-    /// number of threads per block. A block has at most `block_size_limit` threads; 0 means no
-    /// limit.
+    /// Returns a launch shape that reaches the highest occupancy, as the smallest sufficient number
+    /// of blocks and the number of threads per block. A block has at most `block_size_limit`
+    /// threads; 0 means no limit.
     ///
     /// # Errors
     /// Returns the driver's error.

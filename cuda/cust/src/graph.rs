@@ -1,4 +1,4 @@
-//! Graphs: launches, copies and fills that are submitted to a device as one unit.
+//! Graphs of kernel launches, copies and fills, which are submitted to a device as one unit.
 //!
 //! A [`Graph`] describes work. Each node runs after the nodes that it depends on.
 //! [`Graph::instantiate`] checks the graph and creates a [`GraphExec`], which can be launched any
@@ -56,7 +56,7 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult, DropResult};
 
 bitflags::bitflags! {
-    /// Flags of [`Graph::new`]. The driver defines none.
+    /// Flags of [`Graph::new`]. The driver defines no flags yet.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GraphCreationFlags: u32 {
         /// No flags. This is the only valid value.
@@ -68,13 +68,13 @@ bitflags::bitflags! {
 pub struct Graph {
     raw: sys::CUgraph,
     nodes: Vec<GraphNode>,
-    /// The launches added by [`add_kernel_node`](Self::add_kernel_node). They are stored because
-    /// the driver returns the parameters only as pointers, without their number.
+    /// The launch of each node that [`add_kernel_node`](Self::add_kernel_node) added. The driver
+    /// could return only pointers to a launch's arguments, not their number.
     invocations: HashMap<GraphNode, KernelInvocation>,
 }
 
-// SAFETY: the driver requires that changes of a graph are serialised, which exclusive borrows
-// ensure. Shared borrows only read the graph.
+// SAFETY: the driver requires that only one thread at a time changes a graph. All methods that
+// change the graph borrow it exclusively.
 unsafe impl Send for Graph {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Graph {}
@@ -142,7 +142,7 @@ impl Graph {
         Ok(&self.nodes)
     }
 
-    /// Returns the number of dependencies.
+    /// Returns the number of dependencies between nodes.
     ///
     /// # Errors
     /// Returns any error of the driver.
@@ -155,7 +155,8 @@ impl Graph {
         Ok(count)
     }
 
-    /// Returns the dependencies. The second node of each pair waits for the first.
+    /// Returns all dependencies between nodes as pairs. The second node of a pair runs after the
+    /// first.
     ///
     /// # Errors
     /// Returns any error of the driver.
@@ -176,8 +177,8 @@ impl Graph {
     /// Returns the type of a node.
     ///
     /// # Errors
-    /// Returns `InvalidValue` for a node of another graph, `NotSupported` for a node type that
-    /// [`GraphNodeType`] lacks, or any other error of the driver.
+    /// Returns `InvalidValue` for a node of another graph, `NotSupported` for a node whose type has
+    /// no variant in [`GraphNodeType`], or any other error of the driver.
     pub fn node_type(&mut self, node: GraphNode) -> CudaResult<GraphNodeType> {
         self.check(&[node])?;
         let mut raw = RawType(0);
@@ -190,9 +191,9 @@ impl Graph {
     /// Returns the kernel launch of a node.
     ///
     /// # Errors
-    /// Returns `InvalidValue` for a node of another graph or another type. Returns `NotSupported`
-    /// for a kernel node that was not added by [`add_kernel_node`](Self::add_kernel_node), such as
-    /// a captured launch.
+    /// Returns `InvalidValue` for a node of another graph or a node that does not launch a kernel.
+    /// Returns `NotSupported` for a kernel node that was not added by
+    /// [`add_kernel_node`](Self::add_kernel_node), such as a captured launch.
     pub fn kernel_node_params(&mut self, node: GraphNode) -> CudaResult<KernelInvocation> {
         if self.node_type(node)? != GraphNodeType::KernelInvocation {
             return Err(CudaError::InvalidValue);
@@ -200,7 +201,8 @@ impl Graph {
         self.invocations.get(&node).cloned().ok_or(CudaError::NotSupported)
     }
 
-    /// Writes the graph in Graphviz format: `dot -Tsvg FILE` draws it.
+    /// Writes the graph to a file in Graphviz format. `dot -Tsvg FILE` converts this file to an
+    /// image.
     ///
     /// # Errors
     /// Returns `InvalidValue` for a path that contains a zero byte, or any error of the driver,
@@ -213,7 +215,7 @@ impl Graph {
         unsafe { driver::cuGraphDebugDotPrint(self.raw, path.as_ptr(), flags) }
     }
 
-    /// Creates an executable graph. Later changes to the graph do not affect it.
+    /// Creates an executable copy of the graph. Later changes to `self` do not affect the copy.
     ///
     /// # Errors
     /// Returns any error of the driver.

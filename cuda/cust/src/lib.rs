@@ -2,9 +2,10 @@
 //!
 //! The crate has two interfaces:
 //!
-//! - [`typed`] is this project's own. A [`typed::Device`] is a GPU or the CPU, chosen when the
-//!   program runs. A launch takes a kernel's arguments by name and type. It is safe if the kernel
-//!   is a safe function. An error states the failed operation and its source location.
+//! - [`typed`] is specific to this crate. A [`typed::Device`] is a GPU or the CPU, chosen at run
+//!   time. A launch takes a struct with one named, typed field for each kernel parameter. It is
+//!   safe if the kernel is a safe function. An error states the failed operation and its source
+//!   location.
 //! - The other modules are rust-cuda's `cust`, with its names and signatures: [`quick_init`],
 //!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on. They use the context that
 //!   is current on the calling thread. Many programs that were written for rust-cuda build
@@ -116,7 +117,7 @@ use device::Device;
 use error::CudaResult;
 
 bitflags::bitflags! {
-    /// Flags of [`init`]. The driver defines none.
+    /// Flags of [`init`]. The driver defines no flags yet.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct CudaFlags: u32 {
         #[doc(hidden)]
@@ -124,7 +125,8 @@ bitflags::bitflags! {
     }
 }
 
-/// Initialises the driver. Call it before any other function; repeated calls are allowed.
+/// Initialises the driver. Call this function before any other function of the crate. Repeated
+/// calls are allowed.
 ///
 /// # Errors
 /// Returns `NoDevice` if there is no GPU and [`backend`] is [`Backend::Gpu`], or another driver

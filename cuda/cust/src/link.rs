@@ -1,7 +1,7 @@
 //! The linker, which combines PTX, cubins and fatbins that refer to each other into one cubin.
 //!
-//! The linker needs a GPU. On the CPU, kernels are linked into the program, and [`Linker::new`]
-//! returns `NotSupported`.
+//! The linker needs a GPU. On the CPU backend, [`Linker::new`] returns `NotSupported`, because the
+//! kernels are already linked into the program.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -13,14 +13,14 @@ use cust_raw::driver_sys::CUjitInputType as Input;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// The state of a link operation.
+/// A link operation, to which PTX, cubins and fatbins are added before
+/// [`complete`](Self::complete).
 #[derive(Debug)]
 pub struct Linker {
     state: sys::CUlinkState,
 }
 
-// SAFETY: the handle may be used from any thread, and every use of it borrows the linker
-// exclusively.
+// SAFETY: any thread may use the handle, and all methods that use it take `&mut self` or `self`.
 unsafe impl Send for Linker {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Linker {}
@@ -66,7 +66,7 @@ impl Linker {
 
     fn add(&mut self, kind: Input, data: &[u8]) -> CudaResult<()> {
         // SAFETY: the state is alive and the name is zero-terminated. There are no options. The
-        // driver only reads the data, and does not use it after it has returned.
+        // driver only reads `data`, and only during the call.
         unsafe {
             driver::cuLinkAddData_v2(
                 self.state,
@@ -85,7 +85,7 @@ impl Linker {
     /// result.
     ///
     /// # Errors
-    /// Returns the driver's error, such as for an unresolved symbol.
+    /// Returns the driver's error, for example if a symbol is unresolved.
     pub fn complete(self) -> CudaResult<Vec<u8>> {
         let (mut cubin, mut bytes) = (ptr::null_mut::<c_void>(), 0);
         // SAFETY: the state is alive, and the driver writes the results to local variables. The

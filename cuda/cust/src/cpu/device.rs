@@ -46,7 +46,8 @@ pub(crate) unsafe fn cuDeviceGetName(
     if (room as usize) < bytes.len() {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     }
-    // SAFETY: the caller passes `room` bytes.
+    // SAFETY: the caller passes a buffer `name` of `room` bytes, which is large enough for `bytes`,
+    // as checked above.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr().cast(), name, bytes.len()) };
     CUresult::CUDA_SUCCESS
 }
@@ -83,45 +84,46 @@ fn memory(name: &str) -> usize {
     kilobytes.unwrap_or(0) * 1024
 }
 
-/// Returns an attribute of the CPU. Launch limits are those that `cuda_cpu` and the launch checks
-/// enforce; other limits are those of the GPUs that CUDA still supports. Attributes without a
-/// meaning on the CPU are 0.
+/// Returns an attribute of the CPU. The launch limits are the ones that `cuda_cpu` and the emulated
+/// driver enforce. The other limits are typical of current GPUs. An attribute that has no meaning
+/// on the CPU is 0.
 pub(crate) unsafe fn cuDeviceGetAttribute(
     value: *mut c_int,
     which: CUdevice_attribute,
     _device: CUdevice,
 ) -> CUresult {
     let answer = match which.0 {
-        // Maximum threads per block, and along its x and y axes.
+        // Maximum threads per block, in total (1) and along the x and y axes (2 and 3).
         1..=3 => 1024,
         // Maximum threads per block along the z axis.
         4 => 64,
-        // Maximum blocks per grid along the x axis, and along the y and z axes.
+        // Maximum blocks per grid, along the x axis (5) and along the y and z axes (6 and 7).
         5 => i32::MAX,
         6 | 7 => 65_535,
-        // Memory sizes in bytes: shared memory per block by default, constant memory, and shared
-        // memory per multiprocessor and per block with opt-in.
+        // Memory sizes in bytes: shared memory per block without opt-in (8), constant memory (9),
+        // and shared memory per multiprocessor (81) and per block with opt-in (97).
         8 => 48 << 10,
         9 => 64 << 10,
         81 | 97 => 227 << 10,
         // Threads per warp.
         10 => 32,
-        // Largest pitch of a copy in bytes.
+        // Largest row pitch that a copy accepts, in bytes.
         11 => i32::MAX,
         // Registers per block and per multiprocessor.
         12 | 82 => 65_536,
         // Number of multiprocessors, which is the number of CPU cores.
         16 => thread::available_parallelism().map_or(1, |cores| cores.get() as c_int),
-        // Required alignment of texture addresses and of texture pitches in bytes.
+        // Required alignment in bytes of a texture's address (14) and of its row pitch (51).
         14 => 256,
         51 => 32,
         // Maximum threads per multiprocessor.
         39 => 2048,
-        // Supported features: shares memory with the host, can map host memory, unified addressing,
-        // stream priorities, managed memory, pageable access, concurrent access, and host pointers
-        // for registered memory.
+        // Supported features: memory shared with the host (18), mapped host memory (19), unified
+        // addressing (41), stream priorities (78), managed memory (83), access to pageable memory
+        // (88), concurrent access to managed memory (89), and host pointers to registered memory
+        // (91).
         18 | 19 | 41 | 78 | 83 | 88 | 89 | 91 => 1,
-        // Largest sides, layers and pitches of textures and surfaces.
+        // Largest sides, layer counts and row pitches of textures and surfaces.
         21..=26 | 52..=59 | 69..=74 => 65_536,
         // Compute capability 9.0: the major and the minor version.
         75 => 9,

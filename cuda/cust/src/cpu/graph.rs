@@ -30,7 +30,7 @@ struct Graph {
     edges: Vec<(CUgraphNode, CUgraphNode)>,
 }
 
-/// The work of a node.
+/// The operation that a graph node runs, with its arguments.
 #[derive(Clone)]
 enum Work {
     Kernel(Launch),
@@ -54,10 +54,11 @@ struct Launch {
 }
 
 impl Launch {
-    /// Copies a launch and its parameters.
+    /// Copies the description of a launch, including the argument values that it points to.
     ///
     /// # Safety
-    /// The function must belong to a module, and the parameters must match the kernel.
+    /// `raw.func` must be null or belong to a loaded module, and `raw.kernelParams` must point to
+    /// arguments that match the kernel.
     unsafe fn new(raw: &CUDA_KERNEL_NODE_PARAMS) -> Result<Self, CUresult> {
         if !raw.extra.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -68,8 +69,8 @@ impl Launch {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let copied = layouts.iter().enumerate().map(|(at, layout)| {
-            // SAFETY: `kernelParams` has a pointer for each parameter, which points to a value of
-            // the parameter's size.
+            // SAFETY: the caller guarantees that `kernelParams` has one pointer for each parameter
+            // of the kernel, to a value of `layout.size` bytes.
             unsafe { Param::copy((*raw.kernelParams.add(at)).cast(), layout.size) }
         });
         Ok(Self {
@@ -84,7 +85,7 @@ impl Launch {
 }
 
 impl Work {
-    /// Returns the driver's number for the node type.
+    /// Returns the `CUgraphNodeType` value of this node.
     fn kind(&self) -> u32 {
         match self {
             Self::Kernel(_) => 0,
@@ -95,10 +96,11 @@ impl Work {
         }
     }
 
-    /// Runs the work of the node.
+    /// Runs the node's operation.
     ///
     /// # Safety
-    /// Kernels, memory and arrays must be alive, and each kernel's own requirements must hold.
+    /// The kernels, memory and arrays that the node uses must still exist, and the caller must meet
+    /// the safety requirements of each kernel.
     unsafe fn run(&self) -> Result<(), CUresult> {
         match self {
             Self::Kernel(launch) => {
@@ -141,7 +143,8 @@ unsafe fn graph<'a>(handle: CUgraph) -> Result<&'a Graph, CUresult> {
     unsafe { handle.cast::<Graph>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
-/// Adds a node that depends on `count` other nodes.
+/// Adds a node that runs `work` after the `count` nodes in `dependencies`, and stores its handle in
+/// `node`.
 ///
 /// # Safety
 /// The handle must be null or belong to a live graph that nothing else uses concurrently.
@@ -201,7 +204,8 @@ pub(crate) unsafe fn cuGraphGetNodes(
     nodes: *mut CUgraphNode,
     count: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller passes a live graph, null or room for `count` nodes, and a valid count.
+    // SAFETY: the caller passes a live graph and a valid pointer `count`. `nodes` is null or has
+    // room for `*count` nodes.
     code(unsafe { graph(handle) }.map(|graph| unsafe {
         if !nodes.is_null() {
             for (at, node) in graph.nodes.iter().take(*count).enumerate() {
@@ -218,7 +222,8 @@ pub(crate) unsafe fn cuGraphGetEdges(
     to: *mut CUgraphNode,
     count: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller passes a live graph, null or room for `count` edges, and a valid count.
+    // SAFETY: the caller passes a live graph and a valid pointer `count`. `from` and `to` are null
+    // or have room for `*count` nodes each.
     code(unsafe { graph(handle) }.map(|graph| unsafe {
         if !from.is_null() && !to.is_null() {
             for (at, edge) in graph.edges.iter().take(*count).enumerate() {
@@ -262,7 +267,7 @@ pub(crate) unsafe fn cuGraphAddMemcpyNode(
     copied: *const CUDA_MEMCPY3D,
     _context: CUcontext,
 ) -> CUresult {
-    // SAFETY: the caller passes a complete description and meets the requirements of `add`.
+    // SAFETY: the caller passes a valid copy description and meets the requirements of `add`.
     unsafe { add(node, graph, dependencies, count, Ok(Work::Copy(*copied))) }
 }
 
@@ -274,7 +279,7 @@ pub(crate) unsafe fn cuGraphAddMemsetNode(
     filled: *const CUDA_MEMSET_NODE_PARAMS,
     _context: CUcontext,
 ) -> CUresult {
-    // SAFETY: the caller passes a complete description and meets the requirements of `add`.
+    // SAFETY: the caller passes a valid fill description and meets the requirements of `add`.
     unsafe { add(node, graph, dependencies, count, Ok(Work::Fill(*filled))) }
 }
 
@@ -360,7 +365,8 @@ pub(crate) unsafe fn cuGraphLaunch(exec: CUgraphExec, _stream: CUstream) -> CUre
         // SAFETY: the caller passes a live executable graph.
         let nodes = unsafe { exec.cast::<Vec<Work>>().as_ref() };
         let nodes = nodes.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        // SAFETY: the caller upholds this function's safety contract.
+        // SAFETY: the caller guarantees that the kernels, memory and arrays of all nodes still
+        // exist and meets the safety requirements of each kernel.
         nodes.iter().try_for_each(|node| unsafe { node.run() })
     }))
 }

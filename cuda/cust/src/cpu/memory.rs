@@ -30,23 +30,25 @@ fn layout(bytes: usize) -> Result<Layout, CUresult> {
     }
 }
 
-/// The size in bytes from which an allocation is compared with the available host memory. Linux
-/// would grant more memory than exists and kill the process once the memory is filled.
+/// The smallest allocation, in bytes, whose size is checked against the available host memory.
+/// Without this check, Linux would grant more memory than exists and kill the process when the
+/// memory is written.
 const LARGE: usize = 1 << 30;
 
-/// Allocates memory that the caller must treat as uninitialised. Each byte is [`POISON`].
+/// Allocates memory that the caller must treat as uninitialised, although each byte is set to
+/// [`POISON`].
 pub(super) fn allocate(bytes: usize) -> Result<*mut u8, CUresult> {
     context::check()?;
     let layout = layout(bytes)?;
     if bytes >= LARGE && available().is_some_and(|available| bytes > available) {
         return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     }
-    // SAFETY: the layout is not empty.
+    // SAFETY: the size of `layout` is not 0, because `layout()` returns an error for 0 bytes.
     let data = unsafe { alloc::alloc(layout) };
     if data.is_null() {
         return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     }
-    // SAFETY: the memory was just allocated.
+    // SAFETY: `data` points to `bytes` bytes that were just allocated.
     unsafe { ptr::write_bytes(data, POISON, bytes) };
     allocated(|all| all.insert(data.expose_provenance(), bytes));
     Ok(data)
@@ -59,13 +61,14 @@ pub(super) fn free(address: usize) -> Result<(), CUresult> {
     }
     let bytes = allocated(|all| all.remove(&address)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
     let layout = layout(bytes)?;
-    // SAFETY: the address was in the list, so it was allocated with this layout and not freed yet.
+    // SAFETY: `address` was in `ALLOCATED`, so `allocate` allocated it with this layout, and it has
+    // not been freed yet.
     unsafe { alloc::dealloc(ptr::with_exposed_provenance_mut(address), layout) };
     Ok(())
 }
 
-/// Returns the pointer for a device address. Returns `CUDA_ERROR_INVALID_VALUE` unless one
-/// allocation contains all `bytes` bytes from there.
+/// Converts a device address to a pointer. Returns `CUDA_ERROR_INVALID_VALUE` if the `bytes` bytes
+/// that start at the address are not all in the same allocation.
 pub(super) fn device(address: CUdeviceptr, bytes: usize) -> Result<*mut u8, CUresult> {
     context::check()?;
     let address = address as usize;
@@ -100,12 +103,12 @@ pub(crate) unsafe fn cuMemAllocAsync(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller upholds this function's safety contract.
+    // SAFETY: the caller meets the requirements of `cuMemAlloc_v2`.
     unsafe { cuMemAlloc_v2(address, bytes) }
 }
 
 pub(crate) unsafe fn cuMemFreeAsync(address: CUdeviceptr, _stream: CUstream) -> CUresult {
-    // SAFETY: the caller upholds this function's safety contract.
+    // SAFETY: the caller meets the requirements of `cuMemFree_v2`.
     unsafe { cuMemFree_v2(address) }
 }
 
@@ -138,7 +141,7 @@ pub(crate) unsafe fn cuMemAllocManaged(
     bytes: usize,
     _flags: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller upholds this function's safety contract.
+    // SAFETY: the caller meets the requirements of `cuMemAlloc_v2`.
     unsafe { cuMemAlloc_v2(address, bytes) }
 }
 
@@ -184,7 +187,8 @@ pub(super) fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUr
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         for i in 0..count {
-            // SAFETY: `device` checked that the memory is allocated, and it is aligned for `T`.
+            // SAFETY: `device` checked that `count` elements from `data` on are allocated, and
+            // `data` is aligned for `T`.
             unsafe { data.add(i).write(value) };
         }
         Ok(())
@@ -236,14 +240,18 @@ pub(crate) unsafe fn cuMemcpyHtoD_v2(
     bytes: usize,
 ) -> CUresult {
     code(device(to, bytes).map(|to| {
-        // SAFETY: the caller guarantees the source; the target is allocated. They may overlap.
+        // SAFETY: the caller guarantees that `from` is valid for reads of `bytes` bytes, and
+        // `device` checked that the bytes at `to` are allocated. `ptr::copy` accepts overlapping
+        // ranges.
         unsafe { ptr::copy(from.cast(), to, bytes) };
     }))
 }
 
 pub(crate) unsafe fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) -> CUresult {
     code(device(from, bytes).map(|from| {
-        // SAFETY: the caller guarantees the target; the source is allocated. They may overlap.
+        // SAFETY: the caller guarantees that `to` is valid for writes of `bytes` bytes, and
+        // `device` checked that the bytes at `from` are allocated. `ptr::copy` accepts overlapping
+        // ranges.
         unsafe { ptr::copy(from, to.cast(), bytes) };
     }))
 }
@@ -251,7 +259,8 @@ pub(crate) unsafe fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: 
 pub(crate) unsafe fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> CUresult {
     code(device(from, bytes).and_then(|from| {
         let to = device(to, bytes)?;
-        // SAFETY: both ranges are allocated. They may overlap.
+        // SAFETY: `device` checked that the `bytes` bytes at `from` and at `to` are allocated.
+        // `ptr::copy` accepts overlapping ranges.
         unsafe { ptr::copy(from, to, bytes) };
         Ok(())
     }))
@@ -263,7 +272,7 @@ pub(crate) unsafe fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller upholds this function's safety contract.
+    // SAFETY: the caller meets the requirements of `cuMemcpyHtoD_v2`.
     unsafe { cuMemcpyHtoD_v2(to, from, bytes) }
 }
 
@@ -273,7 +282,7 @@ pub(crate) unsafe fn cuMemcpyDtoHAsync_v2(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller upholds this function's safety contract.
+    // SAFETY: the caller meets the requirements of `cuMemcpyDtoH_v2`.
     unsafe { cuMemcpyDtoH_v2(to, from, bytes) }
 }
 
@@ -283,6 +292,6 @@ pub(crate) unsafe fn cuMemcpyDtoDAsync_v2(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller upholds this function's safety contract.
+    // SAFETY: the caller meets the requirements of `cuMemcpyDtoD_v2`.
     unsafe { cuMemcpyDtoD_v2(to, from, bytes) }
 }

@@ -33,12 +33,13 @@ const SHARED: u32 = 227 << 10;
 /// The maximum constant memory of a module in bytes.
 const CONSTANT: usize = 64 << 10;
 
-/// A module: the package of its kernels, their names, and its constants.
+/// A loaded module: the package and the names of its kernels, and its constant arrays.
 struct Module {
     package: Option<String>,
     names: Vec<String>,
     constants: Arc<Constants>,
-    /// The kernels that were looked up. Each is boxed, because its address is its handle.
+    /// The kernels that callers have looked up so far, by name. Each is boxed to keep its address,
+    /// which is its handle.
     functions: Mutex<BTreeMap<&'static str, Box<Function>>>,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Function {
 }
 
 impl Module {
-    /// Creates the module that a PTX text describes, and allocates its constants.
+    /// Creates a module with the kernels and the constants that are declared in a PTX text.
     fn of(ptx: &str) -> Result<Self, CUresult> {
         if !ptx.contains(".version") {
             // This is a cubin or a fatbin, whose kernel names cannot be read.
@@ -101,7 +102,8 @@ fn identifier(text: &str) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// The constants of a module, each in its own allocation: name, address and size in bytes.
+/// The constant arrays of a module: the name, address and size in bytes of each array. Each array
+/// has its own allocation.
 struct Constants(Vec<(&'static str, usize, usize)>);
 
 impl Constants {
@@ -127,7 +129,7 @@ impl Constants {
             }
             let data = allocate(bytes)?;
             constants.0.push((name, data.expose_provenance(), bytes));
-            // SAFETY: the memory was just allocated.
+            // SAFETY: `data` points to `bytes` bytes that were just allocated.
             unsafe { ptr::write_bytes(data, 0, bytes) };
         }
         Ok(constants)
@@ -138,8 +140,8 @@ impl Constants {
         let mut bank = ConstantBank::default();
         for &(name, address, bytes) in &self.0 {
             let data = ptr::with_exposed_provenance(address);
-            // SAFETY: the memory lives as long as `self`, and the code that launches a kernel must
-            // not write the constants at the same time.
+            // SAFETY: only dropping `self` frees the `bytes` bytes at `data`, and the caller of a
+            // launch must ensure that nothing writes the constants during the launch call.
             bank.set(name, unsafe { slice::from_raw_parts(data, bytes) });
         }
         bank
@@ -289,7 +291,7 @@ pub(crate) unsafe fn cuFuncGetAttribute(
     which: CUfunction_attribute,
     function: CUfunction,
 ) -> CUresult {
-    // SAFETY: the caller passes a function of a module.
+    // SAFETY: the caller passes the handle of a function whose module is loaded.
     code(unsafe { kernel(function) }.map(|kernel| {
         let answer = match which {
             CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
@@ -311,17 +313,17 @@ pub(crate) unsafe fn cuFuncSetAttribute(
     _which: CUfunction_attribute,
     _value: c_int,
 ) -> CUresult {
-    // SAFETY: the caller passes a function of a module.
+    // SAFETY: the caller passes the handle of a function whose module is loaded.
     code(unsafe { kernel(function) }.map(drop))
 }
 
 pub(crate) unsafe fn cuFuncSetCacheConfig(function: CUfunction, _config: c_uint) -> CUresult {
-    // SAFETY: the caller passes a function of a module.
+    // SAFETY: the caller passes the handle of a function whose module is loaded.
     code(unsafe { kernel(function) }.map(drop))
 }
 
 pub(crate) unsafe fn cuFuncSetSharedMemConfig(function: CUfunction, _config: c_uint) -> CUresult {
-    // SAFETY: the caller passes a function of a module.
+    // SAFETY: the caller passes the handle of a function whose module is loaded.
     code(unsafe { kernel(function) }.map(drop))
 }
 
@@ -335,7 +337,8 @@ pub(crate) unsafe fn cuOccupancyAvailableDynamicSMemPerBlock(
     _blocks: c_int,
     _block: c_int,
 ) -> CUresult {
-    // SAFETY: the caller passes a function of a module and a valid address for the result.
+    // SAFETY: the caller passes the handle of a function whose module is loaded, and a valid
+    // address for the result.
     code(unsafe { kernel(function) }.map(|_| unsafe { *bytes = SHARED as usize }))
 }
 
@@ -346,12 +349,13 @@ pub(crate) unsafe fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     _block: c_int,
     _dynamic_shared: usize,
 ) -> CUresult {
-    // SAFETY: the caller passes a function of a module and a valid address for the result.
+    // SAFETY: the caller passes the handle of a function whose module is loaded, and a valid
+    // address for the result.
     code(unsafe { kernel(function) }.map(|_| unsafe { *blocks = 1 }))
 }
 
-/// Suggests one block per CPU core, and the largest block of up to 256 threads that `limit` and the
-/// kernel's launch bounds allow.
+/// Suggests a grid of one block per CPU core, and blocks of 256 threads, or fewer if `limit` or the
+/// kernel's launch bounds require fewer.
 pub(crate) unsafe fn cuOccupancyMaxPotentialBlockSize(
     grid: *mut c_int,
     block: *mut c_int,
@@ -360,7 +364,7 @@ pub(crate) unsafe fn cuOccupancyMaxPotentialBlockSize(
     _dynamic_shared: usize,
     limit: c_int,
 ) -> CUresult {
-    // SAFETY: the caller passes a function of a module.
+    // SAFETY: the caller passes the handle of a function whose module is loaded.
     code(unsafe { kernel(function) }.map(|kernel| {
         let limit = if limit > 0 { limit } else { c_int::MAX };
         let threads = (kernel.bounds.max_threads as c_int).min(256).min(limit);
@@ -383,15 +387,15 @@ pub(crate) unsafe fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> CUresult {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    // SAFETY: the caller upholds this function's safety contract.
+    // SAFETY: the caller meets the requirements of `launch`.
     code(unsafe { launch(function, grid, block, dynamic_shared, parameters, extra) })
 }
 
-/// Checks the shape of a launch and runs the launch.
+/// Checks the grid and block sizes of a kernel launch, then runs the kernel.
 ///
 /// # Safety
-/// The function must belong to a module, the parameters must match the kernel, and the kernel's own
-/// requirements must hold.
+/// The function must belong to a loaded module, the parameters must match the kernel, and the
+/// caller must meet the safety requirements of the kernel.
 pub(super) unsafe fn launch(
     function: CUfunction,
     grid: [u32; 3],
@@ -424,13 +428,14 @@ pub(super) unsafe fn launch(
         check_races: cfg!(debug_assertions),
     };
     let parameters = Parameters(parameters);
-    // SAFETY: the caller guarantees that the parameters match the kernel and that the kernel's own
-    // requirements hold. All device memory is host memory.
+    // SAFETY: the caller guarantees that the parameters match the kernel and meets the kernel's
+    // safety requirements. Device addresses are valid here, because device memory is host memory.
     let thread = || unsafe { (kernel.thread)(parameters.get()) };
     cpu::launch(&launch, &thread).map_err(error::report)
 }
 
-/// Pointers to a kernel's parameters, which its threads only read.
+/// A pointer to the array of pointers to a kernel's arguments, which the kernel's threads only
+/// read.
 struct Parameters(*mut *mut c_void);
 
 impl Parameters {
@@ -439,5 +444,6 @@ impl Parameters {
     }
 }
 
-// SAFETY: all threads of the launch only read the parameters, and nothing writes them meanwhile.
+// SAFETY: the threads of the launch only read the arguments, and nothing writes the arguments until
+// the launch returns.
 unsafe impl Sync for Parameters {}

@@ -18,7 +18,7 @@ struct Stream {
     priority: c_int,
 }
 
-/// An event and the time of its last recording.
+/// An event, which stores the time when it was last recorded.
 struct Event {
     takes_time: bool,
     recorded: Mutex<Option<Instant>>,

@@ -66,7 +66,7 @@ unsafe fn texels(resource: &CUDA_RESOURCE_DESC) -> Result<Texels, CUresult> {
     }
 }
 
-/// Creates a texture. Returns an error if the CPU does not support it.
+/// Creates a texture. Returns an error for a texture feature that the CPU does not support.
 ///
 /// # Safety
 /// The resource must live as long as the texture.
@@ -125,7 +125,8 @@ unsafe fn make(
     }
     let format = Format { channel, channels: texels.channels };
     // SAFETY: the texels are allocated, and the caller guarantees that they live as long as the
-    // texture. Neither side is 0, and address and pitch are multiples of a channel's size.
+    // texture. Width and height are not 0. The address and the pitch of the texels are multiples of
+    // the size of a channel.
     Ok(unsafe { Texture::new(texels.data, [width, height], pitch, format, filter, address) })
 }
 
@@ -143,7 +144,7 @@ pub(crate) unsafe fn cuTexObjectCreate(
         // and a valid address for the result.
         unsafe {
             let made = Box::new(make(&*resource, &*description)?);
-            // A kernel finds the texture by its handle, which is its address.
+            // Kernels use the handle as the address of the `Texture`.
             *texture = Box::into_raw(made).expose_provenance() as CUtexObject;
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::error::{CudaError, CudaResult};
 use crate::memory::{DeviceCopy, DevicePointer};
 
 mod private {
-    /// A value type that memory can be filled with.
+    /// An integer type with which `add_memset_node` can fill memory.
     pub trait MemsetValue: Copy {
         fn bits(self) -> u32;
     }
@@ -40,8 +40,8 @@ impl Graph {
     /// the `invocation`.
     ///
     /// # Safety
-    /// The number and types of the arguments must match the kernel, and the kernel's module must be
-    /// loaded.
+    /// The number and types of the invocation's arguments must match the kernel's parameters, and
+    /// the kernel's module must be loaded.
     ///
     /// # Errors
     /// Returns `InvalidValue` for a dependency that occurs twice or belongs to another graph, or
@@ -56,8 +56,8 @@ impl Graph {
             let raw = invocation.raw(&mut pointers);
             // SAFETY: the caller guarantees that the kernel's module is loaded.
             unsafe { driver::check_arguments(raw.func, pointers.len()) }?;
-            // SAFETY: the driver copies the parameters. The caller guarantees that they match the
-            // kernel.
+            // SAFETY: `raw` points to live arguments, which the driver copies. The caller
+            // guarantees that the arguments match the kernel's parameters.
             unsafe { driver::cuGraphAddKernelNode(node, graph, nodes, count, &raw const raw) }
         })?;
         self.invocations.insert(node, invocation);
@@ -68,7 +68,7 @@ impl Graph {
     ///
     /// # Errors
     /// Returns the errors of [`add_kernel_node`](Self::add_kernel_node), and
-    /// `InvalidMemoryAllocation` if the size exceeds the address space.
+    /// `InvalidMemoryAllocation` if the size of the copy in bytes exceeds `usize::MAX`.
     pub fn add_memcpy_htod_node<T: DeviceCopy>(
         &mut self,
         dst: DevicePointer<T>,
@@ -128,7 +128,7 @@ impl Graph {
         self.add_copy::<T>(copy, count, dependencies.as_ref())
     }
 
-    /// Adds a node that sets `count` elements to `value`, a `u8`, `u16` or `u32`.
+    /// Adds a node that sets `count` elements to `value`. The elements are `u8`, `u16` or `u32`.
     ///
     /// # Errors
     /// Returns the errors of [`add_memcpy_htod_node`](Self::add_memcpy_htod_node).
@@ -150,7 +150,8 @@ impl Graph {
         };
         let context = current_context()?;
         self.add(dependencies.as_ref(), |node, graph, nodes, count| {
-            // SAFETY: the description is complete; only launches access the memory.
+            // SAFETY: the driver copies the description. Nothing accesses the memory until a launch
+            // of the graph, which is unsafe.
             unsafe {
                 driver::cuGraphAddMemsetNode(node, graph, nodes, count, &raw const fill, context)
             }
@@ -168,7 +169,7 @@ impl Graph {
         dependencies: impl AsRef<[GraphNode]>,
     ) -> CudaResult<GraphNode> {
         self.add(dependencies.as_ref(), |node, graph, nodes, count| {
-            // SAFETY: both graphs are alive.
+            // SAFETY: `graph` and `child` are live graphs.
             unsafe { driver::cuGraphAddChildGraphNode(node, graph, nodes, count, child.raw) }
         })
     }
@@ -206,15 +207,16 @@ impl Graph {
         };
         let context = current_context()?;
         self.add(dependencies, |node, graph, nodes, count| {
-            // SAFETY: the description is complete; only launches access the memory.
+            // SAFETY: the driver copies the description. Nothing accesses the memory until a launch
+            // of the graph, which is unsafe.
             unsafe {
                 driver::cuGraphAddMemcpyNode(node, graph, nodes, count, &raw const copy, context)
             }
         })
     }
 
-    /// Adds a node with the driver call `call`. The arguments of `call` are the address that
-    /// receives the node, the graph, the dependencies and their number.
+    /// Adds a node by calling the driver through `call`. `call` receives the address for the new
+    /// node's handle, the graph, the dependencies, and the number of dependencies.
     fn add(
         &mut self,
         dependencies: &[GraphNode],
@@ -227,7 +229,8 @@ impl Graph {
     ) -> CudaResult<GraphNode> {
         self.check(dependencies)?;
         let mut node = ptr::null_mut();
-        // A node is `repr(transparent)` over its handle.
+        // The cast is valid because `GraphNode` is a `repr(transparent)` wrapper of the driver's
+        // handle.
         let nodes = dependencies.as_ptr().cast::<sys::CUgraphNode>();
         call(&raw mut node, self.raw, nodes, dependencies.len())?;
         let node = GraphNode::from_raw(node);
@@ -236,7 +239,7 @@ impl Graph {
     }
 
     /// Returns an error if a node occurs twice in `nodes` or is not in this graph. The driver does
-    /// not check handles and would dereference a dangling one.
+    /// not check node handles, so it would dereference a dangling handle.
     pub(super) fn check(&self, nodes: &[GraphNode]) -> CudaResult<()> {
         let repeats = |at: usize| nodes[..at].contains(&nodes[at]);
         let wrong = |at: usize| repeats(at) || !self.nodes.contains(&nodes[at]);

@@ -1,4 +1,4 @@
-//! Captures the work of a stream into a graph.
+//! Stream capture, which records the work submitted to a stream into a graph.
 
 use std::ptr;
 
@@ -7,7 +7,7 @@ use crate::driver;
 use crate::error::CudaResult;
 use crate::stream::Stream;
 
-/// The threads in which a capture forbids potentially unsafe driver calls, such as `cuMemAlloc`.
+/// The threads in which driver calls that are unsafe during a capture, such as `cuMemAlloc`, fail.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamCaptureMode {
@@ -30,15 +30,15 @@ impl Stream {
         unsafe { driver::cuStreamBeginCapture_v2(self.as_inner(), mode as u32) }
     }
 
-    /// Ends a capture and returns the graph of the captured work.
+    /// Ends the capture of this stream and returns the captured work as a graph.
     ///
     /// # Errors
     /// Returns `StreamCaptureInvalidated` if a call broke the capture, or any other error of the
     /// driver; on the CPU `NotSupported`.
     pub fn end_capture(&self) -> CudaResult<Graph> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the handle is alive, the driver writes the result to a local variable, and
-        // nothing else owns the graph.
+        // SAFETY: the stream is alive, the driver writes the graph's handle to a local variable,
+        // and nothing else owns the new graph.
         unsafe {
             driver::cuStreamEndCapture(self.as_inner(), &raw mut raw)?;
             Graph::from_raw(raw)

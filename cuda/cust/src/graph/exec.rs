@@ -8,14 +8,14 @@ use crate::driver;
 use crate::error::{CudaResult, DropResult};
 use crate::stream::Stream;
 
-/// A graph that can be launched.
+/// An executable graph, created by [`Graph::instantiate`](super::Graph::instantiate).
 #[derive(Debug)]
 pub struct GraphExec {
     pub(super) raw: sys::CUgraphExec,
 }
 
-// SAFETY: any thread may use the handle. Operations that must be serialised take exclusive borrows
-// or are unsafe.
+// SAFETY: any thread may use the handle. The driver forbids concurrent launches of one graph, and
+// `launch` is unsafe and states this requirement.
 unsafe impl Send for GraphExec {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for GraphExec {}
@@ -25,14 +25,14 @@ impl GraphExec {
     /// Launches of the same graph run one after another.
     ///
     /// # Safety
-    /// - The modules and the memory that the nodes use must live until the stream's work is done.
-    ///   Until then, no other code may access the memory.
+    /// - The modules and the memory that the nodes use must live until the launch is done. Until
+    ///   then, no other code may access that memory.
     /// - Each kernel's own preconditions must hold.
     /// - No other thread may launch the same graph at the same time.
     ///
     /// # Errors
-    /// Returns any error of the driver. On the CPU, returns the error of the first node that fails;
-    /// the nodes before it have run.
+    /// Returns any error of the driver. On the CPU, returns the error of the first node that fails,
+    /// and does not run the nodes after it.
     pub unsafe fn launch(&self, stream: &Stream) -> CudaResult<()> {
         // SAFETY: both handles are alive. The caller upholds the rest of this function's safety
         // contract.

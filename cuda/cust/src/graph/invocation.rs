@@ -1,4 +1,4 @@
-//! A kernel launch as a value: its shape and arguments, stored until they are added to a graph.
+//! [`KernelInvocation`], which stores a kernel's launch shape and arguments to add them to a graph.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -14,8 +14,8 @@ use crate::memory::DeviceCopy;
 /// `kernel_invocation!(kernel<<<grid, block, dynamic_shared, stream>>>(arguments…))`.
 ///
 /// `kernel` is a [`Function`](crate::function::Function), or `module.kernel` for the module's
-/// function of that name. The stream is ignored, because the launch of the graph specifies one. The
-/// macro evaluates to a [`CudaResult`](crate::error::CudaResult).
+/// function of that name. The macro ignores the stream, because the launch of the graph specifies
+/// the stream. The macro evaluates to a [`CudaResult`](crate::error::CudaResult).
 #[macro_export]
 macro_rules! kernel_invocation {
     ($module:ident . $function:ident <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>( $($arg:expr),* $(,)? )) => {
@@ -34,14 +34,14 @@ macro_rules! kernel_invocation {
     };
 }
 
-/// A kernel launch that has not been submitted.
+/// A kernel with its launch shape and arguments, for a node of a graph.
 #[derive(Clone)]
 pub struct KernelInvocation {
     /// The number of threads in a block.
     pub block_dim: BlockSize,
     /// The number of blocks in the grid.
     pub grid_dim: GridSize,
-    /// The dynamic shared memory in bytes.
+    /// The dynamic shared memory per block in bytes.
     pub shared_mem_bytes: u32,
     function: sys::CUfunction,
     params: Vec<Param>,
@@ -53,7 +53,8 @@ unsafe impl Send for KernelInvocation {}
 unsafe impl Sync for KernelInvocation {}
 
 impl KernelInvocation {
-    /// Creates a launch of `function` without arguments. [`arg`](Self::arg) appends them.
+    /// Creates an invocation of `function` without arguments. [`arg`](Self::arg) appends an
+    /// argument.
     pub fn new(
         function: &Function<'_>,
         grid: impl Into<GridSize>,
@@ -86,13 +87,13 @@ impl KernelInvocation {
         self
     }
 
-    /// Returns a pointer to each argument.
+    /// Returns one pointer to each stored argument.
     pub(super) fn pointers(&self) -> Vec<*mut c_void> {
         self.params.iter().map(Param::pointer).collect()
     }
 
-    /// Returns the driver's description of the launch. It is valid as long as `pointers` and `self`
-    /// live.
+    /// Returns the driver's description of the launch. It contains raw pointers into `pointers` and
+    /// `self`, so it must not be used after either is dropped.
     pub(super) fn raw(&self, pointers: &mut [*mut c_void]) -> sys::CUDA_KERNEL_NODE_PARAMS {
         sys::CUDA_KERNEL_NODE_PARAMS {
             func: self.function,
@@ -121,11 +122,11 @@ impl fmt::Debug for KernelInvocation {
     }
 }
 
-/// A copy of a kernel parameter of any type, aligned to 64 bytes.
+/// A copy of a kernel argument of any type, aligned to 64 bytes.
 #[derive(Clone)]
 pub(crate) struct Param(Box<[Chunk]>);
 
-/// 64 bytes of a parameter. Padding bytes may be uninitialised.
+/// 64 bytes of a kernel argument. Bytes after the end of the argument are uninitialised.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk(
@@ -133,22 +134,24 @@ pub(crate) struct Chunk(
 );
 
 impl Param {
-    /// The largest alignment of a parameter.
+    /// The largest supported alignment of an argument in bytes.
     pub(crate) const ALIGN: usize = align_of::<Chunk>();
 
-    /// Copies a parameter of `size` bytes.
+    /// Copies an argument of `size` bytes.
     ///
     /// # Safety
     /// `from` must be valid for reads of `size` bytes.
     pub(crate) unsafe fn copy(from: *const u8, size: usize) -> Self {
         let chunk = Chunk([MaybeUninit::uninit(); 64]);
         let mut chunks = vec![chunk; size.div_ceil(size_of::<Chunk>())].into_boxed_slice();
-        // SAFETY: the chunks hold at least `size` bytes; the caller guarantees the source.
+        // SAFETY: `chunks` has at least `size` bytes, and the caller guarantees that `from` is
+        // valid for reads of `size` bytes.
         unsafe { ptr::copy_nonoverlapping(from, chunks.as_mut_ptr().cast(), size) };
         Self(chunks)
     }
 
-    /// Returns the address of the parameter. Kernels only read from it.
+    /// Returns the address of the argument. The pointer is `*mut` only because the driver's API
+    /// requires that; kernels never write to it.
     pub(crate) fn pointer(&self) -> *mut c_void {
         self.0.as_ptr().cast_mut().cast()
     }

@@ -1,4 +1,4 @@
-//! Nodes of a graph: handles and types.
+//! Handles and types of graph nodes.
 
 use cust_raw::driver_sys as sys;
 use cust_raw::driver_sys::CUgraphNodeType as RawType;
@@ -10,8 +10,8 @@ pub struct GraphNode {
     pub(super) raw: sys::CUgraphNode,
 }
 
-// SAFETY: the handle is a plain identifier, and `Graph` checks that a node is its own before it
-// uses the handle.
+// SAFETY: the handle is a plain identifier. Before `Graph` passes a handle to the driver, it checks
+// that the node belongs to the graph.
 unsafe impl Send for GraphNode {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for GraphNode {}
@@ -44,7 +44,7 @@ pub enum GraphNodeType {
     HostExecute,
     /// Runs another graph.
     ChildGraph,
-    /// Does nothing; serves as a common dependency.
+    /// Does nothing, but can serve as a common dependency of other nodes.
     Empty,
     /// Waits for an event.
     WaitEvent,
@@ -60,11 +60,11 @@ pub enum GraphNodeType {
     MemoryFree,
     /// Runs several memory operations.
     BatchMemoryOperation,
-    /// Runs another graph under a condition.
+    /// Runs other graphs depending on a condition.
     Conditional,
 }
 
-/// The node types, indexed by the driver's number.
+/// The node types, indexed by the driver's `CUgraphNodeType` value.
 const TYPES: [GraphNodeType; 14] = [
     GraphNodeType::KernelInvocation,
     GraphNodeType::Memcpy,
@@ -83,7 +83,7 @@ const TYPES: [GraphNodeType; 14] = [
 ];
 
 impl GraphNodeType {
-    /// Converts from the driver's type. Returns `None` for a type that this enum lacks.
+    /// Converts from the driver's type. Returns `None` for a type without a variant in this enum.
     #[must_use]
     pub fn from_raw(raw: sys::CUgraphNodeType) -> Option<Self> {
         TYPES.get(raw.0 as usize).copied()

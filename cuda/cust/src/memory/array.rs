@@ -1,4 +1,5 @@
-//! Arrays: texels laid out by the driver, for textures and surfaces to read.
+//! CUDA arrays, which store texels in a layout that the driver chooses. Textures and surfaces
+//! access them.
 //!
 //! An array has a width, a height if it has at least two dimensions, and a depth if it has three.
 //! In a layered array the depth is the number of layers; in a cube map it is the number of sides.
@@ -21,7 +22,7 @@ pub use format::{ArrayFormat, ArrayPrimitive};
 use crate::driver;
 use crate::error::{CudaError, CudaResult, DropResult};
 
-/// An array in the current context.
+/// A CUDA array, allocated in the context that was current when the array was created.
 pub struct ArrayObject {
     handle: sys::CUarray,
     descriptor: ArrayDescriptor,
@@ -36,9 +37,9 @@ impl ArrayObject {
     /// Creates an array with undefined contents.
     ///
     /// # Errors
-    /// Returns `NotSupported` for [`ArrayFormat::F64`], `InvalidValue` for a size, number of
-    /// channels or combination of flags that the device does not support, or any other error of the
-    /// driver.
+    /// Returns `NotSupported` for [`ArrayFormat::F64`]. Returns `InvalidValue` if the device does
+    /// not support the size, the number of channels or the combination of flags. Otherwise returns
+    /// the driver's error, if any.
     pub fn from_descriptor(descriptor: &ArrayDescriptor) -> CudaResult<Self> {
         let raw = descriptor.to_raw()?;
         let mut handle = std::ptr::null_mut();
@@ -133,7 +134,7 @@ impl ArrayObject {
         Self::from_descriptor(&ArrayDescriptor::new(dims, format, num_channels, flags))
     }
 
-    /// Returns the size, format, number of channels and flags.
+    /// Returns the array's size, channel format, number of channels and flags.
     ///
     /// # Errors
     /// Never returns an error. The signature is rust-cuda's.
@@ -168,8 +169,8 @@ impl ArrayObject {
         }
     }
 
-    /// Fills the array from host memory and waits for the copy. The elements are ordered row by row
-    /// and slice by slice, without padding.
+    /// Copies `val` from host memory into the array and waits until the copy is done. The elements
+    /// are ordered row by row and slice by slice, without padding.
     ///
     /// # Errors
     /// Returns any error of the driver.
@@ -184,7 +185,8 @@ impl ArrayObject {
         let values = val.as_ref();
         self.check_bytes(size_of_val(values));
         let (array, row) = (&self.descriptor, self.descriptor.row_bytes());
-        // SAFETY: the array is alive, and `check_bytes` ensures that both sides have the same size.
+        // SAFETY: the array is alive, and `check_bytes` ensures that `values` and the array have
+        // the same size in bytes.
         unsafe {
             match (array.height(), array.depth()) {
                 (0, 0) => driver::cuMemcpyHtoA_v2(self.handle, 0, values.as_ptr().cast(), row),
@@ -207,8 +209,8 @@ impl ArrayObject {
         }
     }
 
-    /// Copies the array to host memory and waits for the copy. The elements are ordered row by row
-    /// and slice by slice, without padding.
+    /// Copies the array into `val` in host memory and waits until the copy is done. The elements
+    /// are ordered row by row and slice by slice, without padding.
     ///
     /// # Errors
     /// Returns any error of the driver.
@@ -223,8 +225,8 @@ impl ArrayObject {
         let values = val.as_mut();
         self.check_bytes(size_of_val(values));
         let (array, row) = (&self.descriptor, self.descriptor.row_bytes());
-        // SAFETY: the array is alive, and `check_bytes` ensures that both sides have the same size.
-        // Every bit pattern is a valid `T`.
+        // SAFETY: the array is alive, and `check_bytes` ensures that `values` and the array have
+        // the same size in bytes. Every bit pattern is a valid `T`.
         unsafe {
             match (array.height(), array.depth()) {
                 (0, 0) => driver::cuMemcpyAtoH_v2(values.as_mut_ptr().cast(), self.handle, 0, row),
@@ -247,7 +249,7 @@ impl ArrayObject {
         }
     }
 
-    /// Returns the contents, row by row and slice by slice.
+    /// Copies the contents of the array to the host, row by row and slice by slice.
     ///
     /// # Errors
     /// Returns any error of the driver.

@@ -8,17 +8,18 @@ use super::format::ArrayFormat;
 use crate::error::CudaResult;
 
 bitflags::bitflags! {
-    /// The kind of an array, and its permitted uses.
+    /// Flags that select the kind of an array and the uses that it supports.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ArrayObjectFlags: c_uint {
-        /// The array consists of one- or two-dimensional layers. Its depth is their number.
+        /// The array consists of one- or two-dimensional layers. The depth of the array is the
+        /// number of layers.
         const LAYERED = sys::CUDA_ARRAY3D_LAYERED;
-        /// A surface can be bound to the array.
+        /// Kernels can access the array through a surface.
         const SURFACE_LDST = sys::CUDA_ARRAY3D_SURFACE_LDST;
         /// The array consists of the six sides of a cube or, with [`LAYERED`](Self::LAYERED), of
         /// several cubes.
         const CUBEMAP = sys::CUDA_ARRAY3D_CUBEMAP;
-        /// A texture for gather reads can be bound to the array.
+        /// Kernels can read the array with texture gather instructions.
         const TEXTURE_GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
     }
 }
@@ -53,7 +54,7 @@ impl ArrayDescriptor {
         Self { dims, format, num_channels, flags }
     }
 
-    /// Describes an array of one channel without flags.
+    /// Describes an array with one channel and no flags.
     #[must_use]
     pub fn from_dims_format(dims: [usize; 3], format: ArrayFormat) -> Self {
         Self::new(dims, format, 1, ArrayObjectFlags::default())
@@ -62,7 +63,7 @@ impl ArrayDescriptor {
     /// Converts from the driver's description.
     ///
     /// # Panics
-    /// Panics for a format that [`ArrayFormat`] lacks.
+    /// Panics if the channel format has no variant in [`ArrayFormat`].
     #[must_use]
     pub fn from_raw(raw: sys::CUDA_ARRAY3D_DESCRIPTOR) -> Self {
         Self {
@@ -167,8 +168,8 @@ impl ArrayDescriptor {
         self.width() * self.num_channels as usize * self.format.mem_size()
     }
 
-    /// Returns the size of the array in bytes. The result does not overflow for an array that
-    /// exists.
+    /// Returns the size of the array in bytes. The product cannot overflow if an array with this
+    /// descriptor has been created.
     pub(super) fn bytes(&self) -> usize {
         self.row_bytes() * self.height().max(1) * self.depth().max(1)
     }

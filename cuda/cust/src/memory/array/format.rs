@@ -5,7 +5,7 @@ use cust_raw::driver_sys::CUarray_format as RawFormat;
 
 use crate::error::{CudaError, CudaResult};
 
-/// The type of a channel of an array.
+/// The data type of one channel of an array's texels.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Rust's types")]
@@ -16,11 +16,12 @@ pub enum ArrayFormat {
     I8,
     I16,
     I32,
-    /// Half precision. No Rust type with [`ArrayPrimitive`] matches it; copy the bits as `u16`.
+    /// 16-bit floating point. No Rust type implements [`ArrayPrimitive`] with this format; copy the
+    /// bits as `u16`.
     F16,
     F32,
-    /// A double, which no GPU supports in an array: creating such an array fails. Use
-    /// [`U32`](Self::U32) with two channels.
+    /// 64-bit floating point. No GPU supports this format in an array, so creating the array fails.
+    /// To store an `f64`, use [`U32`](Self::U32) with two channels.
     F64,
 }
 
@@ -39,7 +40,7 @@ impl ArrayFormat {
     /// Converts from the driver's format.
     ///
     /// # Panics
-    /// Panics for a format that this enum lacks, such as `NV12`.
+    /// Panics for a format without a variant in this enum, such as `NV12`.
     #[must_use]
     pub fn from_raw(raw: sys::CUarray_format) -> Self {
         match raw {
@@ -58,7 +59,7 @@ impl ArrayFormat {
     /// Converts to the driver's format.
     ///
     /// # Panics
-    /// Panics for [`F64`](Self::F64), which the driver lacks.
+    /// Panics for [`F64`](Self::F64), because the driver has no such format.
     #[must_use]
     pub fn to_raw(self) -> sys::CUarray_format {
         match self.try_to_raw() {
@@ -84,9 +85,9 @@ impl ArrayFormat {
     }
 }
 
-/// A Rust type that matches a channel of an array.
+/// A Rust type with the same data type as a channel of an array.
 pub trait ArrayPrimitive: crate::private::Sealed + Copy + Default {
-    /// Returns the format of the channel.
+    /// Returns the channel format that corresponds to this type.
     fn array_format() -> ArrayFormat;
 }
 

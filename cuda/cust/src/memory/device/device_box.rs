@@ -16,13 +16,14 @@ use crate::memory::{
 };
 use crate::stream::Stream;
 
-/// One value on a device. For a zero-sized type, the address is null.
+/// A value of type `T` in device memory. If `T` is zero-sized, no memory is allocated and the
+/// address is null.
 #[derive(Debug)]
 pub struct DeviceBox<T: DeviceCopy> {
     pointer: DevicePointer<T>,
 }
 
-// SAFETY: the box owns plain memory.
+// SAFETY: the box is the only owner of its device memory.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceBox<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBox<T> {}
@@ -33,7 +34,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn new(value: &T) -> CudaResult<Self> {
-        // SAFETY: the value is written before anything reads it.
+        // SAFETY: the code below initialises the value before anything reads it.
         let mut made = unsafe { Self::uninitialized() }?;
         made.copy_from(value)?;
         Ok(made)
@@ -42,8 +43,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// Copies `value` to the device in stream order.
     ///
     /// # Safety
-    /// `value` must live unchanged until the stream's work is done. Until then, only work of the
-    /// same stream may use the result.
+    /// Until the stream's work is done, `value` must stay alive and unchanged, and only work of the
+    /// same stream may use the returned box.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -56,7 +57,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
         }
     }
 
-    /// Frees the memory in stream order, without waiting.
+    /// Frees the memory after the work submitted to `stream` so far, without waiting for that work.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -75,7 +76,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// Returns the driver's error.
     pub fn as_host_value(&self) -> CudaResult<T> {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: the box holds a `T`, which the copy writes.
+        // SAFETY: `self.pointer` points to a valid `T`, and the copy initialises `value` with it.
         unsafe {
             copy_out(value.as_mut_ptr(), self.pointer.as_raw(), size_of::<T>())?;
             Ok(value.assume_init())
@@ -93,7 +94,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
     pub unsafe fn uninitialized() -> CudaResult<Self> {
         let pointer = match size_of::<T>() {
             0 => DevicePointer::null(),
-            // SAFETY: drop frees the memory.
+            // SAFETY: the memory is owned by the returned box, which frees it when dropped.
             _ => unsafe { cuda_malloc(1) }?,
         };
         Ok(Self { pointer })
@@ -102,31 +103,31 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// Allocates like [`uninitialized`](Self::uninitialized), but in stream order.
     ///
     /// # Safety
-    /// The caller must write the value before anything reads it, and use it only in work that the
-    /// stream runs after the allocation.
+    /// The caller must write the value before anything reads it. Only work that `stream` runs after
+    /// the allocation may use the value.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub unsafe fn uninitialized_async(stream: &Stream) -> CudaResult<Self> {
         let pointer = match size_of::<T>() {
             0 => DevicePointer::null(),
-            // SAFETY: drop frees the memory.
+            // SAFETY: the memory is owned by the returned box, which frees it when dropped.
             _ => unsafe { cuda_malloc_async(stream, 1) }?,
         };
         Ok(Self { pointer })
     }
 
-    /// Takes ownership of the allocation at `pointer`.
+    /// Takes ownership of the device memory at `pointer`.
     ///
     /// # Safety
-    /// The address must be that of a driver allocation that contains a `T`, and nothing else may
-    /// free it.
+    /// `pointer` must be the address that the driver returned for an allocation. The allocation
+    /// must contain a valid `T`, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw(pointer: sys::CUdeviceptr) -> Self {
         Self { pointer: DevicePointer::from_raw(pointer) }
     }
 
-    /// Takes ownership of the allocation at `pointer`.
+    /// Takes ownership of the device memory at `pointer`.
     ///
     /// # Safety
     /// The requirements are the same as for [`from_raw`](Self::from_raw).
@@ -148,7 +149,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
         self.pointer
     }
 
-    /// Frees the memory and reports failure, which `Drop` cannot.
+    /// Frees the memory and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the box.
@@ -174,7 +175,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn zeroed() -> CudaResult<Self> {
-        // SAFETY: the value is written before anything reads it.
+        // SAFETY: the code below initialises the value before anything reads it.
         unsafe {
             let made = Self::uninitialized()?;
             if size_of::<T>() > 0 {
@@ -187,7 +188,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
     /// Allocates one value and sets its bytes to zero, in stream order.
     ///
     /// # Safety
-    /// The result must be used only in work that the stream runs after the allocation.
+    /// Only work that `stream` runs after the allocation may use the returned box.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -223,24 +224,24 @@ impl<T: DeviceCopy> crate::private::Sealed for DeviceBox<T> {}
 
 impl<T: DeviceCopy> CopyDestination<T> for DeviceBox<T> {
     fn copy_from(&mut self, value: &T) -> CudaResult<()> {
-        // SAFETY: both sides hold a `T`.
+        // SAFETY: source and target are valid for `size_of::<T>()` bytes.
         unsafe { copy_in(self.pointer.as_raw(), value, size_of::<T>()) }
     }
 
     fn copy_to(&self, value: &mut T) -> CudaResult<()> {
-        // SAFETY: both sides hold a `T`.
+        // SAFETY: source and target are valid for `size_of::<T>()` bytes.
         unsafe { copy_out(value, self.pointer.as_raw(), size_of::<T>()) }
     }
 }
 
 impl<T: DeviceCopy> CopyDestination<Self> for DeviceBox<T> {
     fn copy_from(&mut self, value: &Self) -> CudaResult<()> {
-        // SAFETY: both sides hold a `T`.
+        // SAFETY: source and target are valid for `size_of::<T>()` bytes.
         unsafe { copy_across(self.pointer.as_raw(), value.pointer.as_raw(), size_of::<T>()) }
     }
 
     fn copy_to(&self, value: &mut Self) -> CudaResult<()> {
-        // SAFETY: both sides hold a `T`.
+        // SAFETY: source and target are valid for `size_of::<T>()` bytes.
         unsafe { copy_across(value.pointer.as_raw(), self.pointer.as_raw(), size_of::<T>()) }
     }
 }
@@ -250,8 +251,8 @@ impl<T: DeviceCopy> AsyncCopyDestination<T> for DeviceBox<T> {
         let (to, from, bytes) = (self.pointer.as_raw(), ptr::from_ref(value), size_of::<T>());
         match bytes {
             0 => Ok(()),
-            // SAFETY: both sides hold a `T`. The caller upholds the rest of this function's safety
-            // contract.
+            // SAFETY: source and target are valid for `size_of::<T>()` bytes. The caller upholds
+            // the rest of this function's safety contract.
             _ => unsafe { driver::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream.as_inner()) },
         }
     }
@@ -260,8 +261,8 @@ impl<T: DeviceCopy> AsyncCopyDestination<T> for DeviceBox<T> {
         let (to, from, bytes) = (ptr::from_mut(value), self.pointer.as_raw(), size_of::<T>());
         match bytes {
             0 => Ok(()),
-            // SAFETY: both sides hold a `T`. The caller upholds the rest of this function's safety
-            // contract.
+            // SAFETY: source and target are valid for `size_of::<T>()` bytes. The caller upholds
+            // the rest of this function's safety contract.
             _ => unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, stream.as_inner()) },
         }
     }
@@ -272,15 +273,15 @@ impl<T: DeviceCopy> AsyncCopyDestination<Self> for DeviceBox<T> {
         let (to, from, bytes) = (self.pointer.as_raw(), value.pointer.as_raw(), size_of::<T>());
         match bytes {
             0 => Ok(()),
-            // SAFETY: both sides hold a `T`. The caller upholds the rest of this function's safety
-            // contract.
+            // SAFETY: source and target are valid for `size_of::<T>()` bytes. The caller upholds
+            // the rest of this function's safety contract.
             _ => unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_inner()) },
         }
     }
 
     unsafe fn async_copy_to(&self, value: &mut Self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: both sides hold a `T`. The caller upholds the rest of this function's safety
-        // contract.
+        // SAFETY: source and target are valid for `size_of::<T>()` bytes. The caller upholds the
+        // rest of this function's safety contract.
         unsafe { value.async_copy_from(self, stream) }
     }
 }

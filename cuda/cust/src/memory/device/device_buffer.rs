@@ -1,4 +1,4 @@
-//! [`DeviceBuffer`], which owns a number of elements in device memory.
+//! [`DeviceBuffer`], which owns an array of elements in device memory.
 
 use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, DerefMut};
@@ -23,7 +23,7 @@ pub struct DeviceBuffer<T: DeviceCopy> {
     len: usize,
 }
 
-// SAFETY: the buffer owns plain memory.
+// SAFETY: the buffer is the only owner of its device memory.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceBuffer<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBuffer<T> {}
