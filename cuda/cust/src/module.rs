@@ -1,6 +1,7 @@
 //! Modules: compiled kernels and globals, loaded into the current context.
 //!
-//! On the CPU a module's kernels are functions linked into the program. The PTX lists their names.
+//! On the CPU backend, the kernels of a module are functions linked into the program. The PTX is
+//! used only for the names of the kernels.
 
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
@@ -63,13 +64,13 @@ pub enum JitTarget {
     Compute121 = 121,
 }
 
-/// The driver's fallback if a fatbin has no binary for the device.
+/// The code that the driver uses if a fatbin has no machine code for the device's architecture.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitFallback {
-    /// Compiles the PTX in the fatbin.
+    /// The driver compiles the PTX in the fatbin.
     PreferPtx = 0,
-    /// Uses a compatible binary of an older architecture.
+    /// The driver uses machine code for an older, compatible architecture.
     PreferCompatibleBinary = 1,
 }
 
@@ -85,16 +86,17 @@ pub enum ModuleJitOption {
     DetermineTargetFromContext,
     /// The driver compiles for this architecture.
     Target(JitTarget),
-    /// The fallback if a fatbin has no binary for the device.
+    /// The code that the driver uses if a fatbin has no machine code for the device's architecture.
     Fallback(JitFallback),
     /// Whether to generate debug information.
     GenenerateDebugInfo(bool),
-    /// Whether to generate line numbers.
+    /// Whether to generate line number information for profilers and debuggers.
     GenerateLineInfo(bool),
 }
 
 impl ModuleJitOption {
-    /// Converts the options to the driver's two lists: the names and the values.
+    /// Converts the options to the two lists that the driver expects: the option names and their
+    /// values.
     #[must_use]
     pub fn into_raw(options: &[Self]) -> (Vec<sys::CUjit_option>, Vec<*mut c_void>) {
         use sys::CUjit_option as Raw;
@@ -114,7 +116,7 @@ impl ModuleJitOption {
     }
 }
 
-/// Loaded kernels and globals.
+/// A loaded module, which contains kernels and globals.
 #[derive(Debug)]
 pub struct Module {
     inner: sys::CUmodule,
@@ -142,8 +144,8 @@ impl Module {
     /// Loads a fatbin.
     ///
     /// # Errors
-    /// Returns the driver's error. On the CPU returns `NoBinaryForGpu`, because the names of
-    /// kernels cannot be read from machine code.
+    /// Returns the driver's error. On the CPU, returns `NoBinaryForGpu`, because the crate cannot
+    /// read kernel names from machine code.
     pub fn from_fatbin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         Self::from_cubin(bytes, options)
     }
@@ -156,7 +158,7 @@ impl Module {
         let mut bytes = bytes.as_ref().to_vec();
         // The image may be text, which must be zero-terminated.
         bytes.push(0);
-        // SAFETY: the image is zero-terminated. If it is a binary, it states its own length.
+        // SAFETY: the image is zero-terminated. A binary image stores its length in its header.
         unsafe { Self::load(bytes.as_ptr().cast(), options) }
     }
 
@@ -200,13 +202,14 @@ impl Module {
     /// Loads a PTX, cubin or fatbin image.
     ///
     /// # Safety
-    /// The image must be zero-terminated text, or a binary that states its own length.
+    /// `image` must point to zero-terminated text, or to a binary image, which stores its length in
+    /// its header.
     unsafe fn load(image: *const c_void, options: &[ModuleJitOption]) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
         let (mut names, mut values) = ModuleJitOption::into_raw(options);
         let (names, values, count) = (names.as_mut_ptr(), values.as_mut_ptr(), names.len() as u32);
-        // SAFETY: the driver writes the handle to a local variable; there are `count` names and
-        // `count` values. The caller guarantees the image.
+        // SAFETY: the driver writes the handle to a local variable; `names` and `values` have
+        // `count` elements each. The caller guarantees that `image` is valid.
         unsafe { driver::cuModuleLoadDataEx(&raw mut inner, image, count, names, values) }?;
         Ok(Self { inner })
     }
@@ -233,8 +236,8 @@ impl Module {
     ///
     /// # Errors
     /// Returns `NotFound` if there is no such kernel, or the driver's error. On the CPU, also
-    /// returns `NotFound` if the program does not link the crate that the PTX was compiled from;
-    /// `use my_kernels as _;` links it.
+    /// returns `NotFound` if the program does not link the crate that the PTX was compiled from. To
+    /// link a kernel crate, write `use my_kernels as _;`.
     pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
         let name = c_string(name.as_ref())?;
         let mut function = ptr::null_mut();
@@ -244,14 +247,14 @@ impl Module {
         Ok(Function::new(function, self))
     }
 
-    /// Unloads the module and reports failure, which `Drop` cannot.
+    /// Unloads the module and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the module.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(module: Self) -> DropResult<Self> {
-        // SAFETY: the module was loaded here and is unloaded only once. Functions and symbols
-        // borrow it, so none is left.
+        // SAFETY: `module.inner` is a loaded module and is unloaded only once. Functions and
+        // symbols borrow the `Module`, so none exists any more.
         match unsafe { driver::cuModuleUnload(module.inner) } {
             Ok(()) => {
                 mem::forget(module);
@@ -264,13 +267,13 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: the module was loaded here and is unloaded only once. Drop cannot report a
+        // SAFETY: `self.inner` is a loaded module and is unloaded only once. Drop cannot report a
         // failure.
         let _ = unsafe { driver::cuModuleUnload(self.inner) };
     }
 }
 
-/// Converts to a C string. Rejects a text that contains a zero byte.
+/// Converts `text` to a C string. Returns an error if `text` contains a zero byte.
 fn c_string(text: impl Into<Vec<u8>>) -> CudaResult<CString> {
     CString::new(text).map_err(|_| CudaError::InvalidValue)
 }
@@ -292,12 +295,12 @@ impl<T: DeviceCopy> fmt::Pointer for Symbol<'_, T> {
 
 impl<T: DeviceCopy> CopyDestination<T> for Symbol<'_, T> {
     fn copy_from(&mut self, value: &T) -> CudaResult<()> {
-        // SAFETY: the global is of this size.
+        // SAFETY: `get_global` checked that the global has the size of `T`.
         unsafe { crate::memory::copy_in(self.pointer.as_raw(), value, size_of::<T>()) }
     }
 
     fn copy_to(&self, value: &mut T) -> CudaResult<()> {
-        // SAFETY: the global is of this size.
+        // SAFETY: `get_global` checked that the global has the size of `T`.
         unsafe { crate::memory::copy_out(value, self.pointer.as_raw(), size_of::<T>()) }
     }
 }

@@ -1,4 +1,4 @@
-//! The imports of a program that launches kernels by name.
+//! The items that a program needs to launch kernels by name, for `use cust::prelude::*`.
 
 pub use crate::CudaFlags;
 pub use crate::context::{Context, ContextFlags};

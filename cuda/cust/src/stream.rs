@@ -13,18 +13,19 @@ use crate::event::Event;
 use crate::function::{BlockSize, Function, GridSize};
 
 bitflags::bitflags! {
-    /// The order between the work of a stream and the work of the default stream.
+    /// Flags that select whether a stream and the default stream wait for each other.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamFlags: u32 {
-        /// The stream waits for the default stream, and the default stream waits for it.
+        /// The stream and the default stream wait for each other's earlier work.
         const DEFAULT = 0x00;
-        /// Neither stream waits for the other. [`Stream::new`] ignores this flag.
+        /// The stream and the default stream do not wait for each other. [`Stream::new`] ignores
+        /// this flag.
         const NON_BLOCKING = 0x01;
     }
 }
 
 bitflags::bitflags! {
-    /// Flags of [`Stream::wait_event`]. The driver defines none.
+    /// Flags of [`Stream::wait_event`]. The driver defines no flags yet.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamWaitEventFlags: u32 {
         /// No flags. This is the only valid value.
@@ -32,7 +33,7 @@ bitflags::bitflags! {
     }
 }
 
-/// A queue of work. The work of two streams can run concurrently; [`Event`]s order it.
+/// A queue of work. The work of different streams can run concurrently. Use [`Event`]s to order it.
 #[derive(Debug)]
 pub struct Stream {
     inner: sys::CUstream,
@@ -45,9 +46,10 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// Creates a stream in the current context. The valid priorities are
-    /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range).
-    /// The driver uses the nearest valid one; the default is 0.
+    /// Creates a stream in the current context. The default priority is 0. The driver clamps
+    /// `priority` to the range that
+    /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range)
+    /// returns.
     ///
     /// `NON_BLOCKING` has no effect, as in rust-cuda: synchronous copies such as `copy_from` run on
     /// the default stream, and kernels must see the copied data.
@@ -66,8 +68,8 @@ impl Stream {
     /// Wraps a stream that another library, such as a C library or `cudarc`, created and destroys.
     ///
     /// # Safety
-    /// The stream must belong to the context that is current when the result is used, and outlive
-    /// it.
+    /// `inner` must belong to the context that is current whenever the result is used. The stream
+    /// must not be destroyed before the result is dropped.
     #[must_use]
     pub unsafe fn from_raw(inner: sys::CUstream) -> Self {
         Self { inner, is_owned: false }
@@ -95,9 +97,10 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Calls `callback` once all work submitted so far is done, with the result of that work. A
-    /// thread of the driver makes the call; on the CPU it is the calling thread. The callback must
-    /// not call the driver. A panic in it does not propagate.
+    /// Calls `callback` when all work submitted so far is done, and passes the result of that work.
+    /// On a GPU, a thread of the driver calls `callback`. On the CPU, this function calls
+    /// `callback` before it returns. The callback must not call the driver. If the callback panics,
+    /// the panic does not propagate.
     ///
     /// The callback may run after this call has returned, so it must not borrow anything. rust-cuda
     /// accepts the following borrow, but this crate rejects it:
@@ -116,12 +119,13 @@ impl Stream {
         T: FnOnce(CudaResult<()>) + Send + 'static,
     {
         let data = Box::into_raw(callback);
-        // SAFETY: the handle is alive; `call` takes ownership of the box, and the driver calls it
-        // only once.
+        // SAFETY: the stream is alive. `call` takes ownership of the box at `data`, and the driver
+        // runs `call` only once.
         let result =
             unsafe { driver::cuStreamAddCallback(self.inner, Some(call::<T>), data.cast(), 0) };
         if result.is_err() {
-            // SAFETY: the driver did not take ownership.
+            // SAFETY: the driver rejected the callback, so `call` never runs and the box is still
+            // owned here.
             mem::drop(unsafe { Box::from_raw(data) });
         }
         result
@@ -136,7 +140,8 @@ impl Stream {
         unsafe { driver::cuStreamSynchronize(self.inner) }
     }
 
-    /// Makes work submitted from now on wait for `event`, which another stream may have recorded.
+    /// Makes all work that is submitted to this stream later wait for `event`. Another stream may
+    /// have recorded the event.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -148,12 +153,13 @@ impl Stream {
     /// Launches a kernel. [`launch!`](crate::launch) expands to a call of this method.
     ///
     /// # Safety
-    /// `args` must point to the kernel's parameters, in their order and with their types. The
-    /// caller must also meet the kernel's own requirements.
+    /// Each pointer in `args` must point to a value of the type of the kernel parameter at the same
+    /// position. The caller must also meet the kernel's safety requirements.
     ///
     /// # Errors
-    /// Returns an error if the kernel or the device does not allow the shape, a fault of the kernel
-    /// on the CPU, or the driver's error, which may come from earlier work.
+    /// Returns an error if the kernel or the device does not support the grid and block sizes, or
+    /// if the kernel causes a fault on the CPU. Otherwise returns the driver's error, which may
+    /// come from earlier work.
     #[doc(hidden)]
     pub unsafe fn launch<G, B>(
         &self,
@@ -168,7 +174,7 @@ impl Stream {
         B: Into<BlockSize>,
     {
         let (grid, block): (GridSize, BlockSize) = (grid.into(), block.into());
-        // SAFETY: the function borrows its module.
+        // SAFETY: the module of `function` is loaded, because `function` borrows the module.
         unsafe { driver::check_arguments(function.to_raw(), args.len()) }?;
         // SAFETY: the handles are alive. The caller upholds the rest of this function's safety
         // contract.
@@ -195,7 +201,7 @@ impl Stream {
         self.inner
     }
 
-    /// Destroys the stream and reports failure, which `Drop` cannot.
+    /// Destroys the stream and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the stream.
@@ -225,10 +231,11 @@ impl Drop for Stream {
     }
 }
 
-/// Calls a callback boxed by `add_callback`.
+/// Calls the boxed callback that `add_callback` passed to the driver.
 ///
 /// # Safety
-/// `data` must be the box from `add_callback`, and nothing may use it again.
+/// `data` must be the pointer from `Box::into_raw` in `add_callback`, and nothing may use the box
+/// again.
 unsafe extern "C" fn call<T: FnOnce(CudaResult<()>) + Send>(
     _stream: sys::CUstream,
     status: sys::CUresult,
@@ -236,7 +243,8 @@ unsafe extern "C" fn call<T: FnOnce(CudaResult<()>) + Send>(
 ) {
     // SAFETY: the caller upholds this function's safety contract.
     let callback = unsafe { Box::from_raw(data.cast::<T>()) };
-    // A panic must not unwind into the driver. The panic hook has already reported it.
+    // A panic must not unwind into the driver. The result can be ignored, because the panic hook
+    // has already reported the panic.
     let _ = panic::catch_unwind(AssertUnwindSafe(|| {
         callback(status.to_result().map_err(Into::into));
     }));

@@ -16,7 +16,7 @@ use crate::texture::{ResourceDescriptor, ResourceDescriptorFlags, ResourceType};
 /// The handle of a surface, which kernels take as an argument.
 pub type SurfaceHandle = c_ulonglong;
 
-/// A surface object, together with its array.
+/// A surface object, which owns the array that it accesses.
 #[derive(Debug)]
 pub struct Surface {
     handle: sys::CUsurfObject,
@@ -24,19 +24,18 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Returns the handle that a kernel takes as an argument. It is valid as long as the surface
-    /// lives.
+    /// Returns the handle that a kernel takes as an argument. The handle is valid until the surface
+    /// is dropped.
     #[must_use]
     pub fn handle(&self) -> SurfaceHandle {
         self.handle
     }
 
-    /// Creates a surface for the resource, an array with
+    /// Creates a surface that accesses the array in `resource_desc`. The array must have the flag
     /// [`SURFACE_LDST`](crate::memory::array::ArrayObjectFlags::SURFACE_LDST).
     ///
     /// # Errors
-    /// Returns the driver's error; `NotSupported` on the CPU. On an error, the resource is
-    /// destroyed.
+    /// Returns the driver's error; `NotSupported` on the CPU. On an error, the array is destroyed.
     pub fn new(resource_desc: ResourceDescriptor) -> CudaResult<Self> {
         let raw = resource_desc.as_raw();
         let mut handle = 0;
@@ -61,7 +60,8 @@ impl Surface {
     /// Returns the driver's error. On an error, the array is not destroyed.
     pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: the handle is alive and is destroyed only once; nothing drops the resource again.
+        // SAFETY: the handle is alive and is destroyed only once; `this` is `ManuallyDrop`, so the
+        // array is not dropped a second time.
         unsafe {
             driver::cuSurfObjectDestroy(this.handle)?;
             let ResourceType::Array { array } = ManuallyDrop::take(&mut this.resource).ty;
@@ -72,8 +72,8 @@ impl Surface {
 
 impl Drop for Surface {
     fn drop(&mut self) {
-        // SAFETY: the handle is alive and is destroyed only once. If destroying the surface fails,
-        // its array stays alive.
+        // SAFETY: the handle is alive and is destroyed only once. If the driver cannot destroy the
+        // surface, the array is leaked, because the surface may still use it.
         unsafe {
             if driver::cuSurfObjectDestroy(self.handle).is_ok() {
                 ManuallyDrop::drop(&mut self.resource);

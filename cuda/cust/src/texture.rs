@@ -18,7 +18,7 @@ use crate::memory::array::{ArrayDescriptor, ArrayFormat, ArrayObject};
 /// The handle of a texture, which kernels take as an argument.
 pub type TextureHandle = c_ulonglong;
 
-/// The result of a read outside the array.
+/// The value that a read at coordinates outside the array returns.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureAdressingMode {
@@ -26,8 +26,8 @@ pub enum TextureAdressingMode {
     Wrap = 0,
     /// The texel at the edge.
     Clamp = 1,
-    /// The texel of the array that is repeated periodically and mirrored in every second
-    /// repetition. Only for normalised coordinates.
+    /// The texel of the array repeated periodically, where every second repetition is mirrored.
+    /// Only for normalised coordinates.
     Mirror = 2,
     /// The border colour.
     Border = 3,
@@ -44,7 +44,7 @@ impl TextureAdressingMode {
     }
 }
 
-/// The result of a read between texel centres.
+/// The value that a read between texel centres returns.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureFilterMode {
@@ -64,14 +64,15 @@ impl TextureFilterMode {
 }
 
 bitflags::bitflags! {
-    /// The interpretation of texels and coordinates.
+    /// Flags that select how a texture interprets texels and coordinates.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct TextureDescriptorFlags: c_uint {
-        /// Integers are read without conversion to fractions of their range.
+        /// Reads return integers unchanged instead of converting them to floats from 0 to 1 or from
+        /// -1 to 1.
         const READ_AS_INTEGER = sys::CU_TRSF_READ_AS_INTEGER;
-        /// Coordinates range from 0 to 1 instead of counting texels.
+        /// Coordinates range from 0 to 1 across the array instead of being in texels.
         const NORMALIZED_COORDINATES = sys::CU_TRSF_NORMALIZED_COORDINATES;
-        /// Filtering between mipmap levels is exact.
+        /// The driver does not use approximations when it filters between mipmap levels.
         const DISABLE_TRILINEAR_OPTIMIZATION = sys::CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
     }
 }
@@ -80,21 +81,21 @@ bitflags::bitflags! {
 /// and reads outside the array are clamped to the edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureDescriptor {
-    /// The behaviour of reads outside the array, per dimension.
+    /// The value of reads outside the array, for each dimension.
     pub adress_modes: [TextureAdressingMode; 3],
-    /// The behaviour of reads between texels.
+    /// The value of reads between texel centres.
     pub filter_mode: TextureFilterMode,
-    /// The interpretation of coordinates and integers.
+    /// The flags that select how coordinates and integer texels are interpreted.
     pub flags: TextureDescriptorFlags,
-    /// The maximum anisotropy, from 1 to 16.
+    /// The maximum ratio for anisotropic filtering, from 1 to 16.
     pub max_anisotropy: c_uint,
-    /// The behaviour of reads between mipmap levels.
+    /// The value of reads between mipmap levels.
     pub mipmap_filter_mode: TextureFilterMode,
-    /// A bias added to the requested mipmap level.
+    /// An offset that is added to the mipmap level that a read requests.
     pub mipmap_level_bias: c_float,
-    /// The lowest mipmap level.
+    /// The lowest mipmap level that reads can use.
     pub min_mipmap_level_clamp: c_float,
-    /// The highest mipmap level.
+    /// The highest mipmap level that reads can use.
     pub max_mipmap_level_clamp: c_float,
     /// The colour of reads outside the array in mode [`TextureAdressingMode::Border`]. On the CPU,
     /// that mode requires a colour of zeros.
@@ -136,7 +137,7 @@ impl TextureDescriptor {
     }
 }
 
-/// The format in which a view reads an array.
+/// The texel format in which a resource view reads an array.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -180,7 +181,7 @@ pub enum ResourceViewFormat {
 }
 
 impl ResourceViewFormat {
-    /// Returns the view format that matches an array's own texels.
+    /// Returns the view format for reading an array in its own texel format.
     ///
     /// # Panics
     /// Panics if the number of channels is not 1, 2 or 4, and for [`ArrayFormat::F64`], which
@@ -207,8 +208,8 @@ impl ResourceViewFormat {
     }
 }
 
-/// A view of an array in another texel format of the same size, or of a part of its mipmap levels
-/// and layers.
+/// A view through which a texture reads an array. The view can have another texel format of the
+/// same size, or cover only some mipmap levels and layers of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the driver's fields")]
 pub struct ResourceViewDescriptor {
@@ -259,7 +260,7 @@ impl ResourceViewDescriptor {
 }
 
 bitflags::bitflags! {
-    /// Flags of a [`ResourceDescriptor`]. The driver defines none.
+    /// Flags of a [`ResourceDescriptor`]. The driver defines no flags yet.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ResourceDescriptorFlags: c_uint {
         #[doc(hidden)]
@@ -267,7 +268,7 @@ bitflags::bitflags! {
     }
 }
 
-/// The memory that a texture or a surface accesses. The value owns the memory.
+/// The memory that a texture or a surface accesses, which this value owns.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum ResourceType {
@@ -281,7 +282,7 @@ pub enum ResourceType {
 /// The memory that a texture or a surface accesses, with flags.
 #[derive(Debug)]
 pub struct ResourceDescriptor {
-    /// Flags. The driver defines none.
+    /// Flags. The driver defines no flags yet.
     pub flags: ResourceDescriptorFlags,
     /// The type of the memory, and the memory itself.
     pub ty: ResourceType,
@@ -299,7 +300,7 @@ impl ResourceDescriptor {
         raw
     }
 
-    /// Converts to the driver's description, which is valid as long as the memory lives.
+    /// Converts to the driver's description, which is valid until `self` is dropped.
     pub(crate) fn as_raw(&self) -> sys::CUDA_RESOURCE_DESC {
         let ResourceType::Array { array } = &self.ty;
         sys::CUDA_RESOURCE_DESC {
@@ -309,7 +310,7 @@ impl ResourceDescriptor {
     }
 }
 
-/// A texture object, together with its array.
+/// A texture object, which owns the array that it reads.
 #[derive(Debug)]
 pub struct Texture {
     handle: sys::CUtexObject,
@@ -317,18 +318,18 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns the handle that a kernel takes as an argument. It is valid as long as the texture
-    /// lives.
+    /// Returns the handle that a kernel takes as an argument. The handle is valid until the texture
+    /// is dropped.
     #[must_use]
     pub fn handle(&self) -> TextureHandle {
         self.handle
     }
 
-    /// Creates a texture for the resource.
+    /// Creates a texture that reads the array in `resource_desc`.
     ///
     /// # Errors
-    /// Returns `NotSupported` on the CPU if it does not support the texture, or the driver's error.
-    /// On an error, the resource is destroyed.
+    /// On the CPU, returns `NotSupported` for a texture that the CPU does not support. Otherwise
+    /// returns the driver's error, if any. On an error, the array is destroyed.
     pub fn new(
         resource_desc: ResourceDescriptor,
         texture_desc: TextureDescriptor,
@@ -367,7 +368,8 @@ impl Texture {
     /// Returns the driver's error. On an error, the array is not destroyed.
     pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: the handle is alive and is destroyed only once; nothing drops the resource again.
+        // SAFETY: the handle is alive and is destroyed only once; `this` is `ManuallyDrop`, so the
+        // array is not dropped a second time.
         unsafe {
             driver::cuTexObjectDestroy(this.handle)?;
             let ResourceType::Array { array } = ManuallyDrop::take(&mut this.resource).ty;
@@ -378,8 +380,8 @@ impl Texture {
 
 impl Drop for Texture {
     fn drop(&mut self) {
-        // SAFETY: the handle is alive and is destroyed only once. If destroying the texture fails,
-        // its array stays alive.
+        // SAFETY: the handle is alive and is destroyed only once. If the driver cannot destroy the
+        // texture, the array is leaked, because the texture may still use it.
         unsafe {
             if driver::cuTexObjectDestroy(self.handle).is_ok() {
                 ManuallyDrop::drop(&mut self.resource);

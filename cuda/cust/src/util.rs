@@ -1,4 +1,4 @@
-//! Shortcuts that copy host values and slices to a device.
+//! Extension traits that copy host values and slices to a device.
 
 use crate::error::CudaResult;
 use crate::memory::array::{ArrayDescriptor, ArrayObject, ArrayObjectFlags, ArrayPrimitive};
@@ -19,8 +19,7 @@ pub trait DeviceCopyExt: DeviceCopy {
 
 impl<T: DeviceCopy> DeviceCopyExt for T {}
 
-/// Methods that copy slices to the device. They also apply to arrays and vectors, which dereference
-/// to slices.
+/// Methods that copy slices to the device. They are also available on arrays and vectors.
 pub trait SliceExt<T: DeviceCopy> {
     /// Copies the elements to the device.
     ///
@@ -34,7 +33,7 @@ pub trait SliceExt<T: DeviceCopy> {
     /// Returns the driver's error.
     fn as_unified_buf(&self) -> CudaResult<UnifiedBuffer<T>>;
 
-    /// Copies the elements to a one-dimensional array of one channel.
+    /// Copies the elements to a new one-dimensional array with one channel.
     ///
     /// # Errors
     /// Returns the errors of [`ArrayObject::from_descriptor`].
@@ -42,18 +41,19 @@ pub trait SliceExt<T: DeviceCopy> {
     where
         T: ArrayPrimitive;
 
-    /// Copies the elements, row after row, to a two-dimensional array of one channel.
+    /// Copies the elements, row by row, to a new two-dimensional array with one channel.
     ///
     /// # Errors
     /// Returns the errors of [`ArrayObject::from_descriptor`].
     ///
     /// # Panics
-    /// Panics unless there are `width · height` elements.
+    /// Panics if the number of elements is not `width · height`.
     fn as_2d_array(&self, width: usize, height: usize) -> CudaResult<ArrayObject>
     where
         T: ArrayPrimitive;
 
-    /// Copies the elements to a one-dimensional texture.
+    /// Copies the elements to a new one-dimensional array, and creates a texture that reads the
+    /// array.
     ///
     /// # Errors
     /// Returns the errors of [`Texture::new`].
@@ -64,13 +64,14 @@ pub trait SliceExt<T: DeviceCopy> {
         Texture::from_array(self.as_1d_array()?)
     }
 
-    /// Copies the elements, row after row, to a two-dimensional texture.
+    /// Copies the elements, row by row, to a new two-dimensional array, and creates a texture that
+    /// reads the array.
     ///
     /// # Errors
     /// Returns the errors of [`Texture::new`].
     ///
     /// # Panics
-    /// Panics unless there are `width · height` elements.
+    /// Panics if the number of elements is not `width · height`.
     fn as_2d_texture(&self, width: usize, height: usize) -> CudaResult<Texture>
     where
         T: ArrayPrimitive,
@@ -78,7 +79,7 @@ pub trait SliceExt<T: DeviceCopy> {
         Texture::from_array(self.as_2d_array(width, height)?)
     }
 
-    /// Copies the elements to a one-dimensional surface.
+    /// Copies the elements to a new one-dimensional array, and creates a surface for the array.
     ///
     /// # Errors
     /// Returns the errors of [`Surface::new`].
@@ -86,13 +87,14 @@ pub trait SliceExt<T: DeviceCopy> {
     where
         T: ArrayPrimitive;
 
-    /// Copies the elements, row after row, to a two-dimensional surface.
+    /// Copies the elements, row by row, to a new two-dimensional array, and creates a surface for
+    /// the array.
     ///
     /// # Errors
     /// Returns the errors of [`Surface::new`].
     ///
     /// # Panics
-    /// Panics unless there are `width · height` elements.
+    /// Panics if the number of elements is not `width · height`.
     fn as_2d_surface(&self, width: usize, height: usize) -> CudaResult<Surface>
     where
         T: ArrayPrimitive;
@@ -136,7 +138,7 @@ impl<T: DeviceCopy> SliceExt<T> for [T] {
     }
 }
 
-/// Creates an array of one channel with these elements.
+/// Creates an array with one channel and copies `elements` into it.
 fn filled<T: ArrayPrimitive>(
     elements: &[T],
     [width, height]: [usize; 2],

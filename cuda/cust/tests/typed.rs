@@ -101,14 +101,15 @@ fn a_buffer_releases_and_takes_ownership() {
         let address = buffer.as_device_ptr();
         let pointer = buffer.into_raw();
         assert_eq!(pointer, address);
-        // SAFETY: a buffer of this length just released ownership.
+        // SAFETY: `pointer` comes from `into_raw` of a buffer with 3 elements.
         let buffer = unsafe { Buffer::from_raw(device, pointer, 3) }?;
         assert_eq!(buffer.download(&stream)?, [1, 2, 3]);
         let pointer = buffer.into_raw();
-        // SAFETY: the call fails and takes no ownership.
+        // SAFETY: the call fails because the length is 0, so it does not take ownership of the
+        // memory.
         let error = unsafe { Buffer::<u32>::from_raw(device, pointer, 0) };
         assert!(matches!(error.expect_err("no elements").kind, ErrorKind::ImpossibleSize(_)));
-        // SAFETY: a buffer of this length just released ownership.
+        // SAFETY: `pointer` comes from `into_raw` of a buffer with 3 elements.
         drop(unsafe { Buffer::from_raw(device, pointer, 3) }?);
         Ok(())
     });
@@ -120,7 +121,7 @@ fn streams_and_events_of_others_are_used_and_not_destroyed() {
         let own = Stream::new(device, Priority::High)?;
         assert_eq!(own.as_raw().is_null(), !is_gpu(device));
         let borrow = || {
-            // SAFETY: `own` outlives the result, which belongs to the same device.
+            // SAFETY: `own` belongs to `device` and outlives the returned stream.
             unsafe { Stream::from_raw(device, own.as_raw()) }
         };
         let buffer = Buffer::from_slice(&borrow(), &[4_u32, 5])?;
@@ -138,7 +139,7 @@ fn kernels_read_memory_of_others() -> Result<(), DeviceError> {
     let device = Device::cpu();
     let stream = device.stream()?;
     let theirs = [1_u32, 2, 3, 4];
-    // SAFETY: the elements live unchanged until the launch is done.
+    // SAFETY: `theirs` stays alive and unchanged until the launch is done.
     let input = unsafe { DeviceSlice::from_raw_parts(device.place(), theirs.as_ptr(), 4) };
     let mut out = Buffer::<u32>::new(&device, 4)?;
     let double = Double { input, out: out.view_mut() };
@@ -158,23 +159,25 @@ fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
         return Ok(());
     }
     let (mut context, mut stream, mut address) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-    // SAFETY: the driver is initialised and each result is written; the new context is current
-    // until it is popped.
+    // SAFETY: the driver is initialised and writes its results to local variables. The new context
+    // stays current until the last call, which pops it.
     let codes = unsafe {
         [
             sys::cuCtxCreate_v2(&raw mut context, 0, 0),
             sys::cuStreamCreateWithPriority(&raw mut stream, sys::CU_STREAM_NON_BLOCKING, 0),
             sys::cuMemAlloc_v2(&raw mut address, 1024),
             sys::cuMemsetD8_v2(address, 1, 1024),
-            // The stream is not ordered after the default stream, which runs the fill.
+            // Waits for the fill. The fill runs on the default stream, for which the new stream
+            // does not wait.
             sys::cuCtxSynchronize(),
             sys::cuCtxPopCurrent_v2(&raw mut context),
         ]
     };
     assert_eq!(codes, [sys::CUresult::CUDA_SUCCESS; 6]);
     {
-        // SAFETY: context and stream are destroyed below, after everything that belongs to them.
-        // The buffer takes ownership of the allocation, and nothing else uses it.
+        // SAFETY: `context` and `stream` are destroyed after this block, which drops all objects
+        // that use them. The buffer takes ownership of the allocation, and nothing else uses the
+        // allocation.
         let (device, stream, buffer) = unsafe {
             let device = Device::from_context(context)?;
             let stream = Stream::from_raw(&device, stream);

@@ -1,5 +1,6 @@
-//! Page-locked host memory. A copy between it and a device needs no staging buffer of the driver,
-//! so asynchronous copies return at once. On the CPU it is ordinary memory.
+//! Page-locked host memory. The driver copies between page-locked memory and a device without a
+//! staging buffer, so asynchronous copies return immediately. On the CPU backend, page-locked
+//! memory is ordinary memory.
 
 mod locked_box;
 mod locked_buffer;

@@ -1,4 +1,5 @@
-//! Functions that allocate and free raw memory, on which the owning types are based.
+//! Functions that allocate and free raw memory. The owning types, such as
+//! [`DeviceBuffer`](super::DeviceBuffer), are based on them.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,8 +14,8 @@ use crate::stream::Stream;
 /// The alignment of every driver allocation in bytes.
 const ALIGN: usize = 256;
 
-/// Returns the size of `count` elements in bytes. Rejects a size of zero, a size beyond the address
-/// space, and elements whose alignment exceeds that of an allocation.
+/// Returns the size of `count` elements in bytes. Returns an error if the size is zero, if it
+/// exceeds the address space, or if `T` needs a larger alignment than allocations have.
 pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     match count.checked_mul(size_of::<T>()) {
         Some(bytes) if bytes > 0 && align_of::<T>() <= ALIGN => Ok(bytes),
@@ -28,8 +29,9 @@ pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
 /// The caller must write the elements before anything reads them.
 ///
 /// # Errors
-/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for
-/// elements aligned to over 256 bytes, or the driver's error, such as for lack of memory.
+/// Returns `InvalidMemoryAllocation` if the size is zero, if the size exceeds the address space, or
+/// if `T` needs an alignment of more than 256 bytes. Otherwise returns the driver's error, for
+/// example if there is not enough memory.
 pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
     // SAFETY: the driver writes the address to a local variable.
@@ -40,8 +42,8 @@ pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePoint
 /// Allocates like [`cuda_malloc`], but in stream order.
 ///
 /// # Safety
-/// The caller must write the elements before anything reads them, and use them only in work that
-/// the stream runs after the allocation.
+/// The caller must write the elements before anything reads them. Only work that `stream` runs
+/// after the allocation may use the elements.
 ///
 /// # Errors
 /// Returns the errors of [`cuda_malloc`], or an error if the device has no memory pools.
@@ -55,7 +57,7 @@ pub unsafe fn cuda_malloc_async<T: DeviceCopy>(
     Ok(DevicePointer::from_raw(address))
 }
 
-/// Frees device memory once work that uses it is done.
+/// Frees device memory. The driver first waits for submitted work that uses the memory.
 ///
 /// # Safety
 /// The memory must come from [`cuda_malloc`] or [`cuda_malloc_async`] and be freed only once.
@@ -70,7 +72,7 @@ pub unsafe fn cuda_free<T: DeviceCopy>(pointer: DevicePointer<T>) -> CudaResult<
     unsafe { driver::cuMemFree_v2(pointer.as_raw()) }
 }
 
-/// Frees device memory in stream order.
+/// Frees device memory after the work submitted to `stream` so far, without waiting for that work.
 ///
 /// # Safety
 /// The requirements are the same as for [`cuda_free`].
@@ -89,14 +91,16 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(
 }
 
 /// Allocates `height` rows of `width` elements, each row aligned for fast access. Returns the
-/// address of the first row and the pitch in bytes from one row to the next.
+/// address of the first row and the pitch, which is the distance between the starts of consecutive
+/// rows in bytes.
 ///
 /// # Safety
 /// The caller must write the elements before anything reads them.
 ///
 /// # Errors
-/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space, `InvalidValue`
-/// for elements of other than 4, 8 or 16 bytes, or the driver's error.
+/// Returns `InvalidMemoryAllocation` if the size is zero or exceeds the address space. Returns
+/// `InvalidValue` if the size of `T` is not 4, 8 or 16 bytes. Otherwise returns the driver's error,
+/// if any.
 pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
     width: usize,
     height: usize,
@@ -118,8 +122,8 @@ pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
 /// The caller must write the elements before anything reads them.
 ///
 /// # Errors
-/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for
-/// elements aligned to over 256 bytes, or the driver's error.
+/// Returns `InvalidMemoryAllocation` if the size is zero, if the size exceeds the address space, or
+/// if `T` needs an alignment of more than 256 bytes. Otherwise returns the driver's error, if any.
 pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<UnifiedPointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
     // SAFETY: the driver writes the address to a local variable.
@@ -129,7 +133,7 @@ pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<Uni
     }
 }
 
-/// Frees unified memory once work that uses it is done.
+/// Frees unified memory. The driver first waits for submitted work that uses the memory.
 ///
 /// # Safety
 /// The memory must come from [`cuda_malloc_unified`] and be freed only once.
@@ -150,8 +154,9 @@ pub unsafe fn cuda_free_unified<T: DeviceCopy>(pointer: UnifiedPointer<T>) -> Cu
 /// The caller must write the elements before anything reads them.
 ///
 /// # Errors
-/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for
-/// elements aligned to over 256 bytes, or the driver's error, such as for lack of memory.
+/// Returns `InvalidMemoryAllocation` if the size is zero, if the size exceeds the address space, or
+/// if `T` needs an alignment of more than 256 bytes. Otherwise returns the driver's error, for
+/// example if there is not enough memory.
 pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
     let (mut data, bytes) = (ptr::null_mut::<c_void>(), bytes_of::<T>(count)?);
     // SAFETY: the driver writes the address to a local variable.
@@ -162,8 +167,8 @@ pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
 /// Frees page-locked host memory.
 ///
 /// # Safety
-/// The memory must come from [`cuda_malloc_locked`] and be freed only once, when no copy uses it
-/// any more.
+/// The memory must come from [`cuda_malloc_locked`] and be freed only once. No copy that uses the
+/// memory may still be in flight.
 ///
 /// # Errors
 /// Returns `InvalidMemoryAllocation` for a null pointer, or the driver's error.

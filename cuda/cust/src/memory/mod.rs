@@ -34,7 +34,7 @@ pub use unified::*;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// A buffer of elements that a kernel can access.
+/// A buffer whose elements a kernel can access.
 #[expect(clippy::len_without_is_empty, reason = "rust-cuda's trait")]
 pub trait GpuBuffer<T: DeviceCopy>: private::Sealed {
     /// Returns the address of the first element.
@@ -82,7 +82,7 @@ impl<T: DeviceCopy> GpuBox<T> for UnifiedBox<T> {
     }
 }
 
-/// Memory on a device, as a range of bytes.
+/// A range of bytes in device memory.
 pub trait DeviceMemory {
     /// Returns the address of the first byte.
     fn as_raw_ptr(&self) -> sys::CUdeviceptr;
@@ -141,10 +141,11 @@ mod private {
     impl<T: DeviceCopy> Sealed for DeviceBox<T> {}
 }
 
-/// Copies bytes from host to device and waits for the copy. Makes no driver call if `bytes` is 0.
+/// Copies `bytes` bytes from host to device and waits until the copy is done. If `bytes` is 0, the
+/// function does not call the driver.
 ///
 /// # Safety
-/// `from` and the memory at `to` must hold `bytes` bytes.
+/// `from` must be valid for reads and `to` for writes of `bytes` bytes.
 pub(crate) unsafe fn copy_in<T>(
     to: sys::CUdeviceptr,
     from: *const T,
@@ -160,7 +161,7 @@ pub(crate) unsafe fn copy_in<T>(
 /// Copies like [`copy_in`], but from device to host.
 ///
 /// # Safety
-/// The memory at `from` and `to` must hold `bytes` bytes.
+/// `from` must be valid for reads and `to` for writes of `bytes` bytes.
 pub(crate) unsafe fn copy_out<T>(
     to: *mut T,
     from: sys::CUdeviceptr,
@@ -176,7 +177,7 @@ pub(crate) unsafe fn copy_out<T>(
 /// Copies like [`copy_in`], but from device to device.
 ///
 /// # Safety
-/// Both sides must hold `bytes` bytes.
+/// `from` must be valid for reads and `to` for writes of `bytes` bytes.
 pub(crate) unsafe fn copy_across(
     to: sys::CUdeviceptr,
     from: sys::CUdeviceptr,
@@ -192,7 +193,7 @@ pub(crate) unsafe fn copy_across(
 /// Copies `size` bytes from host to device and waits for the copy.
 ///
 /// # Safety
-/// `src` and the memory at `dst` must hold `size` bytes.
+/// `src` must be valid for reads and `dst` for writes of `size` bytes.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -208,7 +209,7 @@ pub unsafe fn memcpy_htod(
 /// Copies `size` bytes from device to host and waits for the copy.
 ///
 /// # Safety
-/// The memory at `src` and `dst` must hold `size` bytes.
+/// `src` must be valid for reads and `dst` for writes of `size` bytes.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -222,15 +223,16 @@ fn row_bytes<T>(width: usize) -> CudaResult<usize> {
     width.checked_mul(size_of::<T>()).ok_or(CudaError::InvalidMemoryAllocation)
 }
 
-/// Copies `height` rows of `width` elements from host to device. A pitch is the number of bytes
-/// from one row to the next.
+/// Copies `height` rows of `width` elements from host to device. `dpitch` and `spitch` are the
+/// distances between the starts of consecutive rows in bytes.
 ///
 /// # Safety
-/// Both sides must hold the rows at their pitch.
+/// `src` must be valid for reads of `height` rows that start `spitch` bytes apart, and `dst` for
+/// writes of `height` rows that start `dpitch` bytes apart.
 ///
 /// # Errors
-/// Returns an error if a row is larger than the address space or a pitch is shorter than a row, or
-/// the driver's error.
+/// Returns an error if a row exceeds the address space or a pitch is less than the size of a row.
+/// Otherwise returns the driver's error, if any.
 pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
     dst: DevicePointer<T>,
     dpitch: usize,
@@ -254,11 +256,12 @@ pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
     unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
 }
 
-/// Copies `height` rows of `width` elements from device to host. A pitch is the number of bytes
-/// from one row to the next.
+/// Copies `height` rows of `width` elements from device to host. `dpitch` and `spitch` are the
+/// distances between the starts of consecutive rows in bytes.
 ///
 /// # Safety
-/// Both sides must hold the rows at their pitch.
+/// `src` must be valid for reads of `height` rows that start `spitch` bytes apart, and `dst` for
+/// writes of `height` rows that start `dpitch` bytes apart.
 ///
 /// # Errors
 /// Returns the errors of [`memcpy_2d_htod`].

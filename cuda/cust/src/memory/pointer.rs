@@ -29,13 +29,13 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
         Self(pointer)
     }
 
-    /// Returns the pointer as a const pointer.
+    /// Returns the address as a `*const T`.
     #[must_use]
     pub const fn as_raw(self) -> *const T {
         self.0
     }
 
-    /// Returns the pointer as a mutable pointer.
+    /// Returns the address as a `*mut T`.
     #[must_use]
     pub const fn as_raw_mut(&mut self) -> *mut T {
         self.0
@@ -53,56 +53,59 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
         Self(ptr::null_mut())
     }
 
-    /// Moves the pointer by `count` elements.
+    /// Returns the pointer moved by `count` elements.
     ///
     /// # Safety
-    /// The old and the new pointer must be within one allocation or at its end.
+    /// `self` and the result must point into the same allocation or to its end.
     #[must_use]
     pub const unsafe fn offset(self, count: isize) -> Self {
         // SAFETY: the caller upholds this function's safety contract.
         Self(unsafe { self.0.offset(count) })
     }
 
-    /// Moves the pointer forward by `count` elements.
+    /// Returns the pointer moved forward by `count` elements.
     ///
     /// # Safety
-    /// The old and the new pointer must be within one allocation or at its end.
+    /// `self` and the result must point into the same allocation or to its end.
     #[must_use]
     pub const unsafe fn add(self, count: usize) -> Self {
         // SAFETY: the caller upholds this function's safety contract.
         Self(unsafe { self.0.add(count) })
     }
 
-    /// Moves the pointer back by `count` elements.
+    /// Returns the pointer moved back by `count` elements.
     ///
     /// # Safety
-    /// The old and the new pointer must be within one allocation or at its end.
+    /// `self` and the result must point into the same allocation or to its end.
     #[must_use]
     pub const unsafe fn sub(self, count: usize) -> Self {
         // SAFETY: the caller upholds this function's safety contract.
         Self(unsafe { self.0.sub(count) })
     }
 
-    /// Moves the pointer by `count` elements. The result may lie outside the allocation.
+    /// Returns the pointer moved by `count` elements. The result may lie outside the allocation.
     #[must_use]
     pub const fn wrapping_offset(self, count: isize) -> Self {
         Self(self.0.wrapping_offset(count))
     }
 
-    /// Moves the pointer forward by `count` elements. The result may lie outside the allocation.
+    /// Returns the pointer moved forward by `count` elements. The result may lie outside the
+    /// allocation.
     #[must_use]
     pub const fn wrapping_add(self, count: usize) -> Self {
         Self(self.0.wrapping_add(count))
     }
 
-    /// Moves the pointer back by `count` elements. The result may lie outside the allocation.
+    /// Returns the pointer moved back by `count` elements. The result may lie outside the
+    /// allocation.
     #[must_use]
     pub const fn wrapping_sub(self, count: usize) -> Self {
         Self(self.0.wrapping_sub(count))
     }
 }
 
-// These traits are not derived, because a derive would require them of `T`.
+// The implementations below are not derived, because a derived implementation would require that
+// `T` implements the same trait.
 impl<T: DeviceCopy> Clone for UnifiedPointer<T> {
     fn clone(&self) -> Self {
         *self

@@ -1,9 +1,9 @@
-//! Unified memory, which has one address on host and device. The driver moves pages to the side
-//! that uses them. On the CPU it is ordinary memory.
+//! Unified memory, which has the same address on host and device. The driver moves each page to the
+//! processor that accesses it. On the CPU backend, unified memory is ordinary memory.
 //!
-//! The types of this module let the host read and write without a check that no kernel uses the
-//! same memory. This is one reason why a launch is unsafe: before the host accesses memory that a
-//! kernel writes, synchronise with the kernel.
+//! The types of this module do not check whether a kernel uses the memory while the host reads or
+//! writes it. Launches by name are unsafe partly for this reason: before the host accesses memory
+//! that a kernel writes, the program must wait for the kernel.
 
 mod advise;
 mod unified_box;

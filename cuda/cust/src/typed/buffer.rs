@@ -10,7 +10,7 @@ use super::memory::{ALIGN, Memory};
 use super::stream::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
-/// A buffer of `len` elements on a device, initially zero.
+/// A buffer of `len` elements in device memory. All elements are initially zero.
 #[derive(Debug)]
 pub struct Buffer<T> {
     memory: Memory,
@@ -22,8 +22,8 @@ impl<T: Pod> Buffer<T> {
     /// Creates a buffer of `len` elements and sets their bytes to zero.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::ImpossibleSize`] if the buffer is empty or larger than the address
-    /// space, or the driver's error.
+    /// Returns [`ErrorKind::ImpossibleSize`] if the size is zero or exceeds the address space, or
+    /// the driver's error.
     #[track_caller]
     pub fn new(device: &Device, len: u32) -> Result<Self, DeviceError> {
         const { assert!(align_of::<T>() <= ALIGN, "the alignment must be at most 256 bytes") };
@@ -34,8 +34,8 @@ impl<T: Pod> Buffer<T> {
     /// Creates a buffer that contains a copy of `elements`.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] for 2³² elements
-    /// or more.
+    /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if `elements`
+    /// has 2³² elements or more.
     #[track_caller]
     pub fn from_slice(stream: &Stream, elements: &[T]) -> Result<Self, DeviceError> {
         let len = u32::try_from(elements.len()).map_err(|_| {
@@ -47,14 +47,15 @@ impl<T: Pod> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Takes ownership of an allocation of `len` elements and frees it on drop.
+    /// Creates a buffer from an existing allocation of `len` elements. The buffer frees the
+    /// allocation when dropped.
     ///
     /// To pass memory to kernels without owning it, create a [`DeviceSlice`] of the memory.
     ///
     /// # Safety
-    /// - The allocation must come from [`into_raw`](Self::into_raw) of a buffer of this device with
-    ///   the same number of elements of this size, or on a GPU from `cuMemAlloc` in the device's
-    ///   context. An allocation from `cuMemAlloc` may be longer than the buffer.
+    /// - The allocation must come from [`into_raw`](Self::into_raw) of a buffer on this device with
+    ///   the same length and element size. On a GPU, it may also come from `cuMemAlloc` in the
+    ///   device's context, and then it may be longer than the buffer.
     /// - Every element must be initialised, and nothing else may free or use the allocation.
     ///
     /// # Errors
@@ -97,30 +98,30 @@ impl<T: Pod> Buffer<T> {
     /// Returns a view that a kernel can read.
     #[must_use]
     pub fn view(&self) -> DeviceSlice<'_, T> {
-        // SAFETY: the memory holds these elements and lives as long as the borrow; dropping it
-        // waits for launches.
+        // SAFETY: `self.memory` has `self.len` elements and lives as long as the returned view.
+        // Dropping the memory first waits for launches.
         unsafe { DeviceSlice::new(self.memory.place(), self.memory.pointer(), self.len) }
     }
 
     /// Returns a view that a kernel can write.
     #[must_use]
     pub fn view_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        // SAFETY: the memory holds these elements and lives as long as the borrow, which is
-        // exclusive. Dropping the memory waits for launches.
+        // SAFETY: `self.memory` has `self.len` elements, lives as long as the returned view, and is
+        // borrowed exclusively. Dropping the memory first waits for launches.
         unsafe { DeviceSliceMut::new(self.memory.place(), self.memory.pointer(), self.len) }
     }
 
-    /// Copies `elements` into the buffer and waits for the copy.
+    /// Copies `elements` into the buffer and waits until the copy is done.
     ///
     /// # Errors
-    /// Returns an error if the buffer has another number of elements or the stream belongs to
+    /// Returns an error if the lengths of `elements` and the buffer differ or the stream belongs to
     /// another device, or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
         self.check_len("uploading a buffer", elements.len())?;
         let (from, bytes) = (host(elements), self.bytes());
-        // SAFETY: both sides hold the bytes of all elements; the borrows last until the copy is
-        // done.
+        // SAFETY: the buffer and the host slice have `self.bytes()` bytes each. Both stay borrowed
+        // until the copy is done.
         unsafe { stream.copy_rows_now(from, self.rows_mut(), bytes, 1) }
     }
 
@@ -137,13 +138,13 @@ impl<T: Pod> Buffer<T> {
     ) -> Result<PinnedCopy<T>, DeviceError> {
         self.check_len("uploading a buffer", elements.len())?;
         let (from, bytes) = (host(&elements), self.bytes());
-        // SAFETY: both sides hold the bytes of all elements. The host memory lives until the stream
-        // has been waited for: `PinnedCopy` keeps it, and freeing it waits for the device.
+        // SAFETY: the buffer and `elements` have `bytes` bytes each. `PinnedCopy` owns the host
+        // memory until the copy is done, and freeing that memory first waits for the device.
         unsafe { stream.copy_rows(from, self.rows_mut(), bytes, 1) }?;
         PinnedCopy::submitted(stream, elements)
     }
 
-    /// Waits for the stream's work and returns the elements.
+    /// Waits for the work submitted to the stream so far, and copies the buffer to the host.
     ///
     /// # Errors
     /// Returns an error if the stream belongs to another device, or the driver's error, which may
@@ -152,8 +153,8 @@ impl<T: Pod> Buffer<T> {
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.len as usize];
         let to = host_mut(&mut elements);
-        // SAFETY: both sides hold the bytes of all elements; the borrows last until the copy is
-        // done.
+        // SAFETY: the buffer and the host slice have `self.bytes()` bytes each. Both stay borrowed
+        // until the copy is done.
         unsafe { stream.copy_rows_now(self.rows(), to, self.bytes(), 1) }?;
         Ok(elements)
     }
@@ -162,7 +163,7 @@ impl<T: Pod> Buffer<T> {
     /// the elements until the copy is done.
     ///
     /// # Errors
-    /// Returns an error if the buffer has another number of elements or the stream belongs to
+    /// Returns an error if the lengths of `elements` and the buffer differ or the stream belongs to
     /// another device, or the driver's error. On an error, the elements are freed.
     #[track_caller]
     pub fn download_async(
@@ -170,8 +171,8 @@ impl<T: Pod> Buffer<T> {
         stream: &Stream,
         mut elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        // SAFETY: the host memory lives, and nothing else touches it, until the copy is done:
-        // `PinnedCopy` keeps it, and freeing it waits for the device.
+        // SAFETY: until the copy is done, `PinnedCopy` owns the host memory and nothing else
+        // accesses it. Freeing that memory first waits for the device.
         unsafe { self.submit_download(stream, &mut elements) }?;
         PinnedCopy::submitted(stream, elements)
     }
@@ -184,8 +185,8 @@ impl<T: Pod> Buffer<T> {
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, buffer: &Self) -> Result<(), DeviceError> {
         self.check_len("copying a buffer", buffer.len as usize)?;
-        // SAFETY: both buffers have the same number of bytes. They live until all work that uses
-        // them is done, and the stream orders copies.
+        // SAFETY: both buffers have the same number of bytes. Dropping a buffer first waits for all
+        // work that uses it, and the stream runs its copies in order.
         unsafe { stream.copy_rows(buffer.rows(), self.rows_mut(), buffer.bytes(), 1) }
     }
 
@@ -195,8 +196,8 @@ impl<T: Pod> Buffer<T> {
     /// The caller must keep `elements` alive and otherwise unused until the copy is done.
     ///
     /// # Errors
-    /// Returns the errors of [`download`](Self::download), or an error if the number of elements is
-    /// wrong.
+    /// Returns the errors of [`download`](Self::download), or an error if the lengths of `elements`
+    /// and the buffer differ.
     #[track_caller]
     pub unsafe fn submit_download(
         &self,
@@ -204,8 +205,8 @@ impl<T: Pod> Buffer<T> {
         elements: &mut [T],
     ) -> Result<(), DeviceError> {
         self.check_len("downloading a buffer", elements.len())?;
-        // SAFETY: both sides hold the bytes of all elements. The caller upholds the rest of this
-        // function's safety contract.
+        // SAFETY: the buffer and `elements` have `self.bytes()` bytes each. The caller upholds the
+        // rest of this function's safety contract.
         unsafe { stream.copy_rows(self.rows(), host_mut(elements), self.bytes(), 1) }
     }
 
@@ -213,7 +214,7 @@ impl<T: Pod> Buffer<T> {
         self.len as usize * size_of::<T>()
     }
 
-    /// Returns the whole buffer as one row that a copy reads.
+    /// Describes the whole buffer as the source of a copy, with all elements in one row.
     fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.bytes() }
     }
@@ -233,7 +234,7 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
-/// Returns elements in host memory as one row that a copy reads.
+/// Describes elements in host memory as the source of a copy, with all elements in one row.
 fn host<T: Pod>(elements: &[T]) -> Rows<'_> {
     Rows::Host { bytes: bytemuck::cast_slice(elements), pitch: size_of_val(elements) }
 }

@@ -7,7 +7,7 @@ use cust_raw::error::DriverResult;
 
 use super::error::is_fatal;
 
-/// The maximum number of attempts of [`insist`].
+/// The number of times that [`insist`] tries an operation before it returns the error.
 const ATTEMPTS: u32 = 3;
 
 /// A guard that keeps a context current on this thread. Drop restores the previous context, because
@@ -24,10 +24,10 @@ impl Current {
         Ok(Self { previous })
     }
 
-    /// Makes `context` current. The context must be alive.
+    /// Makes `context` current on this thread. The context must exist.
     pub(super) fn enter(context: sys::CUcontext) -> DriverResult<Self> {
         let current = Self::keep()?;
-        // SAFETY: the context is alive.
+        // SAFETY: the caller guarantees that the context exists.
         unsafe { sys::cuCtxSetCurrent(context) }.to_result()?;
         Ok(current)
     }
@@ -37,13 +37,13 @@ impl Drop for Current {
     fn drop(&mut self) {
         // SAFETY: the previous context was current on this thread before, or it is null.
         let put_back = || unsafe { sys::cuCtxSetCurrent(self.previous) }.to_result();
-        // Retry once. If the call fails, other code on this thread runs in the wrong context.
+        // Retries once, because other code on this thread would otherwise run in the wrong context.
         let _ = put_back().or_else(|_| put_back());
     }
 }
 
-/// Makes up to 3 attempts at an operation that must succeed, such as a wait or a free. Stops early
-/// if `is_the_end` returns `true`, which means that the error is fatal.
+/// Tries an operation that must succeed, such as a wait or a free, up to 3 times. Returns early if
+/// `is_the_end` returns `true` for an error, which means that the error is fatal.
 pub fn insist<T, E>(
     is_the_end: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> Result<T, E>,
@@ -58,8 +58,8 @@ pub fn insist<T, E>(
     result
 }
 
-/// Makes up to 3 attempts to run `body` with `context` current, as [`insist`] does. The context
-/// must be alive.
+/// Runs `body` with `context` current, and tries up to 3 times, as [`insist`] does. The context
+/// must exist.
 pub(super) fn insist_in(
     context: sys::CUcontext,
     mut body: impl FnMut() -> sys::CUresult,

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// The kinds of objects that are counted.
+/// The resources that are counted: bytes of memory, and driver objects by type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     DeviceBytes,
@@ -21,8 +21,8 @@ const KINDS: usize = 7;
 
 static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 
-/// The numbers of live objects in the process, on all CUDA devices. Objects of the CPU device are
-/// not counted.
+/// The amounts of memory and the numbers of driver objects that currently exist on all GPUs of the
+/// process. The CPU device is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
@@ -59,7 +59,8 @@ impl Counters {
     }
 }
 
-/// An object's contribution to a count. It lives as long as the object.
+/// The amount that one driver object adds to a count. Dropping the token subtracts the amount
+/// again.
 #[derive(Debug)]
 pub(crate) struct Token {
     kind: Kind,
@@ -75,8 +76,8 @@ impl Token {
 }
 
 impl Token {
-    /// Keeps the object in the count after the token is dropped. Called if the driver failed to
-    /// release the object.
+    /// Keeps the object in the count even after the token is dropped. This is called if the driver
+    /// failed to release the object, which is then leaked.
     pub(crate) fn keep(&mut self) {
         self.amount = 0;
     }

@@ -14,8 +14,8 @@ use super::gpu::{Context, Gpu};
 use super::module::{Module, Modules};
 use super::ptx::{Arch, KernelModule, PtxImage};
 
-/// The limit in bytes on the static and dynamic shared memory of a block, unless the kernel opts in
-/// to more.
+/// The maximum sum of static and dynamic shared memory per block in bytes, for a kernel that has
+/// not opted in to more.
 const PLAIN_SHARED: u32 = 48 << 10;
 
 /// The first fatal error of each GPU, indexed by ordinal. After a fatal error, the GPU is lost for
@@ -27,7 +27,7 @@ fn lost(ordinal: u32) -> &'static OnceLock<DeviceError> {
     &LOST[(ordinal as usize).min(LOST.len() - 1)]
 }
 
-/// Returns [`ErrorKind::Lost`] if the GPU with this ordinal is lost.
+/// Returns [`ErrorKind::Lost`] if an earlier fatal error made the GPU with this ordinal unusable.
 #[track_caller]
 fn check_alive(ordinal: u32, operation: &'static str) -> Result<(), DeviceError> {
     match lost(ordinal).get() {
@@ -39,7 +39,8 @@ fn check_alive(ordinal: u32, operation: &'static str) -> Result<(), DeviceError>
 /// Records `error` in [`LOST`] if it is fatal, which makes the GPU lost for this process.
 fn note(ordinal: u32, error: &DeviceError) {
     if error.is_fatal() {
-        // `set` keeps the first error, which caused the later ones.
+        // `set` does nothing if an error is already stored, so the first error, which caused the
+        // later errors, is kept.
         let _ = lost(ordinal).set(error.clone());
     }
 }
@@ -59,9 +60,9 @@ pub struct CudaInfo {
     pub multiprocessors: u32,
     /// The maximum shared memory of a block in bytes, if the kernel opts in.
     pub shared_per_block: u32,
-    /// The required alignment of texture addresses in bytes.
+    /// The required alignment of a texture's base address in bytes.
     pub texture_alignment: u32,
-    /// The required alignment of texture pitches in bytes.
+    /// The required alignment of a texture's row pitch in bytes.
     pub texture_pitch: u32,
 }
 
@@ -116,7 +117,7 @@ fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
     Gpu::get(ordinal).check(OP)
 }
 
-/// Returns the newest image of `module` that runs on `gpu`.
+/// Returns the PTX image of `module` for the newest architecture that runs on `gpu`.
 #[track_caller]
 fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> {
     module.newest_for(gpu).ok_or_else(|| {
@@ -144,7 +145,7 @@ impl CudaDevice {
     /// Opens the GPU of a context that other code owns, and loads the kernels into that context.
     ///
     /// # Safety
-    /// The context must live as long as the result.
+    /// The context must not be destroyed before the result is dropped.
     #[track_caller]
     pub(super) unsafe fn from_context(
         context: sys::CUcontext,
@@ -169,7 +170,7 @@ impl CudaDevice {
         Self::with_context(ordinal, gpu, context, modules)
     }
 
-    /// Creates the device from a context of the GPU and loads the kernels into the context.
+    /// Creates a device that uses `context`, and loads the kernels of `modules` into that context.
     #[track_caller]
     fn with_context(
         ordinal: u32,
@@ -189,7 +190,7 @@ impl CudaDevice {
         Ok(device)
     }
 
-    /// Loads the kernels of another module.
+    /// Loads the kernels of `module` in addition to those already loaded.
     #[track_caller]
     pub(super) fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
         let image = image_for(module, self.info.arch)?;
@@ -237,8 +238,8 @@ impl CudaDevice {
         }
     }
 
-    /// Runs an operation that must run even if the device is lost, such as a wait or a free. Makes
-    /// up to 3 attempts and stops early at a fatal error.
+    /// Runs an operation that must run even if the device is lost, such as a wait or a free. Tries
+    /// up to 3 times, but returns early at a fatal error.
     #[track_caller]
     pub(super) fn insist(
         &self,
@@ -249,9 +250,9 @@ impl CudaDevice {
         result.inspect_err(|error| note(self.info.ordinal, error))
     }
 
-    /// Releases a driver object by calling `body`. Any thread may call this function. An object
-    /// that the driver fails to release stays in the leak counters, and the driver frees it with
-    /// the context.
+    /// Releases a driver object by calling `body`. Any thread may call this function. If the driver
+    /// fails to release the object, the object stays in the leak counters, and the driver frees it
+    /// when the context is destroyed.
     pub(super) fn release(&self, counted: Option<&mut Token>, body: impl FnMut() -> sys::CUresult) {
         let result = self.insist("releasing a driver object", body);
         if let (Err(_), Some(counted)) = (result, counted) {
@@ -260,8 +261,8 @@ impl CudaDevice {
     }
 
     /// Waits for all work of the context and then releases an object like
-    /// [`release`](Self::release). Some objects need the wait, because the driver destroys them
-    /// even while work uses them. If the wait fails, the object is not released.
+    /// [`release`](Self::release). The wait is necessary for objects, such as textures, that the
+    /// driver destroys even while kernels use them. If the wait fails, the object is not released.
     pub(super) fn release_idle(
         &self,
         counted: &mut Token,
@@ -278,7 +279,7 @@ impl CudaDevice {
     /// arguments are on this device.
     ///
     /// # Safety
-    /// The caller must meet the kernel's own requirements.
+    /// The caller must meet the kernel's safety requirements.
     #[track_caller]
     pub(super) unsafe fn launch<K: Kernel>(
         &self,
@@ -314,9 +315,9 @@ impl CudaDevice {
             numAttrs: 1,
         };
         // SAFETY: the contract of `Kernel` ensures that the parameters match the kernel, and the
-        // driver copies them before it returns. A kernel that may start before the preceding kernel
-        // has ended waits for it (`function.waits`). The caller upholds the rest of this function's
-        // safety contract.
+        // driver copies them before it returns. If `function.waits` is set, the kernel may start
+        // before the preceding kernel in the stream has ended, but it waits for that kernel itself.
+        // The caller upholds the rest of this function's safety contract.
         unsafe {
             let (params, none) = (params.pointers().as_mut_ptr(), ptr::null_mut());
             if function.waits {
@@ -330,8 +331,8 @@ impl CudaDevice {
     }
 
     /// Raises the kernel's dynamic shared memory limit to the maximum if the launch needs more than
-    /// the default. It always sets the same limit because other threads may be launching the kernel
-    /// too.
+    /// the default. Always sets the maximum, so that a concurrent launch of the same kernel never
+    /// finds a limit that is too low.
     #[track_caller]
     fn allow_shared(&self, function: sys::CUfunction, dynamic: u32) -> Result<(), DeviceError> {
         const OP: &str = "raising the shared memory limit";
@@ -342,7 +343,7 @@ impl CudaDevice {
         }
         let most = self.info.shared_per_block.saturating_sub(fixed);
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: the function belongs to a loaded module.
+        // SAFETY: `function` belongs to a module that is loaded.
         unsafe { sys::cuFuncSetAttribute(function, attribute, most as i32) }.check(OP)
     }
 
@@ -383,7 +384,7 @@ impl CudaDevice {
             // SAFETY: the context is current.
             let synchronize = || unsafe { sys::cuCtxSynchronize() }.check(OP);
             synchronize()?;
-            // SAFETY: the constant has room for the bytes, as checked above.
+            // SAFETY: the constant at `address` has room for `bytes`, as checked above.
             unsafe { sys::cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) }
                 .check(OP)?;
             synchronize()
@@ -399,8 +400,8 @@ fn attribute(
     operation: &'static str,
 ) -> Result<u32, DeviceError> {
     let mut value = 0;
-    // SAFETY: the function belongs to a loaded module. The driver writes the result to a local
-    // variable.
+    // SAFETY: `function` belongs to a module that is loaded. The driver writes the result to a
+    // local variable.
     unsafe { sys::cuFuncGetAttribute(&raw mut value, which, function) }.check(operation)?;
     Ok(value as u32)
 }

@@ -9,7 +9,7 @@ use cuda_std::cpu::Fault;
 use cuda_std::launch::{LaunchError, Place};
 use cust_raw::driver_sys::CUresult;
 
-/// A device operation failed.
+/// An error of a device operation.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{operation} failed at {location}: {kind}")]
 pub struct DeviceError {
@@ -25,10 +25,10 @@ pub struct DeviceError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No NVIDIA driver could be loaded.
+    /// No NVIDIA driver could be loaded. The field contains the reason.
     #[error("{0}, or use the device `cpu`")]
     NoDriver(String),
-    /// The driver does not have this device.
+    /// The driver reports no device with the requested ordinal.
     #[error(
         "there is no CUDA device {ordinal}: the driver reports {count} devices; use an ordinal \
          below {count}, or use the device `cpu`"
@@ -36,7 +36,7 @@ pub enum ErrorKind {
     NoDevice {
         /// The requested ordinal.
         ordinal: u32,
-        /// The number of devices.
+        /// The number of devices that the driver reports.
         count: u32,
     },
     /// No PTX image of the kernels runs on the GPU. Usually the GPU is older than every
@@ -51,7 +51,7 @@ pub enum ErrorKind {
         /// The architectures of the PTX images in the program.
         compiled: String,
     },
-    /// No loaded module has this kernel.
+    /// No loaded module contains a kernel with this name.
     #[error("no loaded PTX module has a kernel `{0}`; load its module with `Device::load`")]
     UnknownKernel(String),
     /// The driver rejected the PTX.
@@ -81,10 +81,11 @@ pub enum ErrorKind {
     /// A check rejected the launch before it reached the device.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A kernel on the CPU did something that is undefined on a GPU.
+    /// A kernel on the CPU did something whose behaviour on a GPU is undefined, such as an
+    /// out-of-bounds access.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
-    /// Source and destination of a copy differ in size.
+    /// The source and the destination of a copy have different sizes.
     #[error(
         "{what}: the size is {}×{}, expected {}×{}",
         .found.0, .found.1, .expected.0, .expected.1
@@ -92,15 +93,16 @@ pub enum ErrorKind {
     SizeMismatch {
         /// The object with the wrong size.
         what: &'static str,
-        /// The width and height of the object, in elements unless `what` names bytes.
+        /// The actual width and height of the object, in elements, or in bytes if `what` says so.
         found: (usize, usize),
-        /// The width and height that the operation needs, in the same unit.
+        /// The width and height that the operation needs, in the same unit as `found`.
         expected: (usize, usize),
     },
     /// Code outside this crate rejected the operation. [`DeviceError::refused`] creates this error.
     #[error(transparent)]
     Refused(Arc<dyn Error + Send + Sync>),
-    /// The size of an allocation is zero or too large, or the pitch of an image is invalid.
+    /// The size of an allocation is zero or too large, or the pitch of an image is invalid. The
+    /// field describes the requested allocation and the limit.
     #[error("cannot allocate {0}")]
     ImpossibleSize(String),
     /// The host does not have enough free memory.
@@ -109,7 +111,8 @@ pub enum ErrorKind {
     /// The program requested the time of an event that was never recorded.
     #[error("the event was not recorded; record it on a stream first")]
     NotRecorded,
-    /// The texture unit cannot filter whole integers or read floats as integers.
+    /// A texture for reads as `UVec4` has linear filtering or a float format. The texture unit
+    /// supports neither for integer reads.
     #[error("reads as `UVec4` need point filtering and an integer format; read as `Vec4` instead")]
     UnreadableTexture,
     /// Two objects, such as memory and a stream, belong to different devices.
@@ -117,21 +120,22 @@ pub enum ErrorKind {
     WrongDevice {
         /// The device of the object that the operation cannot use.
         found: Place,
-        /// The device that the operation needs: that of the stream or the later event.
+        /// The device on which the operation runs, which is the device of the stream or of the
+        /// later event.
         wanted: Place,
     },
 }
 
 impl DeviceError {
-    /// Creates an error of `operation`, located at the caller.
+    /// Creates an error for the failed `operation`, with the caller's source location.
     #[must_use]
     #[track_caller]
     pub fn new(operation: &'static str, kind: impl Into<ErrorKind>) -> Self {
         Self { operation, location: Location::caller(), kind: kind.into() }
     }
 
-    /// Creates an error for an `operation` that code outside this crate rejected, located at the
-    /// caller.
+    /// Creates an error for an `operation` that code outside this crate rejected, with the caller's
+    /// source location.
     #[must_use]
     #[track_caller]
     pub fn refused(operation: &'static str, reason: impl Error + Send + Sync + 'static) -> Self {
@@ -168,8 +172,8 @@ impl DeviceError {
     }
 }
 
-/// Returns whether the driver API documents this error with "the process must be terminated and
-/// relaunched", or the error means that the context no longer exists.
+/// Returns whether `code` is fatal: NVIDIA's manual says of this error that "the process must be
+/// terminated and relaunched", or the error means that the context no longer exists.
 pub(super) fn is_fatal(code: CUresult) -> bool {
     matches!(
         code,
@@ -200,12 +204,12 @@ impl From<CUresult> for ErrorKind {
     }
 }
 
-/// A driver result code, or a `Result` whose error is only a reason. [`check`](Self::check)
-/// converts it to a `Result` with a [`DeviceError`].
+/// A driver result code, or a `Result` whose error converts to an [`ErrorKind`].
+/// [`check`](Self::check) converts either to a `Result` with a [`DeviceError`].
 ///
-/// `#[track_caller]` has no effect in a closure, so an error created in one has a location in this
-/// crate. [`CudaDevice::enter`](super::cuda::CudaDevice::enter) replaces it with the caller's
-/// location.
+/// `#[track_caller]` has no effect in a closure, so the location of an error that a closure creates
+/// is in this crate. [`CudaDevice::enter`](super::cuda::CudaDevice::enter) replaces that location
+/// with the caller's.
 pub(crate) trait Check {
     type Value;
 

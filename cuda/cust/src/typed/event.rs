@@ -1,4 +1,5 @@
-//! Events: points in a stream that other streams and threads can wait for and that can be timed.
+//! Events, which mark points in a stream. Streams and host threads can wait for an event, and two
+//! events can measure the time between them.
 
 use std::ptr;
 use std::sync::Mutex;
@@ -12,7 +13,7 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::{Device, Kind, Stream};
 
-/// A point in a stream, set by [`record`](Self::record).
+/// A marker in a stream, which [`record`](Self::record) places after the work submitted so far.
 #[derive(Debug)]
 pub struct Event {
     point: Point,
@@ -22,14 +23,15 @@ pub struct Event {
 
 #[derive(Debug)]
 enum Point {
-    /// The time of the latest recording. On the CPU all work submitted before it was already done,
-    /// so the time identifies the point in the stream.
+    /// The time of the latest recording. On the CPU, all work submitted before the recording was
+    /// already done, so the event needs no other state.
     Cpu(Mutex<Option<Instant>>),
     Cuda(sys::CUevent, Passed),
 }
 
-/// Tracks whether the latest recording is known to have completed. `recorded` is the number of
-/// recordings; `passed` is the number of the last recording known to have completed.
+/// A record of whether the event's latest recording is known to have completed. Recordings are
+/// numbered from 1. `recorded` is the number of the latest recording, and `passed` is the number of
+/// the latest recording that is known to have completed.
 #[derive(Debug, Default)]
 struct Passed {
     recorded: AtomicU64,
@@ -37,15 +39,16 @@ struct Passed {
 }
 
 impl Passed {
-    /// Returns `Ok` if the latest recording is known to have completed, otherwise its number, for
-    /// [`set`](Self::set).
+    /// Returns `Ok` if the latest recording is known to have completed. Otherwise returns the
+    /// number of that recording, which the caller passes to [`set`](Self::set) when it has
+    /// completed.
     fn is_known(&self) -> Result<(), u64> {
         let recorded = self.recorded.load(Ordering::Acquire);
         if self.passed.load(Ordering::Acquire) == recorded { Ok(()) } else { Err(recorded) }
     }
 
-    /// Marks a recording as completed. Its number must have been read before the driver was
-    /// queried.
+    /// Marks the recording with number `recorded` as completed. The caller must read that number
+    /// before it asks the driver whether the event has completed.
     fn set(&self, recorded: u64) {
         self.passed.fetch_max(recorded, Ordering::AcqRel);
     }
@@ -73,7 +76,8 @@ impl Event {
         Self::with_flags(device, 0)
     }
 
-    /// Creates an event without timing. A thread that waits for it sleeps instead of spinning.
+    /// Creates an event without timing. A thread that waits for the event sleeps instead of
+    /// spinning.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -153,11 +157,12 @@ impl Event {
         }
     }
 
-    /// Returns the time from `earlier` to this event. On a GPU the device measures it, with a
+    /// Returns the time from `earlier` to this event. On a GPU, the device measures the time with a
     /// resolution of half a microsecond.
     ///
     /// # Errors
-    /// Returns an error if either event is not recorded or not done, or the driver's error.
+    /// Returns an error if either event has not been recorded or is still waiting for work before
+    /// it. Otherwise returns the driver's error, if any.
     #[track_caller]
     pub fn since(&self, earlier: &Self) -> Result<Duration, DeviceError> {
         const OP: &str = "timing between events";
@@ -194,7 +199,7 @@ impl Event {
         }
     }
 
-    /// Returns the [`Place`] of the event's device.
+    /// Returns the [`Place`] that identifies the event's device.
     #[must_use]
     pub fn place(&self) -> Place {
         self.device.place()
@@ -206,8 +211,8 @@ impl Event {
         self.same_device(OP, stream)?;
         match &self.point {
             Point::Cpu(_) => Ok(()),
-            // No wait is submitted for an event that has completed: any wait in the stream prevents
-            // the next kernel from starting before the preceding one has ended.
+            // No wait is submitted if the event has already completed, because any wait in the
+            // stream prevents the next kernel from starting before the preceding kernel has ended.
             Point::Cuda(event, passed) => match passed.is_known() {
                 Ok(()) => Ok(()),
                 Err(recorded) => self.enter(OP, || {
@@ -216,8 +221,8 @@ impl Event {
                         passed.set(recorded);
                         return Ok(());
                     }
-                    // SAFETY: both handles are alive. The driver captures the event's state, so the
-                    // event may be dropped before the stream reaches the wait.
+                    // SAFETY: both handles are alive. The driver copies the event's state during
+                    // the call, so the event may be dropped before the stream reaches the wait.
                     unsafe { sys::cuStreamWaitEvent(stream.as_raw(), *event, 0) }.check(OP)
                 }),
             },
@@ -249,7 +254,7 @@ impl Event {
 /// Returns whether the driver reports an event as completed.
 ///
 /// # Safety
-/// The handle must be alive, and its context current.
+/// `event` must be alive, and its context must be current on this thread.
 #[track_caller]
 unsafe fn is_passed(event: sys::CUevent, operation: &'static str) -> Result<bool, DeviceError> {
     // SAFETY: the caller upholds this function's safety contract.

@@ -64,7 +64,7 @@ impl Gpu {
 }
 
 /// A GPU context: either the primary context, which this value keeps alive, or a context owned by
-/// other code. Creating this value does not make the context current.
+/// other code. Creating a `Context` does not make it current on the thread.
 pub(super) struct Context {
     raw: sys::CUcontext,
     /// The GPU whose primary context is released on drop; `None` for a context owned by other code.
@@ -77,7 +77,8 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// Retains the primary context. The first call in the process creates it.
+    /// Retains the GPU's primary context. The driver creates that context on the first call in the
+    /// process.
     pub(super) fn retain(gpu: Gpu) -> DriverResult<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: the driver writes the result to a local variable.
@@ -88,7 +89,7 @@ impl Context {
     /// Wraps a context owned by other code.
     ///
     /// # Safety
-    /// The context must live as long as the result.
+    /// The context must not be destroyed before the result is dropped.
     pub(super) unsafe fn from_raw(raw: sys::CUcontext) -> Self {
         Self { raw, retained: None }
     }

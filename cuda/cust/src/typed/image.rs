@@ -10,7 +10,7 @@ use super::memory::{ALIGN, Memory};
 use super::stream::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
-/// An image of `height` rows of `width` elements on a device, initially zero.
+/// An image of `height` rows of `width` elements in device memory. All elements are initially zero.
 ///
 /// Rows start at multiples of 256 bytes unless the caller chooses a pitch.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ impl<T: Pod> Image<T> {
     /// Creates an image of `width` × `height` elements and sets their bytes to zero.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::ImpossibleSize`] if the image is empty or larger than the address
-    /// space, or the driver's error.
+    /// Returns [`ErrorKind::ImpossibleSize`] if the size is zero or exceeds the address space, or
+    /// the driver's error.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
-        // A row whose rounded size exceeds 64 bits gets the pitch `u64::MAX`, which `with_pitch`
-        // rejects.
+        // If the rounded row size does not fit in 64 bits, the pitch becomes `u64::MAX`, which
+        // `with_pitch` rejects.
         let row = u64::from(width).saturating_mul(size_of::<T>() as u64);
         let pitch = row.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
         Self::with_pitch(device, width, height, pitch)
@@ -40,8 +40,8 @@ impl<T: Pod> Image<T> {
     /// Creates an image of zeros whose rows are `pitch` bytes apart.
     ///
     /// # Errors
-    /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if the pitch is
-    /// shorter than a row, not a multiple of the element's alignment, or 4 GiB or more.
+    /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if `pitch` is
+    /// less than the size of a row, not a multiple of the alignment of `T`, or at least 4 GiB.
     #[track_caller]
     pub fn with_pitch(
         device: &Device,
@@ -95,14 +95,14 @@ impl<T: Pod> Image<T> {
         self.height
     }
 
-    /// Returns the number of bytes from one row to the next.
+    /// Returns the distance between the starts of consecutive rows in bytes.
     #[must_use]
     pub fn pitch(&self) -> u32 {
         self.pitch
     }
 
-    /// Returns the address of the first row. On the CPU it points to host memory. On a GPU it is a
-    /// device pointer that only kernels and the driver can dereference.
+    /// Returns the address of the first row. On the CPU, the address points to host memory. On a
+    /// GPU, it is a device address that only kernels and the driver can access.
     #[must_use]
     pub fn as_ptr(&self) -> *const T {
         self.memory.pointer()
@@ -117,8 +117,9 @@ impl<T: Pod> Image<T> {
     /// Returns a view that a kernel can read.
     #[must_use]
     pub fn view(&self) -> DeviceView<'_, T> {
-        // SAFETY: the memory holds these rows and lives as long as the borrow; dropping it waits
-        // for launches. Streams order writers on the same device after a launch that reads.
+        // SAFETY: `self.memory` has `self.height` rows and lives as long as the returned view.
+        // Dropping the memory first waits for launches. A stream runs later writes only after the
+        // launch that reads the view.
         unsafe {
             let data = self.memory.pointer();
             DeviceView::new(self.memory.place(), data, self.width, self.height, self.pitch)
@@ -128,17 +129,17 @@ impl<T: Pod> Image<T> {
     /// Returns a view that a kernel can write.
     #[must_use]
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        // SAFETY: the memory holds these rows and lives as long as the borrow, which is exclusive.
-        // Dropping the memory waits for launches.
+        // SAFETY: `self.memory` has `self.height` rows, lives as long as the returned view, and is
+        // borrowed exclusively. Dropping the memory first waits for launches.
         unsafe {
             let data = self.memory.pointer();
             DeviceViewMut::new(self.memory.place(), data, self.width, self.height, self.pitch)
         }
     }
 
-    /// Copies `elements` into the image, row after row without padding, and waits for the copy. The
-    /// wait is needed because a copy from page-locked memory still reads the elements after the
-    /// driver call has returned.
+    /// Copies `elements`, which are ordered row by row without padding, into the image and waits
+    /// until the copy is done. The wait is needed because a copy from page-locked memory still
+    /// reads the elements after the driver call has returned.
     ///
     /// # Errors
     /// Returns an error if there are not `width · height` elements or the stream belongs to another
@@ -148,14 +149,15 @@ impl<T: Pod> Image<T> {
         self.check_len("uploading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(elements));
-        // SAFETY: both sides hold `rows` rows of `tight` bytes; the borrows last until the copy is
-        // done.
+        // SAFETY: the image and `bytes` have `rows` rows of `tight` bytes each. Both stay borrowed
+        // until the copy is done.
         unsafe {
             stream.copy_rows_now(Rows::Host { bytes, pitch: tight }, self.rows_mut(), tight, rows)
         }
     }
 
-    /// Waits for the stream's work and returns the elements, row after row without padding.
+    /// Waits for the work submitted to the stream so far, and copies the image to the host. The
+    /// elements are ordered row by row without padding.
     ///
     /// # Errors
     /// Returns an error if the stream belongs to another device, or the driver's error, which may
@@ -167,8 +169,8 @@ impl<T: Pod> Image<T> {
         Ok(elements)
     }
 
-    /// Waits for the stream's work and copies the image to `elements`, row after row without
-    /// padding.
+    /// Waits for the work submitted to the stream so far, and copies the image to `elements`, row
+    /// by row without padding.
     ///
     /// # Errors
     /// Returns the errors of [`download`](Self::download), or an error if `elements` and the image
@@ -178,8 +180,8 @@ impl<T: Pod> Image<T> {
         self.check_len("downloading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
-        // SAFETY: both sides hold `rows` rows of `tight` bytes; the borrows last until the copy is
-        // done.
+        // SAFETY: the image and `bytes` have `rows` rows of `tight` bytes each. Both stay borrowed
+        // until the copy is done.
         unsafe {
             stream.copy_rows_now(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows)
         }
@@ -201,8 +203,8 @@ impl<T: Pod> Image<T> {
         self.check_len("downloading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
-        // SAFETY: both sides hold `rows` rows of `tight` bytes. The caller upholds the rest of this
-        // function's safety contract.
+        // SAFETY: the image and `bytes` have `rows` rows of `tight` bytes each. The caller upholds
+        // the rest of this function's safety contract.
         unsafe { stream.copy_rows(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows) }
     }
 
@@ -221,8 +223,9 @@ impl<T: Pod> Image<T> {
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(&elements));
         let from = Rows::Host { bytes, pitch: tight };
-        // SAFETY: both sides hold `rows` rows of `tight` bytes. The host memory lives until the
-        // stream has been waited for: `PinnedCopy` keeps it, and freeing it waits for the device.
+        // SAFETY: the image and `elements` have `rows` rows of `tight` bytes each. `PinnedCopy`
+        // owns the host memory until the copy is done, and freeing that memory first waits for the
+        // device.
         unsafe { stream.copy_rows(from, self.rows_mut(), tight, rows) }?;
         PinnedCopy::submitted(stream, elements)
     }
@@ -239,8 +242,8 @@ impl<T: Pod> Image<T> {
         stream: &Stream,
         mut elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        // SAFETY: the host memory lives, and nothing else touches it, until the copy is done:
-        // `PinnedCopy` keeps it, and freeing it waits for the device.
+        // SAFETY: until the copy is done, `PinnedCopy` owns the host memory and nothing else
+        // accesses it. Freeing that memory first waits for the device.
         unsafe { self.submit_download(stream, &mut elements) }?;
         PinnedCopy::submitted(stream, elements)
     }
@@ -258,8 +261,8 @@ impl<T: Pod> Image<T> {
             return Err(DeviceError::new("copying an image", kind));
         }
         let (row, rows) = (expected.0 * size_of::<T>(), expected.1);
-        // SAFETY: both images have this size. They live until all work that uses them is done, and
-        // the stream orders copies.
+        // SAFETY: both images have `rows` rows of `row` bytes. Dropping an image first waits for
+        // all work that uses it, and the stream runs its copies in order.
         unsafe { stream.copy_rows(image.rows(), self.rows_mut(), row, rows) }
     }
 

@@ -1,4 +1,4 @@
-//! Untyped device memory: an owned allocation of bytes.
+//! [`Memory`], an owned allocation of bytes in device memory.
 
 use std::alloc::{self, Layout};
 use std::mem::ManuallyDrop;
@@ -15,7 +15,7 @@ use super::{Device, Kind};
 /// Textures need this alignment, and it is a multiple of the 128-byte cache line.
 pub(super) const ALIGN: usize = 256;
 
-/// Returns the layout of `bytes` bytes, rounded up to a multiple of [`ALIGN`].
+/// Returns the layout of an allocation of `bytes` bytes, rounded up to a multiple of [`ALIGN`].
 fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
     let rounded = bytes.checked_next_multiple_of(ALIGN).filter(|&bytes| bytes > 0);
     rounded.and_then(|rounded| Layout::from_size_align(rounded, ALIGN).ok()).ok_or_else(|| {
@@ -25,7 +25,7 @@ fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
     })
 }
 
-/// An allocation of bytes on a device, initially zero.
+/// An owned allocation in device memory. All bytes are initially zero.
 pub struct Memory {
     address: u64,
     layout: Layout,
@@ -33,8 +33,8 @@ pub struct Memory {
     counted: Option<Token>,
 }
 
-// SAFETY: the type owns plain bytes, which are accessed through `&self` or `&mut self` like other
-// memory. On a GPU the host only stores the address and never dereferences it.
+// SAFETY: the type owns its bytes, and Rust's borrow rules control access to them. On a GPU, the
+// host only stores the address and never dereferences it.
 unsafe impl Send for Memory {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Memory {}
@@ -47,7 +47,8 @@ impl Memory {
         let layout = layout(bytes).check(OP)?;
         match device.kind() {
             Kind::Cpu { .. } => {
-                // SAFETY: the layout is not empty.
+                // SAFETY: the size of `layout` is not 0, because `layout()` returns an error for 0
+                // bytes.
                 let data = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
                     .ok_or(ErrorKind::OutOfHostMemory(bytes))
                     .check(OP)?;
@@ -59,10 +60,11 @@ impl Memory {
                 // SAFETY: the driver writes the address to a local variable.
                 unsafe { sys::cuMemAlloc_v2(&raw mut address, layout.size()) }.check(OP)?;
                 let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
-                // From here on, `Memory::drop` frees the allocation if a call fails.
+                // If a call below fails, dropping this `Memory` frees the allocation.
                 let memory = Self { address, layout, device: device.clone(), counted };
-                // SAFETY: the memory was just allocated. The memset runs on the null stream. Other
-                // streams do not wait for that stream, so the next call waits for the memset.
+                // SAFETY: `layout.size()` bytes at `address` were just allocated. The memset runs
+                // on the null stream, for which other streams do not wait, so the second call waits
+                // for the memset.
                 unsafe {
                     sys::cuMemsetD8_v2(address, 0, layout.size()).check(OP)?;
                     sys::cuStreamSynchronize(ptr::null_mut()).check(OP)?;
@@ -72,12 +74,12 @@ impl Memory {
         }
     }
 
-    /// Takes ownership of an allocation of `bytes` bytes.
+    /// Creates a `Memory` that owns the existing allocation of `bytes` bytes at `address`.
     ///
     /// # Safety
     /// The allocation must come from [`into_raw`](Self::into_raw) of a `Memory` of this device with
     /// the same number of bytes, or on a GPU from `cuMemAlloc` in the device's context. Nothing
-    /// else may free it.
+    /// else may free the allocation.
     #[track_caller]
     pub(super) unsafe fn from_raw(
         device: &Device,
@@ -96,7 +98,7 @@ impl Memory {
     pub(super) fn into_raw(self) -> u64 {
         let mut memory = ManuallyDrop::new(self);
         drop(memory.counted.take());
-        // SAFETY: the field is read once; nothing drops it again.
+        // SAFETY: `memory` is `ManuallyDrop`, so `device` is not dropped a second time.
         drop(unsafe { ptr::read(&raw const memory.device) });
         memory.address
     }
@@ -109,8 +111,8 @@ impl Memory {
         self.device.place()
     }
 
-    /// Returns the address on the device. On the CPU it is the address of a host pointer with
-    /// exposed provenance.
+    /// Returns the device address. On the CPU, it is the address of a host pointer whose provenance
+    /// was exposed.
     pub(super) fn address(&self) -> u64 {
         self.address
     }
@@ -124,11 +126,12 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         match self.device.kind() {
-            // SAFETY: the memory was allocated with this layout.
+            // SAFETY: the memory at this address was allocated with `self.layout` and is freed only
+            // once.
             Kind::Cpu { .. } => unsafe { alloc::dealloc(self.pointer(), self.layout) },
             Kind::Cuda(cuda) => cuda.release(self.counted.as_mut(), || {
                 // SAFETY: the memory was allocated in this context, and the driver waits for work
-                // that uses it.
+                // that uses the memory before it frees it.
                 unsafe { sys::cuMemFree_v2(self.address) }
             }),
         }

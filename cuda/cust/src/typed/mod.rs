@@ -61,7 +61,8 @@ pub use cuda_std::launch::{LaunchConfig, Place};
 #[derive(Clone)]
 pub struct Device(Arc<Kind>);
 
-/// The state of a device: the constants of the CPU, or an open GPU.
+/// The state of a device. The CPU stores the values of constant arrays; a GPU stores its context
+/// and modules.
 pub(crate) enum Kind {
     Cpu { constants: Mutex<Arc<ConstantBank>> },
     Cuda(CudaDevice),
@@ -78,7 +79,7 @@ impl Device {
     /// Returns the first usable GPU.
     ///
     /// # Errors
-    /// Returns the error of [`cuda`](Self::cuda) for the first GPU if no GPU is usable.
+    /// If no GPU is usable, returns the error of [`cuda`](Self::cuda) for GPU 0.
     #[track_caller]
     pub fn first_gpu() -> Result<Self, DeviceError> {
         let first = Self::cuda(0);
@@ -99,8 +100,8 @@ impl Device {
     /// [registered](crate::kernels).
     ///
     /// # Errors
-    /// Returns an error if there is no driver, no such device, or no kernel image for its
-    /// architecture, or the driver's error.
+    /// Returns an error if there is no driver, if there is no GPU with this ordinal, or if a kernel
+    /// module has no PTX that runs on this GPU. Otherwise returns the driver's error, if any.
     #[track_caller]
     pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
         Self::cuda_with(ordinal, &REGISTERED)
@@ -145,12 +146,11 @@ impl Device {
         }
     }
 
-    /// Loads the kernels of `module`, which later launches can use. The CPU needs no loading
-    /// because every kernel is linked into the program.
+    /// Loads the kernels of `module` so that later launches can use them. On the CPU, this does
+    /// nothing, because every kernel is linked into the program.
     ///
     /// # Errors
-    /// Returns an error if there is no kernel image for the GPU's architecture, or the driver's
-    /// error.
+    /// Returns an error if `module` has no PTX that runs on this GPU, or the driver's error.
     #[track_caller]
     pub fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
         match self.kind() {
@@ -168,7 +168,7 @@ impl Device {
         CudaInfo::all()
     }
 
-    /// Returns the [`Place`] of this device's memory.
+    /// Returns the [`Place`] that identifies this device.
     #[must_use]
     pub fn place(&self) -> Place {
         match self.kind() {
@@ -214,9 +214,9 @@ impl Device {
         Stream::new(self, Priority::Default)
     }
 
-    /// Sets the first `values.len()` elements of an array in constant memory. Waits first for all
-    /// work on the device, because a running kernel may be reading the array. A launch that another
-    /// thread submits meanwhile may read the old or the new values.
+    /// Sets the first `values.len()` elements of an array in constant memory. First waits for all
+    /// work on the device, because a running kernel may be reading the array. If another thread
+    /// submits a launch during this call, that launch may read the old or the new values.
     ///
     /// # Errors
     /// Returns an error if there are more values than array elements or no loaded module has the
@@ -240,7 +240,8 @@ impl Device {
         match self.kind() {
             Kind::Cpu { constants } => {
                 let mut constants = constants.lock().unwrap_or_else(PoisonError::into_inner);
-                // A launch that is already running keeps its own copy of the constants.
+                // `make_mut` copies the constants if a running launch still uses them, so that
+                // launch keeps the old values.
                 Arc::make_mut(&mut constants).set(C::SYMBOL, bytes);
                 Ok(())
             }

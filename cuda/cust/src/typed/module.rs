@@ -15,14 +15,14 @@ use super::gpu::Context;
 /// The size in bytes of the buffer for the PTX compiler's error log.
 const LOG_BYTES: usize = 8 << 10;
 
-/// A loaded module. Its context outlives it and is current whenever the module is used.
+/// A loaded PTX module. Its context outlives the module and is current whenever the module is used.
 pub(super) struct Module {
     /// The name of the package that defines the module's kernels.
     package: &'static str,
     raw: sys::CUmodule,
     context: sys::CUcontext,
     /// Whether the kernels contain `griddepcontrol.wait`, which waits for the preceding kernel in
-    /// the stream. `cuda_builder` adds it for Hopper and later architectures.
+    /// the stream. `cuda_builder` adds this instruction for Hopper and later architectures.
     waits: bool,
     counted: Token,
 }
@@ -33,7 +33,7 @@ unsafe impl Send for Module {}
 unsafe impl Sync for Module {}
 
 impl Module {
-    /// Compiles and loads PTX text. The context must be current.
+    /// Compiles and loads PTX text. `context` must be current on this thread.
     #[track_caller]
     pub(super) fn load(
         context: &Context,
@@ -49,8 +49,8 @@ impl Module {
         let mut values =
             [log.as_mut_ptr().cast(), ptr::without_provenance_mut::<c_void>(LOG_BYTES)];
         let mut raw = ptr::null_mut();
-        // SAFETY: the text is zero-terminated; there are as many values as options, and the log
-        // buffer has the stated size.
+        // SAFETY: the text is zero-terminated; each option has a value, and the log buffer has
+        // `LOG_BYTES` bytes.
         let result = unsafe {
             sys::cuModuleLoadDataEx(
                 &raw mut raw,
@@ -73,7 +73,7 @@ impl Module {
         Ok(Self { package, raw, context: context.as_raw(), waits, counted })
     }
 
-    /// Returns the kernel called `name`, or `None` if the module does not have it.
+    /// Returns the kernel called `name`, or `None` if the module has no such kernel.
     #[track_caller]
     fn function(&self, name: &str) -> Result<Option<sys::CUfunction>, DeviceError> {
         let c_name = c_string(name);
@@ -86,8 +86,8 @@ impl Module {
         }
     }
 
-    /// Returns the address, and the size in bytes, of the global or constant called `name`. Returns
-    /// `None` if the module does not have it.
+    /// Returns the address and the size in bytes of the global or constant called `name`, or `None`
+    /// if the module has no such global.
     #[track_caller]
     fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
         let c_name = c_string(name);
@@ -120,7 +120,7 @@ unsafe impl Sync for Function {}
 
 /// The modules of one device, and a cache of the kernels that launches have looked up.
 ///
-/// Modules are only added, so a cached function stays valid.
+/// No module is unloaded before the device is closed, so a cached kernel stays valid.
 #[derive(Default)]
 pub(super) struct Modules {
     loaded: RwLock<Vec<Module>>,
@@ -128,12 +128,12 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    /// Adds a module.
+    /// Adds a loaded module, whose kernels later launches can use.
     pub(super) fn add(&self, module: Module) {
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).push(module);
     }
 
-    /// Returns the kernel that a launch names, and caches the result of the lookup.
+    /// Returns the kernel `name` of `package` for a launch, and caches the result of the lookup.
     #[track_caller]
     pub(super) fn known_function(
         &self,
@@ -168,8 +168,8 @@ impl Modules {
         })
     }
 
-    /// Returns the address, and the size in bytes, of the global or constant called `name`.
-    /// Searches the modules of `package` first.
+    /// Returns the address and the size in bytes of the global or constant called `name`. Searches
+    /// the modules of `package` first and then all others.
     #[track_caller]
     pub(super) fn global(
         &self,
@@ -204,14 +204,15 @@ impl Modules {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: the module was loaded here and is unloaded only once.
+        // SAFETY: `self.raw` is a loaded module and is unloaded only once.
         if insist_in(self.context, || unsafe { sys::cuModuleUnload(self.raw) }).is_err() {
             self.counted.keep();
         }
     }
 }
 
-/// Converts to a C string, cut off at the first zero byte. PTX and names contain no zero byte.
+/// Converts `text` to a C string, which ends at the first zero byte. Valid PTX and names contain no
+/// zero byte.
 fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()

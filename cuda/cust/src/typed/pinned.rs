@@ -1,5 +1,5 @@
-//! Page-locked host memory. A copy between page-locked memory and a GPU needs no staging buffer in
-//! the driver, so an asynchronous copy returns at once.
+//! Page-locked host memory. The driver copies between page-locked memory and a GPU without a
+//! staging buffer, so asynchronous copies return immediately.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -13,8 +13,8 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::{Device, Kind};
 
-/// A buffer of `len` elements in page-locked memory, initially zero. On the CPU device it is
-/// ordinary memory.
+/// A buffer of `len` elements in page-locked host memory, initially zero. On the CPU device, the
+/// memory is ordinary host memory.
 #[derive(Debug)]
 pub struct Pinned<T> {
     storage: Storage,
@@ -28,7 +28,7 @@ enum Storage {
     Locked { data: *mut u8, device: Device, counted: Token },
 }
 
-// SAFETY: the buffer owns plain memory.
+// SAFETY: the buffer is the only owner of its memory.
 unsafe impl<T: Pod> Send for Pinned<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Pod> Sync for Pinned<T> {}
@@ -37,8 +37,8 @@ impl<T: Pod> Pinned<T> {
     /// Allocates `len` zero elements for copies from and to `device`.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::ImpossibleSize`] if the length is zero or larger than the address
-    /// space, or an error if the allocation fails.
+    /// Returns [`ErrorKind::ImpossibleSize`] if the size is zero or exceeds the address space, or
+    /// an error if the allocation fails.
     #[track_caller]
     pub fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
         const OP: &str = "allocating page-locked memory";
@@ -64,8 +64,8 @@ impl<T: Pod> Pinned<T> {
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut data = ptr::null_mut();
-                // SAFETY: the driver writes the address to `data`. The bytes set to zero were just
-                // allocated.
+                // SAFETY: the driver writes the address to a local variable, and `write_bytes` sets
+                // only bytes that the driver has just allocated.
                 unsafe {
                     sys::cuMemHostAlloc(&raw mut data, bytes, 0).check(OP)?;
                     ptr::write_bytes(data.cast::<u8>(), 0, bytes);
@@ -99,7 +99,7 @@ impl<T: Pod> DerefMut for Pinned<T> {
             Storage::Locked { data, .. } => *data,
         };
         // SAFETY: `new` allocated `len` elements, set them to zero and aligned them to at least 16
-        // bytes. The borrow is exclusive.
+        // bytes. `self` is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(data.cast(), self.len) }
     }
 }

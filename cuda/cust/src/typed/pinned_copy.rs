@@ -1,14 +1,14 @@
 //! Asynchronous copies from and to page-locked memory.
 //!
-//! A [`PinnedCopy`] owns its host memory until the copy is done, so no borrow has to outlive the
-//! call. A `PinnedCopy` that is passed to `mem::forget` leaks its memory, so the memory is never
-//! freed too early.
+//! A [`PinnedCopy`] owns the copy's host memory until the copy is done, so the caller need not keep
+//! a borrow alive. If a `PinnedCopy` is passed to `mem::forget`, the memory is leaked, so it is
+//! never freed while the copy still uses it.
 
 use super::{DeviceError, Event, Pinned, Stream};
 
 /// A copy submitted to a stream, together with its page-locked memory.
 ///
-/// Dropping this value waits for the device and frees the memory.
+/// Dropping this value waits for the device and then frees the memory.
 #[derive(Debug)]
 #[must_use = "dropping a copy waits for it; `wait` returns its memory"]
 pub struct PinnedCopy<T> {
@@ -17,7 +17,8 @@ pub struct PinnedCopy<T> {
 }
 
 impl<T> PinnedCopy<T> {
-    /// Records an event after the copy that was just submitted to `stream`, and takes its memory.
+    /// Records an event after the copy that was just submitted to `stream`, and takes ownership of
+    /// the copy's host memory.
     ///
     /// If the event cannot be recorded, waits for the device and frees the memory.
     #[track_caller]

@@ -1,4 +1,4 @@
-//! Compiled kernels embedded in the program, and the choice of the image for a GPU's architecture.
+//! PTX images of kernels that are embedded in the program, and the choice of the image for a GPU.
 //!
 //! A program contains the kernels of any number of crates. Each crate registers its images with
 //! [`kernels!`](crate::kernels), and [`Device::cuda`](super::Device::cuda) loads all of them.
@@ -9,18 +9,18 @@ use std::fmt;
 /// The compiled kernels of one kernel crate.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelModule {
-    /// The package of the kernel crate.
+    /// The Cargo package name of the kernel crate.
     pub package: &'static str,
     /// The PTX images, one for each architecture that the crate was compiled for.
     pub images: &'static [PtxImage],
 }
 
-/// PTX text for one architecture.
+/// The PTX of a kernel crate, compiled for one architecture.
 #[derive(Clone, Copy, Debug)]
 pub struct PtxImage {
     /// The oldest architecture that the PTX runs on.
     pub arch: Arch,
-    /// The PTX.
+    /// The PTX text, or a function that creates it.
     pub text: PtxText,
 }
 
@@ -29,13 +29,13 @@ pub struct PtxImage {
 pub enum PtxText {
     /// The whole text, embedded in the program.
     Static(&'static str),
-    /// A function that derives the text from another image when a GPU needs it. The program then
-    /// stores the part common to both images only once.
+    /// A function that derives the text from another image when a GPU needs it. With this variant,
+    /// the program stores the text that both images have in common only once.
     Made(fn() -> String),
 }
 
 impl PtxText {
-    /// Returns the text.
+    /// Returns the PTX text. For [`Made`](Self::Made), creates the text on each call.
     #[must_use]
     pub fn get(self) -> Cow<'static, str> {
         match self {
@@ -48,9 +48,9 @@ impl PtxText {
 /// A GPU architecture, identified by its compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arch {
-    /// The major version.
+    /// The major version of the compute capability.
     pub major: u32,
-    /// The minor version.
+    /// The minor version of the compute capability.
     pub minor: u32,
 }
 
@@ -80,7 +80,7 @@ impl PtxImage {
 }
 
 impl KernelModule {
-    /// Returns the newest image that runs on `gpu`.
+    /// Returns the image for the newest architecture that runs on `gpu`.
     pub(super) fn newest_for(&self, gpu: Arch) -> Option<PtxImage> {
         let mut images = self.images.to_vec();
         images.sort_by_key(|image| std::cmp::Reverse(image.arch));
@@ -92,7 +92,8 @@ impl KernelModule {
 #[linkme::distributed_slice]
 pub static REGISTERED: [KernelModule];
 
-/// Registers the compiled kernels of one kernel crate. Every GPU that the program opens loads them.
+/// Registers the compiled kernels of one kernel crate. [`Device::cuda`](crate::typed::Device::cuda)
+/// loads all registered kernels.
 ///
 /// `cuda_builder` writes a file that calls this macro. Include the file once in the program:
 /// `include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`. To call the macro directly, write

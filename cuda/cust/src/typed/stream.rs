@@ -15,7 +15,7 @@ use super::{Device, Event, Kind};
 /// The scheduling priority of a stream on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// The driver's default, which is also its lowest priority.
+    /// The driver's default priority, which is also the lowest.
     Default,
     /// The driver's highest priority, for work with a deadline.
     High,
@@ -24,15 +24,15 @@ pub enum Priority {
 /// A queue of work on one device. On the CPU, an operation is done when the call that submits it
 /// returns.
 ///
-/// The work of two streams of a GPU can run concurrently; [`Event`]s order it. If two streams
-/// access the same memory without such an order and at least one writes, the contents of that
-/// memory are unspecified. Other memory is not affected.
+/// The work of different streams of a GPU can run concurrently. Use [`Event`]s to order it. If two
+/// streams access the same memory without such an order, and at least one of them writes, the
+/// contents of that memory are unspecified. Other memory is not affected.
 pub struct Stream {
     /// The driver's handle; null on the CPU.
     raw: sys::CUstream,
     device: Device,
-    /// The stream's entry in the leak counters. `None` on the CPU and for a stream that another
-    /// library destroys.
+    /// The token that counts the stream in the leak counters. `None` on the CPU, and for a stream
+    /// that belongs to another library.
     counted: Option<Token>,
 }
 
@@ -42,7 +42,8 @@ unsafe impl Send for Stream {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Stream {}
 
-/// A reference to a kernel value that all threads of a CPU launch share. They run on several cores.
+/// A reference to the kernel value that all threads of a CPU launch share, although they run on
+/// several CPU cores.
 struct EveryThread<'a, K>(&'a K);
 
 impl<K: Kernel> EveryThread<'_, K> {
@@ -58,42 +59,42 @@ impl<K: Kernel> EveryThread<'_, K> {
 }
 
 // SAFETY: the contract of `Kernel` requires that threads only copy arguments out of the kernel
-// value. The kernel must ensure that its accesses through these arguments are valid, on the CPU as
-// on a GPU.
+// value. The kernel must ensure that its accesses through these arguments are valid if several
+// threads run at once, as on a GPU.
 unsafe impl<K> Sync for EveryThread<'_, K> {}
 
-/// Rows that a copy reads, `pitch` bytes apart.
+/// The source of a copy: rows that start `pitch` bytes apart.
 pub enum Rows<'a> {
     /// Rows in host memory.
     Host {
-        /// The memory of all rows.
+        /// The bytes of all rows, including the padding between rows.
         bytes: &'a [u8],
-        /// The number of bytes from one row to the next.
+        /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },
     /// Rows in device memory. The first row starts at the first byte of the allocation.
     Device {
-        /// The allocation.
+        /// The allocation that contains the rows.
         memory: &'a Memory,
-        /// The number of bytes from one row to the next.
+        /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },
 }
 
-/// Rows that a copy writes, `pitch` bytes apart.
+/// The destination of a copy: rows that start `pitch` bytes apart.
 pub enum RowsMut<'a> {
     /// Rows in host memory.
     Host {
-        /// The memory of all rows.
+        /// The bytes of all rows, including the padding between rows.
         bytes: &'a mut [u8],
-        /// The number of bytes from one row to the next.
+        /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },
     /// Rows in device memory. The first row starts at the first byte of the allocation.
     Device {
-        /// The allocation.
+        /// The allocation that contains the rows.
         memory: &'a Memory,
-        /// The number of bytes from one row to the next.
+        /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },
     /// Rows of a CUDA array.
@@ -137,7 +138,8 @@ impl Stream {
     /// Wraps a stream that another library created and will destroy. The CPU ignores the handle.
     ///
     /// # Safety
-    /// The stream must belong to the device's context and outlive the returned value.
+    /// `raw` must belong to the device's context, and must not be destroyed before the returned
+    /// value is dropped.
     #[must_use]
     pub unsafe fn from_raw(device: &Device, raw: sys::CUstream) -> Self {
         let raw = match device.kind() {
@@ -173,7 +175,7 @@ impl Stream {
     /// Launches a kernel that is an `unsafe fn`.
     ///
     /// # Safety
-    /// The caller must meet the kernel's own requirements.
+    /// The caller must meet the kernel's safety requirements.
     ///
     /// # Errors
     /// Returns the errors of [`launch`](Self::launch).
@@ -188,8 +190,8 @@ impl Stream {
         LaunchError::check_places(kernel, self.device.place()).check(OP)?;
         match self.device.kind() {
             Kind::Cuda(cuda) => cuda.enter(OP, || {
-                // SAFETY: `config` and the places of the arguments were checked above. The caller
-                // upholds the rest of this function's safety contract.
+                // SAFETY: the code above checked `config` and that all memory arguments are on this
+                // device. The caller upholds the rest of this function's safety contract.
                 unsafe { cuda.launch(self.raw, config, kernel) }
             }),
             Kind::Cpu { constants } => {
@@ -203,8 +205,8 @@ impl Stream {
                     check_races: cfg!(debug_assertions),
                 };
                 let kernel = EveryThread(kernel);
-                // SAFETY: `check_places` ensures that all memory is host memory. The caller upholds
-                // the rest of this function's safety contract.
+                // SAFETY: `check_places` ensures that all memory arguments are in host memory. The
+                // caller upholds the rest of this function's safety contract.
                 cpu::launch(&launch, &|| unsafe { kernel.thread() }).map_err(Box::new).check(OP)
             }
         }
@@ -245,7 +247,8 @@ impl Stream {
         }
     }
 
-    /// Makes work submitted from now on wait for `event`, which another stream may have recorded.
+    /// Makes all work that is submitted to this stream later wait for `event`. Another stream may
+    /// have recorded the event.
     ///
     /// # Errors
     /// Returns an error if the event belongs to another device, or the driver's error.
@@ -260,11 +263,12 @@ impl Stream {
         self.raw
     }
 
-    /// Copies `rows` rows of `width` bytes and waits for the copy. The wait happens even if the
-    /// device is lost meanwhile, because the borrow of host memory ends when this function returns.
+    /// Copies `rows` rows of `width` bytes and waits until the copy is done. The function waits
+    /// even if the device is lost in the meantime, because the borrow of host memory ends when the
+    /// function returns.
     ///
     /// # Safety
-    /// Both sides must contain `rows` rows of `width` bytes at their pitch.
+    /// `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch.
     ///
     /// # Errors
     /// Returns an error if memory belongs to another device, or the driver's error, which may come
@@ -278,14 +282,14 @@ impl Stream {
         rows: usize,
     ) -> Result<(), DeviceError> {
         const OP: &str = "waiting for a copy";
-        // SAFETY: the caller guarantees that both sides hold the rows. The wait below ends before
-        // the borrows of host memory do.
+        // SAFETY: the caller guarantees that `from` and `to` contain the rows. The code below waits
+        // for the copy, so the copy ends before the borrows of host memory end.
         unsafe { self.copy_rows(from, to, width, rows) }?;
         if let Kind::Cuda(cuda) = self.device.kind() {
             // SAFETY: the handle is alive.
             cuda.insist(OP, || unsafe { sys::cuStreamSynchronize(self.raw) })?;
-            // Another thread may have received a fatal error meanwhile, which makes the device
-            // lost.
+            // Returns an error if another thread received a fatal error during the wait, because
+            // such an error makes the device unusable.
             cuda.check_alive(OP)?;
         }
         Ok(())
@@ -294,9 +298,8 @@ impl Stream {
     /// Submits a copy of `rows` rows of `width` bytes without waiting.
     ///
     /// # Safety
-    /// - Both sides must contain `rows` rows of `width` bytes at their pitch.
-    /// - The caller must keep host memory alive, and the source unchanged, until the stream has
-    ///   been waited for.
+    /// - `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch.
+    /// - Until the copy is done, host memory must stay alive, and nothing may change the source.
     ///
     /// # Errors
     /// Returns an error if memory belongs to another device, or the driver's error, which may come
@@ -334,9 +337,9 @@ impl Stream {
                     RowsMut::Array { .. } => unreachable!("on the CPU an array is an image"),
                 };
                 for row in 0..rows {
-                    // SAFETY: the caller guarantees that both sides hold `rows` rows of `width`
-                    // bytes. They do not overlap: they are two borrows, one of them exclusive, or
-                    // two allocations.
+                    // SAFETY: the caller guarantees that source and destination contain `rows` rows
+                    // of `width` bytes. They do not overlap, because they are different
+                    // allocations, or the destination is borrowed exclusively.
                     unsafe {
                         let from = from.add(row * from_pitch);
                         ptr::copy_nonoverlapping(from, to.add(row * to_pitch), width);
@@ -374,7 +377,7 @@ impl Stream {
                         copy.dstArray = array;
                     }
                 }
-                // SAFETY: the caller guarantees that both sides hold the rows.
+                // SAFETY: the caller guarantees that source and destination contain the rows.
                 cuda.enter(OP, || unsafe { submit(&copy, self.raw) }.check(OP))
             }
         }
@@ -384,8 +387,8 @@ impl Stream {
 /// The largest pitch in bytes that every GPU accepts in a copy.
 const MOST_PITCH: usize = i32::MAX as usize;
 
-/// Submits a copy to the driver. A single row that is longer than the largest pitch, such as a
-/// large buffer, is copied by the driver functions that take no pitch.
+/// Submits a copy to the driver. If the copy is a single row longer than [`MOST_PITCH`], such as a
+/// large buffer, calls a driver function that has no pitch parameter.
 ///
 /// # Safety
 /// The caller must meet the requirements of [`Stream::copy_rows`], and the context must be current.

@@ -1,5 +1,5 @@
 //! Textures, through which kernels read an image or an array with the texture unit. An array stores
-//! texels that are close in two dimensions close together in memory.
+//! neighbouring texels, in x and in y, close together in memory.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -14,18 +14,19 @@ use super::error::{Check, DeviceError, ErrorKind};
 use super::stream::{Rows, RowsMut};
 use super::{Device, Image, Kind, Stream};
 
-/// The filter of a texture, and the result of reads outside it.
+/// The filter of a texture, and the value of reads outside the texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextureMode {
     /// Point or bilinear filtering.
     pub filter: Filter,
-    /// The result of a read outside the texture: the texel at the edge, or zero.
+    /// The value of a read outside the texture: the texel at the edge, or zero.
     pub address: Address,
 }
 
 /// A type that kernels can read from a texture: [`Vec4`] or [`UVec4`].
 pub trait ReadMode: TextureValue {
-    /// Whether integer texels are read unconverted instead of as fractions of their range.
+    /// Whether reads return integer texels unchanged instead of converting them to floats from 0 to
+    /// 1.
     #[doc(hidden)]
     const INTEGER: bool;
 }
@@ -38,8 +39,9 @@ impl ReadMode for UVec4 {
     const INTEGER: bool = true;
 }
 
-/// An image in the driver's own memory layout, which is fast for reads that are close in two
-/// dimensions. Kernels can read it only through a [`Texture`]. On the CPU an array is an [`Image`].
+/// An image in a memory layout that the driver chooses, in which reads of neighbouring texels in x
+/// and y are fast. Kernels can read an array only through a [`Texture`]. On the CPU an array is an
+/// [`Image`].
 #[derive(Debug)]
 pub struct Array<T>(Storage<T>);
 
@@ -58,8 +60,8 @@ impl<T: Texel> Array<T> {
     /// Creates an array of `width` × `height` texels with unspecified contents.
     ///
     /// # Errors
-    /// Returns an error if a side is zero, or the driver's error, such as for a size that the
-    /// device does not support.
+    /// Returns an error if the width or the height is zero. Otherwise returns the driver's error,
+    /// for example if the device does not support the size.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
         const OP: &str = "creating an array";
@@ -114,8 +116,8 @@ impl<T: Texel> Array<T> {
                 RowsMut::Array { array: *array, place: device.place() }
             }
         };
-        // SAFETY: both sides have this size, neither is host memory, and the stream orders copies
-        // on the device.
+        // SAFETY: `from` and `to` both have the size `expected`. Both are device memory, which is
+        // freed only after the work that uses it, and the stream runs its copies in order.
         unsafe { stream.copy_rows(from, to, expected.0 * size_of::<T>(), expected.1) }
     }
 }
@@ -139,7 +141,8 @@ pub struct Texture<'a, V> {
     value: PhantomData<(&'a (), V)>,
 }
 
-/// A texture object that does not borrow its memory. The owner must keep the memory valid.
+/// A texture object that does not borrow the texels that it reads. The owner of this value must
+/// keep the texels valid.
 #[derive(Debug)]
 pub(super) struct Made {
     object: Object,
@@ -156,13 +159,13 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Creates a texture that reads an image in place.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnreadableTexture`] for linear filtering of integers that are read
-    /// unconverted and for integer reads of floats, or the driver's error, such as for a pitch that
-    /// the device cannot read.
+    /// Returns [`ErrorKind::UnreadableTexture`] if `V` is [`UVec4`] and the filter is linear or the
+    /// texels are floats. Otherwise returns the driver's error, for example if the device does not
+    /// support the pitch.
     #[track_caller]
     pub fn of_image<T: Texel>(image: &'a Image<T>, mode: TextureMode) -> Result<Self, DeviceError> {
-        // SAFETY: the borrow keeps the image's rows alive and unwritten, and no side of an image is
-        // 0.
+        // SAFETY: `image` is borrowed as long as the texture lives, so its rows stay alive and
+        // unchanged. The width and height of an image are not 0.
         let made = unsafe { Made::over::<V, T>(image.device(), &image.view(), mode) }?;
         Ok(Self { made, value: PhantomData })
     }
@@ -170,8 +173,8 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Creates a texture that reads an array.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnreadableTexture`] for linear filtering of integers that are read
-    /// unconverted and for integer reads of floats, or the driver's error.
+    /// Returns [`ErrorKind::UnreadableTexture`] if `V` is [`UVec4`] and the filter is linear or the
+    /// texels are floats. Otherwise returns the driver's error, if any.
     #[track_caller]
     pub fn of_array<T: Texel>(array: &'a Array<T>, mode: TextureMode) -> Result<Self, DeviceError> {
         let made = match &array.0 {
@@ -187,7 +190,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     #[must_use]
     pub fn view(&self) -> DeviceTexture<'_, V> {
         // SAFETY: the object was created for reads of `V`. The object and its texels live as long
-        // as the borrow.
+        // as the returned view.
         unsafe { DeviceTexture::new(self.made.device.place(), self.made.handle()) }
     }
 }
@@ -196,8 +199,8 @@ impl Made {
     /// Creates a texture that reads the rows of `view` in place.
     ///
     /// # Safety
-    /// The caller must keep the rows alive and unwritten while anything reads through the object.
-    /// The width and height must not be 0.
+    /// The rows must stay alive and unchanged while kernels read them through the texture. The
+    /// width and height of `view` must not be 0.
     #[track_caller]
     pub(super) unsafe fn over<V: ReadMode, T: Texel>(
         device: &Device,
@@ -287,8 +290,8 @@ impl Drop for Made {
     }
 }
 
-/// Checks that the texture unit supports the mode. It can filter floats, and integers read as
-/// fractions, but not integers read unconverted. It cannot read floats as integers.
+/// Checks that the texture unit supports reads as `V` with this mode. It cannot filter reads that
+/// return integers, and it cannot read float texels as integers.
 #[track_caller]
 fn check_mode<V: ReadMode, T: Texel>(mode: TextureMode) -> Result<(), DeviceError> {
     let readable = !(V::INTEGER && (mode.filter == Filter::Linear || T::CHANNEL == Channel::F32));

@@ -1,8 +1,8 @@
-//! A cache of texture objects for frames in recycled memory.
+//! A cache of texture objects, for programs that reuse the same memory for many frames.
 //!
 //! On a GPU, a texture object stores only an address, a size, a pitch and a format. The cache can
-//! use it again for any later memory with the same address and shape. The cache therefore need not
-//! be notified when memory is freed. A full cache drops its least recently used object.
+//! return the same object for any later memory with the same address, size, pitch and format, so it
+//! need not know when memory is freed. A full cache drops its least recently used object.
 
 use std::collections::VecDeque;
 
@@ -14,27 +14,29 @@ use super::memory::ALIGN;
 use super::texture::{Made, TextureMode};
 use super::{Device, DeviceError, Kind, Place};
 
-/// The maximum number of cached objects. It is enough for two cameras, each with 64 frames of two
-/// planes in flight.
+/// The maximum number of cached objects. 256 objects suffice for two cameras that each have 64
+/// frames of two planes in flight.
 const MOST: usize = 256;
 
-/// The mode of all cached textures: bilinear filtering, with reads outside clamped to the edge.
+/// The mode of all cached textures: bilinear filtering, and reads outside the texture return the
+/// texel at the edge.
 const MODE: TextureMode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
 
-/// The key of a cached object: the device's place, and the address, size, pitch and format of the
-/// rows.
+/// The key of a cached texture object: the device, and the address, size, pitch and format of the
+/// rows that the texture reads.
 type Key = (Place, usize, (u32, u32), u32, Format);
 
-/// A cache of texture objects with bilinear filtering, clamped to the edge. Kernels read them as
-/// [`Vec4`].
+/// A cache of texture objects with bilinear filtering. Kernels read [`Vec4`] values from these
+/// textures. Reads outside a texture return the texel at the edge.
 #[derive(Debug, Default)]
 pub struct Textures {
     made: VecDeque<(Key, Made)>,
 }
 
 impl Textures {
-    /// Returns the handle of a texture over the view's rows. Returns `None` if the view is empty or
-    /// on another device, or if the device cannot read rows of this alignment as a texture.
+    /// Returns the handle of a texture that reads the rows of `view`. Returns `None` if the view is
+    /// empty, if its memory is on another device, or if the device cannot read rows with this
+    /// alignment as a texture.
     ///
     /// The handle is valid until the cache is dropped or has returned 256 other handles.
     ///
@@ -47,16 +49,16 @@ impl Textures {
         view: &DeviceView<'_, T>,
     ) -> Result<Option<u64>, DeviceError> {
         let ((texels, pitch), size) = (view.rows(), view.size());
-        // If the rows are on another device, the caller falls back to plain loads, and its launch
-        // reports the wrong device.
+        // If the rows are on another device, this function reports no error. The caller then
+        // launches the kernel without a texture, and that launch reports the wrong device.
         let elsewhere = view.place() != device.place();
         if elsewhere || !fits(device, texels.addr(), pitch) || size.0 == 0 || size.1 == 0 {
             return Ok(None);
         }
         let key = (device.place(), texels.addr(), size, pitch, T::format());
-        // On the CPU an object contains a pointer with the provenance of one allocation, so each
-        // call creates a new object for the rows that are alive now. An earlier object with the
-        // same key stays in the cache, because the same launch may use it.
+        // On the CPU, a texture object contains a pointer whose provenance is a single allocation,
+        // so objects are not reused and each call creates a new object. An older object with the
+        // same key stays in the cache, because the launch being prepared may already use it.
         let is_gpu = matches!(device.kind(), Kind::Cuda(_));
         let same = |(kept, _): &(Key, Made)| is_gpu && *kept == key;
         let found = self.made.iter().position(same);
@@ -66,13 +68,13 @@ impl Textures {
                 if self.made.len() == MOST {
                     self.made.pop_front();
                 }
-                // SAFETY: the rows live as long as the view, and the caller keeps the view until
-                // its launch with the handle is done. The width and height are not 0, as checked
+                // SAFETY: the rows live as long as `view`, and the caller keeps `view` until the
+                // launch that uses the handle is done. The width and height are not 0, as checked
                 // above.
                 unsafe { Made::over::<Vec4, T>(device, view, MODE) }?
             }
         };
-        // The most recently used object is last.
+        // Appends the object, because the queue is sorted from least to most recently used.
         let handle = made.handle();
         self.made.push_back((key, made));
         Ok(Some(handle))

@@ -50,8 +50,8 @@ fn a_call_without_a_context_fails() {
     other.join().expect("the other thread");
 }
 
-/// Settings of the context keep the values that a program sets. They are process-wide, so only this
-/// test changes them.
+/// Checks that a program can read back the context settings that it has set. The settings are
+/// process-wide, so no other test changes them.
 #[test]
 fn settings_are_read_back() {
     let context = cpu();

@@ -1,4 +1,4 @@
-//! Tests graphs: their nodes, the order of execution, launches, and errors for wrong nodes.
+//! Tests graphs: nodes, the order of execution, launches, and errors for invalid nodes.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn a_graph_runs_copies_fills_and_kernels_in_order() {
     let exec = graph.instantiate().expect("an executable graph");
     assert_eq!(total.as_host_vec().expect("copied"), [0], "nothing runs before a launch");
     for expected in [17, 34] {
-        // SAFETY: the module and the memory stay alive.
+        // SAFETY: the module and the memory that the nodes use stay alive until the launch is done.
         unsafe { exec.launch(&stream) }.expect("runs");
         stream.synchronize().expect("done");
         assert_eq!(total.as_host_vec().expect("copied"), [expected]);
@@ -56,7 +56,7 @@ fn a_graph_runs_copies_fills_and_kernels_in_order() {
     outer.add_child_graph_node(&graph, [first]).expect("a node");
     drop(graph);
     let exec = outer.instantiate().expect("an executable graph");
-    // SAFETY: the module and the memory stay alive.
+    // SAFETY: the module and the memory that the nodes use stay alive until the launch is done.
     unsafe { exec.launch(&stream) }.expect("runs");
     assert_eq!(total.as_host_vec().expect("copied"), [68]);
 
@@ -80,7 +80,7 @@ fn wrong_nodes_are_refused() {
     assert_eq!(graph.add_empty_node([own, own]), Err(invalid));
     assert_eq!(graph.kernel_node_params(own).map(drop), Err(invalid));
     let few = kernel_invocation!(module.sum<<<1, 4, 0, stream>>>(4_usize)).expect("a kernel");
-    // SAFETY: the number of arguments is wrong, which the CPU checks.
+    // SAFETY: the CPU checks the number of arguments, so this call fails and adds no node.
     assert_eq!(unsafe { graph.add_kernel_node(few, []) }, Err(invalid));
 
     // A fill beyond the end of the buffer makes the launch fail.
@@ -88,7 +88,7 @@ fn wrong_nodes_are_refused() {
     let at = GpuBuffer::as_device_ptr(&data);
     graph.add_memset_node(at, 1_u32, 5, []).expect("a node");
     let exec = graph.instantiate().expect("an executable graph");
-    // SAFETY: the CPU checks the fill.
+    // SAFETY: the CPU checks the range of the fill and writes nothing out of bounds.
     assert_eq!(unsafe { exec.launch(&stream) }, Err(invalid));
     assert_eq!(stream.begin_capture(StreamCaptureMode::Global), Err(CudaError::NotSupported));
     assert_eq!(stream.end_capture().map(drop), Err(CudaError::NotSupported));

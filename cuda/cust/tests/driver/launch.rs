@@ -1,4 +1,4 @@
-//! Tests launches by name: arguments, shapes, and the errors of launches that are not valid.
+//! Tests launches by name: arguments, grid and block sizes, and the errors of invalid launches.
 
 use cuda_std::cpu::FaultKind;
 use cust::error::{CudaError, last_fault};
@@ -22,7 +22,8 @@ fn a_launch_passes_slices_pointers_and_values() {
     let (a, b) = (a.expect("memory"), b.expect("memory"));
     let sum = DeviceBuffer::<f32>::zeroed(3).expect("memory");
     let add = module.get_function("add").expect("a kernel");
-    // SAFETY: the kernel stays within the slices, which have the same length.
+    // SAFETY: the kernel checks its index against the length of the slices, which have the same
+    // length.
     unsafe {
         launch!(add<<<2, 2, 0, stream>>>(
             a.as_device_ptr(),
@@ -36,7 +37,7 @@ fn a_launch_passes_slices_pointers_and_values() {
     assert_eq!(sum.as_host_vec().expect("copied"), [11.0, 22.0, 33.0]);
 
     let plus = DeviceBox::new(&0.5_f32).expect("memory");
-    // SAFETY: the kernel stays within `sum`, and `plus` is one element.
+    // SAFETY: the kernel writes only elements of `sum`, and reads the one value in `plus`.
     unsafe {
         launch!(module.scale<<<1, 3, 0, stream>>>(
             2.0_f32,
@@ -66,15 +67,15 @@ fn grids_and_blocks_have_three_dimensions() {
         let all = out.as_host_vec().expect("copied");
         assert_eq!(all[..places(size).len()], places(size)[..]);
     };
-    // SAFETY: no shape has more threads than the buffer has elements.
+    // SAFETY: the buffer has at least one element for each thread of this launch.
     unsafe { launch!(place<<<(2, 3, 4), (2, 2, 2), 0, stream>>>(at)) }.expect("tuples");
     check([4, 6, 8]);
     let (grid, block) = (UVec3::new(1, 2, 3), UVec3::new(2, 1, 1));
-    // SAFETY: no shape has more threads than the buffer has elements.
+    // SAFETY: the buffer has at least one element for each thread of this launch.
     unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of three");
     check([2, 2, 3]);
     let (grid, block) = (UVec2::new(3, 2), UVec2::new(1, 2));
-    // SAFETY: no shape has more threads than the buffer has elements.
+    // SAFETY: the buffer has at least one element for each thread of this launch.
     unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of two");
     check([3, 4, 1]);
 }
@@ -88,8 +89,8 @@ fn dynamic_shared_memory_has_the_requested_size() {
     unsafe { launch!(module.reverse<<<2, 4, 16, stream>>>(data.as_device_ptr())) }
         .expect("the kernel runs");
     assert_eq!(data.as_host_vec().expect("copied"), [3, 2, 1, 0, 7, 6, 5, 4]);
-    // SAFETY: the launch has eight threads, and the buffer has eight elements. The CPU checks
-    // accesses to shared memory, which is too small.
+    // SAFETY: the launch has eight threads, and the buffer has eight elements. The dynamic shared
+    // memory is too small for the block, and the CPU detects the out-of-bounds access.
     let small = unsafe { launch!(module.reverse<<<2, 4, 12, stream>>>(data.as_device_ptr())) };
     assert_eq!(small, Err(CudaError::IllegalAddress));
 }
@@ -139,7 +140,7 @@ fn a_fault_says_what_the_kernel_did() {
     let out = DeviceBuffer::<u32>::zeroed(8).expect("memory");
     assert_eq!(last_fault(), None);
     let run = |threads: u32| {
-        // SAFETY: the CPU checks the slice; `out` has an element for each thread.
+        // SAFETY: the CPU checks each read of `data`, and `out` has an element for each thread.
         unsafe {
             launch!(module.beyond<<<1, threads, 0, stream>>>(
                 data.as_device_ptr(),

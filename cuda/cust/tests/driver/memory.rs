@@ -56,7 +56,7 @@ fn impossible_sizes_are_refused() {
     assert_eq!(UnifiedBuffer::new(&0_u64, usize::MAX / 4).map(drop), Err(invalid));
     let most = DeviceBuffer::<u8>::zeroed(isize::MAX as usize - 4096).map(drop);
     assert_eq!(most, Err(CudaError::OutOfMemory));
-    // SAFETY: the allocation fails.
+    // SAFETY: the requested size is 0, so the allocation fails.
     assert_eq!(unsafe { cuda_malloc::<u8>(0) }.map(drop), Err(invalid));
 }
 
@@ -67,8 +67,8 @@ fn freed_memory_is_refused() {
     let pointer = unsafe { cuda_malloc::<u32>(4) }.expect("memory");
     let mut value = 0_u32;
     let to = (&raw mut value).cast();
-    // SAFETY: the CPU rejects addresses that are not allocated, and `value` and the array live
-    // during the calls.
+    // SAFETY: the CPU rejects addresses that are not allocated, and the host memory that the calls
+    // access is alive.
     unsafe {
         memcpy_htod(pointer.as_raw(), [7_u32].as_ptr().cast(), 4).expect("copied");
         memcpy_dtoh(to, pointer.as_raw(), 4).expect("copied");
@@ -159,13 +159,15 @@ fn copies_wait_or_are_submitted() {
     stream.synchronize().expect("done");
     assert_eq!(&*back, [4, 5, 6]);
 
-    // SAFETY: the compiler stores the constant array in a static, which lives as long as the
+    // SAFETY: the compiler stores the array literal in static memory, which lives as long as the
     // program.
     let made = unsafe { DeviceBuffer::from_slice_async(&[7_u16, 8], &stream) }.expect("memory");
     assert_eq!(made.as_host_vec().expect("copied"), [7, 8]);
-    // SAFETY: on the CPU, the work is done when the call returns.
+    // SAFETY: on the CPU, the submitted work is done when the call returns, so nothing accesses the
+    // memory concurrently.
     let mut zeros = unsafe { DeviceBuffer::<u16>::zeroed_async(2, &stream) }.expect("memory");
-    // SAFETY: on the CPU, the work is done when the call returns.
+    // SAFETY: on the CPU, the submitted work is done when the call returns, so nothing accesses the
+    // memory concurrently.
     unsafe { zeros.set_16_async(9, &stream) }.expect("submitted");
     assert_eq!(zeros.as_host_vec().expect("copied"), [9, 9]);
     zeros.drop_async(&stream).expect("submitted");
@@ -184,12 +186,12 @@ fn boxes_and_variables_hold_one_value() {
     let mut value = 0;
     two.copy_to(&mut value).expect("copied");
     assert_eq!(value, 6);
-    // SAFETY: both sides live until the copy is done.
+    // SAFETY: the value and `two` stay alive until the copy is done.
     unsafe { two.async_copy_from(&8, &stream) }.expect("submitted");
     stream.synchronize().expect("done");
     assert_eq!(two.as_host_value(), Ok(8));
     let raw = DeviceBox::into_device(two);
-    // SAFETY: ownership was just released.
+    // SAFETY: the pointer comes from a box that has just released ownership of its memory.
     let two = unsafe { DeviceBox::from_device(raw) };
     assert_eq!(GpuBox::as_device_ptr(&two), raw);
     DeviceBox::drop(two).expect("freed");
@@ -211,7 +213,7 @@ fn locked_memory_is_host_memory() {
     LockedBuffer::drop(buffer).expect("freed");
     let mut one = LockedBox::new(&1.5_f32).expect("memory");
     *one += 1.0;
-    // SAFETY: ownership was just released.
+    // SAFETY: the pointer comes from a box that has just released ownership of its memory.
     let one = unsafe { LockedBox::from_raw(one.into_raw()) };
     assert_eq!(*one, 2.5);
 }
@@ -254,7 +256,8 @@ fn rows_are_copied_at_their_pitch() {
     let _context = cpu();
     let source = [1_u16, 2, 0, 3, 4, 0];
     let mut back = [9_u16; 4];
-    // SAFETY: both sides hold two rows of two elements; the memory is freed below.
+    // SAFETY: `source`, `back` and the device memory have room for two rows of two elements. The
+    // device memory is freed below.
     unsafe {
         let (device, pitch) = cuda_malloc_pitched::<u32>(1, 2).expect("memory");
         assert!(pitch >= 4);
@@ -269,7 +272,8 @@ fn rows_are_copied_at_their_pitch() {
 }
 
 /// Checks that allocations for a type with an alignment of 512 bytes fail. The driver aligns memory
-/// to 256 bytes only, so a reference to such a value would be undefined behaviour.
+/// only to 256 bytes, so a reference to a value with a larger alignment would be undefined
+/// behaviour.
 #[test]
 fn elements_that_are_aligned_to_more_than_memory_are_refused() {
     #[derive(Clone, Copy, Debug, PartialEq, cust::DeviceCopy)]
@@ -286,8 +290,8 @@ fn elements_that_are_aligned_to_more_than_memory_are_refused() {
     assert!(LockedBuffer::from_slice(&[Page(1); 0]).is_ok());
 }
 
-/// Checks that allocations that exceed the host's memory fail with `OutOfMemory`. Without the check
-/// in `cust`, Linux would grant the memory and kill the process once the memory is filled.
+/// Checks that allocations that exceed the host's memory fail with `OutOfMemory`. If `cust` did not
+/// check the size, Linux would grant the memory and kill the process when the memory is written.
 #[test]
 fn more_memory_than_the_host_has_is_refused() {
     let _context = cpu();

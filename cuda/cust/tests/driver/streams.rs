@@ -18,7 +18,7 @@ fn a_stream_has_what_it_was_made_with() {
     let stream = Stream::new(StreamFlags::NON_BLOCKING, Some(-2)).expect("a stream");
     assert_eq!(stream.get_priority(), Ok(-2));
     assert!(!stream.as_inner().is_null());
-    // SAFETY: the stream outlives its second handle, which does not destroy it.
+    // SAFETY: `stream` outlives `same`, and dropping `same` does not destroy the driver's stream.
     let same = unsafe { Stream::from_raw(stream.as_inner()) };
     assert_eq!(same.get_priority(), Ok(-2));
     Stream::drop(same).expect("nothing to destroy");

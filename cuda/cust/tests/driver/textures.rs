@@ -1,4 +1,5 @@
-//! Tests arrays and textures, and the errors for textures and surfaces that the CPU lacks.
+//! Tests arrays and textures, and the errors for textures and surfaces that the CPU does not
+//! support.
 
 use cust::error::CudaError;
 use cust::launch;
@@ -50,7 +51,8 @@ fn read(texture: &Texture, at: &[Vec2]) -> Vec<f32> {
     let at = at.as_dbuf().expect("memory");
     let out = DeviceBuffer::<f32>::zeroed(at.len()).expect("memory");
     let threads = at.len() as u32;
-    // SAFETY: there is a thread for each element, and the texture stays alive.
+    // SAFETY: each thread reads one element of `at` and writes one element of `out`, and the
+    // texture stays alive.
     unsafe {
         launch!(module.sample<<<1, threads, 0, stream>>>(
             texture.handle(),
@@ -63,7 +65,7 @@ fn read(texture: &Texture, at: &[Vec2]) -> Vec<f32> {
     out.as_host_vec().expect("copied")
 }
 
-/// Creates a texture over the elements 1, 2, 3, 4 in two rows.
+/// Creates a texture that reads a 2×2 array with the elements 1, 2, 3, 4.
 fn texture(descriptor: TextureDescriptor) -> Result<Texture, CudaError> {
     let array = [1.0_f32, 2.0, 3.0, 4.0].as_2d_array(2, 2).expect("an array");
     let ty = ResourceType::Array { array };

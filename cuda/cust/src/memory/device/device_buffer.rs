@@ -36,11 +36,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The caller must write the elements before anything reads them.
     ///
     /// # Errors
-    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
-    /// error.
+    /// Returns `InvalidMemoryAllocation` if the size in bytes exceeds the address space, or the
+    /// driver's error.
     pub unsafe fn uninitialized(len: usize) -> CudaResult<Self> {
         let pointer = match len > 0 && size_of::<T>() > 0 {
-            // SAFETY: drop frees the memory.
+            // SAFETY: the memory is owned by the returned buffer, which frees it when dropped.
             true => unsafe { cuda_malloc(len) }?,
             false => DevicePointer::null(),
         };
@@ -50,22 +50,22 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Allocates like [`uninitialized`](Self::uninitialized), but in stream order.
     ///
     /// # Safety
-    /// The caller must write the elements before anything reads them, and use them only in work
-    /// that the stream runs after the allocation.
+    /// The caller must write the elements before anything reads them. Only work that `stream` runs
+    /// after the allocation may use the elements.
     ///
     /// # Errors
-    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
-    /// error.
+    /// Returns `InvalidMemoryAllocation` if the size in bytes exceeds the address space, or the
+    /// driver's error.
     pub unsafe fn uninitialized_async(len: usize, stream: &Stream) -> CudaResult<Self> {
         let pointer = match len > 0 && size_of::<T>() > 0 {
-            // SAFETY: drop frees the memory.
+            // SAFETY: the memory is owned by the returned buffer, which frees it when dropped.
             true => unsafe { cuda_malloc_async(stream, len) }?,
             false => DevicePointer::null(),
         };
         Ok(Self { pointer, len })
     }
 
-    /// Frees the memory in stream order, without waiting.
+    /// Frees the memory after the work submitted to `stream` so far, without waiting for that work.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -78,17 +78,17 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
     }
 
-    /// Takes ownership of the allocation at `pointer`.
+    /// Takes ownership of the device memory at `pointer`.
     ///
     /// # Safety
-    /// The address must be that of a driver allocation that contains `len` elements, and nothing
-    /// else may free it.
+    /// `pointer` must be the address that the driver returned for an allocation. The allocation
+    /// must contain `len` valid elements, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: DevicePointer<T>, len: usize) -> Self {
         Self { pointer, len }
     }
 
-    /// Frees the memory and reports failure, which `Drop` cannot.
+    /// Frees the memory and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the buffer.
@@ -112,7 +112,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: the elements are written before anything reads them.
+        // SAFETY: the code below initialises all elements before anything reads them.
         let mut made = unsafe { Self::uninitialized(slice.len()) }?;
         made.copy_from(slice)?;
         Ok(made)
@@ -121,8 +121,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Copies `slice` to the device in stream order.
     ///
     /// # Safety
-    /// `slice` must live unchanged until the stream's work is done. Until then, only work of the
-    /// same stream may use the result.
+    /// Until the stream's work is done, `slice` must stay alive and unchanged, and only work of the
+    /// same stream may use the returned buffer.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -135,7 +135,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
     }
 
-    /// Returns all elements.
+    /// Returns the whole buffer as a device slice.
     #[must_use]
     pub fn as_slice(&self) -> &DeviceSlice<T> {
         self
@@ -146,10 +146,10 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
     /// Allocates `len` elements and sets their bytes to zero.
     ///
     /// # Errors
-    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
-    /// error.
+    /// Returns `InvalidMemoryAllocation` if the size in bytes exceeds the address space, or the
+    /// driver's error.
     pub fn zeroed(len: usize) -> CudaResult<Self> {
-        // SAFETY: the elements are written before anything reads them.
+        // SAFETY: the code below initialises all elements before anything reads them.
         unsafe {
             let made = Self::uninitialized(len)?;
             if !made.pointer.is_null() {
@@ -162,11 +162,11 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
     /// Allocates `len` elements and sets their bytes to zero, in stream order.
     ///
     /// # Safety
-    /// The result must be used only in work that the stream runs after the allocation.
+    /// Only work that `stream` runs after the allocation may use the returned buffer.
     ///
     /// # Errors
-    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
-    /// error.
+    /// Returns `InvalidMemoryAllocation` if the size in bytes exceeds the address space, or the
+    /// driver's error.
     pub unsafe fn zeroed_async(len: usize, stream: &Stream) -> CudaResult<Self> {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
@@ -181,7 +181,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
 }
 
 impl<A: DeviceCopy + Pod> DeviceBuffer<A> {
-    /// Reinterprets the bytes as elements of another type.
+    /// Converts the buffer to elements of type `B` without changing its bytes.
     ///
     /// # Panics
     /// Panics if [`try_cast`](Self::try_cast) fails.
@@ -193,11 +193,11 @@ impl<A: DeviceCopy + Pod> DeviceBuffer<A> {
         }
     }
 
-    /// Reinterprets the bytes as elements of another type.
+    /// Converts the buffer to elements of type `B` without changing its bytes.
     ///
     /// # Errors
     /// Returns an error if the address is not aligned for `B` or the size is not a multiple of the
-    /// size of `B`. The buffer is then freed.
+    /// size of `B`. In this case, the buffer is freed.
     pub fn try_cast<B: Pod + DeviceCopy>(self) -> Result<DeviceBuffer<B>, PodCastError> {
         let bytes = self.size_in_bytes();
         if !self.pointer.as_raw().is_multiple_of(align_of::<B>() as u64) {
@@ -217,14 +217,14 @@ impl<T: DeviceCopy> Deref for DeviceBuffer<T> {
     type Target = DeviceSlice<T>;
 
     fn deref(&self) -> &DeviceSlice<T> {
-        // SAFETY: the buffer holds `len` elements and lives as long as the borrow.
+        // SAFETY: `self.pointer` points to `self.len` elements, which live as long as `self`.
         unsafe { DeviceSlice::from_raw_parts(self.pointer, self.len) }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for DeviceBuffer<T> {
     fn deref_mut(&mut self) -> &mut DeviceSlice<T> {
-        // SAFETY: the buffer holds `len` elements, and the borrow is exclusive.
+        // SAFETY: `self.pointer` points to `self.len` elements, and `self` is borrowed exclusively.
         unsafe { DeviceSlice::from_raw_parts_mut(self.pointer, self.len) }
     }
 }

@@ -16,15 +16,17 @@ use crate::error::CudaResult;
 use crate::memory::{DeviceCopy, DeviceMemory, DevicePointer, copy_across, copy_in, copy_out};
 use crate::stream::Stream;
 
-/// A slice of contiguous elements on a device. A reference to it is a device address and a length.
-/// The host cannot access the elements, so the type stores units (`()`), which take no memory.
+/// A slice of contiguous elements in device memory. A reference to a `DeviceSlice` consists of a
+/// device address and a length. The host cannot access the elements, so the field is a slice of
+/// `()`, which needs no host memory.
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy> {
     element: PhantomData<T>,
     slice: [()],
 }
 
-// SAFETY: the slice is only an address and a length.
+// SAFETY: the type stores only an address and a length and does not let the host access the
+// elements.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceSlice<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceSlice<T> {}
@@ -65,7 +67,8 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// Returns the driver's error.
     pub fn as_host_vec(&self) -> CudaResult<Vec<T>> {
         let mut elements = Vec::with_capacity(self.len());
-        // SAFETY: the vector has room for all elements, and the copy writes them.
+        // SAFETY: `elements` has room for `self.len()` elements, and the copy initialises all of
+        // them.
         unsafe {
             copy_out(elements.as_mut_ptr(), self.as_raw_ptr(), self.size_in_bytes())?;
             elements.set_len(self.len());
@@ -80,8 +83,8 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     #[must_use]
     pub unsafe fn from_raw_parts<'a>(pointer: DevicePointer<T>, len: usize) -> &'a Self {
         let slice = ptr::slice_from_raw_parts(address(pointer), len);
-        // SAFETY: a slice of units is valid at any address except null, and has the layout of this
-        // type.
+        // SAFETY: `[()]` occupies no memory, so it is valid at any address except null. `Self` is a
+        // transparent wrapper of `[()]`.
         unsafe { &*(slice as *const Self) }
     }
 
@@ -92,15 +95,15 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     #[must_use]
     pub unsafe fn from_raw_parts_mut<'a>(pointer: DevicePointer<T>, len: usize) -> &'a mut Self {
         let slice = ptr::slice_from_raw_parts_mut(address(pointer), len);
-        // SAFETY: a slice of units is valid at any address except null, and has the layout of this
-        // type.
+        // SAFETY: `[()]` occupies no memory, so it is valid at any address except null. `Self` is a
+        // transparent wrapper of `[()]`.
         unsafe { &mut *(slice as *mut Self) }
     }
 
     /// Returns two slices: the elements before `mid`, and the elements from `mid` on.
     ///
     /// # Panics
-    /// Panics if `mid` is beyond the end.
+    /// Panics if `mid` is greater than the length of the slice.
     #[must_use]
     pub fn split_at(&self, mid: usize) -> (&Self, &Self) {
         (&self[..mid], &self[mid..])
@@ -109,12 +112,12 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// Returns two mutable slices: the elements before `mid`, and the elements from `mid` on.
     ///
     /// # Panics
-    /// Panics if `mid` is beyond the end.
+    /// Panics if `mid` is greater than the length of the slice.
     #[must_use]
     pub fn split_at_mut(&mut self, mid: usize) -> (&mut Self, &mut Self) {
         let (start, len) = (self.as_device_ptr(), self.len());
         assert!(mid <= len, "cannot split a device slice of {len} elements at {mid}");
-        // SAFETY: the two parts do not overlap.
+        // SAFETY: the parts before and after `mid` are within `self` and do not overlap.
         unsafe {
             let second = start.wrapping_add(mid);
             (Self::from_raw_parts_mut(start, mid), Self::from_raw_parts_mut(second, len - mid))
@@ -124,7 +127,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// Returns the part of the slice in `range`.
     ///
     /// # Safety
-    /// The range must be within the slice.
+    /// `range` must be within the bounds of the slice.
     unsafe fn part(&self, range: Range<usize>) -> &Self {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
@@ -136,7 +139,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// Returns the part of the slice in `range` as a mutable slice.
     ///
     /// # Safety
-    /// The range must be within the slice.
+    /// `range` must be within the bounds of the slice.
     unsafe fn part_mut(&mut self, range: Range<usize>) -> &mut Self {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
@@ -155,15 +158,18 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     }
 }
 
-/// The address of a slice that has no memory.
+/// The address that a `DeviceSlice` reference stores if the slice has no memory, because a
+/// reference cannot be null.
 const NO_MEMORY: u64 = 1;
 
-/// Converts a device address to a pointer. A null address becomes [`NO_MEMORY`].
+/// Converts a device address to the pointer that a `DeviceSlice` reference stores. A null address
+/// becomes [`NO_MEMORY`].
 fn address<T: DeviceCopy>(pointer: DevicePointer<T>) -> *mut () {
     ptr::without_provenance_mut(pointer.as_raw().max(NO_MEMORY) as usize)
 }
 
-/// Defines a method that fills a slice and waits, and a method that only submits the fill.
+/// Defines two methods for each value type: one fills a slice and waits until the fill is done, and
+/// the other only submits the fill to a stream.
 macro_rules! fills {
     ($($set:ident $set_async:ident $value:ty: $call:ident $call_async:ident;)+) => {$(
         /// Fills the slice with copies of `value` and waits until the fill is done.
@@ -172,18 +178,18 @@ macro_rules! fills {
         /// Returns the driver's error.
         ///
         /// # Panics
-        /// Panics if the size of the slice is not a multiple of the value's size, or if the slice
-        /// is not aligned for it.
+        /// Panics if the size of the slice is not a multiple of the value's size, or if the slice's
+        /// address is not a multiple of that size.
         #[track_caller]
         pub fn $set(&mut self, value: $value) -> CudaResult<()> {
             match self.count_of::<$value>() {
                 0 => Ok(()),
-                // SAFETY: the slice holds `count` values.
+                // SAFETY: the slice has room for `count` values of this type.
                 count => unsafe { driver::$call(self.as_raw_ptr(), value, count) },
             }
         }
 
-        /// Submits a fill of the slice with copies of `value` without waiting.
+        /// Submits a fill of the slice with copies of `value` to `stream` and does not wait for it.
         ///
         /// # Safety
         /// Nothing may access the slice until the stream's work is done.
@@ -192,14 +198,14 @@ macro_rules! fills {
         /// Returns the driver's error.
         ///
         /// # Panics
-        /// Panics if the size of the slice is not a multiple of the value's size, or if the slice
-        /// is not aligned for it.
+        /// Panics if the size of the slice is not a multiple of the value's size, or if the slice's
+        /// address is not a multiple of that size.
         #[track_caller]
         pub unsafe fn $set_async(&mut self, value: $value, stream: &Stream) -> CudaResult<()> {
             match self.count_of::<$value>() {
                 0 => Ok(()),
-                // SAFETY: the slice holds `count` values. The caller upholds the rest of this
-                // function's safety contract.
+                // SAFETY: the slice has room for `count` values of this type. The caller upholds
+                // the rest of this function's safety contract.
                 count => unsafe {
                     driver::$call_async(self.as_raw_ptr(), value, count, stream.as_inner())
                 },
@@ -242,7 +248,7 @@ impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
         self.bytes_mut().set_8(0)
     }
 
-    /// Submits a fill with zero bytes without waiting.
+    /// Submits a fill of the slice with zero bytes to `stream` and does not wait for it.
     ///
     /// # Safety
     /// Nothing may access the slice until the stream's work is done.
@@ -255,7 +261,7 @@ impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
     }
 
     fn bytes_mut(&mut self) -> &mut DeviceSlice<u8> {
-        // SAFETY: the address and length are the same, and the borrow is exclusive.
+        // SAFETY: the new slice covers the same bytes as `self`, which is borrowed exclusively.
         unsafe {
             DeviceSlice::from_raw_parts_mut(self.as_device_ptr().cast(), self.size_in_bytes())
         }
@@ -267,25 +273,25 @@ pub trait DeviceSliceIndex<T: DeviceCopy> {
     /// Returns the elements that the index selects, without a bounds check.
     ///
     /// # Safety
-    /// The elements must be within the slice.
+    /// The indices must be within the bounds of the slice.
     unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
 
     /// Returns the elements that the index selects.
     ///
     /// # Panics
-    /// Panics if the elements are not within the slice.
+    /// Panics if an index is out of bounds.
     fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
 
     /// Returns the elements that the index selects as a mutable slice, without a bounds check.
     ///
     /// # Safety
-    /// The elements must be within the slice.
+    /// The indices must be within the bounds of the slice.
     unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
 
     /// Returns the elements that the index selects as a mutable slice.
     ///
     /// # Panics
-    /// Panics if the elements are not within the slice.
+    /// Panics if an index is out of bounds.
     fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
 }
 
@@ -317,8 +323,8 @@ macro_rules! ranges {
     ($($range:ty),+) => {$(
         impl<T: DeviceCopy> DeviceSliceIndex<T> for $range {
             unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
-                // `index` checks the bounds nevertheless. The check compares two numbers and
-                // accesses no device memory.
+                // This calls the checked `index`, because the bounds check only compares two
+                // numbers on the host.
                 slice.index(self)
             }
 
@@ -395,7 +401,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
     fn copy_from(&mut self, source: &I) -> CudaResult<()> {
         let source = source.as_ref();
         self.check_len(source.len());
-        // SAFETY: both sides hold `self.len()` elements.
+        // SAFETY: source and destination have `self.len()` elements each.
         unsafe { copy_in(self.as_raw_ptr(), source.as_ptr(), self.size_in_bytes()) }
     }
 
@@ -403,7 +409,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
     fn copy_to(&self, dest: &mut I) -> CudaResult<()> {
         let dest = dest.as_mut();
         self.check_len(dest.len());
-        // SAFETY: both sides hold `self.len()` elements.
+        // SAFETY: source and destination have `self.len()` elements each.
         unsafe { copy_out(dest.as_mut_ptr(), self.as_raw_ptr(), self.size_in_bytes()) }
     }
 }
@@ -412,14 +418,14 @@ impl<T: DeviceCopy> CopyDestination<Self> for DeviceSlice<T> {
     #[track_caller]
     fn copy_from(&mut self, source: &Self) -> CudaResult<()> {
         self.check_len(source.len());
-        // SAFETY: both sides hold `self.len()` elements.
+        // SAFETY: source and destination have `self.len()` elements each.
         unsafe { copy_across(self.as_raw_ptr(), source.as_raw_ptr(), self.size_in_bytes()) }
     }
 
     #[track_caller]
     fn copy_to(&self, dest: &mut Self) -> CudaResult<()> {
         self.check_len(dest.len());
-        // SAFETY: both sides hold `self.len()` elements.
+        // SAFETY: source and destination have `self.len()` elements each.
         unsafe { copy_across(dest.as_raw_ptr(), self.as_raw_ptr(), self.size_in_bytes()) }
     }
 }
@@ -445,8 +451,8 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
         let (to, from, stream) = (self.as_raw_ptr(), source.as_ptr().cast(), stream.as_inner());
         match self.size_in_bytes() {
             0 => Ok(()),
-            // SAFETY: both sides hold `self.len()` elements. The caller upholds the rest of this
-            // function's safety contract.
+            // SAFETY: source and destination have `self.len()` elements each. The caller upholds
+            // the rest of this function's safety contract.
             bytes => unsafe { driver::cuMemcpyHtoDAsync_v2(to, from, bytes, stream) },
         }
     }
@@ -457,8 +463,8 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
         let (to, from, stream) = (dest.as_mut_ptr().cast(), self.as_raw_ptr(), stream.as_inner());
         match self.size_in_bytes() {
             0 => Ok(()),
-            // SAFETY: both sides hold `self.len()` elements. The caller upholds the rest of this
-            // function's safety contract.
+            // SAFETY: source and destination have `self.len()` elements each. The caller upholds
+            // the rest of this function's safety contract.
             bytes => unsafe { driver::cuMemcpyDtoHAsync_v2(to, from, bytes, stream) },
         }
     }
@@ -470,15 +476,15 @@ impl<T: DeviceCopy> AsyncCopyDestination<Self> for DeviceSlice<T> {
         let (to, from, stream) = (self.as_raw_ptr(), source.as_raw_ptr(), stream.as_inner());
         match self.size_in_bytes() {
             0 => Ok(()),
-            // SAFETY: both sides hold `self.len()` elements. The caller upholds the rest of this
-            // function's safety contract.
+            // SAFETY: source and destination have `self.len()` elements each. The caller upholds
+            // the rest of this function's safety contract.
             bytes => unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes, stream) },
         }
     }
 
     unsafe fn async_copy_to(&self, dest: &mut Self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: both sides hold `self.len()` elements. The caller upholds the rest of this
-        // function's safety contract.
+        // SAFETY: source and destination have `self.len()` elements each. The caller upholds the
+        // rest of this function's safety contract.
         unsafe { dest.async_copy_from(self, stream) }
     }
 }

@@ -6,8 +6,8 @@ use super::{CopyDestination, DeviceBox};
 use crate::error::CudaResult;
 use crate::memory::{DeviceCopy, DevicePointer};
 
-/// One value on the host and a copy of it on the device. [`copy_htod`](Self::copy_htod) and
-/// [`copy_dtoh`](Self::copy_dtoh) update one from the other.
+/// A value on the host with a copy on the device. [`copy_htod`](Self::copy_htod) updates the
+/// device's copy, and [`copy_dtoh`](Self::copy_dtoh) updates the host's value.
 #[derive(Debug)]
 pub struct DeviceVariable<T: DeviceCopy> {
     on_device: DeviceBox<T>,

@@ -13,7 +13,8 @@ pub use device_variable::DeviceVariable;
 use crate::error::CudaResult;
 use crate::stream::Stream;
 
-/// Device memory that can be copied from and to values of type `O`. Each call waits for the copy.
+/// Device memory that can be copied from and to values of type `O`. Each method waits until its
+/// copy is done.
 pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
     /// Copies `source` to this device memory.
     ///
@@ -34,15 +35,16 @@ pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
     fn copy_to(&self, dest: &mut O) -> CudaResult<()>;
 }
 
-/// Device memory that can be copied from and to values of type `O` without waiting.
+/// Device memory that can be copied from and to values of type `O` in stream order.
 ///
-/// The call does not block if the host memory is page-locked. Otherwise the driver may first copy
-/// the elements to a staging buffer.
+/// If the host memory is page-locked, the methods return without waiting for the copy. Otherwise
+/// they may block while the driver copies the elements through a staging buffer.
 pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
     /// Submits a copy of `source` to this device memory.
     ///
     /// # Safety
-    /// Both sides must live, and nothing may write either, until the stream's work is done.
+    /// Until the stream's work is done, source and destination must stay allocated, and nothing
+    /// else may write to them.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -54,8 +56,8 @@ pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
     /// Submits a copy of this device memory to `dest`.
     ///
     /// # Safety
-    /// Until the stream's work is done, both sides must live, nothing may access `dest`, and
-    /// nothing may write the device memory.
+    /// Until the stream's work is done, source and destination must stay allocated, nothing else
+    /// may access `dest`, and nothing may write to the device memory.
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -7,13 +7,13 @@ use std::ptr::NonNull;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, cuda_free_locked, cuda_malloc_locked};
 
-/// One value in page-locked host memory. A zero-sized type takes no memory.
+/// A value in page-locked host memory. If `T` is zero-sized, no memory is allocated.
 #[derive(Debug)]
 pub struct LockedBox<T: DeviceCopy> {
     pointer: *mut T,
 }
 
-// SAFETY: the box owns plain memory.
+// SAFETY: the box is the only owner of its memory.
 unsafe impl<T: Send + DeviceCopy> Send for LockedBox<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for LockedBox<T> {}
@@ -29,8 +29,8 @@ impl<T: DeviceCopy> LockedBox<T> {
     pub unsafe fn uninitialized() -> CudaResult<Self> {
         let pointer = match size_of::<T>() {
             0 => NonNull::dangling().as_ptr(),
-            // SAFETY: the caller writes the value before anything reads it, and drop frees the
-            // memory.
+            // SAFETY: the caller of `uninitialized` writes the value before anything reads it. The
+            // returned box frees the memory when dropped.
             _ => unsafe { cuda_malloc_locked(1) }?,
         };
         Ok(Self { pointer })
@@ -41,7 +41,8 @@ impl<T: DeviceCopy> LockedBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn new(value: &T) -> CudaResult<Self> {
-        // SAFETY: the memory has room for the value, which is written before anything reads it.
+        // SAFETY: the allocation has room for the value, and the code below writes the value before
+        // anything reads it.
         unsafe {
             let made = Self::uninitialized()?;
             made.pointer.write(*value);
@@ -59,8 +60,8 @@ impl<T: DeviceCopy> LockedBox<T> {
     /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
-    /// The pointer must come from [`into_raw`](Self::into_raw) or [`cuda_malloc_locked`] and hold a
-    /// `T`, and nothing else may free it.
+    /// `pointer` must come from [`into_raw`](Self::into_raw) or [`cuda_malloc_locked`] and point to
+    /// a valid `T`. Nothing else may free the memory.
     #[must_use]
     pub unsafe fn from_raw(pointer: *mut T) -> Self {
         Self { pointer }
@@ -72,14 +73,14 @@ impl<T: DeviceCopy> LockedBox<T> {
         self.pointer
     }
 
-    /// Frees the memory and reports failure, which `Drop` cannot.
+    /// Frees the memory and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the box.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: no copy borrows the box. If the call succeeds, `mem::forget` prevents a second
-        // free.
+        // SAFETY: `this` is owned, so nothing borrows its memory. If `free` succeeds, `mem::forget`
+        // prevents `Drop` from freeing the memory again.
         match unsafe { this.free() } {
             Ok(()) => {
                 mem::forget(this);
@@ -92,7 +93,7 @@ impl<T: DeviceCopy> LockedBox<T> {
     /// Frees the memory, if any was allocated.
     ///
     /// # Safety
-    /// The memory must be freed only once.
+    /// After a successful call, the memory must not be used or freed again.
     unsafe fn free(&self) -> CudaResult<()> {
         match size_of::<T>() {
             0 => Ok(()),
@@ -113,14 +114,15 @@ impl<T: DeviceCopy> Deref for LockedBox<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the memory holds a value.
+        // SAFETY: `self.pointer` points to an initialised value, which lives as long as `self`.
         unsafe { &*self.pointer }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for LockedBox<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the memory holds a value, and the borrow is exclusive.
+        // SAFETY: `self.pointer` points to an initialised value, and `self` is borrowed
+        // exclusively.
         unsafe { &mut *self.pointer }
     }
 }

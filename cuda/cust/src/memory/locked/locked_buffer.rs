@@ -1,4 +1,4 @@
-//! [`LockedBuffer`], which owns a number of elements in page-locked host memory.
+//! [`LockedBuffer`], which owns an array of elements in page-locked host memory.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -8,16 +8,16 @@ use std::slice;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, cuda_free_locked, cuda_malloc_locked};
 
-/// A fixed number of elements in page-locked host memory. Dereferences to a slice.
+/// A buffer of fixed length in page-locked host memory, which dereferences to a slice.
 ///
-/// An empty buffer takes no memory, and neither does one of a zero-sized type.
+/// If the length is 0 or the element type is zero-sized, no memory is allocated.
 #[derive(Debug)]
 pub struct LockedBuffer<T: DeviceCopy> {
     pointer: *mut T,
     len: usize,
 }
 
-// SAFETY: the buffer owns plain memory.
+// SAFETY: the buffer is the only owner of its memory.
 unsafe impl<T: Send + DeviceCopy> Send for LockedBuffer<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for LockedBuffer<T> {}
@@ -26,10 +26,11 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// Allocates `size` elements and sets each to `value`.
     ///
     /// # Errors
-    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
-    /// driver.
+    /// Returns `InvalidMemoryAllocation` if the size in bytes exceeds the address space, or any
+    /// error of the driver.
     pub fn new(value: &T, size: usize) -> CudaResult<Self> {
-        // SAFETY: every element is written, within the allocation, before anything reads it.
+        // SAFETY: the allocation has room for `size` elements, and the loop writes all of them
+        // before anything reads them.
         unsafe {
             let made = Self::uninitialized(size)?;
             for at in 0..size {
@@ -44,8 +45,8 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: every element is written before anything reads it; source and destination both
-        // have `slice.len()` elements.
+        // SAFETY: `slice` and the new buffer have `slice.len()` elements each, and the copy writes
+        // all elements before anything reads them.
         unsafe {
             let made = Self::uninitialized(slice.len())?;
             ptr::copy_nonoverlapping(slice.as_ptr(), made.pointer, slice.len());
@@ -59,25 +60,25 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// The caller must write the elements before anything reads them.
     ///
     /// # Errors
-    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
-    /// driver.
+    /// Returns `InvalidMemoryAllocation` if the size in bytes exceeds the address space, or any
+    /// error of the driver.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let pointer = match size > 0 && size_of::<T>() > 0 {
-            // SAFETY: the caller writes the elements before anything reads them, and drop frees the
-            // memory.
+            // SAFETY: the caller of `uninitialized` writes the elements before anything reads them.
+            // The returned buffer frees the memory when dropped.
             true => unsafe { cuda_malloc_locked(size) }?,
             false => NonNull::dangling().as_ptr(),
         };
         Ok(Self { pointer, len: size })
     }
 
-    /// Returns all elements.
+    /// Returns the whole buffer as a slice.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
         self
     }
 
-    /// Returns all elements as a mutable slice.
+    /// Returns the whole buffer as a mutable slice.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self
@@ -86,20 +87,20 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
-    /// The pointer must come from [`cuda_malloc_locked`] or from a buffer that was passed to
-    /// `mem::forget` and hold `size` elements, and nothing else may free it.
+    /// `pointer` must come from [`cuda_malloc_locked`], or from a buffer that was then passed to
+    /// `mem::forget`. It must point to `size` valid elements, and nothing else may free the memory.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: *mut T, size: usize) -> Self {
         Self { pointer, len: size }
     }
 
-    /// Frees the memory and reports failure, which `Drop` cannot.
+    /// Frees the memory and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the buffer.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: if the call succeeds, `mem::forget` prevents a second free.
+        // SAFETY: if `free` succeeds, `mem::forget` prevents `Drop` from freeing the memory again.
         match unsafe { this.free() } {
             Ok(()) => {
                 mem::forget(this);
@@ -112,7 +113,7 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// Frees the memory, if any was allocated.
     ///
     /// # Safety
-    /// The memory must be freed only once.
+    /// After a successful call, the memory must not be used or freed again.
     unsafe fn free(&self) -> CudaResult<()> {
         match self.len > 0 && size_of::<T>() > 0 {
             // SAFETY: the caller upholds this function's safety contract.
@@ -133,14 +134,16 @@ impl<T: DeviceCopy> Deref for LockedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds `len` elements.
+        // SAFETY: `self.pointer` points to `self.len` initialised elements, which live as long as
+        // `self`.
         unsafe { slice::from_raw_parts(self.pointer, self.len) }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for LockedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the buffer holds `len` elements, and the borrow is exclusive.
+        // SAFETY: `self.pointer` points to `self.len` initialised elements, and `self` is borrowed
+        // exclusively.
         unsafe { slice::from_raw_parts_mut(self.pointer, self.len) }
     }
 }

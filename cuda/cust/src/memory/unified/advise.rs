@@ -21,18 +21,20 @@ pub trait MemoryAdvise<T: DeviceCopy>: private::Sealed {
     /// Returns the memory as a slice.
     fn as_slice(&self) -> &[T];
 
-    /// Submits a prefetch of the pages to the host.
+    /// Submits work to `stream` that moves the pages to the host before the host uses them.
     ///
     /// # Errors
-    /// Returns `InvalidDevice` if the device lacks concurrent access, or the driver's error.
+    /// Returns `InvalidDevice` if the device does not support concurrent access to managed memory,
+    /// or the driver's error.
     fn prefetch_to_host(&self, stream: &Stream) -> CudaResult<()> {
         prefetch(self.as_slice(), sys::CU_DEVICE_CPU, stream)
     }
 
-    /// Submits a prefetch of the pages to `device`.
+    /// Submits work to `stream` that moves the pages to `device` before the device uses them.
     ///
     /// # Errors
-    /// Returns `InvalidDevice` if the device lacks concurrent access, or the driver's error.
+    /// Returns `InvalidDevice` if the device does not support concurrent access to managed memory,
+    /// or the driver's error.
     fn prefetch_to_device(&self, stream: &Stream, device: &Device) -> CudaResult<()> {
         prefetch(self.as_slice(), device.as_raw(), stream)
     }
@@ -61,7 +63,7 @@ pub trait MemoryAdvise<T: DeviceCopy>: private::Sealed {
         advise(self.as_slice(), advice, place)
     }
 
-    /// Clears [`preferred_location`](Self::preferred_location).
+    /// Removes the hint set by [`preferred_location`](Self::preferred_location).
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -11,13 +11,13 @@ use std::ptr::NonNull;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_unified};
 
-/// One value that host and device can both access. A zero-sized type takes no memory.
+/// A value that host and device can both access. If `T` is zero-sized, no memory is allocated.
 #[derive(Debug)]
 pub struct UnifiedBox<T: DeviceCopy> {
     pointer: UnifiedPointer<T>,
 }
 
-// SAFETY: the box owns plain memory.
+// SAFETY: the box is the only owner of its memory.
 unsafe impl<T: Send + DeviceCopy> Send for UnifiedBox<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for UnifiedBox<T> {}
@@ -28,7 +28,8 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn new(value: T) -> CudaResult<Self> {
-        // SAFETY: the memory has room for the value, which is written before anything reads it.
+        // SAFETY: the allocation has room for the value, and the code below writes the value before
+        // anything reads it.
         unsafe {
             let mut made = Self::uninitialized()?;
             made.pointer.as_raw_mut().write(value);
@@ -48,8 +49,8 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         let pointer = match size_of::<T>() {
             // SAFETY: any aligned address is valid for a zero-sized type.
             0 => unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) },
-            // SAFETY: the caller writes the value before anything reads it, and drop frees the
-            // memory.
+            // SAFETY: the caller of `uninitialized` writes the value before anything reads it. The
+            // returned box frees the memory when dropped.
             _ => unsafe { cuda_malloc_unified(1) }?,
         };
         Ok(Self { pointer })
@@ -58,8 +59,8 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     /// Takes ownership of the allocation at `pointer`, which contains a value.
     ///
     /// # Safety
-    /// The pointer must come from [`cuda_malloc_unified`] or [`into_unified`](Self::into_unified)
-    /// and hold a `T`, and nothing else may free it.
+    /// `pointer` must come from [`cuda_malloc_unified`] or [`into_unified`](Self::into_unified) and
+    /// point to a valid `T`. Nothing else may free the memory.
     #[must_use]
     pub unsafe fn from_raw(pointer: *mut T) -> Self {
         // SAFETY: the caller upholds this function's safety contract.
@@ -95,17 +96,18 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     where
         T: 'a,
     {
-        // SAFETY: the memory holds a value, and nothing frees it or refers to it.
+        // SAFETY: the pointer refers to an initialised value. After `into_unified`, nothing else
+        // owns or frees that value.
         unsafe { &mut *Self::into_unified(this).as_raw_mut() }
     }
 
-    /// Frees the memory and reports failure, which `Drop` cannot.
+    /// Frees the memory and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the box.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: if the call succeeds, `mem::forget` prevents a second free.
+        // SAFETY: if `free` succeeds, `mem::forget` prevents `Drop` from freeing the memory again.
         match unsafe { this.free() } {
             Ok(()) => {
                 mem::forget(this);
@@ -118,7 +120,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     /// Frees the memory, if any was allocated.
     ///
     /// # Safety
-    /// The memory must be freed only once.
+    /// After a successful call, the memory must not be used or freed again.
     unsafe fn free(&self) -> CudaResult<()> {
         match size_of::<T>() {
             0 => Ok(()),
@@ -139,14 +141,15 @@ impl<T: DeviceCopy> Deref for UnifiedBox<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the memory holds a value.
+        // SAFETY: `self.pointer` points to an initialised value, which lives as long as `self`.
         unsafe { &*self.pointer.as_raw() }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for UnifiedBox<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the memory holds a value, and the borrow is exclusive.
+        // SAFETY: `self.pointer` points to an initialised value, and `self` is borrowed
+        // exclusively.
         unsafe { &mut *self.pointer.as_raw_mut() }
     }
 }
@@ -187,7 +190,7 @@ impl<T: DeviceCopy> fmt::Pointer for UnifiedBox<T> {
     }
 }
 
-// Comparisons and hashes are those of the value, as in `std::boxed::Box`.
+// Comparisons and hashes use the value in the box, not its address, as for `std::boxed::Box`.
 impl<T: DeviceCopy + PartialEq> PartialEq for UnifiedBox<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other

@@ -1,4 +1,4 @@
-//! [`UnifiedBuffer`], which owns a number of elements in unified memory.
+//! [`UnifiedBuffer`], which owns an array of elements in unified memory.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -8,9 +8,9 @@ use std::slice;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_unified};
 
-/// A fixed number of elements that host and device can both access. Dereferences to a slice.
+/// A buffer of fixed length that host and device can both access. It dereferences to a slice.
 ///
-/// An empty buffer takes no memory, and neither does one of a zero-sized type.
+/// If the length is 0 or the element type is zero-sized, no memory is allocated.
 #[derive(Debug)]
 #[repr(C)]
 pub struct UnifiedBuffer<T: DeviceCopy> {
@@ -18,7 +18,7 @@ pub struct UnifiedBuffer<T: DeviceCopy> {
     len: usize,
 }
 
-// SAFETY: the buffer owns plain memory.
+// SAFETY: the buffer is the only owner of its memory.
 unsafe impl<T: Send + DeviceCopy> Send for UnifiedBuffer<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Sync + DeviceCopy> Sync for UnifiedBuffer<T> {}
@@ -27,10 +27,11 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// Allocates `size` elements and sets each to `value`.
     ///
     /// # Errors
-    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
-    /// driver.
+    /// Returns `InvalidMemoryAllocation` if the size in bytes exceeds the address space, or any
+    /// error of the driver.
     pub fn new(value: &T, size: usize) -> CudaResult<Self> {
-        // SAFETY: every element is written, within the allocation, before anything reads it.
+        // SAFETY: the allocation has room for `size` elements, and the loop writes all of them
+        // before anything reads them.
         unsafe {
             let mut made = Self::uninitialized(size)?;
             for at in 0..size {
@@ -45,8 +46,8 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: every element is written before anything reads it; source and destination both
-        // have `slice.len()` elements.
+        // SAFETY: `slice` and the new buffer have `slice.len()` elements each, and the copy writes
+        // all elements before anything reads them.
         unsafe {
             let mut made = Self::uninitialized(slice.len())?;
             ptr::copy_nonoverlapping(slice.as_ptr(), made.pointer.as_raw_mut(), slice.len());
@@ -61,26 +62,26 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// The caller must write the elements before anything reads them.
     ///
     /// # Errors
-    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
-    /// driver.
+    /// Returns `InvalidMemoryAllocation` if the size in bytes exceeds the address space, or any
+    /// error of the driver.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let pointer = match size > 0 && size_of::<T>() > 0 {
-            // SAFETY: the caller writes the elements before anything reads them, and drop frees the
-            // memory.
+            // SAFETY: the caller of `uninitialized` writes the elements before anything reads them.
+            // The returned buffer frees the memory when dropped.
             true => unsafe { cuda_malloc_unified(size) }?,
-            // SAFETY: there is no element to access.
+            // SAFETY: the pointer is not dereferenced, because the elements occupy no memory.
             false => unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) },
         };
         Ok(Self { pointer, len: size })
     }
 
-    /// Returns all elements.
+    /// Returns the whole buffer as a slice.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
         self
     }
 
-    /// Returns all elements as a mutable slice.
+    /// Returns the whole buffer as a mutable slice.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self
@@ -95,20 +96,21 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// Takes ownership of the allocation at `pointer`.
     ///
     /// # Safety
-    /// The pointer must come from [`cuda_malloc_unified`] or from a buffer that was passed to
-    /// `mem::forget` and hold `capacity` elements, and nothing else may free it.
+    /// `pointer` must come from [`cuda_malloc_unified`], or from a buffer that was then passed to
+    /// `mem::forget`. It must point to `capacity` valid elements, and nothing else may free the
+    /// memory.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: UnifiedPointer<T>, capacity: usize) -> Self {
         Self { pointer, len: capacity }
     }
 
-    /// Frees the memory and reports failure, which `Drop` cannot.
+    /// Frees the memory and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the buffer.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: if the call succeeds, `mem::forget` prevents a second free.
+        // SAFETY: if `free` succeeds, `mem::forget` prevents `Drop` from freeing the memory again.
         match unsafe { this.free() } {
             Ok(()) => {
                 mem::forget(this);
@@ -121,7 +123,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// Frees the memory, if any was allocated.
     ///
     /// # Safety
-    /// The memory must be freed only once.
+    /// After a successful call, the memory must not be used or freed again.
     unsafe fn free(&self) -> CudaResult<()> {
         match self.len > 0 && size_of::<T>() > 0 {
             // SAFETY: the caller upholds this function's safety contract.
@@ -142,14 +144,16 @@ impl<T: DeviceCopy> Deref for UnifiedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds `len` elements.
+        // SAFETY: `self.pointer` points to `self.len` initialised elements, which live as long as
+        // `self`.
         unsafe { slice::from_raw_parts(self.pointer.as_raw(), self.len) }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for UnifiedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the buffer holds `len` elements, and the borrow is exclusive.
+        // SAFETY: `self.pointer` points to `self.len` initialised elements, and `self` is borrowed
+        // exclusively.
         unsafe { slice::from_raw_parts_mut(self.pointer.as_raw_mut(), self.len) }
     }
 }
