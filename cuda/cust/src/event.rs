@@ -68,7 +68,7 @@ impl Event {
     /// Returns whether all work that was submitted before the event is done.
     ///
     /// # Errors
-    /// Returns the driver's error from that work.
+    /// Returns the driver's error, for example if that work failed.
     pub fn query(&self) -> CudaResult<EventStatus> {
         // SAFETY: the handle is alive.
         match unsafe { driver::cuEventQuery(self.0) } {
@@ -81,7 +81,7 @@ impl Event {
     /// Waits until all work before the event is done.
     ///
     /// # Errors
-    /// Returns the driver's error from that work.
+    /// Returns the driver's error, for example if that work failed.
     pub fn synchronize(&self) -> CudaResult<()> {
         // SAFETY: the handle is alive.
         unsafe { driver::cuEventSynchronize(self.0) }

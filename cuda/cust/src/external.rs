@@ -39,8 +39,8 @@ impl ExternalMemory {
             reserved: [0; 16],
         };
         let mut memory = ptr::null_mut();
-        // SAFETY: the description is complete, and the driver writes the handle to a local
-        // variable. The caller upholds the rest of this function's safety contract.
+        // SAFETY: all required fields of the description are set, and the driver writes the handle
+        // to a local variable. The caller upholds the rest of this function's safety contract.
         unsafe { driver::cuImportExternalMemory(&raw mut memory, &raw const description) }?;
         Ok(Self(memory))
     }
@@ -78,8 +78,8 @@ impl ExternalMemory {
             ..Default::default()
         };
         let mut address = 0;
-        // SAFETY: the memory is imported, the description is complete, and the driver writes the
-        // address to a local variable.
+        // SAFETY: the memory is imported, all required fields of the description are set, and the
+        // driver writes the address to a local variable.
         unsafe {
             driver::cuExternalMemoryGetMappedBuffer(
                 &raw mut address,

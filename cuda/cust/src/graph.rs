@@ -121,7 +121,8 @@ impl Graph {
     /// Returns whether the node belongs to this graph.
     ///
     /// # Errors
-    /// Never returns an error. The signature is rust-cuda's.
+    /// Never returns an error. The function returns a `CudaResult` only for compatibility with
+    /// rust-cuda.
     pub fn is_valid_node(&mut self, node: GraphNode) -> CudaResult<bool> {
         Ok(self.nodes.contains(&node))
     }
@@ -129,7 +130,8 @@ impl Graph {
     /// Returns the number of nodes.
     ///
     /// # Errors
-    /// Never returns an error. The signature is rust-cuda's.
+    /// Never returns an error. The function returns a `CudaResult` only for compatibility with
+    /// rust-cuda.
     pub fn num_nodes(&mut self) -> CudaResult<usize> {
         Ok(self.nodes.len())
     }
@@ -137,7 +139,8 @@ impl Graph {
     /// Returns the nodes in the order of their creation.
     ///
     /// # Errors
-    /// Never returns an error. The signature is rust-cuda's.
+    /// Never returns an error. The function returns a `CudaResult` only for compatibility with
+    /// rust-cuda.
     pub fn nodes(&mut self) -> CudaResult<&[GraphNode]> {
         Ok(&self.nodes)
     }

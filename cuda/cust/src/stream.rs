@@ -134,7 +134,7 @@ impl Stream {
     /// Waits until all work submitted so far is done.
     ///
     /// # Errors
-    /// Returns the driver's error from that work.
+    /// Returns the driver's error, for example if that work failed.
     pub fn synchronize(&self) -> CudaResult<()> {
         // SAFETY: the handle is alive.
         unsafe { driver::cuStreamSynchronize(self.inner) }

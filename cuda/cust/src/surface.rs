@@ -39,8 +39,8 @@ impl Surface {
     pub fn new(resource_desc: ResourceDescriptor) -> CudaResult<Self> {
         let raw = resource_desc.as_raw();
         let mut handle = 0;
-        // SAFETY: the description is complete, the driver writes the handle to a local variable,
-        // and the surface stores `resource_desc`, which keeps the array alive.
+        // SAFETY: all required fields of the description are set, the driver writes the handle to a
+        // local variable, and the surface stores `resource_desc`, which keeps the array alive.
         unsafe { driver::cuSurfObjectCreate(&raw mut handle, &raw const raw) }?;
         Ok(Self { handle, resource: ManuallyDrop::new(resource_desc) })
     }

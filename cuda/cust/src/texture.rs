@@ -338,8 +338,9 @@ impl Texture {
         let (resource, texture) = (resource_desc.as_raw(), texture_desc.to_raw());
         let view = resource_view_desc.map(ResourceViewDescriptor::to_raw);
         let mut handle = 0;
-        // SAFETY: the driver writes the handle to a local variable, the descriptions are complete,
-        // and the texture stores `resource_desc`, which keeps the array alive.
+        // SAFETY: the driver writes the handle to a local variable, all required fields of the
+        // descriptions are set, and the texture stores `resource_desc`, which keeps the array
+        // alive.
         unsafe {
             driver::cuTexObjectCreate(
                 &raw mut handle,

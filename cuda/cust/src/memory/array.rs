@@ -43,8 +43,8 @@ impl ArrayObject {
     pub fn from_descriptor(descriptor: &ArrayDescriptor) -> CudaResult<Self> {
         let raw = descriptor.to_raw()?;
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the description is complete, and the driver writes the handle to a local
-        // variable.
+        // SAFETY: all required fields of the description are set, and the driver writes the handle
+        // to a local variable.
         unsafe { driver::cuArray3DCreate_v2(&raw mut handle, &raw const raw) }?;
         Ok(Self { handle, descriptor: *descriptor })
     }
@@ -137,7 +137,8 @@ impl ArrayObject {
     /// Returns the array's size, channel format, number of channels and flags.
     ///
     /// # Errors
-    /// Never returns an error. The signature is rust-cuda's.
+    /// Never returns an error. The function returns a `CudaResult` only for compatibility with
+    /// rust-cuda.
     pub fn descriptor(&self) -> CudaResult<ArrayDescriptor> {
         Ok(self.descriptor)
     }

@@ -113,7 +113,10 @@ pub enum ErrorKind {
     NotRecorded,
     /// A texture for reads as `UVec4` has linear filtering or a float format. The texture unit
     /// supports neither for integer reads.
-    #[error("reads as `UVec4` need point filtering and an integer format; read as `Vec4` instead")]
+    #[error(
+        "a texture for reads as `UVec4` needs point filtering and an integer format; set these, or \
+         read `Vec4` instead"
+    )]
     UnreadableTexture,
     /// Two objects, such as memory and a stream, belong to different devices.
     #[error("an object on {found} cannot be used on {wanted}; create the object on {wanted}")]

@@ -130,7 +130,7 @@ impl Event {
     /// recorded.
     ///
     /// # Errors
-    /// Returns the driver's error from that work.
+    /// Returns the driver's error, for example if that work failed.
     #[track_caller]
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         const OP: &str = "querying an event";
@@ -144,7 +144,7 @@ impl Event {
     /// Waits until all work before the event is done.
     ///
     /// # Errors
-    /// Returns the driver's error from that work.
+    /// Returns the driver's error, for example if that work failed.
     #[track_caller]
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         const OP: &str = "waiting for an event";

@@ -215,7 +215,7 @@ impl Stream {
     /// Waits until all work submitted so far is done.
     ///
     /// # Errors
-    /// Returns the driver's error from that work.
+    /// Returns the driver's error, for example if that work failed.
     #[track_caller]
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         const OP: &str = "waiting for a stream";
@@ -231,7 +231,7 @@ impl Stream {
     /// Returns whether all work submitted so far is done.
     ///
     /// # Errors
-    /// Returns the driver's error from that work.
+    /// Returns the driver's error, for example if that work failed.
     #[track_caller]
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         const OP: &str = "querying a stream";

@@ -80,8 +80,8 @@ impl<T: Texel> Array<T> {
                     NumChannels: T::format().channels,
                 };
                 let mut array = ptr::null_mut();
-                // SAFETY: the descriptor is complete, and the driver writes the handle to a local
-                // variable.
+                // SAFETY: all required fields of the descriptor are set, and the driver writes the
+                // handle to a local variable.
                 unsafe { sys::cuArrayCreate_v2(&raw mut array, &raw const descriptor) }
                     .check(OP)?;
                 let counted = Token::new(counters::Kind::Arrays, 1);
@@ -262,7 +262,8 @@ impl Made {
         };
         cuda.enter(OP, || {
             let mut handle = 0;
-            // SAFETY: the descriptors are complete; the driver writes the handle.
+            // SAFETY: all required fields of the descriptors are set, and the driver writes the
+            // handle to a local variable.
             unsafe {
                 sys::cuTexObjectCreate(
                     &raw mut handle,
