@@ -13,8 +13,9 @@ use cust_raw::driver_sys::*;
 use crate::cpu;
 use crate::error::CudaResult;
 
-/// The environment variable that selects where kernels run: `gpu` or `cpu`. If it is unset, kernels
-/// run on the GPU if there is one, and otherwise on the CPU if the program links kernels.
+/// The environment variable that selects where kernels run: `gpu` or `cpu`. If the variable is
+/// unset, kernels run on the GPU if there is one, and otherwise on the CPU if the program links
+/// kernels.
 pub const BACKEND_VARIABLE: &str = "CUST_DEVICE";
 
 /// The backend that runs the kernels that this process launches by name.
@@ -22,7 +23,7 @@ pub const BACKEND_VARIABLE: &str = "CUST_DEVICE";
 pub enum Backend {
     /// NVIDIA's driver runs the kernels on a GPU.
     Gpu,
-    /// This process runs the kernels that are linked into it, on the CPU.
+    /// The CPU runs the kernels, which are functions linked into this program.
     Cpu,
 }
 
@@ -64,9 +65,9 @@ pub(crate) unsafe fn check_arguments(function: CUfunction, count: usize) -> Cuda
     }
 }
 
-/// Defines one function for each driver function in a list. On a GPU, it calls NVIDIA's driver. On
-/// the CPU, a function of a `cpu` list calls the function of the same name in the module `cpu`, and
-/// a function of a `none` list returns `CUDA_ERROR_NOT_SUPPORTED`.
+/// Defines one function for each driver function in a list. On a GPU, each of these functions calls
+/// NVIDIA's driver. On the CPU, a function of a `cpu` list calls the function of the same name in
+/// the module `cpu`, and a function of a `none` list returns `CUDA_ERROR_NOT_SUPPORTED`.
 macro_rules! calls {
     ($cpu:ident: $(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
         /// Calls the driver's function of this name, on a GPU or on the CPU.

@@ -23,11 +23,11 @@ macro_rules! codes {
         pub enum CudaError {
             $($name = $code,)+
             /// The size of an allocation is zero or exceeds the address space, the alignment of its
-            /// elements exceeds 256 bytes, or the pointer to free is null. rust-cuda defines this
-            /// code, the driver does not.
+            /// elements exceeds 256 bytes, or the pointer to free is null. This code is defined by
+            /// rust-cuda and is not a driver code.
             InvalidMemoryAllocation = 100_100,
-            /// An OptiX error. rust-cuda defines this code, the driver does not. No function of
-            /// this crate returns it.
+            /// An OptiX error. This code is defined by rust-cuda and is not a driver code. No
+            /// function of this crate returns it.
             OptixError = 100_101,
         }
 

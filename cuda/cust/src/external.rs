@@ -1,4 +1,5 @@
-//! Imports memory that another API, such as Vulkan, allocated. Kernels access it without a copy.
+//! Imports memory that another API, such as Vulkan, allocated. Kernels can then access that memory
+//! without a copy.
 
 use std::mem;
 use std::ptr;

@@ -291,7 +291,7 @@ impl<'a> Function<'a> {
 ///
 /// # Safety
 /// The call is unsafe. The number and types of the arguments must match the kernel's parameters,
-/// device memory must live until the kernel is done, and the caller must meet the kernel's own
+/// device memory must live until the kernel is done, and the caller must meet the kernel's safety
 /// requirements.
 #[macro_export]
 macro_rules! launch {

@@ -26,8 +26,8 @@
 //! # }
 //! ```
 //!
-//! On the CPU, a launch runs the nodes one after the other. Stream capture is not supported there,
-//! and a graph can contain only kernels, copies, fills, child graphs and empty nodes.
+//! On the CPU, a launch runs the nodes one after the other. Stream capture is not supported on the
+//! CPU, and a graph can contain only kernels, copies, fills, child graphs and empty nodes.
 
 mod add;
 mod capture;

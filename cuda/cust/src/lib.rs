@@ -3,13 +3,13 @@
 //! The crate has two interfaces:
 //!
 //! - [`typed`] is specific to this crate. A [`typed::Device`] is a GPU or the CPU, chosen at run
-//!   time. A launch takes a struct with one named, typed field for each kernel parameter. It is
-//!   safe if the kernel is a safe function. An error states the failed operation and its source
+//!   time. A launch takes a struct with one named, typed field for each kernel parameter. A launch
+//!   is safe if the kernel is a safe function. An error states the failed operation and its source
 //!   location.
 //! - The other modules are rust-cuda's `cust`, with its names and signatures: [`quick_init`],
-//!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on. They use the context that
-//!   is current on the calling thread. Many programs that were written for rust-cuda build
-//!   unchanged; the crate's README lists the exceptions.
+//!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on. These modules use the
+//!   context that is current on the calling thread. Many programs that were written for rust-cuda
+//!   build unchanged; the crate's README lists the exceptions.
 //!
 //! Neither interface needs CUDA to build. The crate loads NVIDIA's driver at run time. Without a
 //! GPU, the same kernels run on the CPU. Floating-point results may differ in rounding. The CPU

@@ -32,7 +32,8 @@ impl Linker {
     /// Returns the driver's error; `NotSupported` on the CPU.
     pub fn new() -> CudaResult<Self> {
         let mut state = ptr::null_mut();
-        // SAFETY: the driver writes the handle to a local variable; there are no options.
+        // SAFETY: the driver writes the handle to a local variable. The number of options is 0, so
+        // the option pointers may be null.
         unsafe { driver::cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut state) }?;
         Ok(Self { state })
     }

@@ -217,8 +217,8 @@ impl Module {
     /// Returns the global variable or constant called `name`.
     ///
     /// # Errors
-    /// Returns an error if there is no such global or its size differs from that of `T`, or the
-    /// driver's error.
+    /// Returns an error if the module has no such global, or if the size of the global differs from
+    /// the size of `T`. Otherwise returns the driver's error, if any.
     pub fn get_global<'a, T: DeviceCopy>(&'a self, name: &CStr) -> CudaResult<Symbol<'a, T>> {
         let (mut address, mut size) = (0, 0);
         // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the

@@ -33,7 +33,8 @@ bitflags::bitflags! {
     }
 }
 
-/// A queue of work. The work of different streams can run concurrently. Use [`Event`]s to order it.
+/// A queue of work. Work in different streams can run concurrently. Use [`Event`]s to order work
+/// across streams.
 #[derive(Debug)]
 pub struct Stream {
     inner: sys::CUstream,

@@ -113,7 +113,8 @@ pub(crate) unsafe fn cuDeviceGetAttribute(
         12 | 82 => 65_536,
         // Number of multiprocessors, which is the number of CPU cores.
         16 => thread::available_parallelism().map_or(1, |cores| cores.get() as c_int),
-        // Required alignment in bytes of a texture's address (14) and of its row pitch (51).
+        // Required alignment in bytes of a texture's base address (14) and of a texture's row pitch
+        // (51).
         14 => 256,
         51 => 32,
         // Maximum threads per multiprocessor.

@@ -40,12 +40,12 @@ enum Work {
     Empty,
 }
 
-/// A kernel launch with its own copy of the parameters.
+/// A kernel launch that owns a copy of the argument values.
 #[derive(Clone)]
 struct Launch {
     function: CUfunction,
-    /// The kernel's name. It stays valid when the function's module is unloaded before the graph is
-    /// destroyed.
+    /// The kernel's name. The name stays valid even if the function's module is unloaded before the
+    /// graph is destroyed.
     name: &'static str,
     grid: [u32; 3],
     block: [u32; 3],

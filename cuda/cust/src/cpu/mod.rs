@@ -4,7 +4,8 @@
 //! There is one device. Its kernels are the kernels that are linked into the program. A call that
 //! submits work returns when the work is done, so a stream is always idle and an event is done as
 //! soon as it is recorded. Device addresses are host addresses. Each copy, fill and free is checked
-//! against the allocations and returns `CUDA_ERROR_INVALID_VALUE` where a GPU's driver would.
+//! against the allocations and returns `CUDA_ERROR_INVALID_VALUE` if a GPU's driver would return
+//! that error.
 //!
 //! On a GPU, a kernel's fault makes the device unusable. On the CPU, only the launch returns an
 //! error, and later launches are unaffected.

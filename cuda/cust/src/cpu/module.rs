@@ -1,4 +1,5 @@
-//! Modules whose kernels are functions of this program, and their launches.
+//! Modules on the CPU, whose kernels are functions linked into this program, and the launch of
+//! these kernels.
 //!
 //! The PTX is not executed. It only provides the names of the module's kernels. Each name is looked
 //! up among the kernels linked into the program, first among those of the package that the PTX was
@@ -135,7 +136,8 @@ impl Constants {
         Ok(constants)
     }
 
-    /// Returns a copy of the constants' current values, which a launch passes to its threads.
+    /// Returns a copy of the current values of all constant arrays. A launch passes this copy to
+    /// its threads.
     fn bank(&self) -> ConstantBank {
         let mut bank = ConstantBank::default();
         for &(name, address, bytes) in &self.0 {
@@ -157,7 +159,7 @@ impl Drop for Constants {
     }
 }
 
-/// Returns a copy of the name that lives as long as the process. Each name is stored once.
+/// Returns a copy of `name` that is never freed. Each distinct name is stored only once.
 fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Textures for 2-D arrays and pitched memory. `cuda_cpu` reads them.
+//! Texture objects for 2-D arrays and pitched memory. Kernels on the CPU read these textures
+//! through `cuda_cpu`.
 //!
 //! Textures have channels of `u8`, `u16`, `f32` or 32-bit integers, coordinates in texels, and
 //! point or linear filtering. Reads outside the texture are clamped to its edge or return zeros.
@@ -86,8 +87,8 @@ unsafe fn make(
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => (Channel::U8, false),
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16 => (Channel::U16, false),
         CUarray_format::CU_AD_FORMAT_FLOAT => (Channel::F32, false),
-        // Kernels read the bits of a 32-bit integer as they are in memory, so the 4-byte channel
-        // type `F32` can stand for it.
+        // Kernels read the bits of a 32-bit integer unchanged, so the channel type `F32`, which
+        // also has 4 bytes, can represent the integer.
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32 | CUarray_format::CU_AD_FORMAT_SIGNED_INT32 => {
             (Channel::F32, true)
         }

@@ -7,7 +7,8 @@ use crate::driver;
 use crate::error::CudaResult;
 use crate::stream::Stream;
 
-/// The threads in which driver calls that are unsafe during a capture, such as `cuMemAlloc`, fail.
+/// The threads in which a capture makes unsafe driver calls fail. The driver considers calls such
+/// as `cuMemAlloc` unsafe during a capture.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamCaptureMode {

@@ -21,13 +21,13 @@ unsafe impl Send for GraphExec {}
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {
-    /// Submits all nodes to `stream`. They run after the work submitted to the stream so far.
+    /// Submits all nodes to `stream`. The nodes run after the work submitted to the stream so far.
     /// Launches of the same graph run one after another.
     ///
     /// # Safety
     /// - The modules and the memory that the nodes use must live until the launch is done. Until
     ///   then, no other code may access that memory.
-    /// - Each kernel's own preconditions must hold.
+    /// - The caller must meet the safety requirements of each kernel.
     /// - No other thread may launch the same graph at the same time.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use cust_raw::driver_sys as sys;
 use cust_raw::driver_sys::CUgraphNodeType as RawType;
 
-/// A handle of a graph node. It does not keep the graph alive.
+/// A handle of a graph node. The handle becomes invalid when its graph is destroyed.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphNode {

@@ -1,5 +1,5 @@
-//! CUDA arrays, which store texels in a layout that the driver chooses. Textures and surfaces
-//! access them.
+//! CUDA arrays, which store texels in a layout that the driver chooses. Kernels access arrays
+//! through textures and surfaces.
 //!
 //! An array has a width, a height if it has at least two dimensions, and a depth if it has three.
 //! In a layered array the depth is the number of layers; in a cube map it is the number of sides.

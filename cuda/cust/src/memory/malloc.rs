@@ -1,5 +1,5 @@
 //! Functions that allocate and free raw memory. The owning types, such as
-//! [`DeviceBuffer`](super::DeviceBuffer), are based on them.
+//! [`DeviceBuffer`](super::DeviceBuffer), call these functions.
 
 use std::ffi::c_void;
 use std::ptr;

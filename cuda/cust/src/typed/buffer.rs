@@ -1,4 +1,4 @@
-//! Buffers: one-dimensional device memory, and copies between it and the host.
+//! [`Buffer`], an array of elements in device memory, and copies between buffers and host memory.
 
 use std::marker::PhantomData;
 

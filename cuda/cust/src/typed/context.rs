@@ -35,7 +35,8 @@ impl Current {
 
 impl Drop for Current {
     fn drop(&mut self) {
-        // SAFETY: the previous context was current on this thread before, or it is null.
+        // SAFETY: `self.previous` is null or the context that was current on this thread before the
+        // guard was created.
         let put_back = || unsafe { sys::cuCtxSetCurrent(self.previous) }.to_result();
         // Retries once, because other code on this thread would otherwise run in the wrong context.
         let _ = put_back().or_else(|_| put_back());

@@ -1,4 +1,5 @@
-//! An open GPU: its context, its loaded kernels, and a record of fatal errors.
+//! [`CudaDevice`], an open GPU with its context and loaded kernels, and a process-wide record of
+//! fatal errors.
 
 use std::panic::Location;
 use std::ptr;
@@ -190,7 +191,7 @@ impl CudaDevice {
         Ok(device)
     }
 
-    /// Loads the kernels of `module` in addition to those already loaded.
+    /// Loads the kernels of `module` in addition to the kernels that are already loaded.
     #[track_caller]
     pub(super) fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
         let image = image_for(module, self.info.arch)?;
@@ -314,10 +315,10 @@ impl CudaDevice {
             attrs: attributes.as_mut_ptr(),
             numAttrs: 1,
         };
-        // SAFETY: the contract of `Kernel` ensures that the parameters match the kernel, and the
-        // driver copies them before it returns. If `function.waits` is set, the kernel may start
-        // before the preceding kernel in the stream has ended, but it waits for that kernel itself.
-        // The caller upholds the rest of this function's safety contract.
+        // SAFETY: the contract of `Kernel` ensures that `params` matches the kernel's parameters,
+        // and the driver copies the values before the call returns. If `function.waits` is set, the
+        // kernel may start before the preceding kernel in the stream has ended, but it waits for
+        // that kernel itself. The caller upholds the rest of this function's safety contract.
         unsafe {
             let (params, none) = (params.pointers().as_mut_ptr(), ptr::null_mut());
             if function.waits {

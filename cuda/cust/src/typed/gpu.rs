@@ -1,4 +1,4 @@
-//! Wrappers of the driver functions that query a GPU and retain its context.
+//! Wrappers of the driver functions that query GPUs and retain their primary contexts.
 
 use std::ffi::CStr;
 use std::ptr;

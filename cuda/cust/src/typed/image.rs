@@ -70,7 +70,7 @@ impl<T: Pod> Image<T> {
     /// padding.
     ///
     /// # Errors
-    /// Returns an error if there are not `width · height` elements, or the driver's error.
+    /// Returns an error if the number of elements is not `width · height`, or the driver's error.
     #[track_caller]
     pub fn from_slice(
         stream: &Stream,
@@ -142,8 +142,8 @@ impl<T: Pod> Image<T> {
     /// reads the elements after the driver call has returned.
     ///
     /// # Errors
-    /// Returns an error if there are not `width · height` elements or the stream belongs to another
-    /// device, or the driver's error.
+    /// Returns an error if the number of elements is not `width · height` or the stream belongs to
+    /// another device, or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
         self.check_len("uploading an image", elements.len())?;

@@ -131,7 +131,7 @@ impl Drop for Memory {
             Kind::Cpu { .. } => unsafe { alloc::dealloc(self.pointer(), self.layout) },
             Kind::Cuda(cuda) => cuda.release(self.counted.as_mut(), || {
                 // SAFETY: the memory was allocated in this context, and the driver waits for work
-                // that uses the memory before it frees it.
+                // that uses the memory before it frees the memory.
                 unsafe { sys::cuMemFree_v2(self.address) }
             }),
         }

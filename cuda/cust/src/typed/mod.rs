@@ -86,7 +86,8 @@ impl Device {
         if first.is_ok() {
             return first;
         }
-        // Another GPU may be usable, for example because it is newer or no other process uses it.
+        // Another GPU may be usable, for example because it has a newer architecture, or because no
+        // other process uses it exclusively.
         (1..cuda::count()?).find_map(|ordinal| Self::cuda(ordinal).ok()).map_or(first, Ok)
     }
 

@@ -1,12 +1,13 @@
 //! Asynchronous copies from and to page-locked memory.
 //!
 //! A [`PinnedCopy`] owns the copy's host memory until the copy is done, so the caller need not keep
-//! a borrow alive. If a `PinnedCopy` is passed to `mem::forget`, the memory is leaked, so it is
-//! never freed while the copy still uses it.
+//! a borrow alive. If a `PinnedCopy` is passed to `mem::forget`, the memory is leaked, so the copy
+//! never uses freed memory.
 
 use super::{DeviceError, Event, Pinned, Stream};
 
-/// A copy submitted to a stream, together with its page-locked memory.
+/// An asynchronous copy in a stream, which owns the page-locked memory that the copy reads or
+/// writes.
 ///
 /// Dropping this value waits for the device and then frees the memory.
 #[derive(Debug)]

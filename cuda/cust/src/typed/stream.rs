@@ -24,9 +24,9 @@ pub enum Priority {
 /// A queue of work on one device. On the CPU, an operation is done when the call that submits it
 /// returns.
 ///
-/// The work of different streams of a GPU can run concurrently. Use [`Event`]s to order it. If two
-/// streams access the same memory without such an order, and at least one of them writes, the
-/// contents of that memory are unspecified. Other memory is not affected.
+/// Work in different streams of a GPU can run concurrently. Use [`Event`]s to order work across
+/// streams. If two streams access the same memory without such an order, and at least one of them
+/// writes, the contents of that memory are unspecified. Other memory is not affected.
 pub struct Stream {
     /// The driver's handle; null on the CPU.
     raw: sys::CUstream,

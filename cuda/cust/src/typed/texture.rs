@@ -134,7 +134,8 @@ impl<T> Drop for Storage<T> {
     }
 }
 
-/// A texture object for an image or an array. Kernels read values of type `V` from it.
+/// A texture object that reads an image or an array. Kernels read values of type `V` from the
+/// texture.
 #[derive(Debug)]
 pub struct Texture<'a, V> {
     made: Made,
@@ -156,7 +157,7 @@ enum Object {
 }
 
 impl<'a, V: ReadMode> Texture<'a, V> {
-    /// Creates a texture that reads an image in place.
+    /// Creates a texture that reads an image without copying it.
     ///
     /// # Errors
     /// Returns [`ErrorKind::UnreadableTexture`] if `V` is [`UVec4`] and the filter is linear or the
@@ -196,7 +197,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
 }
 
 impl Made {
-    /// Creates a texture that reads the rows of `view` in place.
+    /// Creates a texture that reads the rows of `view` without copying them.
     ///
     /// # Safety
     /// The rows must stay alive and unchanged while kernels read them through the texture. The
@@ -291,8 +292,8 @@ impl Drop for Made {
     }
 }
 
-/// Checks that the texture unit supports reads as `V` with this mode. It cannot filter reads that
-/// return integers, and it cannot read float texels as integers.
+/// Checks that the texture unit supports reads as `V` with this mode. The texture unit cannot
+/// filter reads that return integers, and it cannot read float texels as integers.
 #[track_caller]
 fn check_mode<V: ReadMode, T: Texel>(mode: TextureMode) -> Result<(), DeviceError> {
     let readable = !(V::INTEGER && (mode.filter == Filter::Linear || T::CHANNEL == Channel::F32));

@@ -1,8 +1,8 @@
 //! Tests rust-cuda's host API on the CPU. Each test calls the API as a program would, with the
 //! kernels of this test binary.
 //!
-//! On a machine with a GPU these tests also run on the CPU, because their PTX contains names but no
-//! code.
+//! These tests run on the CPU even on a machine with a GPU, because their PTX contains kernel names
+//! but no code.
 
 mod context;
 mod graphs;

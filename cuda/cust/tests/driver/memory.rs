@@ -86,7 +86,8 @@ fn freed_memory_is_refused() {
 fn a_buffer_that_cannot_be_freed_comes_back() {
     let _context = cpu();
     let buffer = [1_u8, 2].as_dbuf().expect("memory");
-    // SAFETY: the CPU rejects the release of an address that it did not allocate.
+    // SAFETY: the CPU backend checks addresses, and does not free an address at which no allocation
+    // starts.
     let inner = unsafe { DeviceBuffer::from_raw_parts(buffer[1..].as_device_ptr(), 1) };
     let (error, inner) = DeviceBuffer::drop(inner).expect_err("no allocation begins there");
     assert_eq!(error, CudaError::InvalidValue);
