@@ -106,7 +106,8 @@ impl Driver {
         Ok(Self { lent: 0, left_out: 0, stream, size, raw, straight, free, ring, back })
     }
 
-    /// Calls `callback` with up to `pairs` pairs of frames and their time, 30 per second, until it returns false.
+    /// Films up to `pairs` pairs of frames, 30 per second, and calls `callback` with each pair and its timestamp. Skips
+    /// a pair if fewer than two buffers are free, and stops early if `callback` returns false.
     pub(crate) fn film(
         &mut self,
         pairs: usize,
@@ -135,8 +136,7 @@ impl Driver {
         self.free.len()
     }
 
-    /// Submits the kernel that fills a free buffer from the raw picture number `raw` of a camera, and lends the buffer
-    /// out.
+    /// Submits the kernel that fills a free buffer from raw picture `raw` of camera `camera`, and lends out the buffer.
     fn develop(&mut self, raw: usize, camera: usize) -> Result<Shot, StitchError> {
         let mut lease = Lease { buffer: self.free.pop(), ring: self.ring.clone() };
         let (raw, stream) = (&self.raw[raw][camera], &self.stream);

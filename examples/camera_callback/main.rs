@@ -1,5 +1,5 @@
-//! A camera driver's callback: it passes frames that are already in device memory to the stitcher, which reads them
-//! there without a copy.
+//! A camera driver's callback that passes frames in device memory to the stitcher. The stitcher reads the frames
+//! without a copy.
 //!
 //! `cargo run --release -p panoweave-examples --bin camera_callback -- [PAIRS] [FILE] [DEVICE]`
 //!
@@ -25,8 +25,8 @@ use driver::{Driver, Shot};
 /// The YUV encoding of the camera frames.
 const ENCODING: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
 
-/// Number of buffers in the ring: a pair for each of the stitcher's four slots, one pair for a colour analysis to
-/// hold, and one pair to fill.
+/// Number of buffers in the ring: a pair for each of the stitcher's four slots, one pair that a colour analysis may
+/// hold, and one pair that the driver fills.
 const RING: usize = 12;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Describes a frame that the driver has lent, in the form that the stitcher takes.
+/// Converts a frame that the driver has lent out to the stitcher's input type.
 fn external(shot: Shot) -> ExternalFrame {
     let Shot { place, size, luma, chroma, ready, lease } = shot;
     let half = size.map(|side| side.div_ceil(2));

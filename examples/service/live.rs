@@ -1,4 +1,5 @@
-//! Handles `GET /live` and `GET /health`: live video from one stitcher for any number of viewers, and its state.
+//! Handles `GET /live` and `GET /health`: live video from one stitcher for any number of viewers, and the stitcher's
+//! state.
 //!
 //! A task takes the panoramas from the stitcher as an asynchronous stream, encodes each panorama once for all viewers,
 //! and publishes the newest. A slow viewer misses some panoramas; the stitcher never waits for a viewer.
@@ -27,7 +28,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-/// A running stitcher, its newest panorama as a part of the live stream, and the threads of its cameras.
+/// A running stitcher, its newest panorama as one encoded part of the multipart stream, and the threads of its cameras.
 pub(crate) struct Live {
     stitcher: Arc<Stitcher>,
     newest: watch::Receiver<Bytes>,
@@ -76,8 +77,8 @@ impl Live {
     }
 }
 
-/// Encodes and publishes each panorama while there are viewers. Returns when the stitcher closes. This drops `newest`,
-/// which ends the viewers' streams.
+/// Encodes and publishes each panorama while there are viewers. Returns when the stitcher closes. The return drops
+/// `newest`, which ends the viewers' streams.
 async fn publish(mut panoramas: StitchedFrames, newest: watch::Sender<Bytes>) {
     // Name the trait, because `StitchedFrames` is also an iterator, whose `next` would block.
     while let Some(panorama) = StreamExt::next(&mut panoramas).await {

@@ -8,9 +8,9 @@
 //! curl http://127.0.0.1:8080/health
 //! ```
 //!
-//! GEOMETRY is the file of a rig (`.toml`) or of a homography (any other name), for requests that do not contain a
-//! homography. If the argument is empty or missing, the service uses the rig of the examples. Pictures are decoded,
-//! stitched and encoded on tokio's blocking threads, so the tasks that serve connections never block.
+//! GEOMETRY is a rig file (`.toml`) or a homography file (any other extension). It applies to requests that do not
+//! contain a homography. If the argument is empty or missing, the service uses the rig of the examples. Pictures are
+//! decoded, stitched and encoded on tokio's blocking threads, so the tasks that serve connections never block.
 //!
 //! | file | contents |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The errors of `POST /stitch`. The response is the reason in plain text, with the matching HTTP status.
+//! The errors of `POST /stitch`. The response to a failed request is the error message as plain text, with an HTTP
+//! status that matches the error.
 
 use axum::extract::multipart::{MultipartError, MultipartRejection};
 use axum::http::StatusCode;
@@ -53,7 +54,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAForm(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            // `error` returns one status for a syntax error in the form and another for too many bytes.
+            // `error.status()` distinguishes a syntax error in the form from a form with too many bytes.
             Self::Form(error) => error.status(),
             Self::Missing(_) | Self::Unknown(_) | Self::Twice(_) => StatusCode::BAD_REQUEST,
             Self::Picture(PictureError::NotAPicture { .. } | PictureError::WrongFormat { .. }) => {
@@ -67,7 +68,7 @@ impl Refusal {
             | Self::Stitch(StitchError::Device(_))
             | Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            // The request is well-formed, but its content does not permit a panorama.
+            // The request is well-formed, but its contents cannot be stitched into a panorama.
             Self::NotText
             | Self::Picture(_)
             | Self::Homography(_)

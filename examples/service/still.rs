@@ -39,11 +39,11 @@ const AT_ONCE: usize = 4;
 /// stitched.
 const MAX_BODIES: usize = AT_ONCE * MAX_BODY;
 
-/// The state of the stitching service that all requests for single panoramas share.
+/// The state that all `POST /stitch` requests share.
 pub(crate) struct Still {
     device: Device,
     usual: Usual,
-    /// Permits for the work slots.
+    /// Permits for the [`AT_ONCE`] work slots. A request holds one permit while it is stitched.
     room: Arc<Semaphore>,
     /// Permits for the bytes that all requests together may still receive.
     bodies: Arc<Semaphore>,
@@ -55,7 +55,7 @@ enum Usual {
     Homography(Homography),
 }
 
-/// The parts of a request's form. The pictures are still encoded.
+/// The parts of a request's form. The pictures are undecoded PNG or JPEG files.
 #[derive(Default)]
 struct Form {
     left: Option<Vec<u8>>,

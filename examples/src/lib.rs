@@ -1,7 +1,7 @@
-//! Simulated cameras for the examples, which turn through a generated landscape, and the examples' command line.
+//! Code that the examples share: simulated cameras that turn in a generated landscape, and the command line.
 //!
 //! The cameras have different exposures, and the exposure of the right camera drifts, so that the colour correction has
-//! work to do. A real program would use the driver of its cameras and a calibrated rig file instead.
+//! a difference to correct. A real program would use the driver of its cameras and a calibrated rig file instead.
 
 use std::env;
 use std::error::Error;
@@ -60,7 +60,7 @@ pub fn geometry() -> Result<Geometry, RigError> {
 /// A simulated camera, which renders its pictures from the landscape.
 pub struct MadeUpCamera {
     size: UVec2,
-    /// The column and row of the landscape that each pixel of the camera shows at time 0, row by row.
+    /// The column and row of the landscape that each camera pixel shows at time 0. The pixels are in row-major order.
     sees: Vec<UVec2>,
     landscape: Vec<Rgba8>,
     /// The mean exposure, by which levels are multiplied, and the amplitude of its drift.
@@ -71,7 +71,7 @@ impl MadeUpCamera {
     /// Creates the left and the right camera of [`RIG`].
     ///
     /// # Errors
-    /// The same as [`geometry`].
+    /// Returns the errors of [`geometry`].
     pub fn pair() -> Result<[Self; 2], RigError> {
         let cameras = geometry()?.cameras;
         let camera = |i: usize, exposure| {
@@ -115,8 +115,7 @@ impl MadeUpCamera {
     }
 }
 
-/// Returns the landscape column and row that a pixel of the camera shows. Inverts the camera's focal length and
-/// rotation.
+/// Returns the landscape column and row that a pixel of the camera shows. Inverts the camera's projection and rotation.
 fn place(optics: &Optics, pixel: UVec2) -> UVec2 {
     let straight = (pixel.as_dvec2() - optics.centre) / optics.focal;
     let ray = optics.from_ray.transpose() * straight.extend(1.0);

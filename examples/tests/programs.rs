@@ -25,7 +25,8 @@ fn count(counters: &Value, name: &str) -> u64 {
     counters.pointer(name).and_then(Value::as_u64).expect(name)
 }
 
-/// Checks that every frame was paired or counted as alone, and that every pair was stitched or counted as dropped.
+/// Checks that every frame was paired or counted as dropped for lack of a partner, and that every pair was stitched or
+/// counted as dropped.
 fn accounted_for(counters: &Value) {
     let count = |name| count(counters, name);
     let alone = count("/dropped/left_alone") + count("/dropped/right_alone");

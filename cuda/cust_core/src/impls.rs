@@ -41,14 +41,14 @@ unsafe impl<T> DeviceCopy for PhantomData<T> {}
 
 macro_rules! generic {
     ($($type:ty),+ $(,)?) => {$(
-        // SAFETY: the type contains only values of `T`.
+        // SAFETY: the type stores one `T` and nothing else, and `T` is `DeviceCopy`.
         unsafe impl<T: DeviceCopy> DeviceCopy for $type {}
     )+};
 }
 
 generic!(MaybeUninit<T>, Wrapping<T>);
 
-// SAFETY: the elements are `DeviceCopy`, and an array stores them contiguously everywhere.
+// SAFETY: the elements are `DeviceCopy`, and an array stores them contiguously on host and device.
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 // SAFETY: the contents are plain data, and the same compiler lays the type out for host and device.
 unsafe impl<T: DeviceCopy> DeviceCopy for Option<T> {}

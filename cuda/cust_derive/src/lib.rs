@@ -20,8 +20,8 @@ pub fn device_copy(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 }
 
 /// Returns the impl of the trait at `path` for the type `item`, and code that compiles only if
-/// every field implements the trait. Otherwise the compiler's error points to the field that does
-/// not.
+/// every field implements the trait. If a field does not, the compiler's error points to that
+/// field.
 fn implement(item: &DeriveInput, path: &TokenStream) -> TokenStream {
     let name = &item.ident;
     let mut generics = item.generics.clone();

@@ -1,4 +1,5 @@
-//! Information about the driver that needs no device.
+//! Returns the version, the path and the missing functions of the installed driver. Works without a
+//! device.
 
 use std::ffi::OsStr;
 use std::fs;

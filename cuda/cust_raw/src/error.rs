@@ -5,7 +5,7 @@ use crate::driver_sys::CUresult;
 /// The result of a driver call. A code other than `CUDA_SUCCESS` is an error.
 pub type DriverResult<T = ()> = Result<T, CUresult>;
 
-/// The CUDA driver library could not be loaded.
+/// The reason why the CUDA driver library could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {

@@ -27,12 +27,12 @@ pub(crate) struct Library {
     handle: unix::Library,
 }
 
-/// Returns the library, which the first call loads.
+/// Returns the driver library. The first call loads it.
 ///
-/// The load itself runs outside the cell's initialiser. A constructor in the library may call `cu*`
-/// functions and re-enter this function on the same thread, where a lock would deadlock. Concurrent
-/// first calls open the same library; the loader counts references, and the extra handles stay
-/// open.
+/// `open` runs before `OnceLock::set`, not inside `get_or_init`: a constructor in the loaded
+/// library may call `cu*` functions and so re-enter this function on the same thread, which would
+/// deadlock in `get_or_init`. Concurrent first calls open the same library; the loader counts
+/// references, and the extra handles stay open.
 pub(crate) fn library() -> Result<&'static Library, &'static DriverError> {
     static LIBRARY: OnceLock<Result<Library, DriverError>> = OnceLock::new();
     if LIBRARY.get().is_none()

@@ -1,5 +1,5 @@
-//! Checks with a fake driver, written in C, that arguments and results pass unchanged, also in
-//! concurrent first calls.
+//! Checks with a fake driver, written in C, that calls pass arguments and results unchanged, even
+//! if several threads make the first call at once.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn fake(folder: &Path) -> Option<PathBuf> {
 }
 
 fn launch() -> CUresult {
-    // SAFETY: the fake compares the arguments and dereferences no pointer.
+    // SAFETY: the fake `cuLaunchKernel` compares the arguments and dereferences no pointer.
     unsafe {
         sys::cuLaunchKernel(
             ptr::without_provenance_mut(0x1111_2222_3333_4444),
@@ -36,7 +36,7 @@ fn launch() -> CUresult {
 }
 
 fn context_synchronize() -> CUresult {
-    // SAFETY: the fakes do nothing.
+    // SAFETY: the fake drivers only return a result code.
     unsafe { sys::cuCtxSynchronize() }
 }
 
@@ -89,13 +89,13 @@ fn alone_an_old_driver_lacks_functions() {
     assert!(missing.contains(&"cuMemAlloc_v2") && !missing.contains(&"cuInit"));
     assert_eq!(sys::FUNCTIONS.len() - missing.len(), 7);
     let mut pointer = 0;
-    // SAFETY: the function is missing, so nothing is written.
+    // SAFETY: the fake driver lacks `cuMemAlloc_v2`, so the call writes nothing.
     let result = unsafe { sys::cuMemAlloc_v2(&raw mut pointer, 16) };
     assert_eq!(result, CUresult::CUDA_ERROR_NOT_FOUND);
 
     // The fake driver has `cuGetErrorString` but no `cuGetErrorName`.
     assert_eq!(result.to_string(), "CUDA_ERROR_NOT_FOUND (500): text of the fake");
-    // SAFETY: the fake does nothing.
+    // SAFETY: the fake `cuStreamSynchronize` ignores the null stream and only returns a code.
     let unknown = unsafe { sys::cuStreamSynchronize(ptr::null_mut()) };
     assert_eq!(unknown.to_result(), Err(CUresult(12345)));
     assert_eq!(unknown.to_string(), "unknown CUDA error (12345): text of the fake");

@@ -7,7 +7,7 @@ use std::path::Path;
 use cust_raw::driver_sys::{self as sys, CUresult};
 use cust_raw::error::DriverError;
 
-/// Checks that driver calls report that there is no device, also when they are repeated.
+/// Checks that driver calls report `CUDA_ERROR_NO_DEVICE`, each time they are called.
 fn no_device() {
     for _ in 0..2 {
         assert_eq!(cust_raw::init(), Err(CUresult::CUDA_ERROR_NO_DEVICE));

@@ -1,5 +1,5 @@
-//! Tests the service as an HTTP client: panoramas, which must equal those of the library's `stitch_pictures`, rejected
-//! requests, fast and slow live viewers, and shutdown.
+//! Tests the service over HTTP: panoramas must equal those of the library's `stitch_pictures`. Further tests cover
+//! rejected requests, fast and slow live viewers, and shutdown.
 
 mod client;
 

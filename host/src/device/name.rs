@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::{Device, DeviceError};
 
-/// The text is not the name of a device.
+/// The error for a text that is not the name of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the device must be auto, cpu or cuda:N, where N is a GPU's number from 0, such as cuda:0")]
 pub struct DeviceNameError;

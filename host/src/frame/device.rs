@@ -14,7 +14,7 @@ use shared_types::{Chroma, Rgba8};
 use super::{Frame, FrameFormat, PixelFormat, PlaneExtent};
 use crate::device::{Device, DeviceError, ErrorKind, Image, Rows, RowsMut, Stream};
 
-/// A frame does not have the required format.
+/// The error for a frame that does not have the required format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the frame is {found}; it must be {expected}")]
 pub struct FormatMismatch {
@@ -119,7 +119,8 @@ impl DeviceFrame {
     pub fn upload(&mut self, stream: &Stream, frame: &Frame<'_>) -> Result<(), DeviceError> {
         self.check("uploading a frame", frame.format())?;
         for (from, to, extent) in self.planes_from(frame) {
-            // SAFETY: `check` has ensured that both sides have the same format, so that the planes have this extent.
+            // SAFETY: `check` has ensured that both frames have the same format, so the source plane and the target
+            // plane both have the size `extent`.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -134,8 +135,8 @@ impl DeviceFrame {
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
         for (from, to, extent) in self.planes_to(bytes) {
-            // SAFETY: `check_bytes` has ensured that `bytes` has the length of a frame of this format, so that each
-            // plane and its part of `bytes` have this extent.
+            // SAFETY: `check_bytes` has ensured that `bytes` has the length of a frame of this format, so each plane
+            // and its part of `bytes` have the size `extent`.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -144,7 +145,7 @@ impl DeviceFrame {
     /// Submits the copy of a frame from the host to this frame on the device, without waiting.
     ///
     /// # Safety
-    /// The frame's bytes must stay valid and unchanged until the copy is done.
+    /// The bytes of `frame` must stay valid and unchanged until the copy is done.
     ///
     /// # Errors
     /// Returns the errors of [`upload`](Self::upload). After an error, the copies of some planes may have been
@@ -156,8 +157,9 @@ impl DeviceFrame {
     ) -> Result<(), DeviceError> {
         self.check("uploading a frame", frame.format())?;
         for (from, to, extent) in self.planes_from(frame) {
-            // SAFETY: `check` has ensured that both sides have the same format, so that the planes have this extent.
-            // The caller keeps the frame's bytes valid and unchanged until the copy is done.
+            // SAFETY: `check` has ensured that both frames have the same format, so the source plane and the target
+            // plane both have the size `extent`. The caller keeps the frame's bytes valid and unchanged until the copy
+            // is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -166,7 +168,7 @@ impl DeviceFrame {
     /// Submits the copy of the frame to host memory, plane after plane, without row padding. Does not wait.
     ///
     /// # Safety
-    /// `bytes` must stay valid until the copy is done, and nothing else may access them before.
+    /// `bytes` must stay valid until the copy is done, and nothing else may access `bytes` until then.
     ///
     /// # Errors
     /// Returns the errors of [`download`](Self::download). After an error, the copies of some planes may have been
@@ -178,14 +180,15 @@ impl DeviceFrame {
     ) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
         for (from, to, extent) in self.planes_to(bytes) {
-            // SAFETY: `check_bytes` has ensured that each plane and its part of `bytes` have this extent. The caller
-            // keeps `bytes` valid and unused until the copy is done.
+            // SAFETY: `check_bytes` has ensured that each plane and its part of `bytes` have the size `extent`. The
+            // caller keeps `bytes` valid and unused until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
     }
 
-    /// Yields each plane, its part of `bytes` (plane after plane without row padding), and its extent.
+    /// Yields each plane of this frame, its part of `bytes`, and its extent. `bytes` holds the planes one after the
+    /// other, without row padding.
     fn planes_to<'a>(
         &'a self,
         bytes: &'a mut [u8],
@@ -200,7 +203,7 @@ impl DeviceFrame {
         })
     }
 
-    /// Yields each plane of `frame`, its target plane, and their extent.
+    /// Yields each plane of `frame`, the plane of this frame to copy it to, and the extent of both.
     fn planes_from<'a>(
         &'a mut self,
         frame: &'a Frame<'_>,

@@ -1,6 +1,6 @@
 //! Selects the variant of a kernel for the pixel formats of its input and output frames.
 
-/// Launches one of four kernels: the one for the formats of the input frames and of the output.
+/// Launches the one of four kernels that fits the pixel formats of the input frames and of the output frame.
 ///
 /// The four kernels are passed in this order: RGBA to RGBA, NV12 to NV12, NV12 to RGBA, RGBA to NV12.
 ///

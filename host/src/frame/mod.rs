@@ -26,7 +26,7 @@ pub(crate) use textured::Textured;
 /// The maximum width and height in pixels of a frame, and of the canvas of a panorama.
 pub const MAX_CANVAS_SIDE: u32 = 32_768;
 
-/// The planes of a frame and the bytes of their pixels.
+/// The pixel format of a frame: its planes, and the bytes of each pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PixelFormat {
     /// One plane with four bytes per pixel: red, green, blue, opacity.
@@ -37,7 +37,7 @@ pub enum PixelFormat {
 }
 
 impl PixelFormat {
-    /// Returns the colour encoding of NV12. RGBA has no colour encoding, so returns the default for it.
+    /// Returns the colour encoding of an NV12 format, or the default encoding for RGBA, which has none.
     pub(crate) fn encoding(self) -> YuvEncoding {
         match self {
             Self::Rgba8 => YuvEncoding::default(),
@@ -100,7 +100,7 @@ impl FrameFormat {
         Self { size: UVec2::new(width, height), pixels: PixelFormat::Nv12(encoding) }
     }
 
-    /// Yields the extents of the planes: one for RGBA, luma and then chroma for NV12.
+    /// Yields the extent of each plane: the only plane of RGBA, or luma and then chroma of NV12.
     pub fn planes(self) -> impl ExactSizeIterator<Item = PlaneExtent> {
         let UVec2 { x, y } = self.size;
         let plane = |row: u32, rows: u32, bytes: usize| PlaneExtent {
@@ -125,8 +125,8 @@ impl FrameFormat {
         })
     }
 
-    /// Splits the bytes of a frame without padding into its planes for writing, each with its extent. If `bytes` is too
-    /// short, the last planes are truncated or empty.
+    /// Splits the writable bytes of a frame without padding into its planes, and yields each plane with its extent. If
+    /// `bytes` is too short, the last planes are truncated or empty.
     pub(crate) fn split_mut(
         self,
         bytes: &mut [u8],
@@ -146,8 +146,8 @@ impl FrameFormat {
         self.planes().map(PlaneExtent::bytes).sum()
     }
 
-    /// Checks that width and height are 1 to [`MAX_CANVAS_SIDE`] pixels. Does not check the lower limit for camera
-    /// frames, [`MAX_SIDE`](crate::io::picture::MAX_SIDE).
+    /// Checks that width and height are 1 to [`MAX_CANVAS_SIDE`] pixels. Does not check
+    /// [`MAX_SIDE`](crate::io::picture::MAX_SIDE), the smaller maximum for camera frames.
     ///
     /// # Errors
     /// Returns [`FrameError::Size`] otherwise.
@@ -216,7 +216,7 @@ impl<'a> Frame<'a> {
         Self::new(format, Self::of_tight(format, bytes).planes())
     }
 
-    /// Wraps a frame as [`tight`](Self::tight) does, without checking its size and length.
+    /// Wraps a frame as [`tight`](Self::tight) does, without checking the size of `format` and the length of `bytes`.
     pub(crate) fn of_tight(format: FrameFormat, bytes: &'a [u8]) -> Self {
         Self::of_planes(format, format.split(bytes))
     }
@@ -255,7 +255,7 @@ impl<'a> Frame<'a> {
         self.format
     }
 
-    /// Returns the planes in the order of the format: one for RGBA, luma and then chroma for NV12.
+    /// Returns the planes: the only plane of RGBA, or luma and then chroma of NV12.
     #[must_use]
     pub fn planes(&self) -> &[PlaneBytes<'a>] {
         &self.planes[..self.format.planes().len()]

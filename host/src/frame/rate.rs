@@ -42,7 +42,7 @@ pub struct Rate {
     denominator: u32,
 }
 
-/// The text or fraction is not a valid frame rate.
+/// The error for a text or fraction that is not a valid frame rate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "a frame rate must be a number such as 25 or a fraction such as 30000/1001, from 1/{MAX_INTERVAL} to {MAX_RATE} frames per second"

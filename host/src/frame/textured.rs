@@ -25,7 +25,7 @@ impl<'a> Textured<'a> {
         frame: &FrameView<'a>,
     ) -> Result<Option<Self>, DeviceError> {
         // SAFETY: the frame's memory is valid for `'a`, and `textures` creates texture objects that return normalised
-        // floats. The caller keeps `textures` from evicting them while kernels use them.
+        // floats. The caller ensures that `textures` does not evict the texture objects while kernels use them.
         let texture = |handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) };
         Ok(match frame {
             FrameView::Rgba8(view) => textures.over(device, view)?.map(|handle| {

@@ -15,7 +15,8 @@ macro_rules! functions {
             #[doc = concat!("`", stringify!($name), "` of the driver.")]
             ///
             /// # Safety
-            /// The arguments must meet the requirements in NVIDIA's manual.
+            /// The arguments must meet the requirements that NVIDIA's manual states for this
+            /// function.
             #[allow(clippy::too_many_arguments, reason = "the driver's parameters")]
             #[inline]
             pub unsafe fn $name($($argument: $type),*) -> CUresult {
@@ -30,8 +31,8 @@ macro_rules! functions {
                     match library::find(stringify!($name)) {
                         Ok(address) => {
                             FUNCTION.store(address, Ordering::Release);
-                            // SAFETY: the driver's function of this name has this type, and the
-                            // caller guarantees the arguments.
+                            // SAFETY: the driver's function of this name has the type `Function`,
+                            // and the caller guarantees that the arguments meet its requirements.
                             unsafe { transmute::<*mut (), Function>(address)($($argument),*) }
                         }
                         Err(error) => error,
@@ -41,8 +42,9 @@ macro_rules! functions {
                 // `Acquire` ensures that the library is mapped for every thread that loads the
                 // address.
                 let function = FUNCTION.load(Ordering::Acquire);
-                // SAFETY: the pointer refers to `first` or to the driver's function. Both have this
-                // type. The caller guarantees the arguments.
+                // SAFETY: the pointer refers to `first` or to the driver's function. Both have the
+                // type `Function`. The caller guarantees that the arguments meet the driver
+                // function's requirements.
                 unsafe { transmute::<*mut (), Function>(function)($($argument),*) }
             }
         )*

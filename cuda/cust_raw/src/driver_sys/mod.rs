@@ -1,8 +1,8 @@
 //! The driver's functions, types and constants under their names in `cuda.h`.
 //!
-//! Contains only the parts that this project uses; adding one takes a line in `functions` or
-//! `types`. NVIDIA's manual of the driver API documents the requirements and effects of the
-//! functions.
+//! Contains only the parts that this project uses. To add a part, add its declaration to
+//! `functions` or `types`. NVIDIA's manual of the driver API documents the requirements and effects
+//! of the functions.
 #![allow(
     missing_docs,
     non_camel_case_types,
@@ -17,6 +17,7 @@ mod types;
 
 pub use functions::*;
 pub use result::CUresult;
-/// The name of the C enum that `CUresult` is a `typedef` of. rust-cuda's bindings have it too.
+/// The name of the C enum for which `cuda.h` defines the `typedef` `CUresult`. rust-cuda's bindings
+/// export this name too.
 pub use result::CUresult as cudaError_enum;
 pub use types::*;

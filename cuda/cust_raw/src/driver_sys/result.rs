@@ -9,8 +9,8 @@ use std::ptr;
 use super::{cuGetErrorName, cuGetErrorString};
 use crate::error::DriverResult;
 
-/// The result of a driver function. The code can be any number, because newer drivers have more
-/// codes.
+/// The result of a driver function. The code may be a number that has no constant below, because
+/// newer drivers have more codes.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "the driver reports errors only through this value"]
@@ -169,7 +169,8 @@ impl CUresult {
         function: unsafe fn(Self, *mut *const c_char) -> Self,
     ) -> Option<Cow<'static, str>> {
         let mut text = ptr::null();
-        // SAFETY: the driver writes a static string or null, or writes nothing.
+        // SAFETY: the driver sets `text` to the address of a static string or to null, or leaves it
+        // null.
         unsafe {
             let _ = function(self, &raw mut text);
             (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy())

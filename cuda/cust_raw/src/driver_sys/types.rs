@@ -8,7 +8,7 @@ use std::marker::{PhantomData, PhantomPinned};
 
 use super::CUresult;
 
-/// Defines the opaque types behind handles.
+/// Defines each handle as a pointer to an opaque type.
 macro_rules! handles {
     ($($name:ident => $object:ident),+ $(,)?) => {$(
         #[repr(C)]
@@ -46,7 +46,7 @@ pub struct CUuuid {
     pub bytes: [u8; 16],
 }
 
-/// A host function that the driver calls once all earlier work in the stream is done.
+/// A host function that the driver calls when all earlier work in the stream is done.
 pub type CUstreamCallback =
     Option<unsafe extern "C" fn(stream: CUstream, status: CUresult, data: *mut c_void)>;
 
@@ -56,7 +56,7 @@ pub type CUoccupancyB2DSize = Option<unsafe extern "C" fn(block: c_int) -> usize
 /// A flag of `cuStreamCreateWithPriority`: the stream does not wait for the default stream.
 pub const CU_STREAM_NON_BLOCKING: u32 = 1;
 
-/// A flag of `cuEventCreate`: a thread that waits for the event sleeps.
+/// A flag of `cuEventCreate`: a thread that waits for the event sleeps instead of spinning.
 pub const CU_EVENT_BLOCKING_SYNC: u32 = 1;
 /// A flag of `cuEventCreate`: the event cannot measure time.
 pub const CU_EVENT_DISABLE_TIMING: u32 = 2;
@@ -301,7 +301,7 @@ pub struct CUDA_RESOURCE_DESC {
 }
 
 impl CUDA_RESOURCE_DESC {
-    /// Describes an array.
+    /// Returns the description of a texture that reads an array.
     #[must_use]
     pub const fn array(hArray: CUarray) -> Self {
         let mut resource = Self::zeroed(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
@@ -309,7 +309,7 @@ impl CUDA_RESOURCE_DESC {
         resource
     }
 
-    /// Describes rows in device memory.
+    /// Returns the description of a texture that reads pitched rows in device memory.
     #[must_use]
     pub const fn pitch2D(pitch2D: CUDA_RESOURCE_DESC_pitch2D) -> Self {
         let mut resource = Self::zeroed(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D);
@@ -409,7 +409,7 @@ pub struct CUDA_KERNEL_NODE_PARAMS {
     pub extra: *mut *mut c_void,
 }
 
-/// A fill node of a graph. `width` is in elements, `elementSize` and `pitch` are in bytes.
+/// A memset node of a graph. `width` is in elements, `elementSize` and `pitch` are in bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUDA_MEMSET_NODE_PARAMS {
@@ -421,7 +421,8 @@ pub struct CUDA_MEMSET_NODE_PARAMS {
     pub height: usize,
 }
 
-/// Memory of another API: its handle, the type of the handle, and the size in bytes.
+/// The description of memory to import from another API: its handle, the type of the handle, and
+/// the size in bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {

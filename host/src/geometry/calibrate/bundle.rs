@@ -28,15 +28,15 @@ pub struct Bundle {
     pub pictures: Vec<Photo>,
     /// The geometric model that relates the pictures.
     pub views: Views,
-    /// Index of the reference picture, whose frame `views` uses.
+    /// Index of the reference picture. `views` uses the coordinate frame of this picture.
     pub reference: usize,
     /// The quality figures of the pairs that agree with the model of all pictures, in the order of the input.
     pub pairs: Vec<PairFigures>,
 }
 
 impl Bundle {
-    /// Returns the quality figures that a rig file stores: sums of matches and inliers over all pairs, and otherwise
-    /// the worst value of any pair.
+    /// Returns the quality figures that a rig file stores: the sums of the matches and of the inliers over all pairs,
+    /// and the worst value of any pair for every other figure.
     #[must_use]
     pub fn quality(&self) -> Quality {
         let worst =
@@ -94,8 +94,9 @@ struct Refused {
     refusal: Refusal,
 }
 
-/// Returns the error for unconnected pictures; `lost` holds their indices. The error lists the reasons of failed pairs
-/// between these and the connected pictures. Reasons that are not a lack of correspondences come first.
+/// Returns the error for the pictures with the indices `lost`, which no calibrated pair connects to the other pictures.
+/// The error lists why pairs of a lost picture and another one failed. Reasons other than a lack of correspondences
+/// come first.
 fn disconnected(pictures: &[Photo], lost: &[usize], refused: &[Refused]) -> Refusal {
     let name = |i: &usize| pictures[*i].name.clone();
     let between = |one: &&Refused| lost.contains(&one.left) != lost.contains(&one.right);

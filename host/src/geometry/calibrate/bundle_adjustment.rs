@@ -20,15 +20,16 @@ pub(super) const PER_PAIR: usize = 150;
 
 /// The model that was fitted to all pictures together.
 pub(super) struct Common {
-    /// Index of the reference picture, whose frame `views` uses.
+    /// Index of the reference picture. `views` uses the coordinate frame of this picture.
     pub(super) reference: usize,
     pub(super) views: Views,
-    /// The quality figures of each edge, or the reason why the model does not explain the edge. Includes the edges that
-    /// were not part of the fit.
+    /// The quality figures of each edge (a calibrated pair), or the reason why the model does not explain the edge.
+    /// Includes the edges to which the model was not fitted.
     pub(super) figures: Vec<Result<PairFigures, Refusal>>,
 }
 
-/// Fits a model to the edges with the indices `kept`, and computes its quality figures for all edges.
+/// Fits a model to the edges (calibrated pairs) with the indices `kept`, and computes the model's quality figures for
+/// all edges.
 pub(super) fn common(
     pictures: &[Photo],
     tree: &Tree,
@@ -66,7 +67,7 @@ pub(super) fn common(
     Ok(Common { reference: tree.reference, views, figures })
 }
 
-/// The selected model.
+/// The model that fits all pictures better: homographies or rotating cameras.
 enum Chosen {
     Planes(Fitted<Planes>),
     Cameras(Fitted<Cameras>),
@@ -128,7 +129,7 @@ fn figures<M: Model>(
     edges.iter().map(one).collect()
 }
 
-/// Multiplies the homographies of the pairs along the tree. The fit starts from the result.
+/// Returns the homographies from which the fit starts: the products of the pairs' homographies along the tree.
 fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
     let mut matrices = vec![DMat3::IDENTITY; sizes.len()];
     for &TreeLink { child, parent, edge } in &tree.links {

@@ -50,8 +50,8 @@ impl Cameras {
         Self { cameras, known, reference, focal: Focal::Fixed, radial: false }
     }
 
-    /// Returns the same cameras, except that a fit may change the focal lengths `focal` of unknown lenses, and their k1
-    /// if `radial` is true.
+    /// Returns the same cameras with other free parameters. Of the unknown lenses, a fit may change the focal lengths
+    /// that `focal` selects, and k1 if `radial` is true.
     pub(super) fn freed(&self, focal: Focal, radial: bool) -> Self {
         let unknown = !self.known.iter().all(|known| *known);
         let focal = if unknown { focal } else { Focal::Fixed };
@@ -67,14 +67,15 @@ impl Cameras {
         self.known.iter().enumerate().filter(|(_, known)| !**known).map(|(i, _)| i)
     }
 
-    /// Returns the same cameras, except that `from_world` rotates the world's rays into the frame of camera `i`.
+    /// Returns the same cameras, but with the orientation `from_world` for camera `i`. It rotates rays from the world's
+    /// frame to the camera's.
     pub(super) fn turned(&self, i: usize, from_world: DMat3) -> Self {
         let mut turned = self.clone();
         turned.cameras[i].from_ray = from_world;
         turned
     }
 
-    /// Returns the index range of the elements of a step that change focal lengths.
+    /// Returns the range of the indices that the free focal lengths have among the free parameters.
     pub(super) fn focal_numbers(&self) -> std::ops::Range<usize> {
         let from = 3 * (self.cameras.len() - 1);
         let many = match self.focal {
@@ -87,8 +88,8 @@ impl Cameras {
 }
 
 impl Model for Cameras {
-    /// Returns the number of elements of a step: three angles for each camera except the reference, logarithms of the
-    /// free focal lengths, and k1 if it is free.
+    /// Returns the number of free parameters: three angles for each camera except the reference, logarithms of the free
+    /// focal lengths, and k1 if it is free.
     fn freedom(&self) -> usize {
         self.focal_numbers().end + usize::from(self.radial)
     }

@@ -1,7 +1,7 @@
 //! Builds the rig of calibrated pictures. Its panorama is upright and centred, and its canvas contains all pictures.
 //!
-//! For rotating cameras, one canvas pixel in the middle of the panorama is one pixel of the median camera. The default
-//! projection depends on the angles that the cameras cover:
+//! For rotating cameras, a canvas pixel in the middle of the panorama covers the same angle as a pixel of the camera
+//! with the median focal length. The default projection depends on the angles that the cameras cover:
 //! - planar, like a photograph, for less than [`PLANAR`] degrees of width and height,
 //! - cylindrical for wider views,
 //! - equirectangular for views that reach [`CYLINDRICAL`] degrees or more above or below the horizon.
@@ -28,10 +28,12 @@ const PLANAR: f64 = 80.0;
 /// stretches rows 3 times. Towards the poles, the stretch has no limit.
 const CYLINDRICAL: f64 = 70.0;
 
-/// Width and height, in degrees, that any planar view must stay below. At 150°, the edge is stretched 15 times.
+/// The limit below which width and height of a planar view must stay, in degrees, even if the user selects the
+/// projection. At 150°, the edge is stretched 15 times.
 const PLANAR_AT_MOST: f64 = 150.0;
 
-/// Elevation above or below the horizon, in degrees, that any cylindrical view must stay below.
+/// The limit below which the elevation of a cylindrical view must stay, in degrees above or below the horizon, even if
+/// the user selects the projection.
 const CYLINDRICAL_AT_MOST: f64 = 80.0;
 
 /// Options for the panorama of a calibrated rig.
@@ -117,7 +119,7 @@ fn on_plane(
         DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
     let plane = DMat3::from_translation(-canvas.centre);
     let view = |camera: &Camera| {
-        // `normed` requires a map that does not mirror. The map from canvas to picture does not.
+        // `normed` requires a map that does not mirror, and the map from canvas to picture does not mirror.
         CameraPose::Homography(normed(camera.from_ray * plane * pixel))
     };
     Ok((panorama, geometry.cameras.iter().map(view).collect()))
@@ -174,7 +176,7 @@ fn in_one_place(
 
 /// The angular range that all cameras together see, in degrees.
 struct Scope {
-    /// Range of longitudes.
+    /// Width of the range of longitudes.
     width: f64,
     /// Minimum elevation on the borders of the pictures.
     low: f64,
@@ -221,8 +223,9 @@ impl Scope {
     }
 }
 
-/// Sets the scale and the size of a panorama. In its middle, it has the resolution of the median camera, or a lower one
-/// if the canvas would otherwise exceed [`MAX_CANVAS_SIDE`] or [`MAX_CANVAS_AREA`].
+/// Sets the scale and the size of a panorama. The middle of the panorama has the resolution of the camera with the
+/// median focal length, or a lower resolution if the canvas would otherwise exceed [`MAX_CANVAS_SIDE`] or
+/// [`MAX_CANVAS_AREA`].
 fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
     let mut focals: Vec<f64> = cameras.iter().map(|camera| camera.focal.x).collect();
     focals.sort_by(f64::total_cmp);

@@ -1,7 +1,8 @@
 //! Checks a rig against correspondences between new pictures, to detect a camera that was moved.
 //!
-//! Most correspondences may be wrong, so large distances from the rig alone prove nothing. Therefore a new model is
-//! fitted to the correspondences first. Only those that agree with the new model are compared with the rig.
+//! Most correspondences may be wrong, so large distances between correspondences and the rig do not prove that a camera
+//! moved. Therefore a new model is fitted to the correspondences first. Only those that agree with the new model are
+//! compared with the rig.
 
 use glam::UVec2;
 
@@ -12,12 +13,13 @@ use super::select::{Choice, choose};
 use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, judged};
 use crate::geometry::rig::Rig;
 
-/// Median distance in pixels above which a rig has drifted, for left pictures with sides of up to 2000 pixels. The
-/// limit grows in proportion to larger sides. A smaller distance is invisible at the seam.
+/// Median distance in pixels, between the inliers and the rig, above which the rig has drifted. It applies to left
+/// pictures with sides of up to 2000 pixels, and grows in proportion to larger sides. A smaller distance is invisible
+/// at the seam.
 const DRIFT: f64 = 2.0;
 
-/// The same limit as a multiple of the seam error that the rig's calibration stored. The larger of the two limits
-/// applies.
+/// The limit of the median distance as a multiple of the seam error that the rig file stores. The larger of this limit
+/// and [`DRIFT`] applies.
 const DRIFT_EXPECTED: f64 = 3.0;
 
 /// The agreement of a rig with new pictures of its cameras.
@@ -27,8 +29,8 @@ pub struct Drift {
     pub matches: usize,
     /// The number of inliers: correspondences that agree with the newly fitted model.
     pub inliers: usize,
-    /// Median distance of the inliers from the rig, in pixels of the left picture. Infinite if the rig cannot map at
-    /// least half of the inliers from the right camera to the left one.
+    /// Median distance between the left point of an inlier and the point to which the rig maps its right point, in
+    /// pixels of the left picture. Infinite if the rig cannot map at least half of the inliers.
     pub median_px: f64,
     /// Root mean square distance, in pixels of the left picture, of the inliers that the rig can map.
     pub rms_px: f64,

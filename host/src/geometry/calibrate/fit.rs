@@ -68,8 +68,8 @@ struct Weighed<'s> {
     whiten: DMat2,
 }
 
-/// Returns the correspondences with their whitening matrices, which combine Sampson's variance with `weight` of the
-/// squared residual. Leaves out correspondences of weight 0.
+/// Returns each correspondence with its whitening matrix, which combines Sampson's variance with the weight. The
+/// function `weight` returns the weight for a squared residual. Leaves out correspondences of weight 0.
 fn weigh<'s, M: Model>(
     model: &M,
     sights: impl IntoIterator<Item = &'s Sight>,
@@ -111,7 +111,7 @@ fn off<M: Model>(model: &M, Weighed { sight, whiten }: &Weighed<'_>) -> DVec2 {
         .map_or(DVec2::splat(LOST), |at| *whiten * (at - sight.left))
 }
 
-/// Returns the derivatives of the whitened residuals, two rows per correspondence.
+/// Returns the derivatives of the whitened residuals with respect to the free parameters, two rows per correspondence.
 fn jacobian<M: Model>(base: &M, step: &[f64], weighed: &[Weighed<'_>]) -> DMatrix<f64> {
     let mut matrix = DMatrix::zeros(2 * weighed.len(), step.len());
     let here = base.moved(step);
@@ -156,8 +156,9 @@ impl<M: Model> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
 
 /// Fits a model to correspondences. `start` must be near the result.
 ///
-/// Runs up to `rounds` rounds. In each round, the weight of a correspondence is `weight` of its squared residual in
-/// px². Returns `None` if too few correspondences have a positive weight to determine the free parameters.
+/// Runs up to `rounds` rounds. In each round, the function `weight` computes the weight of a correspondence from its
+/// squared residual in px². Returns `None` if too few correspondences have a positive weight to determine the free
+/// parameters.
 pub(super) fn fit<M: Model>(
     start: &M,
     sights: &[&Sight],

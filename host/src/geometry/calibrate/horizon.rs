@@ -34,8 +34,8 @@ fn stands(axes: &DMat3, up: DVec3) -> bool {
     axes.x_axis.dot(up).abs() <= axes.y_axis.dot(up).abs()
 }
 
-/// Returns the up direction (−y axis) of the camera that most cameras agree with, or that of the reference on a tie
-/// with it. A camera agrees with a direction that is closer to its −y axis than to its other axes in the picture plane.
+/// Returns the up direction (−y axis) of the camera with which most cameras agree. On a tie, the reference wins. A
+/// camera agrees with a direction that is closer to its −y axis than to its other axes in the picture plane.
 fn upright(to_world: &[DMat3], reference: usize) -> DVec3 {
     let Some(first) = to_world.get(reference) else { return -DVec3::Y };
     let votes = |up: DVec3| {

@@ -57,7 +57,7 @@ impl Loss {
     }
 
     fn at(&self, squared: f64) -> Option<[f64; 2]> {
-        // Written so that NaN counts as beyond the table.
+        // The comparison is false for NaN, so that NaN counts as beyond the table.
         let inside = squared < self.cut;
         if !inside {
             return None;

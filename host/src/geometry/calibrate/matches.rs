@@ -1,6 +1,7 @@
 //! Prepares the correspondences of two pictures: checks them, removes duplicates, and sorts them by score.
 //!
-//! Also checks the sizes and lenses of pictures. It does not judge whether a correspondence is correct; `robust` does.
+//! Also checks the sizes and lenses of pictures. The module `robust`, not this one, decides which correspondences are
+//! correct.
 
 use glam::{DVec2, UVec2};
 
@@ -38,7 +39,7 @@ impl Matches {
             let sides = [("left", one.left), ("right", one.right)];
             for ((side, at), picture) in sides.into_iter().zip(pictures) {
                 let end = picture.size.as_dvec2() - 1.0 + BEYOND;
-                // Written so that NaN counts as outside.
+                // The comparisons are false for NaN, so that NaN counts as outside.
                 let inside = at.cmpge(DVec2::splat(-BEYOND)).all() && at.cmple(end).all();
                 if !inside {
                     let UVec2 { x: width, y: height } = picture.size;
@@ -63,7 +64,7 @@ impl Matches {
     }
 }
 
-/// Returns the indices in `order` without duplicates. Of several duplicates, the first one stays.
+/// Returns the indices in `order`, without those of duplicate correspondences. Keeps the first of several duplicates.
 fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usize> {
     let key = |i: usize| {
         let Correspondence { left, right, .. } = correspondences[i];
@@ -73,7 +74,7 @@ fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usi
     order.iter().copied().filter(|&i| seen.insert(key(i))).collect()
 }
 
-/// Checks that the size of a picture and the numbers of its lens, if it is known, are in range.
+/// Checks that the size of a picture is in range, and also the parameters of its lens if the lens is known.
 pub(super) fn check_picture(picture: &Photo) -> Result<(), Refusal> {
     let UVec2 { x: width, y: height } = picture.size;
     let name = || picture.name.clone();

@@ -91,18 +91,18 @@ impl Photo {
     }
 }
 
-/// A lens whose calibration is known. Its numbers must be for the size of the picture.
+/// A lens whose calibration is known. The camera matrix must apply to pictures of the size [`Photo::size`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownLens {
-    /// Lens model.
+    /// Lens model: pinhole or fisheye.
     pub lens: LensName,
-    /// Camera matrix.
+    /// Camera matrix: focal lengths and principal point in pixels.
     pub matrix: CameraMatrix,
-    /// Distortion in OpenCV's order; missing coefficients are 0.
+    /// Distortion coefficients in OpenCV's order; missing coefficients are 0.
     pub distortion: Vec<f64>,
 }
 
-/// The model to search for.
+/// The kind of model that the calibration searches for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ModelChoice {
     /// Rotating cameras if they explain the correspondences better than a homography, otherwise a homography.
@@ -117,15 +117,15 @@ pub enum ModelChoice {
 /// Options of a calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibrateOptions {
-    /// The model to search for.
+    /// The kind of model that the calibration searches for.
     pub model: ModelChoice,
     /// Whether the calibration may estimate one radial distortion coefficient, k1, for unknown lenses.
     pub radial: bool,
     /// Maximum noise of a correct correspondence, as a standard deviation in pixels. `None` means 3 for pictures with
     /// sides of up to 2000 pixels, and proportionally more for larger pictures.
     pub most_noise_px: Option<f64>,
-    /// Minimum overlap: the fraction of one picture that the other picture also shows, from 0 to 1. The larger of the
-    /// fractions of the two pictures must reach it.
+    /// Minimum overlap, from 0 to 1. The overlap of a picture is the fraction of it that the other picture also shows;
+    /// at least one of the two pictures must reach the minimum.
     pub least_overlap: f64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -255,8 +255,8 @@ impl Calibration {
     ///
     /// # Errors
     /// Returns [`Refusal::Projection`] or [`Refusal::ProjectionOfPlane`] if the projection cannot show the view,
-    /// [`Refusal::Crop`] if no rectangle is covered, [`Refusal::Plane`] if the panorama of a plane would be too large,
-    /// or [`Refusal::Rig`] if the rig would be invalid.
+    /// [`Refusal::Crop`] if the pictures cover no rectangle completely, [`Refusal::Plane`] if the panorama of a plane
+    /// would be too large, or [`Refusal::Rig`] if the rig would be invalid.
     pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
         compose::rig(&self.pictures, &self.views, 0, self.quality(), options)
     }
@@ -302,7 +302,7 @@ pub fn pair(
     })
 }
 
-/// Calls [`judge`]. If it finds no agreement beyond chance, checks whether one of the pictures is mirrored.
+/// Calls [`judge`]. If `judge` finds no more agreement than by chance, checks whether one of the pictures is mirrored.
 fn judged<M: Model>(
     model: &M,
     sights: &[Sight],

@@ -12,9 +12,9 @@ use super::refusal::MIN_INLIERS;
 use crate::geometry::calibrate::sample::{LEAST_NOISE, some};
 use crate::geometry::inside;
 
-/// Log₁₀ of the expected number of models with as many inliers by chance, below which a model is accepted. The value −6
-/// means that chance produces such a model less than once in 10⁶ pairs of pictures (a-contrario: Moisan, Stival, IJCV
-/// 2004).
+/// The limit below which a model is accepted, for log₁₀ of the expected number of models that have as many inliers by
+/// chance. The value −6 means that chance produces an accepted model less than once in 10⁶ pairs of pictures
+/// (a-contrario: Moisan, Stival, IJCV 2004).
 const LOG10_CHANCE: f64 = -6.0;
 
 /// Minimum fraction of the correspondences in the overlap that must agree, in addition to eight correspondences (Brown
@@ -26,8 +26,8 @@ const LEAST_SHARE: f64 = 0.05;
 /// larger fraction. With less overlap, all inliers lie in a narrow strip, and the map outside this strip is inaccurate.
 pub(super) const LEAST_OVERLAP: f64 = 0.03;
 
-/// Minimum fraction of the overlap that must have inliers. If fewer cells have inliers, they may all lie on one moving
-/// object or poster.
+/// Minimum fraction of the cells in the overlap that must contain inliers. If fewer cells do, all inliers may lie on
+/// one moving object or poster.
 const LEAST_COVERAGE: f64 = 0.06;
 
 /// Maximum expected misalignment, as a fraction of the left picture's larger side, and in pixels. The larger of the two
@@ -37,13 +37,13 @@ const MOST_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
 /// The shift in pixels below which two pictures are the same view. Touching a tripod moves a camera by more than this.
 const SAME_VIEW: f64 = 0.3;
 
-/// Maximum ratio of areas in the overlap: a pixel of one picture may cover this many pixels of the other. The value is
-/// a zoom of 6.
+/// Maximum ratio of areas in the overlap: a pixel of one picture may cover this many pixels of the other. The value
+/// allows a scale factor of up to 6 along each axis.
 const MOST_AREA_RATIO: f64 = 36.0;
 
-/// Maximum distance from the model, as a fraction of the larger side, of correspondences that count for the error of
-/// the model. They may be correct although they are not inliers. A circle of this radius covers only 0.1 % of the
-/// picture, so few wrong correspondences are within it by chance.
+/// Maximum distance from the model, as a fraction of the picture's larger side, of the correspondences from which the
+/// error of the model is estimated. Some of these correspondences are correct although they are not inliers. A circle
+/// of this radius covers only 0.1 % of the picture, so few wrong correspondences are within it by chance.
 const NEAR: f64 = 0.015;
 
 /// The number of cells along the larger side of a picture. Coverage is the fraction of cells with inliers.
@@ -67,7 +67,8 @@ pub(super) struct Figures {
 
 /// The overlap of a pair of pictures.
 pub(super) struct Overlap {
-    /// Sample positions in the left picture that the right picture also shows, each with its position there.
+    /// Sample positions in the left picture that the right picture also shows, each with the corresponding position in
+    /// the right picture.
     pub(super) seen: Vec<[DVec2; 2]>,
     /// Fraction of the left picture that the right one also shows, then the fraction of the right picture that the left
     /// one also shows.
@@ -126,15 +127,16 @@ fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     libm::log10(n - 4.0) + choose(n, k) + choose(k, 4.0) + (k - 4.0) * libm::log10(share)
 }
 
-/// Returns the indices of the sights that agree with a model, and the radius in pixels (Sampson's distance) within
-/// which a sight agrees. `noise` is the standard deviation of the inliers in pixels.
+/// Returns the indices of the correspondences that agree with a model, and the maximum Sampson distance in pixels at
+/// which a correspondence agrees. `noise` is the standard deviation of the inliers in pixels.
 fn agreeing<M: Model>(model: &M, sights: &[Sight], noise: f64) -> (Vec<usize>, f64) {
     let cut = CHI2 * noise.max(LEAST_NOISE).powi(2);
     let agrees = |&i: &usize| squared(model, &sights[i]) < cut;
     ((0..sights.len()).filter(agrees).collect(), cut.sqrt())
 }
 
-/// Checks that more sights agree with a model than chance explains. Returns the number of agreeing sights.
+/// Checks that more correspondences agree with a model than chance explains. Returns the number of agreeing
+/// correspondences.
 pub(super) fn check_chance<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -155,11 +157,11 @@ pub(super) fn check_chance<M: Model>(
     Err(Refusal::Chance { matches: sights.len(), inliers: inliers.len() })
 }
 
-/// Returns the quality figures of a model for one pair of pictures, or the reason why it is rejected. All sights must
-/// be of this pair.
+/// Returns the quality figures of a model for one pair of pictures, or the reason why it is rejected. All
+/// correspondences in `sights` must be of this pair.
 ///
-/// `fit` is the [`covariance`] of the model if the model was fitted to more sights than these. `None` means that it was
-/// fitted to these sights.
+/// `fit` is the [`covariance`] of the model if the model was fitted to more correspondences than `sights`. `None` means
+/// that the model was fitted to `sights`.
 pub(super) fn judge<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -215,12 +217,13 @@ pub(super) fn judge<M: Model>(
     }
 
     let open = open_variance(model, link, &agree, &overlap, fit);
-    // Include sights that nearly agree: if neighbouring sights deviate in the same direction, the model is wrong there.
+    // Include correspondences that nearly agree: where neighbouring correspondences deviate in the same direction, the
+    // model is wrong.
     let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
     let near: Vec<&Sight> = sights.iter().filter(near).collect();
     let seam_error_px = (noise * noise * open + common_square(&cells_of(&near))).sqrt();
     let most_px = MOST_SEAM_ERROR.1.max(MOST_SEAM_ERROR.0 * side);
-    // Written so that NaN is rejected.
+    // The comparison is false for NaN, so that NaN is rejected.
     let good = seam_error_px <= most_px;
     if !good {
         return Err(Refusal::Loose { seam_error_px, most_px });
@@ -228,14 +231,14 @@ pub(super) fn judge<M: Model>(
     Ok(Figures { inliers, rms_px, overlap: shares, coverage, seam_error_px })
 }
 
-/// Counts and sums over one cell of the left picture.
+/// Counts and sums over the correspondences in one cell of the left picture.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     /// The number of sample positions in the overlap.
     places: u32,
-    /// The number of sights.
+    /// The number of correspondences.
     sights: u32,
-    /// Sum of the residuals of the sights, in pixels.
+    /// Sum of the residuals of the correspondences, in pixels.
     off: DVec2,
     /// Sum of the squared lengths of the residuals, in px².
     squares: f64,
@@ -269,7 +272,8 @@ fn cells(
     cells
 }
 
-/// Returns the mean squared error in the overlap that noise causes in the fit, in px² per px² of noise.
+/// Returns the mean squared error of the fitted map in the overlap, for noise in the correspondences with a variance of
+/// 1 px².
 fn open_variance<M: Model>(
     model: &M,
     link: [usize; 2],
@@ -288,8 +292,8 @@ fn open_variance<M: Model>(
     spread.iter().sum::<f64>() / spread.len().max(1) as f64
 }
 
-/// Returns the mean square, in px², of the deviation that the sights of a cell have in common. Parallax and lens errors
-/// cause such deviations. The part that noise explains is subtracted.
+/// Returns the mean square, in px², of the deviation from the model that the correspondences of a cell have in common.
+/// Parallax and lens errors cause such deviations. The part that noise explains is subtracted.
 fn common_square(cells: &[Cell]) -> f64 {
     let (mut common, mut weight) = (0.0, 0.0);
     for cell in cells.iter().filter(|cell| cell.sights >= 3) {

@@ -23,7 +23,7 @@ pub enum Refusal {
         "cannot calibrate picture {name:?} of {width}×{height} pixels; each side must be 1 to {MAX_SIDE} pixels"
     )]
     PictureSize { name: String, width: u32, height: u32 },
-    /// A pair has the index of a picture that does not exist, or twice the same index.
+    /// A pair has the index of a picture that does not exist, or the same index twice.
     #[error(
         "cannot calibrate the pair of pictures {left} and {right}: there are {pictures} pictures; give two different indices, counted from 0"
     )]
@@ -33,7 +33,7 @@ pub enum Refusal {
         "cannot calibrate: correspondence {index} is at ({x}, {y}), outside the {side} picture of {width}×{height} pixels; give positions in pixels of the full pictures"
     )]
     Correspondence { index: usize, side: &'static str, x: f64, y: f64, width: u32, height: u32 },
-    /// A known lens has a value out of range.
+    /// A known lens has a parameter that is out of range.
     #[error(
         "cannot calibrate picture {name:?}: its known lens has {field} = {value}, which is out of range; check the calibration of the lens"
     )]
@@ -61,7 +61,7 @@ pub enum Refusal {
     /// The pictures barely overlap.
     #[error("the pictures overlap by {percent:.1} %; at least {least:.1} % are needed; turn the cameras towards each other", percent = 100.0 * overlap, least = 100.0 * least)]
     Overlap { overlap: f64, least: f64 },
-    /// The model folds a picture, or enlarges or reduces it more than a zoom of 6.
+    /// The model folds a picture, or scales the picture up or down by more than a factor of 6.
     #[error(
         "the pictures do not fit together: in the overlap, a pixel of one would cover {ratio:.3} pixels of the other; most correspondences are on a repeated pattern or a moving object, so use other pictures"
     )]
