@@ -9,7 +9,7 @@ use super::{Geometry, inside};
 /// Maximum number of columns or rows of the search grid.
 const GRID: u32 = 1024;
 
-/// Returns whether any camera sees a canvas pixel. As in the stitch, the source position of the pixel must be
+/// Returns whether any camera sees a canvas pixel. As in the stitch kernels, the source position of the pixel must be
 /// [`inside`] the camera's picture.
 fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     let ray = ray(&geometry.canvas, pixel);
@@ -18,8 +18,8 @@ fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     })
 }
 
-/// Returns the first pixel and the size in pixels of the largest covered rectangle. Its sides may be a few grid cells
-/// shorter than possible. Returns `None` if no grid cell is covered.
+/// Returns the first pixel and the size in pixels of the largest rectangle that the cameras cover completely. Its sides
+/// may be a few grid cells shorter than possible. Returns `None` if no grid cell is covered.
 pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     let size = geometry.canvas.size;
     let step = size.max_element().div_ceil(GRID).max(1);
@@ -88,7 +88,7 @@ fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVe
         }
         let [top, bottom, left, right] = off.map(u32::from);
         // An uncovered pixel in a corner makes a row and a column incomplete, but removing one of them may be enough.
-        // Remove only rows in this step, and columns in a later step if they are still incomplete.
+        // Remove only rows in this step, and remove columns in a later step if columns are still incomplete.
         let (left, right) = if top + bottom > 0 { (0, 0) } else { (left, right) };
         first += UVec2::new(left, top);
         size = size.saturating_sub(UVec2::new(left + right, top + bottom)).max(UVec2::ONE);

@@ -38,8 +38,8 @@ pub(crate) fn border(camera: &Camera) -> impl Iterator<Item = Option<DVec3>> {
     sides.map(|at| unproject(camera, DVec2::from(at)))
 }
 
-/// Undistorts a point of a pinhole picture (Brown–Conrady model) with Newton's method. `at` and the result are in focal
-/// lengths from the principal point.
+/// Undistorts a point of a pinhole picture (Brown–Conrady model) with Newton's method. `at` and the result are offsets
+/// from the principal point, in units of the focal length.
 fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
     let [k1, k2, p1, p2, k3] = camera.distortion;
     if camera.distortion == [0.0; 5] {
@@ -76,7 +76,8 @@ fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
     None
 }
 
-/// Returns the ray of a point in an equidistant fisheye picture. `at` is in focal lengths from the principal point.
+/// Returns the ray of a point in an equidistant fisheye picture. `at` is the offset from the principal point, in units
+/// of the focal length.
 fn fisheye(camera: &Camera, at: DVec2) -> Option<DVec3> {
     let [k1, k2, k3, k4, _] = camera.distortion;
     let distorted = at.length();

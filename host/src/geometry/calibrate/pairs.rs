@@ -32,7 +32,7 @@ pub struct PairFigures {
     /// Fraction of the left picture that the right one also shows, then the fraction of the right picture that the left
     /// one also shows. Both are from 0 to 1.
     pub overlap: [f64; 2],
-    /// Fraction of the overlap that has inliers, from 0 to 1.
+    /// Fraction of the overlap that has inliers, counted in square cells, from 0 to 1.
     pub coverage: f64,
     /// Expected misalignment in the overlap, in pixels of the left picture.
     pub seam_error_px: f64,

@@ -43,8 +43,8 @@ pub(super) struct Found<M> {
 
 /// Finds the model with the lowest cost for `sights`, which must be sorted by score, best first.
 ///
-/// `solve` computes a model from a sample of `SAMPLE` sights. Returns `None` if `solve` returns no model for any
-/// sample.
+/// `solve` computes a model from a sample of `SAMPLE` correspondences. Returns `None` if `solve` returns no model for
+/// any sample.
 pub(super) fn search<M: Model, const SAMPLE: usize>(
     sights: &[Sight],
     solve: impl Fn(&[Sight; SAMPLE]) -> Option<M>,
@@ -87,7 +87,7 @@ pub(super) fn search<M: Model, const SAMPLE: usize>(
 /// `agree` states for each correspondence, best score first, whether it agrees with the best model. The function
 /// computes the number for samples from each prefix of `agree`, and returns the smallest.
 fn samples_needed<const SAMPLE: usize>(agree: &[bool]) -> u32 {
-    /// Minimum length of a prefix. All correspondences of a shorter one could agree by chance.
+    /// Minimum length of a prefix. In a shorter prefix, all correspondences could agree by chance.
     const SHORTEST: usize = 20;
     let mut agreeing = 0;
     let mut least = f64::from(MOST_SAMPLES);
@@ -119,7 +119,8 @@ fn score<M: Model>(
         let squared = squared(model, sight);
         cost += loss.loss(squared);
         odds *= if squared < loss.cut() { agrees } else { differs };
-        // `odds` is the ratio of two likelihoods of the sights so far: for a wrong model and for a good one (Wald).
+        // `odds` is the likelihood of the correspondences so far under a wrong model, divided by that under a good
+        // model (Wald).
         if odds > WALD || cost >= limit {
             return None;
         }
@@ -167,8 +168,8 @@ impl<const SAMPLE: usize> Growth<SAMPLE> {
             self.within = grown;
             self.size += 1;
         }
-        // Until the set contains all correspondences, each sample includes the newest one. Samples of only older ones
-        // were drawn before.
+        // Until the set contains all correspondences, each sample includes the newest one. Samples that contain only
+        // older correspondences were drawn before.
         let newest = (drawn <= self.until).then_some(self.size - 1);
         let mut sample = [usize::MAX; SAMPLE];
         for i in 0..SAMPLE {

@@ -30,7 +30,8 @@ use crate::geometry::unproject;
 pub(super) const FOCALS: std::ops::RangeInclusive<f64> = 0.3..=10.0;
 
 /// Standard deviation of the logarithm of an estimated focal length above which the estimate is rejected. Cameras that
-/// barely differ in direction, or only in roll, do not determine the focal length. A homography then fits as well.
+/// barely differ in direction, or only in roll, do not determine the focal length. In these cases, a homography fits
+/// equally well.
 const FOCAL_DOUBT: f64 = 0.25;
 
 /// Error of rotating cameras that the comparison with a homography tolerates, as a fraction of the picture's larger
@@ -39,10 +40,11 @@ const FOCAL_DOUBT: f64 = 0.25;
 const TOLERANCE: f64 = 1e-3;
 
 /// Default maximum noise, in pixels, for sides of up to 2000 pixels. The maximum grows in proportion to larger sides,
-/// because the features of larger pictures are detected on reduced copies.
+/// because the features of larger pictures are detected on downscaled copies.
 const MOST_NOISE: f64 = 3.0;
 
-/// Approximate number of correct correspondences to which each candidate is fitted before the selection.
+/// Approximate number of correct correspondences to which each candidate model is fitted before one of them is
+/// selected.
 const FEW: usize = 300;
 
 /// Approximate number of correct correspondences to which the selected cameras are fitted. With this number, noise of
@@ -97,7 +99,7 @@ fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most:
 pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted<M> {
     let mut fitted = Fitted { model: start, noise: most };
     for _ in 0..3 {
-        // Use 1.5 times the noise as the limit, so that an inaccurate model of an early round keeps its inliers.
+        // Allow 1.5 times the estimated noise, so that an inaccurate model of an early round keeps its inliers.
         let loss = Loss::new((1.5 * fitted.noise).min(most));
         let Some(model) = fit(&fitted.model, sights, |r| loss.weight(r), 2) else { break };
         let noise = noise(&model, sights.iter().copied(), most);
@@ -150,7 +152,7 @@ pub(super) fn choose(
         };
         let found = search(sights, solve, &loss, options.seed).ok_or_else(nothing)?;
         let turning = settle(found.model, &all, most);
-        // If rotating cameras are not required and explain less than about half of the correspondences, compare them
+        // If rotating cameras are not required and explain fewer than about half of the correspondences, compare them
         // with a homography: the cameras may have different positions and show a flat scene.
         if options.model == ModelChoice::Rotation || found.cost < 0.5 * sights.len() as f64 {
             return Ok(Choice::Cameras(turning));
@@ -187,7 +189,7 @@ pub(super) fn choose(
     Ok(Choice::Planes(settle(plane.model, &all, most)))
 }
 
-/// Returns the model with the lower information criterion, or the plane if both are equal.
+/// Returns the model with the lower information criterion, or the homography if both have the same value.
 fn better(
     plane: Fitted<Planes>,
     turning: Fitted<Cameras>,
@@ -243,7 +245,7 @@ fn turning(
     options: &CalibrateOptions,
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
-    /// The number of steps over the range of [`FOCALS`].
+    /// The number of steps of the focal length grid, over the range of [`FOCALS`].
     const GRID: i32 = 16;
     let sizes = pictures.map(|picture| picture.size);
     let side = f64::from(sizes[0].max(sizes[1]).max_element());
@@ -348,7 +350,7 @@ pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(
     };
     for n in model.focal_numbers() {
         let doubt = fitted.noise * covariance[(n, n)].sqrt();
-        // Written so that NaN is rejected.
+        // The comparison is false for NaN, so that NaN is rejected.
         let sure = doubt < FOCAL_DOUBT;
         if !sure {
             return Err(format!("the focal length is uncertain by {:.0} %", 100.0 * doubt));

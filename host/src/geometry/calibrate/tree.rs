@@ -1,6 +1,6 @@
 //! Finds the tree of pairs with the most inliers that connects all pictures. Its root is the picture in the middle.
 //!
-//! The common fit chains the models of the pairs along this tree to get its start.
+//! The fit to all pictures starts from the models of the pairs, chained along this tree.
 
 use super::fit::Sight;
 use super::matches::Matches;
@@ -37,7 +37,8 @@ pub(super) struct Tree {
 /// edges do not connect all pictures, the error contains the indices of the pictures outside the largest connected
 /// group.
 pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tree, Vec<usize>> {
-    // Kruskal's algorithm: take the edges in descending order of inliers, and skip those within one component.
+    // Kruskal's algorithm: take the edges in descending order of inliers, and skip an edge if its pictures are already
+    // connected.
     let mut order = kept.to_vec();
     order.sort_by_key(|&e| std::cmp::Reverse(edges[e].inliers.len()));
     let mut part: Vec<usize> = (0..many).collect();
@@ -73,7 +74,7 @@ pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tr
         }
         (depth.into_iter().max().unwrap_or(0), links)
     };
-    // Errors add up along the tree, so the root is the picture with the shortest longest path to any other picture.
+    // Errors add up along the tree, so the root is the picture whose longest path to another picture is the shortest.
     let reference = (0..many).min_by_key(|&i| walk(i).0).unwrap_or(0);
     Ok(Tree { reference, links: walk(reference).1 })
 }

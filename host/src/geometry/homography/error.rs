@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::text::TextError;
 
-/// A homography cannot be read, or its panorama cannot be computed.
+/// The error for a homography that cannot be read, or whose panorama cannot be computed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HomographyError {
@@ -15,15 +15,15 @@ pub enum HomographyError {
     /// The text does not have exactly nine numbers.
     #[error("{}: found {found} numbers; a homography has 9 (3 rows of 3)", file.display())]
     Count {
-        /// The file.
+        /// The homography file.
         file: PathBuf,
-        /// The number of numbers in the text.
+        /// How many numbers the text has.
         found: usize,
     },
     /// A word is not a number.
     #[error("{}:{line}: {word:?} is not a number", file.display())]
     NotANumber {
-        /// The file.
+        /// The homography file.
         file: PathBuf,
         /// Line number, from 1.
         line: usize,
@@ -33,19 +33,19 @@ pub enum HomographyError {
     /// A number is not finite, or its magnitude exceeds 1e100.
     #[error("{}: the number in row {row}, column {column} is {value}; it must be from -1e100 to 1e100", file.display())]
     NotFinite {
-        /// The file.
+        /// The homography file.
         file: PathBuf,
         /// Row of the matrix, from 1.
         row: usize,
         /// Column of the matrix, from 1.
         column: usize,
-        /// The number.
+        /// The number at this row and column.
         value: f64,
     },
     /// The matrix has no inverse.
     #[error("{}: the matrix is singular, so it maps the right picture to a line or a point; correct its numbers", file.display())]
     Singular {
-        /// The file.
+        /// The homography file.
         file: PathBuf,
     },
     /// A picture has no pixels or too many.
@@ -67,11 +67,11 @@ pub enum HomographyError {
         file.display()
     )]
     Infinity {
-        /// The file.
+        /// The homography file.
         file: PathBuf,
-        /// The smallest denominator at a corner of the picture.
+        /// The smallest denominator (third homogeneous coordinate) at a corner of the right picture.
         least: f64,
-        /// The largest denominator at a corner of the picture.
+        /// The largest denominator (third homogeneous coordinate) at a corner of the right picture.
         most: f64,
     },
     /// A side of the panorama would exceed [`MAX_CANVAS_SIDE`], or its area would exceed [`MAX_CANVAS_AREA`].
@@ -81,7 +81,7 @@ pub enum HomographyError {
         file.display()
     )]
     CanvasTooLarge {
-        /// The file.
+        /// The homography file.
         file: PathBuf,
         /// Width in pixels.
         width: f64,

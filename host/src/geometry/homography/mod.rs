@@ -70,7 +70,7 @@ impl Homography {
         if found != 9 {
             return Err(HomographyError::Count { file, found });
         }
-        // The determinant of larger numbers could overflow.
+        // The determinant of a matrix with larger numbers could overflow.
         let wild = |n: &f64| !n.is_finite() || n.abs() > 1e100;
         if let Some(i) = numbers.iter().position(wild) {
             let value = numbers[i];
@@ -144,9 +144,9 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         let images = corners(size).map(|corner| matrix * corner.extend(1.0));
         let least = images.iter().fold(f64::INFINITY, |m, p| m.min(p.z));
         let most = images.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p.z));
-        // The denominator is linear in x and y. So if it has the same sign at all corners, it has this sign in the
-        // whole picture. A denominator near 0 stretches pixels without limit, so its magnitude must be more than a
-        // millionth of the largest one.
+        // The denominator `z` of a mapped pixel is linear in the x and y of the pixel. So if it has the same sign at
+        // all corners, it has this sign in the whole picture. A denominator near 0 stretches pixels without limit, so
+        // its magnitude must be more than a millionth of the largest one.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
             return Err(HomographyError::Infinity { file: file.to_owned(), least, most });
@@ -174,7 +174,7 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
 pub(crate) fn is_singular(matrix: &DMat3) -> bool {
     let rows = [0, 1, 2].map(|row| matrix.row(row).length());
     let bound: f64 = rows.iter().product();
-    // Written so that NaN or a zero row counts as singular.
+    // The comparison is false for NaN and for a zero row, so that both count as singular.
     let regular = matrix.determinant().abs() > SINGULAR * bound;
     !regular
 }
@@ -204,8 +204,8 @@ mod tests {
     fn the_canvas_spans_both_pictures() {
         let g = parse("1 0 -30  0 1 -2  0 0 1").unwrap();
         let g = g.geometry(UVec2::new(100, 50), UVec2::new(40, 60)).unwrap();
-        // In left pixels, the right picture covers columns -30 to 9 and rows -2 to 57. The left one covers columns 0 to
-        // 99 and rows 0 to 49.
+        // In pixels of the left picture, the right picture covers columns -30 to 9 and rows -2 to 57. The left one
+        // covers columns 0 to 99 and rows 0 to 49.
         assert_eq!(g.canvas.size, UVec2::new(130, 60));
         assert_eq!(g.canvas.centre, DVec2::new(30.0, 2.0));
         assert_eq!(g.cameras[0].from_ray, DMat3::IDENTITY);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::geometry::intrinsics::MATRIX_NAMES;
 use crate::geometry::intrinsics::opencv_yaml::YamlError;
 
-/// A calibration file cannot be read, or does not define the requested camera.
+/// The error for a calibration file that cannot be read, or that does not define the requested camera.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntrinsicsError {
@@ -15,7 +15,7 @@ pub enum IntrinsicsError {
     /// The file has no matrix for the requested camera.
     #[error("{}: no camera matrix for camera {camera}; expected an entry with one of the names {}, alone or followed by {camera}", file.display(), MATRIX_NAMES.join(", "))]
     NoMatrix {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
         /// Number of the camera in the file, from 1.
         camera: u32,
@@ -23,7 +23,7 @@ pub enum IntrinsicsError {
     /// A matrix has the wrong shape.
     #[error("{}: {name} has {found}; it must be {expected}", file.display())]
     Shape {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
         /// Name of the matrix.
         name: String,
@@ -35,7 +35,7 @@ pub enum IntrinsicsError {
     /// An element is not a finite number.
     #[error("{}: {name}: {text:?} is not a finite number", file.display())]
     NotANumber {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
         /// Name of the matrix or value.
         name: String,
@@ -45,7 +45,7 @@ pub enum IntrinsicsError {
     /// The camera matrix has a skew or is not `fx 0 cx; 0 fy cy; 0 0 1`.
     #[error("{}: {name} must be [fx 0 cx; 0 fy cy; 0 0 1], but its element in row {row}, column {column} is {value}", file.display())]
     NotACamera {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
         /// Name of the matrix.
         name: String,
@@ -53,17 +53,17 @@ pub enum IntrinsicsError {
         row: usize,
         /// Column, from 1.
         column: usize,
-        /// The element.
+        /// The element at this row and column.
         value: f64,
     },
     /// The width or the height of the picture is not a whole number of at least 1.
     #[error("{}: the picture size is {width} by {height}; both must be whole numbers of at least 1", file.display())]
     Size {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
-        /// The width in the file.
+        /// The picture width that the file states.
         width: f64,
-        /// The height in the file.
+        /// The picture height that the file states.
         height: f64,
     },
 }

@@ -49,8 +49,8 @@ pub struct Intrinsics {
 }
 
 impl Intrinsics {
-    /// Reads camera number `camera` of a file, counted from 1. Uses names with this number, such as `M2`, where the
-    /// file has them, and otherwise names without a number, such as `camera_matrix`.
+    /// Reads camera number `camera` of a file, counted from 1. Looks up each entry by a name with this number, such as
+    /// `M2`. If the file has no such entry, uses the entry with a plain name, such as `camera_matrix`.
     ///
     /// # Errors
     /// Returns [`IntrinsicsError`] if the file cannot be read or does not define the camera.
@@ -100,15 +100,15 @@ impl Intrinsics {
     }
 }
 
-/// Returns the first entry of the file with one of `names`, and its full name. Names with the camera's number come
-/// first.
+/// Returns the first entry of the file with one of `names`, and its full name. Tries the names with the camera's number
+/// before the plain names.
 fn find<'n>(root: &'n Node, names: &[&str], camera: u32) -> Option<(String, &'n Node)> {
     let numbered = names.iter().map(|name| format!("{name}{camera}"));
     let plain = names.iter().map(|name| (*name).to_owned());
     numbered.chain(plain).find_map(|name| root.get(&name).map(|node| (name, node)))
 }
 
-/// Returns the elements of an `opencv-matrix` (`rows`, `cols`, `data`), row by row, or those of a plain list.
+/// Returns the elements of an `opencv-matrix` (`rows`, `cols`, `data`), row by row, or the elements of a plain list.
 fn matrix(file: &Path, name: &str, node: &Node) -> Result<Vec<f64>, IntrinsicsError> {
     let data = node.get("data").unwrap_or(node);
     let Node::List(items) = data else {

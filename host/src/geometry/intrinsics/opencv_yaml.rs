@@ -13,7 +13,7 @@ use crate::io::text::TextError;
 /// Maximum nesting depth of lists and maps. `FileStorage` files with matrices have three levels.
 const MAX_DEPTH: usize = 16;
 
-/// A calibration file cannot be parsed.
+/// The error for a calibration file that cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum YamlError {
@@ -23,7 +23,7 @@ pub enum YamlError {
     /// The text is not valid YAML.
     #[error("{}:{line}:{column}: not valid YAML: {reason}", file.display())]
     Syntax {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
         /// Line number, from 1.
         line: usize,
@@ -35,7 +35,7 @@ pub enum YamlError {
     /// The text uses an alias (`*name`).
     #[error("{}:{line}: YAML aliases (*name) are not supported; write the value instead of the alias", file.display())]
     Alias {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
         /// Line, from 1.
         line: usize,
@@ -43,7 +43,7 @@ pub enum YamlError {
     /// Lists and maps are nested deeper than `MAX_DEPTH` levels.
     #[error("{}:{line}: lists or maps are nested more than {MAX_DEPTH} levels deep; use a calibration file as OpenCV writes it", file.display())]
     TooDeep {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
         /// Line, from 1.
         line: usize,
@@ -51,7 +51,7 @@ pub enum YamlError {
     /// The text is not a map of names to values.
     #[error("{}: expected a map of names to values, as written by OpenCV's FileStorage", file.display())]
     NotAMap {
-        /// The file.
+        /// The calibration file.
         file: PathBuf,
     },
 }
@@ -129,8 +129,8 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
         match (&mut parent.node, parent.name.take()) {
             (Node::List(items), _) => items.push(finished),
             (Node::Map(entries), Some(name)) => entries.push((name, finished)),
-            // YAML allows a list or a map as a name, but `FileStorage` writes no such names. Replace it by an empty
-            // name, which is never looked up.
+            // YAML allows a list or a map as a name, but `FileStorage` writes no such names. Replace such a name by an
+            // empty one, which is never looked up.
             (_, None) => match finished {
                 Node::Scalar(name) => parent.name = Some(name),
                 _ => parent.name = Some(String::new()),

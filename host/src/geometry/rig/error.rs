@@ -14,7 +14,7 @@ use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
 use crate::io::text::TextError;
 
-/// A rig cannot be read, used or written.
+/// The error for a rig that cannot be read, used or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
@@ -22,7 +22,7 @@ pub enum RigError {
     /// The file could not be read as text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The text is not TOML, or not the TOML of a rig.
+    /// The text is not valid TOML, or does not describe a rig.
     #[error("{}:{line}:{column}: {reason}", file.display())]
     Syntax { file: PathBuf, line: usize, column: usize, reason: String },
     /// A calibration file of the rig cannot be read or is invalid.
@@ -173,7 +173,7 @@ impl Rig {
                 return Err(RigError::Fov { file: file(), field, value, projection, most });
             }
         }
-        // This fails only if `fov_vertical` is missing. Otherwise the loop above has checked the vertical angle.
+        // The angle is too large only if `fov_vertical` is missing, because the loop above has checked `fov_vertical`.
         let degrees = (f64::from(panorama.height) / panorama.scale().y).to_degrees();
         if !projection.straight_rows() && degrees > 180.0 + 1e-9 {
             let field = "panorama height".to_owned();

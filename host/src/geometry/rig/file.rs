@@ -1,7 +1,7 @@
 //! Reads a rig and its calibration files, and writes a rig as TOML.
 //!
 //! Widths and heights are read as `i64`, so that a negative or huge number is reported as out of range instead of as an
-//! "invalid type". `error` checks the ranges of all other numbers after this module has read the rig.
+//! "invalid type". The module `error` checks the ranges of all other numbers after this module has read the rig.
 
 use std::path::{Path, PathBuf};
 

@@ -122,11 +122,11 @@ pub enum CameraPose {
 /// A camera's lens and orientation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mount {
-    /// Lens model.
+    /// Lens model: pinhole or fisheye.
     pub lens: LensName,
-    /// Camera matrix.
+    /// Camera matrix: focal lengths and principal point in pixels.
     pub matrix: CameraMatrix,
-    /// Distortion in OpenCV's order; missing coefficients are 0.
+    /// Distortion coefficients in OpenCV's order; missing coefficients are 0.
     pub distortion: Vec<f64>,
     /// Angle of the viewing direction to the right, in degrees.
     pub yaw: f64,
@@ -141,7 +141,7 @@ pub struct Mount {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quality {
-    /// The fitted model.
+    /// The kind of model that was fitted: a homography or rotating cameras.
     pub model: ModelName,
     /// The number of distinct correspondences.
     pub matches: u32,
@@ -149,10 +149,10 @@ pub struct Quality {
     pub inliers: u32,
     /// Root mean square distance of the inliers from the model, in pixels of the left picture of the pair.
     pub rms_px: f64,
-    /// Fraction of one picture of a pair that the other one also shows, from 0 to 1, for the picture with the larger
-    /// fraction.
+    /// Overlap of a pair, from 0 to 1: the fraction of one picture that the other one also shows. The larger of the two
+    /// pictures' fractions counts.
     pub overlap: f64,
-    /// Fraction of the overlap that has inliers, from 0 to 1.
+    /// Fraction of the overlap that has inliers, counted in square cells, from 0 to 1.
     pub coverage: f64,
     /// Expected misalignment in the overlap, in pixels of the left picture of the pair.
     pub seam_error_px: f64,
