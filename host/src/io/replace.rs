@@ -105,7 +105,7 @@ pub(crate) fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// Returns the path that remains after following symbolic links from `path`. No file needs to exist at this path.
+/// Follows symbolic links from `path` and returns the path of their target. The target need not exist.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

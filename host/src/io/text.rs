@@ -14,14 +14,14 @@ use crate::io::replace;
 /// The default maximum size of a text file, in bytes.
 pub const TEXT_LIMIT: u64 = 1 << 20;
 
-/// A text file could not be read.
+/// The error for a text that could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
     /// The file is missing, unreadable, or not a regular file.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
-        /// The file.
+        /// The text file, or the name of the stream.
         file: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -29,7 +29,7 @@ pub enum TextError {
     /// The text is longer than the limit.
     #[error("{}: the text has {bytes} bytes, but at most {limit} are allowed; check that it is the right file", file.display())]
     TooLong {
-        /// The file.
+        /// The text file, or the name of the stream.
         file: PathBuf,
         /// The length of the file in bytes. For a stream, it is the number of bytes read, which is one more than the
         /// limit.
@@ -40,7 +40,7 @@ pub enum TextError {
     /// The text is not valid UTF-8.
     #[error("{}: not UTF-8 text: the byte at offset {offset} is invalid; check that it is the right file", file.display())]
     NotText {
-        /// The file.
+        /// The text file, or the name of the stream.
         file: PathBuf,
         /// The offset of the first invalid byte, from 0.
         offset: usize,

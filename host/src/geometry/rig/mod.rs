@@ -194,8 +194,8 @@ impl Rig {
         Ok(rig)
     }
 
-    /// Returns the rig as TOML that needs no calibration files. [`parse`](Self::parse) returns the same cameras and
-    /// panorama for it.
+    /// Returns the rig as TOML that needs no calibration files. [`parse`](Self::parse) reads the same cameras and
+    /// panorama from this TOML.
     ///
     /// # Errors
     /// Returns the [`RigError`] of [`parse`](Self::parse) if a number is out of range or a name is empty or not unique.
@@ -215,7 +215,7 @@ impl Rig {
             .map_err(|source| RigError::Unsaved { file: file.to_owned(), source })
     }
 
-    /// Returns the canvas and the cameras as the warp kernel takes them.
+    /// Returns the canvas and the cameras in the types that the warp kernel takes.
     ///
     /// # Errors
     /// Returns [`RigError`] if the rig is invalid. A rig that was read and not changed is always valid.
@@ -318,8 +318,8 @@ impl RigCamera {
     }
 }
 
-/// Returns a camera with a lens, as the warp kernel takes it. `from_ray` rotates a ray into the camera's frame. Missing
-/// `coefficients` of the distortion are 0.
+/// Returns a camera with a lens, in the type that the warp kernel takes. `from_ray` rotates rays from the world's frame
+/// to the camera's. Missing `coefficients` of the distortion are 0.
 pub(crate) fn lens_camera(
     from_ray: DMat3,
     size: UVec2,

@@ -97,8 +97,8 @@ struct Frame {
 
 impl Frame {
     /// Returns whether the file has enough entropy-coded data for the frame's pixels. Each 8×8 block of the first
-    /// component needs at least one bit for its mean. In a JPEG that is not progressive, it needs another bit for the
-    /// end of the block.
+    /// component needs at least one bit for its mean. In a JPEG that is not progressive, each of these blocks needs
+    /// another bit for its end.
     fn fits(&self) -> bool {
         let blocks = usize::from(self.width).div_ceil(8) * usize::from(self.height).div_ceil(8);
         self.entropy * 8 >= blocks * if self.progressive { 1 } else { 2 }
@@ -124,7 +124,7 @@ fn walk(content: &[u8]) -> Option<Frame> {
             }
             kind => {
                 let &[high, low] = content.get(at + 1..at + 3)?.as_array()?;
-                // These are the start-of-frame markers. DHT (0xC4), JPG (0xC8) and DAC (0xCC) are in the same range.
+                // The start-of-frame markers are 0xC0 to 0xCF, except DHT (0xC4), JPG (0xC8) and DAC (0xCC).
                 if matches!(kind, 0xC0..=0xCF) && !matches!(kind, 0xC4 | 0xC8 | 0xCC) {
                     let &[h1, h0, w1, w0] = content.get(at + 4..at + 8)?.as_array()?;
                     frame = Frame {

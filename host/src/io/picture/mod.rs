@@ -26,14 +26,14 @@ pub const MAX_SIDE: u32 = 16_384;
 /// The quality of written JPEG files, on a scale of 1 to 100.
 const JPEG_QUALITY: u8 = 92;
 
-/// A picture could not be read or written.
+/// The error for a picture that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureError {
     /// The file is missing, unreadable, or not a regular file.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -41,13 +41,13 @@ pub enum PictureError {
     /// The content is not a picture.
     #[error("{}: not a picture; use a PNG or JPEG file", file.display())]
     NotAPicture {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
     },
     /// The picture's format is not supported.
     #[error("{}: the format {found} is not supported; convert the picture to PNG or JPEG", file.display())]
     WrongFormat {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
         /// Name of the format.
         found: String,
@@ -55,7 +55,7 @@ pub enum PictureError {
     /// A side is larger than [`MAX_SIDE`].
     #[error("{}: the picture is {width}×{height} pixels; each side must be at most {MAX_SIDE} pixels", file.display())]
     TooLarge {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
         /// The width in the file, in pixels.
         width: u32,
@@ -65,7 +65,7 @@ pub enum PictureError {
     /// Decoding would take more memory than the fixed limit.
     #[error("{}: decoding {width}×{height} pixels would take more than the limit of {limit} bytes; use a smaller picture", file.display())]
     TooMuchMemory {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
         /// The width in the file, in pixels.
         width: u32,
@@ -77,36 +77,36 @@ pub enum PictureError {
     /// The file ends before the picture is complete.
     #[error("{}: truncated: the file ends before the picture is complete; copy or save the picture again", file.display())]
     Truncated {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
     },
     /// The content violates its file format, or exceeds a limit other than the size of the picture.
     #[error("{}: corrupt: {reason}", file.display())]
     Corrupt {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
-        /// The cause.
+        /// The cause, in words.
         reason: String,
     },
     /// The name of the output file does not end in `.png`, `.jpg` or `.jpeg`.
     #[error("{}: cannot be written: the name must end in .png, .jpg or .jpeg", file.display())]
     Extension {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
     },
     /// The picture has no pixels, the format does not support its size, or the number of gray levels does not match its
     /// size.
     #[error("{}: cannot be written: {reason}", file.display())]
     Unencodable {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
-        /// The cause.
+        /// The cause, in words.
         reason: String,
     },
     /// The file cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable {
-        /// The file.
+        /// The picture file.
         file: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -182,8 +182,8 @@ impl Picture {
     /// values of the pixels, row by row from the top, from 0 (black) to 255 (white).
     ///
     /// # Errors
-    /// Returns [`Unencodable`](PictureError::Unencodable) if there are no pixels or the number of levels differs from
-    /// `size`, and [`Unwritable`](PictureError::Unwritable) if writing fails.
+    /// Returns [`Unencodable`](PictureError::Unencodable) if there are no pixels or `levels` does not have one element
+    /// per pixel, and [`Unwritable`](PictureError::Unwritable) if writing fails.
     pub fn save_gray(
         path: impl AsRef<Path>,
         size: UVec2,

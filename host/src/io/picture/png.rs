@@ -23,7 +23,8 @@ const SIGNATURE: u64 = 8;
 /// after it.
 const FRAME: u64 = 12;
 
-/// The maximum number of chunks. The largest picture that can be decoded has fewer, even in chunks of 4 KiB.
+/// The maximum number of chunks. The largest picture that can be decoded has fewer chunks, even if each chunk contains
+/// only 4 KiB.
 const MAX_CHUNKS: u32 = 1 << 18;
 
 /// The maximum number of bytes of all text chunks together, and of each other chunk except picture data and EXIF. A
@@ -57,8 +58,8 @@ pub(crate) fn decode_png(
     convert(path, Decoded { width, height, colour, samples, orientation })
 }
 
-/// Returns the reason to reject a PNG because of its chunks, or `None` if all chunks are acceptable. Then rewinds the
-/// reader.
+/// Returns the reason to reject a PNG because of its chunks, or `None` if all chunks are acceptable. Rewinds the reader
+/// in both cases.
 fn refuse(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
     let reason = look(reader, bytes);
     match reader.rewind() {

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::frame::{FrameError, PixelFormat, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
-/// A video could not be read or written.
+/// The error for a video that could not be read or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum VideoError {
@@ -20,17 +20,17 @@ pub enum VideoError {
         "{}: cannot find the program {program}; install it (apt install ffmpeg), or set {variable} to its path; Y4M, raw frames and picture sequences work without it", file.display()
     )]
     NoFfmpeg {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
         /// The name or path of the program.
         program: String,
         /// The environment variable with which the user can set the path of the program.
         variable: &'static str,
     },
-    /// The program cannot be started, or its state cannot be queried.
+    /// The program `ffmpeg` or `ffprobe` cannot be started, or its state cannot be queried.
     #[error("{}: {program} cannot be started: {source}", file.display())]
     Start {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
         /// The name or path of the program.
         program: String,
@@ -40,9 +40,9 @@ pub enum VideoError {
     /// ffmpeg or ffprobe failed or was killed.
     #[error("{}: ffmpeg failed while {work}, {status}{}", file.display(), quote(said))]
     Ffmpeg {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
-        /// ffmpeg's task.
+        /// The task at which ffmpeg failed.
         work: FfmpegTask,
         /// ffmpeg's exit status.
         status: ExitStatus,
@@ -52,21 +52,21 @@ pub enum VideoError {
     /// ffmpeg exceeded its time limit and was killed.
     #[error("{}: ffmpeg did not end within {} s while {work} and was killed{}", file.display(), limit.as_secs_f64(), quote(said))]
     TimedOut {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
-        /// ffmpeg's task.
+        /// The task that ffmpeg did not finish in time.
         work: FfmpegTask,
-        /// The time limit.
+        /// The time limit of the task.
         limit: Duration,
         /// ffmpeg's last messages.
         said: String,
     },
-    /// The installed ffmpeg was built without the encoder.
+    /// The installed ffmpeg was built without the encoder for the output.
     #[error(
-        "{}: ffmpeg has no encoder {encoder}; install a build that includes it (Debian's does), or write a .y4m file", file.display()
+        "{}: ffmpeg has no encoder {encoder}; install a build that includes it, such as Debian's package, or write a .y4m file", file.display()
     )]
     NoEncoder {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
         /// The name of the encoder in ffmpeg.
         encoder: &'static str,
@@ -74,7 +74,7 @@ pub enum VideoError {
     /// ffmpeg does not recognise the file as a video.
     #[error("{}: not a video that ffmpeg can read{}", file.display(), quote(said))]
     NotVideo {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
         /// ffprobe's last messages.
         said: String,
@@ -82,9 +82,9 @@ pub enum VideoError {
     /// The timestamps of two consecutive frames are too far apart.
     #[error("{}: the timestamps jump by {seconds:.0} s between two frames, but gaps must be at most {most} s; split the video at the jump, or repair the timestamps", file.display())]
     Jump {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
-        /// The difference of the timestamps in seconds. It is negative if they jump backwards.
+        /// The difference of the timestamps in seconds, negative if the timestamps jump backwards.
         seconds: f64,
         /// The longest gap, in seconds, that ffmpeg may fill by repeating frames.
         most: u32,
@@ -92,13 +92,13 @@ pub enum VideoError {
     /// The file has no video stream.
     #[error("{}: the file has no video stream; use a file that contains video", file.display())]
     NoVideoStream {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
     },
     /// The file is missing or unreadable.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -108,13 +108,13 @@ pub enum VideoError {
         "{}: not a regular file; to read frames from a pipe, give --input-format y4m, nv12 or rgba", file.display()
     )]
     NotRegular {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
     },
     /// The video cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -122,15 +122,15 @@ pub enum VideoError {
     /// The Y4M file is invalid, or its pixel format is not supported.
     #[error("{}: invalid or unsupported Y4M: {reason}", file.display())]
     Y4m {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
-        /// The cause.
+        /// The cause, in words.
         reason: String,
     },
     /// The input ends in the middle of a frame.
     #[error("{}: truncated: frame {frame} has only {found} of {expected} bytes; check the size and the pixel format, or create the video again", file.display())]
     Truncated {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
         /// The frame's number, from 0.
         frame: u64,
@@ -142,7 +142,7 @@ pub enum VideoError {
     /// The input has no frames.
     #[error("{}: no frames; use a video or picture sequence with at least one frame", file.display())]
     NoFrames {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
     },
     /// A picture in the middle of a sequence is missing.
@@ -166,15 +166,15 @@ pub enum VideoError {
     /// The size of the panorama is not supported.
     #[error("{}: {source}", file.display())]
     Frame {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
-        /// The cause.
+        /// The limit that the size violates.
         source: FrameError,
     },
     /// The size of the input frames is not supported.
     #[error("{}: the frames are {}×{} pixels; each side must be 1 to {MAX_SIDE} pixels", file.display(), size.x, size.y)]
     SourceSize {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
         /// The size of the frames in pixels.
         size: UVec2,
@@ -182,10 +182,11 @@ pub enum VideoError {
     /// The bytes of a frame do not fit the format of its video.
     #[error("cannot pair the frames of the two videos: {0}")]
     Pair(#[from] FrameError),
-    /// The two videos have different pixel formats, and this one cannot be converted to the format of the other.
+    /// The two videos have different pixel formats, and the video `file` cannot be converted to the other video's
+    /// format.
     #[error("{}: the pixel format is {found}, but the other video's is {expected}; convert one of them", file.display())]
     Formats {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
         /// The video's pixel format.
         found: PixelFormat,
@@ -195,31 +196,31 @@ pub enum VideoError {
     /// The frame size of a raw stream is unknown.
     #[error("{}: the size of raw frames is unknown; give --input-size WxH", file.display())]
     NoSize {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
     },
     /// The frame rate is unknown.
-    #[error("{}: the frame rate is unknown; give --fps, a number such as 30 or 30000/1001", file.display())]
+    #[error("{}: the frame rate is unknown; give --fps RATE, for example --fps 30 or --fps 30000/1001", file.display())]
     NoRate {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
     },
     /// The frame rate is invalid.
     #[error("{}: invalid frame rate {text}: {source}", file.display())]
     Rate {
-        /// The video.
+        /// The path of the video.
         file: PathBuf,
-        /// The text in the file.
+        /// The frame rate that the file states, as text.
         text: String,
-        /// The cause.
+        /// The reason why the rate is invalid.
         source: RateError,
     },
-    /// The extension of the file means raw frames, but does not determine their pixel format.
+    /// The file extension stands for raw frames, but does not determine their pixel format.
     #[error(
-        "{}: the format of the raw frames is unknown; give --input-format or --output-format nv12 or rgba", file.display()
+        "{}: the pixel format of the raw frames is unknown; for an input, give --input-format nv12 or rgba; for the output, give --output-format nv12 or rgba", file.display()
     )]
     Raw {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
     },
     /// The extension of the output file is not supported.
@@ -227,13 +228,13 @@ pub enum VideoError {
         "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m, .nv12 or .rgba, or be a pattern such as frame_%04d.png", file.display()
     )]
     Extension {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
     },
     /// The panorama is too small for the encoder.
     #[error("{}: the panorama is {}×{} pixels; each side must be at least 2 pixels for encoding", file.display(), size.x, size.y)]
     TooSmall {
-        /// The file.
+        /// The path of the video.
         file: PathBuf,
         /// The size of the panorama in pixels.
         size: UVec2,
@@ -252,7 +253,7 @@ pub enum VideoError {
     Thread(io::Error),
 }
 
-/// The task of a child process of ffmpeg or ffprobe.
+/// The task of an `ffmpeg` or `ffprobe` process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FfmpegTask {
@@ -279,7 +280,7 @@ impl fmt::Display for FfmpegTask {
 
 impl VideoError {
     /// Returns whether the error is known to concern the output video rather than an input. Returns false for errors
-    /// that both can cause, such as [`Picture`](Self::Picture).
+    /// that both an input and the output can cause, such as [`Picture`](Self::Picture).
     #[must_use]
     pub fn is_of_output(&self) -> bool {
         match self {
