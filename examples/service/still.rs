@@ -121,7 +121,7 @@ impl Still {
     }
 }
 
-/// Reads the parts of a form, each at most once and in any order. Takes permits for their bytes from `bodies`.
+/// Reads the parts of a form, each at most once and in any order. Takes permits for the received bytes from `bodies`.
 async fn read(mut parts: Multipart, bodies: &Arc<Semaphore>) -> Result<Form, Refusal> {
     let mut form = Form::default();
     while let Some(mut part) = parts.next_field().await? {

@@ -151,8 +151,8 @@ fn landscape() -> Vec<Rgba8> {
     (0..AROUND.element_product()).map(pixel).collect()
 }
 
-/// The command line of an example: `[COUNT] [FILE] [DEVICE]`. The defaults are 150, `panorama.png` and `auto`, the
-/// first GPU or else the CPU.
+/// The command line of an example: `[COUNT] [FILE] [DEVICE]`. The defaults are 150, `panorama.png` and `auto` (the
+/// first GPU, or the CPU if no GPU is usable).
 pub struct Arguments {
     /// Number of panoramas or pairs of frames after which the example ends.
     pub count: usize,

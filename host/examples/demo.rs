@@ -215,7 +215,7 @@ fn scene(ray: DVec3) -> Vec3 {
     let wave = (azimuth * 60.0 + (depth * 90.0).sin() * 2.0).sin() * (depth * 420.0).sin();
     let mirrored = sky((depth * 1.3 + 0.02 * wave * depth.sqrt()).abs()) * 0.62;
     let mut colour = blend(land, mirrored, edge(shore - elevation));
-    // The posts show that straight lines stay straight and nothing appears twice.
+    // The posts make bent lines and double images visible in the panorama.
     let spacing = TAU / 24.0;
     let nearest = (azimuth / spacing).round() * spacing;
     let post = (azimuth - nearest).abs() - PI / 720.0;

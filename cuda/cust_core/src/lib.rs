@@ -11,7 +11,8 @@ mod impls;
 pub use cust_derive::DeviceCopyCore as DeviceCopy;
 pub use device_copy::DeviceCopy;
 
-/// The trait without the derive macro of the same name, for a crate that defines its own macro.
+/// Exports the trait without the derive macro of the same name. The crate `cust` re-exports this
+/// trait with a derive macro of its own.
 #[doc(hidden)]
 pub mod _hidden {
     pub use crate::device_copy::DeviceCopy;

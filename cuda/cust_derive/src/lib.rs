@@ -31,7 +31,8 @@ fn implement(item: &DeriveInput, path: &TokenStream) -> TokenStream {
     let (parameters, arguments, bounds) = generics.split_for_impl();
     let checks = fields(&item.data).into_iter().map(|ty| quote_spanned!(ty.span()=> is::<#ty>();));
     quote! {
-        // SAFETY: every field is plain data, as checked below.
+        // SAFETY: every field is plain data: the constant below compiles only if each one has the
+        // trait.
         unsafe impl #parameters #path for #name #arguments #bounds {}
 
         const _: () = {

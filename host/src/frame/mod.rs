@@ -88,13 +88,13 @@ impl fmt::Display for FrameFormat {
 }
 
 impl FrameFormat {
-    /// Returns an RGBA format.
+    /// Returns the format of RGBA frames of this size.
     #[must_use]
     pub const fn rgba8(width: u32, height: u32) -> Self {
         Self { size: UVec2::new(width, height), pixels: PixelFormat::Rgba8 }
     }
 
-    /// Returns an NV12 format.
+    /// Returns the format of NV12 frames of this size and colour encoding.
     #[must_use]
     pub const fn nv12(width: u32, height: u32, encoding: YuvEncoding) -> Self {
         Self { size: UVec2::new(width, height), pixels: PixelFormat::Nv12(encoding) }
@@ -157,7 +157,7 @@ impl FrameFormat {
     }
 }
 
-/// The planes in host memory do not form a frame of the stated format.
+/// The error for planes in host memory that do not form a frame of the stated format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {

@@ -12,8 +12,8 @@ use thiserror::Error;
 /// The maximum frame rate, in frames per second.
 pub const MAX_RATE: u32 = 1000;
 
-/// The maximum time between two frames, in seconds. It makes 1/1000 the minimum rate, because the time base
-/// of MP4 files does not support much longer intervals.
+/// The maximum time between two frames, in seconds. The minimum rate is therefore 1/1000 frames per second. The time
+/// base of MP4 files does not support much longer intervals.
 pub const MAX_INTERVAL: u32 = 1000;
 
 /// Common frame rates of cameras, as numerator and denominator in ascending order.
@@ -74,7 +74,7 @@ impl Rate {
             .unwrap_or(self)
     }
 
-    /// Returns the absolute difference between the two rates, divided by `other`.
+    /// Returns the absolute difference between this rate and `other`, divided by `other`.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
         (self.per_second() / other.per_second() - 1.0).abs()

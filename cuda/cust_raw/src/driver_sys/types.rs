@@ -301,7 +301,7 @@ pub struct CUDA_RESOURCE_DESC {
 }
 
 impl CUDA_RESOURCE_DESC {
-    /// Returns the description of a texture that reads an array.
+    /// Returns the resource descriptor of an array.
     #[must_use]
     pub const fn array(hArray: CUarray) -> Self {
         let mut resource = Self::zeroed(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
@@ -309,7 +309,7 @@ impl CUDA_RESOURCE_DESC {
         resource
     }
 
-    /// Returns the description of a texture that reads pitched rows in device memory.
+    /// Returns the resource descriptor of pitched rows in device memory.
     #[must_use]
     pub const fn pitch2D(pitch2D: CUDA_RESOURCE_DESC_pitch2D) -> Self {
         let mut resource = Self::zeroed(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D);
@@ -472,7 +472,7 @@ const _: () = {
     assert!(size_of::<CUDA_TEXTURE_DESC>() == 104);
 };
 
-/// The configuration of a launch. `attrs` points to `numAttrs` attributes.
+/// The configuration of a kernel launch. `attrs` points to `numAttrs` attributes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUlaunchConfig {
@@ -488,8 +488,8 @@ pub struct CUlaunchConfig {
     pub numAttrs: u32,
 }
 
-/// An attribute of a launch. `value` and `rest` stand for the C API's 64-byte union of attribute
-/// values.
+/// An attribute of a kernel launch. Together, `value` and `rest` have the size of the 64-byte union
+/// of attribute values in the C API.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct CUlaunchAttribute {

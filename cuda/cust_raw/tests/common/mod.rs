@@ -33,7 +33,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Builds a shared library. Without a C compiler it prints a line and returns `false`.
+/// Builds a shared library. If there is no C compiler, prints a message and returns `false`.
 pub(crate) fn shared_library(output: &Path, arguments: &[&str]) -> bool {
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(output).args(arguments);

@@ -79,8 +79,8 @@ pub(super) fn rig(
     Ok(rig)
 }
 
-/// Sets the size of a panorama in pixels, its horizontal scale in pixels per unit of the projection, and the canvas
-/// pixel `centre` of its viewing direction.
+/// Sets the size, the field of view and the centre of a panorama. `scale` is in pixels per unit of the projection, and
+/// `centre` is the canvas pixel of the viewing direction.
 fn place(panorama: &mut RigCanvas, size: UVec2, scale: f64, centre: DVec2) {
     let half = f64::from(size.x) / 2.0 / scale;
     let half = if panorama.projection.straight_columns() { libm::atan(half) } else { half };

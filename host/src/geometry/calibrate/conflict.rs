@@ -19,8 +19,8 @@ const ROUNDS: usize = 3;
 /// Maximum number of sets of pairs whose removal is tried per round. Each try takes a fit to all other pairs.
 const SUSPECTS: usize = 8;
 
-/// The best set of pairs to remove is clear if every alternative leaves at least this many times as many inliers
-/// unexplained.
+/// The minimum ratio of the inliers that the second-best and the best fit leave unexplained. Below this ratio, it is
+/// not clear which pairs are false.
 const CLEARLY: f64 = 1.25;
 
 /// A fit to the pairs with the indices `kept`.

@@ -30,7 +30,7 @@ pub struct Drift {
     /// The number of inliers: correspondences that agree with the newly fitted model.
     pub inliers: usize,
     /// Median distance between the left point of an inlier and the point to which the rig maps its right point, in
-    /// pixels of the left picture. Infinite if the rig cannot map at least half of the inliers.
+    /// pixels of the left picture. Infinite if the rig maps at most half of the inliers.
     pub median_px: f64,
     /// Root mean square distance, in pixels of the left picture, of the inliers that the rig can map.
     pub rms_px: f64,
@@ -75,7 +75,8 @@ pub fn check(
     }
     let matches = Matches::new(correspondences, [0, 1], pictures)?;
     let sights = &matches.sights;
-    // Fit the same kind of model as the rig's, with the rig's lenses: a moved camera changes only its angles.
+    // Fit the same kind of model as the rig's, with the rig's lenses: moving a camera changes its orientation, but not
+    // its lens.
     let mounted = pictures.iter().all(|picture| picture.lens.is_some());
     let model = if mounted { ModelChoice::Rotation } else { ModelChoice::Homography };
     let options = CalibrateOptions { model, ..options.clone() };

@@ -3,7 +3,7 @@
 
 use super::Correspondence;
 
-/// Two of several pictures, with candidate correspondences.
+/// A pair of pictures, and its candidate correspondences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhotoPair {
     /// Index of the left picture.

@@ -37,8 +37,8 @@ const MOST_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
 /// The shift in pixels below which two pictures are the same view. Touching a tripod moves a camera by more than this.
 const SAME_VIEW: f64 = 0.3;
 
-/// Maximum ratio of areas in the overlap: a pixel of one picture may cover this many pixels of the other. The value
-/// allows a scale factor of up to 6 along each axis.
+/// Maximum ratio of areas in the overlap: a pixel of one picture may cover this many pixels of the other. The value is
+/// the square of a scale factor of 6.
 const MOST_AREA_RATIO: f64 = 36.0;
 
 /// Maximum distance from the model, as a fraction of the picture's larger side, of the correspondences from which the

@@ -85,12 +85,12 @@ pub enum Refusal {
         "pictures {left} and {right} fit each other but contradict the other pairs ({source}); remove objects that appear twice, such as a poster or a repeated pattern, or use other pictures"
     )]
     Pair { left: String, right: String, source: Box<Refusal> },
-    /// Some pictures are not connected to the others.
+    /// No calibrated pair connects some of the pictures to the others.
     #[error("{} {} not fit the others: take pictures with more overlap between neighbours, or leave {} out{}", names.join(", "), if names.len() == 1 { "does" } else { "do" }, if names.len() == 1 { "it" } else { "them" }, told(reasons))]
     Disconnected { names: Vec<String>, reasons: Vec<String> },
     /// The requested projection cannot show the view.
     #[error(
-        "a {projection} panorama would span {degrees:.0}°; it must be less than {most:.0}°: use {suits}, or omit the projection"
+        "a {projection} panorama would span {degrees:.0}°, but it must span less than {most:.0}°: use {suits}, or omit the projection"
     )]
     Projection { projection: &'static str, degrees: f64, most: f64, suits: &'static str },
     /// A plane cannot have the requested projection.

@@ -144,7 +144,7 @@ fn improve<M: Model>(mut found: Found<M>, sights: &[Sight], loss: &Loss) -> Foun
 struct Growth<const SAMPLE: usize> {
     /// The number of correspondences in the set.
     size: usize,
-    /// The number of all correspondences.
+    /// The total number of correspondences.
     many: usize,
     /// The expected number of samples, among [`MOST_SAMPLES`] uniform samples of all correspondences, that lie entirely
     /// in the set.

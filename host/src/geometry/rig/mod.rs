@@ -318,8 +318,8 @@ impl RigCamera {
     }
 }
 
-/// Returns a camera with a lens, in the type that the warp kernel takes. `from_ray` rotates rays from the world's frame
-/// to the camera's. Missing `coefficients` of the distortion are 0.
+/// Returns a camera with a lens, in the type that the warp kernel takes. `from_ray` rotates a ray into the camera's
+/// frame. Missing `coefficients` of the distortion are 0.
 pub(crate) fn lens_camera(
     from_ray: DMat3,
     size: UVec2,
