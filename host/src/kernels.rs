@@ -18,8 +18,9 @@ static SM_90: &str = include_str!("../ptx/kernels.sm_90.ptx");
 /// Returns the PTX for `sm_87`.
 ///
 /// The PTX for `sm_90` differs from that for `sm_87` only in the header and in the `griddepcontrol` instructions
-/// (programmatic dependent launch), which `sm_87` does not support. So this function rewrites the former to the latter.
-/// `tests/tests/builds/kept_ptx.rs` compares the result with the compiler's own output for `sm_87`.
+/// (programmatic dependent launch), which `sm_87` does not support. Therefore this function derives the `sm_87` text
+/// from the `sm_90` text. `tests/tests/builds/kept_ptx.rs` compares the result with the compiler's own output for
+/// `sm_87`.
 fn sm_87() -> String {
     let lines = SM_90.lines().filter(|line| !line.trim_start().starts_with("griddepcontrol."));
     let mut text = String::with_capacity(SM_90.len());

@@ -1,17 +1,17 @@
 //! panoweave stitches the pictures of two or more cameras into one panorama with GPU kernels written in Rust.
 //!
-//! This crate contains all code that runs on the host; the kernels are in `kernels-gpu`. A stitch takes pictures
-//! ([`io::picture`]) and a warp ([`warp`]), which stores the source coordinates of each panorama pixel in each
-//! camera's picture. A warp is read from a file, or computed from a camera rig ([`geometry::rig`]) or a homography
-//! ([`geometry::homography`]). Kernels run on a [`device`], which is a GPU or the CPU.
+//! This crate contains all code that runs on the host; the kernels are in `kernels-gpu`. A stitch combines pictures
+//! ([`io::picture`]) with a warp ([`warp`]). For each panorama pixel, the warp stores the source coordinates in the
+//! picture of each camera. A warp is read from a file, or computed from a camera rig ([`geometry::rig`]) or a
+//! homography ([`geometry::homography`]). Kernels run on a [`device`], which is a GPU or the CPU.
 //!
-//! Each file format has an error type. Its messages name the file and the reason. Invalid files return an error
-//! instead of a panic.
+//! Each file format has an error type, whose messages name the file and the reason. An invalid file causes an error,
+//! never a panic.
 //!
 //! # Levels
 //!
-//! A module may import only modules with the same or a lower number in this list. `tests/tests/builds/levels.rs` checks
-//! the imports.
+//! A module may only import from modules with the same or a lower number in this list. `tests/tests/builds/levels.rs`
+//! checks the imports.
 //!
 //! 1. `lock`, `device`, `kernels`: devices, and the kernels' PTX
 //! 2. `frame`: frames in host and device memory

@@ -1,5 +1,5 @@
 //! Buffers for frames and panoramas, in page-locked host memory and on the device, and frames in the caller's device
-//! memory. `pool` reuses the buffers.
+//! memory. The `pool` module reuses the buffers.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -39,8 +39,8 @@ impl InputBuffer {
     }
 }
 
-/// A buffer in page-locked host memory that the caller fills with a frame: the planes in the camera's format, one
-/// after the other without padding.
+/// A buffer in page-locked host memory that the caller fills with one frame: the planes in the camera's pixel format,
+/// one after the other, without padding.
 ///
 /// Dropping the buffer returns it to the stitcher.
 #[derive(Debug)]
@@ -69,13 +69,14 @@ pub struct ExternalFrame {
     _keep: Keep,
 }
 
-/// A value that is stored only to be dropped later. The mutex makes `Keep` `Sync`.
+/// A value that is kept only until it can be dropped. The mutex makes `Keep` `Sync`.
 struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Drop for Keep {
     fn drop(&mut self) {
         let keep = self.0.get_mut().map(Option::take);
-        // If the drops of both frames of a pair panic, the second panic would abort the process.
+        // Ignore a panic of this drop if the thread is already panicking, for instance because the drop of the pair's
+        // other frame panicked. A second panic would abort the process.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(keep)))
             && !thread::panicking()
         {
@@ -87,20 +88,21 @@ impl Drop for Keep {
 impl ExternalFrame {
     /// Wraps the frame that `view` describes.
     ///
-    /// The stitcher drops `keep` after the device has read the frame for the last time. The owner may then reuse the
-    /// memory. The drop runs on a thread of the stitcher and must not block. If it panics, the stitcher stops.
+    /// The stitcher drops `keep` after the device has read the frame for the last time. The owner of the frame may then
+    /// reuse its memory. The drop runs on a thread of the stitcher and must not block. If the drop panics, the stitcher
+    /// stops.
     ///
     /// # Safety
-    /// - The memory must stay valid and unchanged until `keep` is dropped.
-    /// - The frame must be completely written before the stitcher reads it: before it is submitted, or before the
-    ///   event of [`after`](Self::after).
+    /// - The memory of the frame must stay valid until `keep` is dropped.
+    /// - The frame must be completely written before it is submitted, or, if [`after`](Self::after) sets an event,
+    ///   before this event. It must not change from then until `keep` is dropped.
     #[must_use]
     pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
         Self { view, ready: None, _keep: Keep(Mutex::new(Some(Box::new(keep)))) }
     }
 
-    /// Makes the device wait for `ready` before it reads the frame. Record the event before you submit the frame. If
-    /// the event is recorded again before the stitcher submits the wait, the device waits for the later record.
+    /// Makes the device wait for the event `ready` before it reads the frame. Record the event before you submit the
+    /// frame. If you record it again before the stitcher submits the wait, the device waits for the later record.
     #[must_use]
     pub fn after(self, ready: impl Into<Arc<Event>>) -> Self {
         Self { ready: Some(ready.into()), ..self }
@@ -112,12 +114,13 @@ impl ExternalFrame {
         self.view.format()
     }
 
-    /// Returns whether the chroma plane has half the width and height of the luma plane, rounded up. True for RGBA.
+    /// Returns whether the chroma plane has half the width and height of the luma plane, rounded up. Always true for
+    /// RGBA, which has no chroma plane.
     pub(super) fn is_whole(&self) -> bool {
         self.view.is_whole()
     }
 
-    /// Yields the device (a GPU or the CPU) of each plane of the frame and of its event.
+    /// Yields the device (a GPU or the CPU) of each plane of the frame, and the device of its event, if any.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.view.places().chain(self.ready.iter().map(|ready| ready.place()))
     }
@@ -148,13 +151,14 @@ impl Input {
     /// device.
     ///
     /// # Safety
-    /// The input must not be dropped or changed before the copy is done.
+    /// The host and device buffers of the input must not be dropped or changed before the copy is done.
     pub(super) unsafe fn submit_upload(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         match self {
             Self::Host(buffer) => {
                 let InputBuffer { host, device } = &mut **buffer;
                 let frame = Frame::of_tight(device.format(), host);
-                // SAFETY: the caller guarantees that the host buffer stays valid and unchanged until the copy is done.
+                // SAFETY: the caller guarantees that the host and device buffers stay valid and unchanged until the
+                // copy is done.
                 unsafe { device.submit_upload(stream, &frame) }
             }
             Self::External(_) => Ok(()),
@@ -170,8 +174,8 @@ impl Input {
     }
 }
 
-/// The frames of both cameras. Code that submits device work on the frames must hold a reference to the pair until the
-/// work is done.
+/// A pair of frames, one of each camera. Code that submits device work on the frames must hold a reference to the pair
+/// until the work is done.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) left: Input,
@@ -181,7 +185,7 @@ pub(super) struct Pair {
     pub(super) _token: Pooled<()>,
 }
 
-/// A buffer for a panorama, with an event for each step: upload, stitch and download (`done`).
+/// A buffer for a panorama, with one event for each step: upload of the frames, stitch, and download (`done`).
 #[derive(Debug)]
 pub(super) struct OutputBuffer {
     pub(super) device: DeviceFrame,

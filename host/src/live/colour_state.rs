@@ -22,8 +22,8 @@ pub struct ColourState {
     pub following: bool,
     /// Whether the seam search is switched on.
     pub seeking: bool,
-    /// The number of consecutive failures of the colour and seam analysis. The third failure switches off the colour
-    /// correction and the seam search.
+    /// The number of consecutive failures of the analysis that serves both the colour correction and the seam search.
+    /// The third failure switches off both.
     pub strikes: u32,
     /// The colours that were applied to the newest frame.
     pub colours: Colours,
@@ -36,7 +36,8 @@ impl ColourState {
         Self { following, seeking, strikes: 0, colours, analysis: None }
     }
 
-    /// Switches the correction and the search on or off, and resets the strikes.
+    /// Switches the colour correction (`following`) and the seam search (`seeking`) on or off, and resets the count of
+    /// consecutive failures (`strikes`).
     pub(super) fn switch(&mut self, following: bool, seeking: bool) {
         (self.following, self.seeking, self.strikes) = (following, seeking, 0);
     }

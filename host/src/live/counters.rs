@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The number of latest panoramas whose latencies the percentiles cover.
+/// The maximum number of recent panoramas from whose latencies the percentiles are computed.
 const LATENCIES: usize = 4096;
 
 /// Counts of frames that did not become part of a panorama, and of panoramas that were not read.
@@ -13,7 +13,8 @@ pub struct Dropped {
     pub left_alone: u64,
     /// Frames of the right camera that were dropped without a matching frame of the left camera.
     pub right_alone: u64,
-    /// Pairs that arrived while all input buffers or tokens were in use, because the device is too slow.
+    /// Pairs that were dropped because all input buffers or tokens (which limit the pairs in flight) were in use. The
+    /// device is then too slow.
     pub busy: u64,
     /// Pairs that were dropped because the reader held all panorama buffers.
     pub reader: u64,
@@ -21,7 +22,7 @@ pub struct Dropped {
     pub unread: u64,
     /// Pairs that were dropped because the device rejected their submission, after up to three attempts.
     pub failed: u64,
-    /// Pairs that were not finished because the stitcher failed, for instance because the device was lost.
+    /// Pairs that were not finished because the whole stitcher failed, for instance because the device was lost.
     pub lost: u64,
     /// Pairs and panoramas in flight when the stitcher was dropped.
     pub closing: u64,
@@ -44,28 +45,28 @@ pub struct LiveCounters {
     pub pairs: u64,
     /// The number of finished panoramas, including those that were discarded unread.
     pub panoramas: u64,
-    /// The numbers of dropped frames, pairs and panoramas, by reason.
+    /// The numbers of frames, pairs and panoramas that were dropped, for each reason.
     pub dropped: Dropped,
-    /// The number of repeated submissions of pairs after a device error.
+    /// The number of times a pair was submitted again after a device error.
     pub retries: u64,
     /// The number of calls that waited for a free buffer or for the other camera's frame.
     pub slot_waits: u64,
-    /// The number of finished colour analyses.
+    /// The number of colour analyses that have finished.
     pub analyses: u64,
-    /// The number of finished colour analyses of scenes too dark or too bright for an estimate.
+    /// The number of finished colour analyses that gave no estimate, because the scene was too dark or too bright.
     pub dark: u64,
-    /// The number of failures of the colour and seam analysis, including missed deadlines.
+    /// The number of failures of the colour and seam analysis. A missed deadline counts as a failure.
     pub strikes: u64,
-    /// The number of moves of the seam, including its first placement.
+    /// The number of times the seam was moved, including its first placement.
     pub seam_moves: u64,
-    /// The median latency of the latest 4096 panoramas, in seconds: the time from the complete pair to the panorama in
-    /// host memory. 0 before the first panorama.
+    /// The median latency of the latest 4096 panoramas, in seconds. The latency is the time from the arrival of both
+    /// frames until the panorama is in host memory. The value is 0 before the first panorama.
     pub latency_p50: f64,
     /// The 99th percentile of the latencies of the latest 4096 panoramas, in seconds. 0 before the first panorama.
     pub latency_p99: f64,
 }
 
-/// The counters and the latest latencies.
+/// The counters and the latencies of the latest panoramas.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) counters: LiveCounters,
@@ -89,16 +90,16 @@ impl Tally {
         self.latencies.push_back(latency);
     }
 
-    /// Returns the counters without percentiles, and the latencies from which [`LiveCounters::with_latencies`] computes
-    /// them.
+    /// Returns the counters without percentiles, and the latencies. Pass the latencies to
+    /// [`LiveCounters::with_latencies`] to compute the percentiles.
     pub(super) fn snapshot(&self) -> (LiveCounters, Vec<Duration>) {
         (self.counters, self.latencies.iter().copied().collect())
     }
 }
 
 impl LiveCounters {
-    /// Sets the percentiles. Call this without the tally's lock, because sorting the latencies would block the
-    /// stitcher's threads.
+    /// Computes the percentiles from the latencies. Call this after releasing the lock of the [`Tally`], because
+    /// sorting the latencies with the lock held would block the stitcher's threads.
     pub(super) fn with_latencies(self, mut latencies: Vec<Duration>) -> Self {
         let mut percentile = |part: f64| {
             let Some(last) = latencies.len().checked_sub(1) else {

@@ -13,7 +13,7 @@ use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
 use crate::warp::RenderError;
 
-/// The error of a stitcher that cannot be created, rejects its input, or has failed.
+/// An error of a stitcher that cannot be created, rejects its input, or has failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
@@ -52,7 +52,7 @@ pub enum LiveError {
     },
     /// A submitted buffer belongs to the other camera or to another stitcher.
     #[error(
-        "live stitching: the {camera:?} buffer belongs to the other camera or to another stitcher; take it with `Stitcher::buffer`"
+        "live stitching: the buffer submitted for the {camera:?} camera belongs to the other camera or to another stitcher; get a buffer with `Stitcher::buffer`"
     )]
     Buffer {
         /// The camera that the buffer was submitted for.
@@ -60,7 +60,7 @@ pub enum LiveError {
     },
     /// The source sizes of a warp differ from those of the stitcher.
     #[error(
-        "live stitching: the warp is for pictures of {}×{} and {}×{} pixels, but the stitcher takes {}×{} and {}×{}; create a stitcher for this warp",
+        "live stitching: the warp is for pictures of {}×{} and {}×{} pixels, but the stitcher is for pictures of {}×{} and {}×{}; create a stitcher for this warp",
         found[0].x, found[0].y, found[1].x, found[1].y, expected[0].x, expected[0].y, expected[1].x, expected[1].y
     )]
     Sources {
@@ -69,7 +69,7 @@ pub enum LiveError {
         /// The source sizes of the stitcher.
         expected: [UVec2; 2],
     },
-    /// An option or a call is invalid. The text states the cause and the remedy.
+    /// An option or a call is invalid. The contained text states the cause and the remedy.
     #[error("live stitching: {0}")]
     Options(&'static str),
     /// The stitcher cannot use a warp or an option. The contained error states the reason.
@@ -83,10 +83,12 @@ pub enum LiveError {
     /// The device failed. [`DeviceError::is_fatal`] returns whether the process must be restarted.
     #[error("live stitching: {0}")]
     Device(#[from] DeviceError),
-    /// A thread of the stitcher panicked. The panic was in the drop of an [`ExternalFrame`](super::ExternalFrame)'s
-    /// `keep` value, in the path of a virtual camera, or in the stitcher itself, which is a bug.
+    /// A thread of the stitcher panicked. The cause is one of:
+    /// - the drop of an [`ExternalFrame`](super::ExternalFrame)'s `keep` value,
+    /// - the caller's path of a virtual camera,
+    /// - a bug in the stitcher.
     #[error(
-        "live stitching: a thread of the stitcher panicked; see its panic message, and create a new stitcher"
+        "live stitching: a thread of the stitcher panicked; its panic message on stderr states the cause; create a new stitcher"
     )]
     Panicked,
     /// The operating system cannot start a thread.

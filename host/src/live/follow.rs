@@ -1,15 +1,16 @@
-//! Analyses colours and searches the seam in parallel with the stitching, and collects the results without waiting.
+//! Analyses colours and searches for the best seam in parallel with the stitching, and collects the results without
+//! blocking.
 //!
-//! One analysis runs at a time, on a stream with a lower priority than the stitch. The analysis owns a reference to its
-//! pair of frames, so that the frames' buffers are not reused before it ends. Its result changes the colours of later
-//! frames in small steps, and may move the seam.
+//! One analysis runs at a time, on a stream with a lower priority than the stitch. The analysis holds a reference to
+//! its pair of frames, so that the buffers of the frames are not reused before the analysis ends. The result changes
+//! the colours of later frames in small steps, and may move the seam.
 //!
-//! Each failure of an analysis, and each missed deadline, counts as a strike. The third consecutive strike switches off
-//! the colour correction and the seam search. The seam then keeps its position. A scene too dark for an estimate is not
-//! a failure.
+//! Each failure of an analysis, and each missed deadline, counts as a strike. Three consecutive strikes switch off the
+//! colour correction and the seam search, and the seam keeps its position. An analysis of a scene that is too dark for
+//! an estimate is not a failure.
 //!
-//! When the correction is switched on or off, the colours change from their current values in small steps. After it is
-//! switched off, they change to the manual colours, those of the stitcher's options.
+//! When the colour correction is switched on or off, the colours change from their current values in small steps. When
+//! it is switched off, they change to the manual colours, which the user sets in the stitch options.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,29 +28,30 @@ use crate::lock::lock;
 use crate::ops::colour::{ColourTracker, Colours, EstimateLimits, estimate};
 use crate::ops::stitch::StitchError;
 
-/// The number of consecutive failures that switches off the colour correction and the seam search.
+/// The number of consecutive failures of the analysis after which the colour correction and the seam search are
+/// switched off.
 const STRIKES: u32 = 3;
 
 /// An analysis in progress.
 struct Running {
-    /// The analysed frames. The reference keeps their buffers from being reused until the stream is idle.
+    /// The analysed frames. This reference prevents the reuse of their buffers until the stream is idle.
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
     timestamp: Duration,
-    /// Whether the analysis includes the colours.
+    /// Whether the analysis includes the colour correction.
     colour: bool,
-    /// Whether the analysis includes the seam.
+    /// Whether the analysis includes the seam search.
     seam: bool,
-    /// The time from which the deadline counts: the launch, or the latest strike for a missed deadline.
+    /// The time at which the deadline starts to run: the launch of the analysis, or the latest missed deadline.
     since: Instant,
     stage: Stage,
 }
 
 enum Stage {
-    /// Not launched yet, with the number of frames until the launch. Only tests delay launches.
+    /// The analysis is not launched yet. The number is that of the frames until the launch. Only tests delay launches.
     Held(u32),
     Launched,
-    /// Failed without a result. The device may still read the frames, so they are kept.
+    /// The analysis failed without a result. The device may still read the frames, so they are kept.
     Failed,
 }
 
@@ -59,14 +61,14 @@ pub(super) struct Follower {
     costs: Pinned<SeamCosts>,
     options: ColourOptions,
     tracker: ColourTracker,
-    /// The manual colours that were valid for the newest frame.
+    /// The manual colour corrections, which the user set in the stitch options, at the time of the newest frame.
     manual: Colours,
     running: Option<Running>,
     /// The number of frames since the last analysis was started.
     frames: u32,
 }
 
-/// Returns the limits for colour estimates in the overlap of this warp.
+/// Returns the limits for estimates of the colour difference in the overlap of this warp.
 fn limits(warp: &LiveWarp) -> EstimateLimits {
     warp.overlap.as_ref().map_or_else(EstimateLimits::default, |(overlap, _)| overlap.limits())
 }
@@ -98,7 +100,7 @@ impl Follower {
         let mut state = shared.colour();
         let manual = current.colours();
         if !state.following && state.colours == self.manual {
-            // The fade to the manual colours is complete, so new manual colours apply at once.
+            // The colours have already reached the manual colours, so a change of the manual colours applies at once.
             self.tracker.begin_at(manual);
         } else if !state.following {
             self.tracker.head_for(manual);
@@ -108,7 +110,7 @@ impl Follower {
         Ok(state.colours)
     }
 
-    /// Processes the result of the running analysis if the analysis is done. Otherwise, checks its deadline.
+    /// Processes the result of the running analysis if it is done. If it is not done, checks its deadline.
     fn collect(&mut self, shared: &Shared) -> Result<(), DeviceError> {
         let Some(running) = &mut self.running else { return Ok(()) };
         if let Stage::Held(frames) = &mut running.stage {
@@ -136,7 +138,8 @@ impl Follower {
         }
     }
 
-    /// Processes the result of an analysis. Ignores the colours or the seam if they were switched off since its launch.
+    /// Processes the result of an analysis. Ignores the result for the colours if the colour correction was switched
+    /// off after the launch, and the result for the seam if the seam search was switched off.
     fn take_in(&mut self, shared: &Shared, running: &Running) {
         let mut found = None;
         if running.colour {
@@ -195,8 +198,8 @@ impl Follower {
         let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
         let since = Instant::now();
         self.running = Some(Running { pair, warp, timestamp, colour, seam, since, stage });
-        // The analysis must start after both frames are uploaded. The stitch reads them, so its event follows their
-        // uploads.
+        // The analysis must start after both frames are uploaded. The `stitched` event follows both uploads, because
+        // the stitch reads the frames.
         if let Err(error) = self.stream.wait(stitched) {
             return self.failed(shared, error.into());
         }
@@ -221,15 +224,16 @@ impl Follower {
         if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
             let mut summing = lock(summing);
             let (left, right) = (pair.left.view(), pair.right.view());
-            // SAFETY: only this stream uses `summing`, and `running` keeps the frames and the warp alive until the
-            // stream is idle.
+            // SAFETY: only this stream uses `summing`. `running` keeps the frames and the warp alive until the stream
+            // is idle.
             unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
-            // SAFETY: `self.sums` is read and freed only when the stream is idle.
+            // SAFETY: `self.sums`, to which the device copies the sums, is read and freed only when the stream is idle.
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }
         if let (true, Some(seam)) = (*seam, &warp.seam) {
-            // SAFETY: all searches of a warp's seam use this stream, and `self.costs` is read and freed only when the
-            // stream is idle.
+            // SAFETY: every search for this warp's seam runs on this stream, so no two searches share buffers at the
+            // same time. `self.costs`, to which the device copies the costs, is read and freed only when the stream is
+            // idle.
             unsafe {
                 lock(seam).submit(&self.stream, &warp.warp, pair, colours, &mut self.costs)?;
             }
@@ -237,7 +241,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Handles a failure of the running analysis. Keeps its frames, because the device may still read them.
+    /// Handles a failure of the running analysis. Keeps the analysed frames, because the device may still read them.
     fn failed(&mut self, shared: &Shared, error: StitchError) -> Result<(), DeviceError> {
         let error = match error {
             StitchError::Device(error) if error.is_fatal() => return Err(error),
@@ -271,8 +275,8 @@ impl Follower {
         }
     }
 
-    /// Waits for the running analysis. If the wait fails, leaks the analysed frames, because the device may still read
-    /// them. Returns an error only if the device is lost.
+    /// Waits until the running analysis ends. If the wait fails, leaks the analysed frames, because the device may
+    /// still read them. Returns an error only if the device is lost.
     pub(super) fn end(self) -> Result<(), DeviceError> {
         if self.running.is_none() {
             return Ok(());

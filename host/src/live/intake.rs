@@ -15,15 +15,15 @@ use super::worker::Job;
 use crate::frame::{Frame, FrameFormat};
 use crate::lock::lock;
 
-/// The result of a submission.
+/// The result of submitting a frame or a pair of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submitted {
     /// A pair was sent to the worker.
     Pair,
     /// The frame waits for the matching frame of the other camera.
     Waiting,
-    /// The frame or pair was dropped and counted in [`Dropped`], because all buffers were in use, or because the
-    /// frame's timestamp is too old for a pair.
+    /// The frame or pair was dropped and counted in [`Dropped`]. Either all buffers were in use, or the frame was too
+    /// old to match any frame of the other camera.
     ///
     /// [`Dropped`]: super::Dropped
     Dropped,
@@ -64,8 +64,8 @@ impl Stitcher {
     }
 
     /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to
-    /// [`submit_filled`](Self::submit_filled) or [`push_filled`](Self::push_filled). The only copy of the frame is
-    /// then the copy to the device.
+    /// [`submit_filled`](Self::submit_filled) or [`push_filled`](Self::push_filled). This avoids a copy of the frame in
+    /// host memory.
     ///
     /// If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`]. The initial contents
     /// of the buffer are unspecified.
@@ -77,7 +77,7 @@ impl Stitcher {
         Ok(buffer.map(|buffer| FrameBuffer { buffer }))
     }
 
-    /// Takes an item from a pool. If none is free, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`].
+    /// Takes an item from a pool. If no item is free, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`].
     fn take<T>(&self, pool: &Pool<T>) -> Result<Option<Pooled<T>>, LiveError> {
         let mut waited = false;
         loop {
@@ -111,9 +111,9 @@ impl Stitcher {
         self.submit_pair([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp)
     }
 
-    /// Submits a pair of frames in device memory, without a copy. The limit on the number of pairs in flight applies
-    /// as for frames in host memory. At the limit, the pair is dropped in [`Pace::Live`], and the call blocks in
-    /// [`Pace::Wait`].
+    /// Submits a pair of frames in device memory, without a copy. The pair counts towards the maximum number of pairs
+    /// in flight, like a pair in host memory. If the maximum is reached, the pair is dropped in [`Pace::Live`], and the
+    /// call blocks in [`Pace::Wait`].
     ///
     /// # Errors
     /// Returns [`LiveError`] if a frame has the wrong format or is on another device, or if the stitcher was closed or
@@ -132,8 +132,8 @@ impl Stitcher {
     ///
     /// The frames of each camera must arrive in the order of their timestamps. Two frames form a pair if their
     /// timestamps differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without a partner
-    /// are dropped and counted. In [`Pace::Wait`], the call blocks while `slots − 1` frames of its camera wait for the
-    /// other camera.
+    /// are dropped and counted. In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for a
+    /// frame of the other camera.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the frame has the wrong format, or the stitcher was closed or has failed.
@@ -185,7 +185,7 @@ impl Stitcher {
                 Some(token) => {
                     let (left, right) = (Input::Host(left.buffer), Input::Host(right.buffer));
                     let pair = Pair { left, right, _token: token };
-                    // The intake is still locked, so that pairs are sent in the order of their completion.
+                    // The intake is still locked, so that pairs are sent in the order in which they were completed.
                     self.send(&intake, pair, timestamp, 0)
                 }
                 None => Ok(self.busy(0)),
@@ -195,9 +195,10 @@ impl Stitcher {
         }
     }
 
-    /// Locks the intake, checks that it is open, and takes a token for a pair. In [`Pace::Wait`], blocks until a token
-    /// is free and there is room for the frame among the waiting frames of its camera. In [`Pace::Live`], returns
-    /// `None` if no token is free.
+    /// Locks the intake, checks that it is open, and takes a token for a pair. A token limits the number of pairs in
+    /// flight.
+    /// - In [`Pace::Wait`], blocks until a token is free and the queue of waiting frames of `camera` has room.
+    /// - In [`Pace::Live`], returns `None` if no token is free.
     fn room_to_push(
         &self,
         camera: Side,
@@ -236,8 +237,8 @@ impl Stitcher {
         if found == expected { Ok(()) } else { Err(LiveError::Format { camera, found, expected }) }
     }
 
-    /// Checks that the stitcher can use a frame. A buffer must belong to `camera` of this stitcher. An external frame
-    /// must have the right format, planes and device.
+    /// Checks that the stitcher can use a frame. A buffer must come from this stitcher and be for `camera`. An external
+    /// frame must have the right format, planes and device.
     fn check(&self, camera: Side, input: &Input) -> Result<(), LiveError> {
         let frame = match input {
             Input::Host(buffer) => return self.check_buffer(camera, buffer),
@@ -263,15 +264,15 @@ impl Stitcher {
         self.check_taking(&lock(&self.intake))
     }
 
-    /// Checks that the stitcher has not failed and was not closed. No other thread can close it while `intake` is
-    /// locked.
+    /// Checks that the stitcher has not failed and was not closed. While the caller holds the lock of `intake`, no
+    /// other thread can close the stitcher.
     fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
         self.health()?;
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
     }
 
-    /// Counts a pair that was dropped because no buffer was free. `frames_in` is the number of the pair's frames that
-    /// are not counted yet.
+    /// Counts a pair that was dropped because no buffer was free. `frames_in` is the number of frames of the pair that
+    /// must still be added to the counter of received frames.
     fn busy(&self, frames_in: u64) -> Submitted {
         let counters = &mut self.shared.tally().counters;
         counters.frames_in += frames_in;
@@ -280,7 +281,8 @@ impl Stitcher {
         Submitted::Dropped
     }
 
-    /// Checks a pair, takes a token, and sends the pair to the worker. Drops the pair if it gets no token.
+    /// Checks a pair, takes a token (which limits the pairs in flight), and sends the pair to the worker. Drops the
+    /// pair if no token is free.
     fn submit_pair(&self, pair: [Input; 2], timestamp: Duration) -> Result<Submitted, LiveError> {
         for (camera, input) in Side::ALL.into_iter().zip(&pair) {
             self.check(camera, input)?;
@@ -293,7 +295,8 @@ impl Stitcher {
         self.send(&intake, Pair { left, right, _token: token }, timestamp, 2)
     }
 
-    /// Sends a pair to the worker. `frames_in` is the number of the pair's frames that are not counted yet.
+    /// Sends a pair to the worker. `frames_in` is the number of frames of the pair that must still be added to the
+    /// counter of received frames.
     fn send(
         &self,
         intake: &Intake,
@@ -315,7 +318,7 @@ impl Stitcher {
     }
 }
 
-/// Counts a frame that was dropped without a partner.
+/// Counts a frame that was dropped because no frame of the other camera matches it.
 pub(super) fn count_unpaired(counters: &mut LiveCounters, camera: Side) {
     match camera {
         Side::Left => counters.dropped.left_alone += 1,

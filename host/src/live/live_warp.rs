@@ -16,7 +16,7 @@ use crate::ops::stitch::{Lookup, StitchOptions};
 use crate::ops::view::Viewer;
 use crate::warp::DeviceWarp;
 
-/// A warp with the data derived from it, and the cameras if the stitcher renders views.
+/// A warp and the data derived from it. `viewer` is the geometry of the cameras, for a stitcher that renders views.
 #[derive(Debug)]
 pub(super) struct LiveWarp {
     pub(super) warp: DeviceWarp,
@@ -61,7 +61,7 @@ impl LiveWarp {
     }
 }
 
-/// The warp and the options for the next frame.
+/// The warp and the stitch options that apply to the next frame.
 #[derive(Clone)]
 pub(super) struct FrameSettings {
     pub(super) warp: Arc<LiveWarp>,
@@ -69,7 +69,7 @@ pub(super) struct FrameSettings {
 }
 
 impl FrameSettings {
-    /// Returns the manual colours, which are those of the options.
+    /// Returns the colour corrections that the user set in the stitch options.
     pub(super) fn colours(&self) -> Colours {
         Colours { left: self.stitch.left, right: self.stitch.right }
     }
@@ -80,8 +80,8 @@ impl FrameSettings {
 pub(super) struct RetiredWarps(Vec<Arc<LiveWarp>>);
 
 impl RetiredWarps {
-    /// Waits at most half a second until `former` and the earlier replaced warps are unused, and frees them. A warp
-    /// that is still in use then is left to the next call.
+    /// Waits until no frame in flight uses `former` or an earlier replaced warp, and frees these warps. After half a
+    /// second, stops waiting and leaves the warps that are still in use to the next call.
     ///
     /// Freeing device memory waits for the device, so it must not happen on the threads that process frames.
     pub(super) fn free(&mut self, former: Arc<LiveWarp>) {

@@ -1,14 +1,14 @@
-//! Live stitching: frame pairs in, panoramas out, at the frame rate of the cameras.
+//! Live stitching: stitches pairs of frames to panoramas at the frame rate of the cameras.
 //!
-//! A [`Stitcher`] takes pairs of frames ([`submit`](Stitcher::submit)), or single frames that it pairs by timestamp
-//! ([`push`](Stitcher::push)). It stitches asynchronously. [`panoramas`](Stitcher::panoramas) delivers the panoramas in
-//! order to a loop, an `async` task or a callback. The caller can change the warp and the options between any two
-//! frames.
+//! A [`Stitcher`] accepts pairs of frames ([`submit`](Stitcher::submit)), or single frames that it pairs by timestamp
+//! ([`push`](Stitcher::push)). It stitches on its own threads. [`panoramas`](Stitcher::panoramas) delivers the
+//! panoramas in order to a loop, an `async` task or a callback. The caller can change the warp and the options between
+//! any two frames.
 //!
 //! All buffers are allocated at the start and reused. The only exception is the table of
 //! [`Power::Table`](crate::ops::stitch::Power), which is allocated when it is first used. If frames arrive faster than
-//! panoramas can be made or read, the stitcher drops and counts them, or blocks ([`Pace`]). Colour correction tracks
-//! changes in lighting unless it is switched off.
+//! the device can stitch them or the caller reads the panoramas, the stitcher either drops and counts frames, or blocks
+//! the caller ([`Pace`]). Colour correction tracks changes in lighting unless it is switched off.
 //!
 //! | file | contents |
 //! |---|---|
@@ -76,17 +76,17 @@ use worker::Worker;
 pub struct Stitcher {
     shared: Arc<Shared>,
     intake: Mutex<Intake>,
-    /// The condition that is notified when a frame arrives or the stitcher is closed.
+    /// A condition variable that is notified when a frame arrives or the stitcher is closed.
     moved: Condvar,
-    /// The state of warp swaps, locked during a swap.
+    /// The state for replacing the warp, which is locked while a call replaces the warp.
     swap: Mutex<WarpSwap>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The state of warp swaps.
+/// The state for replacing the warp of a running stitcher.
 #[derive(Debug)]
 struct WarpSwap {
-    /// The stream on which new warps are prepared in parallel with the stitching.
+    /// The stream on which a new warp is prepared in parallel with the stitching.
     stream: Stream,
     retired: RetiredWarps,
 }
@@ -100,9 +100,9 @@ impl Stitcher {
         Self::start(device, warp, None, options)
     }
 
-    /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. Their size is
-    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. `warp` must
-    /// be made from the geometry of `camera`. Only the colour correction and the seam use the warp.
+    /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. The size of the views is
+    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. Only the
+    /// colour correction and the seam use `warp`, which must be made from the geometry of `camera`.
     ///
     /// # Errors
     /// Returns [`LiveError`] if an option is invalid, the warp does not match the camera, memory runs out, or a thread
@@ -138,8 +138,8 @@ impl Stitcher {
         let how = (options.blend, options.stitch.lookup);
         let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, how)?);
         stream.synchronize()?;
-        // No channel is ever full. Each item in a channel holds a token or an output buffer, and the channel has room
-        // for as many items as there are tokens or output buffers.
+        // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
+        // the channel has room for as many items as there are tokens or output buffers.
         let (finish, finished) = async_channel::bounded(options.slots);
         let (jobs, to_stitch) = mpsc::sync_channel(options.input_buffers());
         let (flights, flying) = mpsc::sync_channel(options.slots);
@@ -154,7 +154,8 @@ impl Stitcher {
             swap: Mutex::new(WarpSwap { stream, retired: RetiredWarps::default() }),
             threads: Vec::new(),
         };
-        // If a thread cannot be started, dropping the stitcher ends the threads started before.
+        // If a thread cannot be started, the error return drops `stitcher`, which ends the threads that are already
+        // running.
         let mut spawn = |name: &str, body: Box<dyn FnOnce() + Send>| -> Result<(), LiveError> {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
             stitcher.threads.push(thread.map_err(|e| LiveError::Thread(Arc::new(e)))?);
@@ -183,14 +184,16 @@ impl Stitcher {
         &self.shared.device
     }
 
-    /// Returns a reader of the panoramas. Several readers share the panoramas: each panorama goes to one of them.
+    /// Returns a reader of the panoramas. If there are several readers, each panorama is delivered to exactly one of
+    /// them.
     #[must_use]
     pub fn panoramas(&self) -> StitchedFrames {
         self.shared.read.store(true, Release);
         StitchedFrames::new(Arc::clone(&self.shared))
     }
 
-    /// Stops accepting frames. The pairs in flight are still stitched. The readers end after the last panorama.
+    /// Stops accepting frames. The pairs that were already submitted are still stitched. The readers end after the last
+    /// panorama.
     pub fn close(&self) {
         let mut intake = lock(&self.intake);
         for (camera, _) in intake.pairing.clear() {
@@ -246,8 +249,8 @@ impl Stitcher {
         Ok(())
     }
 
-    /// Replaces the options from the next frame on. The colours in `options` apply only while colour correction is off.
-    /// If it was just switched off, the current colours fade to those in `options`.
+    /// Replaces the options from the next frame on. The colours in `options` apply only while colour correction is
+    /// switched off. After colour correction is switched off, the current colours fade to the colours in `options`.
     ///
     /// # Errors
     /// Returns [`LiveError::Unusable`] if an option is out of range.
@@ -271,11 +274,12 @@ impl Stitcher {
         *self.shared.colour()
     }
 
-    /// Returns the blending weights of the last pair, left and right, row by row. The weights include the seam. Waits
-    /// for the pairs in flight. While frames arrive, it is unspecified which pair is the last.
+    /// Returns the blending weights of the left and the right camera that were used for the last pair, row by row. The
+    /// weights include the seam. Waits until the pairs in flight are stitched. If frames arrive during the call, it is
+    /// unspecified to which pair the weights belong.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if the download fails.
+    /// Returns [`LiveError`] if the download of the weights fails.
     #[track_caller]
     pub fn weights(&self) -> Result<[Vec<f32>; 2], LiveError> {
         let (current, stream) = (self.shared.current(), &self.shared.streams.compute);
@@ -297,8 +301,8 @@ impl Stitcher {
     /// Checks that the stitcher has not failed.
     ///
     /// A pair that the device rejects several times is dropped and counted in [`Dropped::failed`], and the stitcher
-    /// continues. Also watch the counters: if [`Dropped::failed`] grows and [`LiveCounters::panoramas`] does not, the
-    /// stitcher produces no output although it has not failed.
+    /// continues. Therefore watch the counters, too: if [`Dropped::failed`] grows and [`LiveCounters::panoramas`] does
+    /// not, the stitcher produces no output, although this method returns no error.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the stitcher has failed permanently: the device was lost, a wait for the device
@@ -313,7 +317,7 @@ impl Drop for Stitcher {
         self.close();
         self.shared.close_pools();
         for thread in self.threads.drain(..) {
-            // A panic of the thread was already reported.
+            // Ignore the result, because a panic of the thread was already reported.
             drop(thread.join());
         }
     }

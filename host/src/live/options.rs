@@ -17,11 +17,11 @@ pub enum Pace {
     /// unread panorama is discarded to make room for a new one.
     #[default]
     Live,
-    /// For files: only frames without a partner are dropped. `submit` and `push` block until a buffer is free. Buffers
-    /// become free only when panoramas are read, so read the panoramas on another thread.
+    /// For files: a frame is dropped only if no frame of the other camera matches it. `submit` and `push` block until a
+    /// buffer is free. Buffers become free only when panoramas are read, so read the panoramas on another thread.
     ///
-    /// `push` also blocks while `slots − 1` frames of its camera wait for frames of the other camera. Therefore push
-    /// each camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
+    /// `push` also blocks while `slots − 1` frames of the pushed camera wait for frames of the other camera. Therefore
+    /// push each camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
     /// [`close`](super::Stitcher::close). A blocked `push` of the other camera then returns [`LiveError::Closed`].
     Wait,
 }
@@ -59,12 +59,12 @@ pub struct LiveOptions {
     /// The size of the panoramas or views. The default is the size of the warp for panoramas, and
     /// [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE) for views.
     pub size: Option<UVec2>,
-    /// Flip, edge boost, gamma method, lookup, and manual colours. The manual colours apply while colour correction is
-    /// off, and until its first result.
+    /// Flip, edge boost, gamma method, lookup, and manual colours. The manual colours apply until the colour correction
+    /// has its first result, and while the colour correction is switched off.
     pub stitch: StitchOptions,
     /// The options for the colour correction.
     pub colour: ColourOptions,
-    /// The blending in the overlap. The seam search runs as often as the colour analysis; see
+    /// The blending in the overlap. For blending with a seam, the seam search runs as often as the colour analysis; see
     /// [`seam`](crate::ops::seam).
     pub blend: Blend,
     /// The behaviour if frames arrive faster than panoramas can be made or read.
@@ -105,8 +105,8 @@ impl LiveOptions {
         Ok(self.stitch.check()?)
     }
 
-    /// Returns the number of input buffers for each camera. It is one more than the number of panorama buffers,
-    /// because a colour analysis may keep one pair.
+    /// Returns the number of input buffers for each camera. It is one more than the number of panorama buffers, because
+    /// the running colour analysis may still use an older pair of frames.
     pub(super) fn input_buffers(&self) -> usize {
         self.slots + 1
     }

@@ -5,9 +5,9 @@
 //! timestamps of frames, not their contents.
 //!
 //! A frame must have only one possible partner. Therefore the tolerance is limited to half the frame time, even if the
-//! options set a larger one. With a larger tolerance, one lost frame at the start would pair every later frame with its
-//! partner's successor. The frame time is the median of recent intervals, so that one lost frame or a burst of two
-//! frames does not change it.
+//! options set a larger one. With a larger tolerance, one lost frame at the start would shift all later pairs by one
+//! frame: each frame would be paired with the successor of its correct partner. The frame time is the median of recent
+//! intervals, so that one lost frame or a burst of two frames does not change it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -33,13 +33,13 @@ impl Side {
     }
 }
 
-/// The number of recent intervals whose median is the frame time.
+/// The number of recent intervals between frames. The frame time is the median of these intervals.
 const INTERVALS: usize = 9;
 
 /// Measures the frame time of a camera.
 #[derive(Clone, Copy, Debug, Default)]
 struct FrameTime {
-    /// A ring buffer of the latest intervals.
+    /// A ring buffer of the latest intervals between frames.
     intervals: [Duration; INTERVALS],
     count: usize,
 }
@@ -50,7 +50,7 @@ impl FrameTime {
         self.count += 1;
     }
 
-    /// Returns the lower median of the latest intervals; `None` before the second frame.
+    /// Returns the lower median of the latest intervals between frames, or `None` before the second frame.
     fn frame_time(&self) -> Option<Duration> {
         let mut sorted = self.intervals;
         let known = &mut sorted[..self.count.min(INTERVALS)];
@@ -74,15 +74,15 @@ pub(super) struct Pairing<T> {
 pub(super) struct Outcome<T> {
     /// The completed pair, if any: the left frame, the right frame, and the later of their timestamps.
     pub(super) pair: Option<(T, T, Duration)>,
-    /// Frames that will never have a partner.
+    /// Frames whose partner can no longer arrive, so the caller must drop them.
     pub(super) alone: Vec<(Side, T)>,
     /// Whether the added frame waits for a partner.
     pub(super) waits: bool,
 }
 
 impl<T> Pairing<T> {
-    /// Creates an empty pairing. Frames of a pair are at most `tolerance` and at most half a frame time apart. At most
-    /// `most` frames of a camera wait.
+    /// Creates an empty pairing. The timestamps of a pair differ by at most `tolerance`, and by at most half a frame
+    /// time. At most `most` frames of each camera wait for a partner.
     pub(super) fn new(tolerance: Duration, most: usize) -> Self {
         Self {
             waiting: [VecDeque::new(), VecDeque::new()],
@@ -93,9 +93,10 @@ impl<T> Pairing<T> {
         }
     }
 
-    /// Adds a frame. A frame that is not newer than the camera's previous frames gets no partner. If it is more than a
-    /// second older, the clock of the camera was set back: all waiting frames then get no partner, and pairing
-    /// restarts with this frame.
+    /// Adds a frame. Normally, `time` is later than the timestamps of all earlier frames of this camera. Otherwise:
+    /// - If it is earlier by up to a second, the new frame gets no partner.
+    /// - If it is earlier by more than a second, the clock of the camera was set back. All waiting frames get no
+    ///   partner, and pairing restarts with the new frame.
     pub(super) fn push(&mut self, camera: Side, time: Duration, frame: T) -> Outcome<T> {
         let mut alone = Vec::new();
         if let Some(newest) = self.newest[camera as usize]
@@ -127,8 +128,8 @@ impl<T> Pairing<T> {
         if let Some((_, i)) = nearest {
             alone.extend(queue.drain(..i).map(|(_, frame)| (other, frame)));
             if let Some((at, partner)) = queue.pop_front() {
-                // The waiting frames of this camera are earlier than this frame. The other camera has passed them, so
-                // their partners can no longer arrive.
+                // The waiting frames of this camera are earlier than this frame. Their partners can no longer arrive,
+                // because the other camera has already delivered the partner of this later frame.
                 let passed = std::mem::take(&mut self.waiting[camera as usize]);
                 alone.extend(passed.into_iter().map(|(_, frame)| (camera, frame)));
                 let (left, right) = match camera {
@@ -139,7 +140,7 @@ impl<T> Pairing<T> {
                 return Outcome { pair, alone, waits: false };
             }
         }
-        // The other camera has already passed this frame, so its partner can no longer arrive.
+        // The other camera has already delivered a later frame, so the partner of this frame can no longer arrive.
         if self.newest[other as usize].is_some_and(|newest| newest > time.saturating_add(tolerance))
         {
             alone.push((camera, frame));
@@ -153,7 +154,8 @@ impl<T> Pairing<T> {
         Outcome { pair: None, alone, waits: true }
     }
 
-    /// Returns whether adding this frame would displace a waiting frame of the same camera.
+    /// Returns whether the maximum number of frames of this camera already waits, so that this frame would push out the
+    /// oldest of them.
     pub(super) fn is_full(&self, camera: Side, time: Duration) -> bool {
         let in_order = self.newest[camera as usize].is_none_or(|newest| time > newest);
         in_order && self.waiting[camera as usize].len() >= self.most
@@ -185,8 +187,8 @@ mod tests {
 
     type Lone = Vec<(Side, u64)>;
 
-    /// Adds frames in the given order. The value of a frame is its timestamp in milliseconds. Returns the pairs and the
-    /// unpaired frames.
+    /// Adds frames in the given order to a pairing. Each frame carries its timestamp in milliseconds as its value.
+    /// Returns the pairs and the unpaired frames.
     fn run(frames: &[(Side, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
         let mut pairing = Pairing::new(MS(tolerance), 3);
         let (mut pairs, mut alone) = (Vec::new(), Vec::new());

@@ -31,7 +31,7 @@ impl StitchedFrame {
         &self.buffer.host
     }
 
-    /// Returns the panorama as a frame.
+    /// Returns the panorama as a [`Frame`], which borrows its bytes.
     #[must_use]
     pub fn frame(&self) -> Frame<'_> {
         Frame::of_tight(self.format, self.bytes())
@@ -54,7 +54,7 @@ impl StitchedFrame {
         self.timestamp
     }
 
-    /// Returns the time from the complete pair to the finished panorama in host memory.
+    /// Returns the time from the arrival of both frames until the panorama was in host memory.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.latency

@@ -1,5 +1,5 @@
-//! A pool of a fixed number of items. An item returns to the pool when it is dropped. With pools, live stitching does
-//! not allocate per frame, and its memory is limited.
+//! A pool of a fixed number of items. An item returns to the pool when it is dropped. Live stitching takes all buffers
+//! from pools, so that it does not allocate memory for each frame and its memory use is limited.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -19,7 +19,7 @@ struct PoolState<T> {
 struct Free<T> {
     items: Vec<T>,
     closed: bool,
-    /// The number of changes so far that may end a wait; see [`Pool::changes`].
+    /// The number of changes so far, by which a waiting thread detects a change; see [`Pool::changes`].
     changes: u64,
 }
 
@@ -41,7 +41,7 @@ impl<T> PoolState<T> {
         lock(&self.free)
     }
 
-    /// Applies a change and wakes the waiting threads.
+    /// Applies `change` to the free items, counts the change, and wakes the waiting threads.
     fn change(&self, change: impl FnOnce(&mut Free<T>)) {
         let mut free = self.free();
         change(&mut free);
@@ -57,7 +57,7 @@ impl<T> Pool<T> {
         Self(Arc::new(PoolState { free, changed: Condvar::new() }))
     }
 
-    /// Takes an item. Returns `None` if none is free or the pool is closed.
+    /// Takes an item. Returns `None` if no item is free or the pool is closed.
     pub(super) fn try_take(&self) -> Option<Pooled<T>> {
         let mut free = self.0.free();
         let item = if free.closed { None } else { free.items.pop() };
@@ -70,13 +70,13 @@ impl<T> Pool<T> {
     }
 
     /// Returns the number of changes so far: returned items, closings and [`nudge`](Self::nudge)s. Call this before you
-    /// check the condition to wait for, and pass the number to [`wait`](Self::wait). Then the wait cannot miss a change
-    /// after the check.
+    /// check whether you must wait, and pass the number to [`wait`](Self::wait). Then `wait` returns at once if a
+    /// change happened after the check.
     pub(super) fn changes(&self) -> u64 {
         self.0.free().changes
     }
 
-    /// Waits until [`changes`](Self::changes) differs from `seen`, at most for `most`.
+    /// Waits until [`changes`](Self::changes) differs from `seen`, but not longer than `most`.
     pub(super) fn wait(&self, seen: u64, most: Duration) {
         let free = self.0.free();
         drop(self.0.changed.wait_timeout_while(free, most, |free| free.changes == seen));
@@ -91,7 +91,7 @@ impl<T> Pool<T> {
         self.0.change(|free| free.closed = true);
     }
 
-    /// Wakes the waiting threads, so that they check a condition that is not part of the pool.
+    /// Wakes the waiting threads, so that they check again a condition that does not depend on the pool.
     pub(super) fn nudge(&self) {
         self.0.change(|_| ());
     }

@@ -13,10 +13,11 @@ use futures_core::Stream;
 use super::panorama::StitchedFrame;
 use super::shared::Shared;
 
-/// A reader of a stitcher's panoramas, in order. It is a blocking [`Iterator`] and an `async` [`Stream`]. It ends after
-/// the stitcher was closed or has failed. Only after a failure, [`Stitcher::health`] returns an error.
+/// A reader of a stitcher's panoramas, in the order of the frames. It is a blocking [`Iterator`] and an `async`
+/// [`Stream`]. The reader ends when the stitcher was closed or has failed. To distinguish the two, call
+/// [`Stitcher::health`], which returns an error after a failure.
 ///
-/// Each panorama is delivered to one reader only.
+/// If there are several readers, each panorama is delivered to exactly one of them.
 ///
 /// [`Stitcher::health`]: super::Stitcher::health
 #[derive(Debug)]
@@ -31,10 +32,7 @@ impl StitchedFrames {
         Self { receiver: Box::pin(shared.finished.clone()), shared }
     }
 
-    /// Starts a thread that calls `reader` with each panorama and ends after the last one.
-    ///
-    /// # Errors
-    /// Returns an error if the operating system cannot start a thread.
+    /// Starts a thread that calls `reader` with each panorama. The thread ends after the last panorama.
     pub fn for_each_on_thread(
         self,
         mut reader: impl FnMut(StitchedFrame) + Send + 'static,

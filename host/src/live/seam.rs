@@ -1,8 +1,8 @@
-//! The seam of the warp in use. `follow` searches a better path for it in parallel with the stitching. Then the
-//! blending weights fade to the new path over 12 frames.
+//! The seam of the warp in use. The `follow` module searches for a better path of the seam in parallel with the
+//! stitching. When it finds one, the blending weights fade to the new path over 12 frames.
 //!
-//! The seam's blending weights are in a copy of the warp. They are written only during a fade, on the compute stream
-//! before the stitch of the frame. Therefore no stitch reads partly written weights.
+//! The blending weights of the seam are stored in a copy of the warp. They are written only during a fade, on the
+//! stream of the stitch kernels and before the stitch of the frame. Therefore no stitch reads partly written weights.
 
 use shared_types::seam::SeamCosts;
 
@@ -19,8 +19,8 @@ pub(super) struct LiveSeam {
     seam: Seam,
     tracker: SeamTracker,
     seamed: DeviceWarp,
-    /// The progress of the fade, 0 to 1, for which the next frame's weights must still be written; `None` if the
-    /// weights are up to date.
+    /// The progress of the fade (0 to 1) at the next frame, if the weights for this progress are not written yet.
+    /// `None` if the weights are up to date.
     unwritten: Option<f32>,
 }
 
@@ -42,13 +42,13 @@ impl LiveSeam {
         Ok(Some(Self { seam, tracker: SeamTracker::default(), seamed, unwritten: None }))
     }
 
-    /// Advances the fade to the next frame.
+    /// Advances the fade between two paths to the next frame.
     pub(super) fn advance(&mut self) {
         self.unwritten = self.tracker.advance().or(self.unwritten);
     }
 
-    /// Returns the warp for the frame. If the weights change for this frame, first submits to `stream` the kernel that
-    /// writes them. The worker calls this again if it submits the frame again.
+    /// Returns the warp with the seam's weights for the current frame. During a fade, first submits to `stream` the
+    /// kernel that writes these weights. If the worker repeats the submission of a frame, it calls this method again.
     pub(super) fn warp(
         &mut self,
         stream: &Stream,
@@ -60,17 +60,17 @@ impl LiveSeam {
         Ok(&self.seamed)
     }
 
-    /// Returns the warp with the weights that were written last.
+    /// Returns the copy of the warp that contains the weights of the seam, as written for the latest frame.
     pub(super) fn seamed(&self) -> &DeviceWarp {
         &self.seamed
     }
 
-    /// Records that the weights of the frame were submitted.
+    /// Records that the kernel for the weights of the current frame was submitted, so that it is not submitted again.
     pub(super) fn submitted(&mut self) {
         self.unwritten = None;
     }
 
-    /// Returns whether a search for a better path may start, which is the case except during a fade.
+    /// Returns whether the seam is not fading to a new path. Only then may a search for a better path start.
     pub(super) fn is_at_rest(&self) -> bool {
         self.tracker.is_at_rest()
     }
@@ -80,11 +80,7 @@ impl LiveSeam {
         self.tracker.is_new()
     }
 
-    /// Submits a search for the best path for a pair of frames, and the download of its costs.
-    ///
-    /// # Safety
-    /// - All searches of this seam must use the same stream.
-    /// - `costs` must stay valid, and must not be accessed, until the stream is idle.
+    /// Submits the search for the best seam path in a pair of frames, and the download of the path's costs.
     pub(super) unsafe fn submit(
         &mut self,
         stream: &Stream,
@@ -94,7 +90,8 @@ impl LiveSeam {
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), StitchError> {
         let (left, right) = (pair.left.view(), pair.right.view());
-        // SAFETY: the caller uses one stream for all searches, and keeps `costs` valid and unused until it is idle.
+        // SAFETY: the caller uses one stream for all searches of this seam. The caller also keeps `costs` valid and
+        // does not access it until this stream is idle.
         unsafe {
             self.seam.submit(stream, warp, left, right, colours)?;
             self.seam.submit_download(stream, costs)?;
@@ -106,8 +103,8 @@ impl LiveSeam {
     pub(super) fn observe(&mut self, costs: SeamCosts) -> bool {
         let moves = self.tracker.observe(costs, self.seam.grid().cells().y);
         if moves {
-            // `accept` reuses the memory of the former path. The kernels that read that path are done, because the
-            // search ran after a frame that was submitted later.
+            // `accept` reuses the memory of the former path. The kernels that read the former path have ended, because
+            // they were submitted for earlier frames than the one that the search analysed.
             self.seam.accept();
         }
         moves

@@ -64,7 +64,7 @@ pub(super) struct Shared {
     pub(super) tally: Mutex<Tally>,
     pub(super) colour: Mutex<ColourState>,
     pub(super) failure: Mutex<Option<LiveError>>,
-    /// The channel of finished panoramas that no reader has received yet.
+    /// The receiving end of the channel of finished panoramas that no reader has received yet.
     pub(super) finished: Receiver<StitchedFrame>,
     pub(super) in_flight: AtomicUsize,
     pub(super) readers: AtomicUsize,
@@ -121,8 +121,8 @@ impl Shared {
         lock(&self.colour)
     }
 
-    /// Returns whether at least one reader was created and all readers were dropped. Unread panoramas may then be
-    /// discarded.
+    /// Returns whether readers were created and all of them were dropped. Nobody can read the panoramas then, so they
+    /// may be discarded.
     pub(super) fn is_abandoned(&self) -> bool {
         self.read.load(Acquire) && self.readers.load(Acquire) == 0
     }
@@ -150,7 +150,7 @@ impl Shared {
     }
 
     pub(super) fn health(&self) -> Result<(), LiveError> {
-        // Check the device, too, because other code in this process may have caused its loss.
+        // Check the device, too, because an error of other code in this process may have made the device unusable.
         if lock(&self.failure).is_none()
             && let Err(error) = self.device.health()
         {

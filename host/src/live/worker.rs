@@ -2,7 +2,7 @@
 //!
 //! Upload, stitch and download use one stream each, ordered by events, so that the work of different frames overlaps.
 //! In normal operation, the first thread waits only for a free output buffer, never for the device. The second thread
-//! waits for the panoramas one by one. On the CPU, each of these calls returns only when its work is done.
+//! waits for the panoramas one by one. If the stitcher runs on the CPU, all submissions are synchronous.
 //!
 //! If the driver rejects the submission of a pair, the first thread drains the streams and submits the pair again, up
 //! to `ATTEMPTS` times in total. A fatal error or a panic stops the stitcher. After that, both threads only count the
@@ -64,7 +64,7 @@ fn panics(body: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(body)).is_err()
 }
 
-/// The reason why there is no output buffer.
+/// The reason why no output buffer is available.
 enum NoOutput {
     /// The readers hold all panorama buffers.
     Reader,
@@ -75,7 +75,7 @@ enum NoOutput {
 pub(super) struct Worker {
     shared: Arc<Shared>,
     follower: Follower,
-    /// The table for [`Power::Table`], allocated for the first frame that uses it.
+    /// The lookup table for gamma with [`Power::Table`], which is allocated when the first frame uses it.
     table: Option<GammaTable>,
     /// The path of the virtual camera, if the stitcher renders views.
     path: Option<ViewPath>,
@@ -115,7 +115,8 @@ impl Worker {
                 self.shared.fail_with_pair(LiveError::Panicked);
             }
         }
-        // Close the channel first, so that the collecting thread ends even if the colour and seam analysis never ends.
+        // Close the channel to the collecting thread first. Otherwise that thread would not end if the colour and seam
+        // analysis never ended.
         drop(self.flights);
         let (shared, follower) = (self.shared, self.follower);
         let end = || follower.end().unwrap_or_else(|error| shared.fail(error.into()));
@@ -124,8 +125,8 @@ impl Worker {
         }
     }
 
-    /// Submits one pair, or drops and counts it. Stores the flight in `held` during submission, so that the caller can
-    /// leak the buffers after a panic.
+    /// Submits one pair, or drops and counts it. Stores the pair and its buffers in `held` during the submission, so
+    /// that the caller can leak them after a panic.
     fn stitch(&mut self, job: Job, held: &mut Option<Flight>) {
         let shared = Arc::clone(&self.shared);
         let output = match self.output() {
@@ -162,8 +163,8 @@ impl Worker {
         let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
-            // The device may still use the buffers, because a part of the pair's work was submitted. So wait for it. If
-            // the wait fails, leak the buffers.
+            // The device may still use the buffers, because a part of the pair's work was already submitted. Wait until
+            // this work is done. If the wait fails, leak the buffers.
             if let Err(error) = shared.streams.drain() {
                 if let Some(flight) = held.take() {
                     flight.abandon();
@@ -197,7 +198,7 @@ impl Worker {
         }
     }
 
-    /// Submits upload, stitch and download of a pair.
+    /// Submits the upload, the stitch and the download of a pair to their streams.
     fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
         let Flight { pair, warp, output, colours, .. } = flight;
@@ -205,8 +206,8 @@ impl Worker {
             unreachable!("the pair is shared only after its submission")
         };
         for input in [&mut pair.left, &mut pair.right] {
-            // SAFETY: the pair is not changed, and it is dropped only after its panorama is done or the streams are
-            // drained.
+            // SAFETY: the buffers of `input` are not changed during the upload. They are dropped only after the
+            // panorama of this pair is done or the streams are drained.
             unsafe { input.submit_upload(upload)? };
         }
         output.uploaded.record(upload)?;
@@ -239,15 +240,17 @@ impl Worker {
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
         let OutputBuffer { device, host, done, .. } = &mut **output;
-        // SAFETY: `output` is dropped, and its host memory is read, only after the panorama is done or the streams are
-        // drained.
+        // SAFETY: the host memory of `output` is read, and `output` is dropped, only after the panorama is done or the
+        // streams are drained.
         unsafe { device.submit_download(download, host)? };
         Ok(done.record(download)?)
     }
 
-    /// Takes an output buffer. If none is free, waits for one. In [`Pace::Live`], or if all readers were dropped,
-    /// discards the oldest unread panorama first, and returns [`NoOutput::Reader`] if the readers hold all panorama
-    /// buffers.
+    /// Takes a free output buffer. If no buffer is free:
+    /// - In [`Pace::Wait`], waits until a reader returns one.
+    /// - In [`Pace::Live`], and whenever all readers were dropped, discards the oldest unread panorama to free its
+    ///   buffer. If no panorama is unread but pairs are in flight, waits for one. If the readers hold all buffers,
+    ///   returns [`NoOutput::Reader`].
     fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
         let shared = &self.shared;
         let mut waited = false;
@@ -260,9 +263,9 @@ impl Worker {
                 return Err(NoOutput::Closed);
             }
             if shared.pace == Pace::Live || shared.is_abandoned() {
-                // Load `in_flight` before `try_recv`, because the collecting thread sends a panorama before it
-                // decrements `in_flight`. Otherwise this thread could miss a panorama that is sent between the two
-                // steps.
+                // Load `in_flight` before `try_recv`. The collecting thread first sends a panorama and then decrements
+                // `in_flight`. In the opposite order, this thread could find the channel empty, then find `in_flight`
+                // 0, and miss a panorama that was sent in between.
                 let in_flight = shared.in_flight.load(Acquire);
                 if shared.finished.try_recv().is_ok() {
                     shared.tally().counters.dropped.unread += 1;
@@ -296,9 +299,10 @@ pub(super) fn collect(
     }
 }
 
-/// Waits for one panorama and sends it to the readers. Only the drop of the frames may panic, so it is the last step.
+/// Waits for one panorama and sends it to the readers. The drop of the input frames is the last step, because it runs
+/// user code, which may panic.
 fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<StitchedFrame>) {
-    // If the wait for the event fails, draining the streams may still succeed. The panorama is then done as well.
+    // If the wait for the event fails, try to drain the streams. If they can be drained, the panorama is complete, too.
     let done = insist(DeviceError::is_fatal, || flight.output.done.synchronize())
         .or_else(|_| shared.streams.drain());
     if let Err(error) = done {
@@ -309,8 +313,8 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
-    // Send and count the panorama under the lock, so that the counters always include a panorama that a reader has
-    // received, and never one that was not sent.
+    // Send and count the panorama under the lock of the tally. Then the counters always include a panorama that a
+    // reader has received, and never a panorama that was not sent.
     let mut tally = shared.tally();
     // The channel has room for all output buffers, so it is never full.
     let sent = finished.try_send(panorama);
@@ -319,7 +323,7 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     }
     drop(tally);
     if sent.is_err() {
-        // The stitcher has failed meanwhile, and the channel is closed.
+        // The channel is closed, because the stitcher has failed in the meantime.
         shared.count_unfinished(1);
     }
     drop((pair, warp));

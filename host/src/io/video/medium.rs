@@ -1,5 +1,5 @@
-//! Determines whether a video is an encoded file, a stream of frames, or a picture sequence. An option decides this, or
-//! otherwise the extension of the file name.
+//! Determines whether a video is an encoded file, a stream of frames, or a picture sequence. The user can select this
+//! with an option. Otherwise the extension of the file name decides.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use glam::UVec2;
 use super::{Pattern, VideoError};
 use crate::frame::{PixelFormat, Range, YuvEncoding, YuvMatrix};
 
-/// The path that means standard input for an input, and standard output for an output.
+/// The path `-`, which stands for standard input or standard output.
 pub const STANDARD: &str = "-";
 
 /// The format of a stream of uncompressed frames, which panoweave reads and writes without ffmpeg.
@@ -36,7 +36,7 @@ impl StreamFormat {
     }
 }
 
-/// The kind of files or streams that contain a video.
+/// The form in which a video is stored or transferred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// An encoded file that ffmpeg reads or writes.
@@ -47,19 +47,22 @@ pub enum Medium {
     Pictures(Pattern),
 }
 
-/// The extensions of encoded output files, each with the name of its container in ffmpeg.
+/// File extensions of encoded output videos, each with ffmpeg's name for the container format.
 const CONTAINERS: [(&str, &str); 4] =
     [("mp4", "mp4"), ("m4v", "mp4"), ("mov", "mov"), ("mkv", "matroska")];
 
 impl Medium {
-    /// Returns the medium of an input.
+    /// Returns the medium of an input:
+    /// - a stream in the format `asked`, if the user requested a stream format,
+    /// - a Y4M stream, if `path` is `-`,
+    /// - otherwise the medium that the extension of `path` selects,
+    /// - an encoded [`File`](Self::File), if the extension is unknown.
     ///
-    /// `asked` is the stream format that the user requested. If it is `None`, the extension of `path` decides. A path
-    /// with an unknown extension is a [`File`](Self::File), which ffmpeg cannot read from a pipe, so a named pipe needs
-    /// `asked`.
+    /// ffmpeg cannot read encoded files from a pipe. Therefore a named pipe with an unknown extension needs `asked`.
     ///
     /// # Errors
-    /// Returns [`VideoError::Raw`] if the extension is `raw` or `yuv`, which does not determine the format.
+    /// Returns [`VideoError::Raw`] if `asked` is `None` and the extension is `raw` or `yuv`, which does not determine
+    /// the pixel format.
     pub fn of_input(path: &Path, asked: Option<StreamFormat>) -> Result<Self, VideoError> {
         Ok(Self::known(path, asked)?.unwrap_or(Self::File))
     }
@@ -96,7 +99,7 @@ impl Medium {
     }
 }
 
-/// Returns the name in ffmpeg of the container for the extension of `path`, or `None` if the extension is not
+/// Returns ffmpeg's name for the container format of the extension of `path`, or `None` if the extension is not
 /// supported.
 pub(super) fn container(path: &Path) -> Option<&'static str> {
     let wanted = extension(path);

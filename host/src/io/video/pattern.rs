@@ -66,12 +66,13 @@ impl Pattern {
         Ok(numbers)
     }
 
-    /// Returns the lowest and the highest number of the existing files that match the pattern. All files with numbers
-    /// in between must exist.
+    /// Returns the lowest and the highest number of the existing files that match the pattern. Requires that the files
+    /// for all numbers between these two exist.
     ///
     /// # Errors
-    /// Returns [`VideoError::Unreadable`] if the folder cannot be read, [`VideoError::NoFrames`] if no file matches,
-    /// and [`VideoError::Gap`] if a file in between is missing.
+    /// - [`VideoError::Unreadable`]: the folder cannot be read.
+    /// - [`VideoError::NoFrames`]: no file matches the pattern.
+    /// - [`VideoError::Gap`]: a file between the lowest and the highest number is missing.
     pub fn find(&self) -> Result<(u64, u64), VideoError> {
         let numbers = self.numbers()?;
         let count = numbers.len() as u64;
@@ -86,7 +87,8 @@ impl Pattern {
         Ok((first, last))
     }
 
-    /// Returns the number in a file name, or `None` if [`file`](Self::file) returns this name for no number.
+    /// Returns the number in a file name, or `None` if the name does not match the pattern exactly. For instance,
+    /// `frame_1.png` and `frame_00001.png` do not match `frame_%04d.png`.
     fn number(&self, name: &str) -> Option<u64> {
         let digits = name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
         let n = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;

@@ -8,13 +8,13 @@ use crate::frame::Frame;
 use crate::io::picture::Picture;
 use crate::io::video::read_frame::ReadFrame;
 
-/// The number of the first picture that is written. ffmpeg starts with the same number.
+/// The number of the first picture in a written sequence. It is the default of ffmpeg.
 const FIRST: u64 = 1;
 
 /// Reads pictures in the order of their numbers. All must have the same size.
 pub(super) struct Reader {
     pattern: Pattern,
-    /// The number of the next picture, or `None` if it would exceed `u64`.
+    /// The number of the next picture. `None` after the picture with the number `u64::MAX`.
     next: Option<u64>,
     last: u64,
     size: UVec2,
@@ -82,8 +82,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the sequence. Logs a warning if a file with the next number exists, because readers would take it for a
-    /// part of this sequence. It is probably from an earlier, longer video.
+    /// Ends the sequence. Logs a warning if a file with the next number already exists, probably from an earlier,
+    /// longer video, because readers would treat it as a part of this sequence.
     pub(super) fn finish(self) {
         let next = self.pattern.file(self.next);
         if next.exists() {

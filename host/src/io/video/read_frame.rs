@@ -11,8 +11,8 @@ pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A reader of consecutive frames.
 pub(super) trait ReadFrame: Send {
-    /// Reads the next frame into `frame`, which must have the length of a frame. Returns false at the end of the
-    /// video.
+    /// Reads the next frame into `frame`, whose length must be the size of one frame in bytes. Returns false at the end
+    /// of the video.
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError>;
 }
 

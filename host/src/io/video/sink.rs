@@ -1,8 +1,8 @@
 //! Writes videos to encoded files, streams and picture sequences.
 //!
-//! The file of a stream is created when its first frame is written, so that an earlier failure leaves an old file
-//! unchanged. If the file is a named pipe, opening it blocks until another program opens it for reading. Therefore a
-//! separate thread opens the file, so that the caller can still react to a stop request.
+//! The output file of a stream is created only when the first frame is written. If the job fails before that, an
+//! existing file with the same name stays unchanged. Opening a named pipe blocks until another program opens it for
+//! reading. Therefore a separate thread opens the output file, so that the caller can still react to a stop request.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct VideoSink {
 
 enum Writer {
     Encoder(Box<Encoder>),
-    /// A stream before its first frame, whose file does not exist yet. `header` is `Some` for Y4M.
+    /// A stream whose output file is created when the first frame is written. `header` is `Some` for Y4M.
     Planned {
         path: PathBuf,
         header: Option<y4m::Header>,
@@ -55,8 +55,8 @@ impl VideoSink {
     /// Starts writing a video with frames of `size` pixels.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the size or the extension is not supported. For an encoded file, also returns it if
-    /// the temporary file cannot be created or ffmpeg cannot be started.
+    /// Returns [`VideoError`] if the size or the extension is not supported, if the temporary file of an encoded video
+    /// cannot be created, or if ffmpeg cannot be started.
     pub fn create(
         output: &VideoOutput,
         size: UVec2,
@@ -138,8 +138,8 @@ fn format(medium: &Medium, size: UVec2) -> FrameFormat {
     FrameFormat { size, pixels }
 }
 
-/// Creates the file of a stream. For a named pipe, waits until another program opens it for reading, or until a stop
-/// request.
+/// Creates the output file of a stream. If `path` is a named pipe, blocks until another program opens it for reading or
+/// a stop is requested.
 fn create(name: &Path, path: &Path, stop: &Stop) -> Result<File, VideoError> {
     if path == Path::new(STANDARD) {
         return stream::standard_output().map_err(|source| unwritable(name, source));

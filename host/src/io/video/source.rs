@@ -1,9 +1,9 @@
 //! Reads videos from encoded files, streams and picture sequences.
 //!
-//! A thread reads frames ahead of the caller. The caller returns the buffers of used frames for reuse. The memory does
-//! not depend on the video's length: it holds up to [`AHEAD`] frames that were read ahead, up to [`AHEAD`] returned
-//! buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on a pipe. A caller
-//! that waits for a frame can still react to a stop request.
+//! A thread reads frames ahead of the caller. The caller returns the buffers of used frames for reuse. The memory use
+//! does not depend on the length of the video. It consists of up to [`AHEAD`] frames that were read ahead, up to
+//! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on
+//! a pipe, so a caller that waits for a frame can still react to a stop request.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -48,7 +48,8 @@ pub struct VideoSource {
     expected: Option<u64>,
     sound: Option<ffmpeg::Sound>,
     frames: Receiver<Result<Vec<u8>, VideoError>>,
-    /// The first frame, if [`await_first`](Self::await_first) has received it and no call has returned it yet.
+    /// The first frame after [`await_first`](Self::await_first) has received it, until [`frame`](Self::frame) returns
+    /// it.
     first: Option<Vec<u8>>,
     empty: SyncSender<Vec<u8>>,
     stop: Stop,
@@ -97,7 +98,7 @@ impl VideoSource {
             Medium::Stream(raw) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
                 let rate = input.rate.ok_or_else(no_rate)?;
-                // Raw NV12 frames do not state their colour encoding, so assume the requested one.
+                // Raw NV12 frames do not state their colour encoding, so assume the encoding that the caller requested.
                 let own = raw.raw_pixels().unwrap_or(PixelFormat::Rgba8);
                 let taken = match (own, pixels) {
                     (PixelFormat::Nv12(_), Some(PixelFormat::Nv12(encoding))) => {
@@ -137,8 +138,8 @@ impl VideoSource {
         let bytes = format.bytes();
         let file = name.clone();
         let first = None;
-        // The thread is not joined, because it may block on a pipe forever. Otherwise it ends after the receiver of
-        // frames is dropped.
+        // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
+        // receiver of the frames is dropped.
         thread::Builder::new()
             .name("read".into())
             .spawn(move || read(&file, reader, bytes, &returned, &full))
@@ -165,8 +166,8 @@ impl VideoSource {
         self.frame_within(None)
     }
 
-    /// Waits for the first frame. Returns whether the frame is there: false means that a stop was requested. Call this
-    /// before expensive preparations, which would be useless for a video that cannot be read.
+    /// Waits for the first frame. Returns true if the frame was received, and false if a stop was requested. Call this
+    /// before expensive preparations, which would be wasted on a video that cannot be read.
     ///
     /// # Errors
     /// Returns [`VideoError`] if the first frame cannot be read.
@@ -177,13 +178,13 @@ impl VideoSource {
         Ok(self.first.is_some())
     }
 
-    /// Returns the first frame if [`await_first`](Self::await_first) has received it and no call has returned it yet.
+    /// Returns the first frame if [`await_first`](Self::await_first) has received it and [`frame`](Self::frame) has not
+    /// returned it yet.
     pub(crate) fn first(&self) -> Option<Result<Frame<'_>, FrameError>> {
         self.first.as_ref().map(|bytes| Frame::tight(self.format, bytes))
     }
 
-    /// Returns the next frame as [`frame`](Self::frame) does. Also returns `None` if no frame arrives within
-    /// `patience`.
+    /// Returns the next frame like [`frame`](Self::frame), but returns `None` if no frame arrives within `patience`.
     pub(crate) fn frame_within(
         &mut self,
         patience: Option<Duration>,
@@ -210,7 +211,7 @@ impl VideoSource {
         let _ = self.empty.try_send(frame);
     }
 
-    /// Returns the flag that requests a stop of this video job.
+    /// Returns the stop flag of the video job that reads this source.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }

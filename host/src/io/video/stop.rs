@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl Stop {
-    /// Requests an orderly stop: the job still stitches the frames that it has read, and completes the output.
+    /// Requests an orderly stop: the job stitches the frames that it has already read, and completes the output.
     pub fn ask(&self) {
         self.0.asked.store(true, Ordering::Relaxed);
     }
@@ -50,8 +50,8 @@ impl Stop {
         let mut children = lock(&self.0.children);
         children.retain(|child| child.strong_count() > 0);
         children.push(Arc::downgrade(child));
-        // `kill` sets its flag before it locks the list. So if it does not find this child in the list, this check
-        // finds the flag set.
+        // `kill` sets its flag before it locks the list of children. If `kill` ran before this child was added to the
+        // list, this check finds the flag set and kills the child.
         if self.is_killed() {
             let _ = lock(child).kill();
         }

@@ -1,4 +1,5 @@
-//! Opens byte streams (files, pipes, standard input and output), and reads and writes raw frames in them.
+//! Opens byte streams (files, pipes, standard input and standard output), and reads and writes raw frames in these
+//! streams.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,7 +15,7 @@ use crate::io::video::read_frame::ReadFrame;
 /// until another program opens it for writing.
 pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
     let opened = if path == Path::new(STANDARD) {
-        // Read standard input as a file, because the buffer of `Stdin` would add a copy of each frame.
+        // Open standard input as a `File`, because `Stdin` has a buffer, which would add a copy of each frame.
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
         File::open(path)
@@ -29,7 +30,7 @@ pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
     sized.map_err(|source| VideoError::Unreadable { file: shown(path, "stdin"), source })
 }
 
-/// Returns standard output as a file, which has no line buffer.
+/// Returns standard output as a `File`, because `Stdout` has a line buffer, which is slow for frames.
 pub(super) fn standard_output() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
@@ -48,8 +49,8 @@ pub(super) fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize>
     Ok(found)
 }
 
-/// Yields an iterator over the rows, without padding, for each plane of a frame. The rows of a plane that has no
-/// padding are yielded as one slice.
+/// Returns an iterator over the planes of a frame. For each plane, it yields an iterator over the rows without their
+/// padding. A plane without padding is yielded as one slice.
 pub(super) fn rows<'a>(frame: &Frame<'a>) -> impl Iterator<Item = impl Iterator<Item = &'a [u8]>> {
     let planes: Vec<_> = frame.planes().to_vec();
     frame.format().planes().zip(planes).map(|(extent, plane)| {

@@ -80,7 +80,7 @@ impl Header {
                     "COLORRANGE=LIMITED" => range = Range::Limited,
                     _ => {}
                 },
-                // Interlacing, pixel aspect ratio and unknown parameters are ignored.
+                // Ignore interlacing, pixel aspect ratio and unknown parameters.
                 _ => {}
             }
         }
@@ -111,7 +111,7 @@ impl Header {
         FrameFormat { size: self.size, pixels: PixelFormat::Nv12(customary(self.size, self.range)) }
     }
 
-    /// Returns the number of bytes of a frame in the file, without the `FRAME` line.
+    /// Returns the size of a frame in the file in bytes, not counting its `FRAME` line.
     fn frame_bytes(&self) -> usize {
         let chroma = self.format().planes().nth(1).map_or(0, |plane| plane.bytes());
         self.format().bytes() - if self.mono { chroma } else { 0 }
@@ -154,8 +154,8 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Returns the approximate number of frames in a file of `bytes` bytes. `FRAME` lines may have parameters, which
-    /// this estimate ignores.
+    /// Returns the approximate number of frames in a file of `bytes` bytes. The number is too high if the `FRAME` lines
+    /// have parameters, because they are not counted.
     pub(super) fn frames_in(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.header_bytes) / (self.header.frame_bytes() as u64 + 6)
     }
@@ -174,8 +174,8 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
         }
         let luma = self.header.format().planes().next().map_or(0, |plane| plane.bytes());
         let (y, uv) = frame.split_at_mut(luma);
-        // `vec![0; n]` uses no memory until it is written. So a file whose header claims large frames, but contains
-        // little data, uses little memory.
+        // `vec![0; n]` does not commit memory until it is written. Thus a file whose header claims large frames, but
+        // which contains little data, uses little memory.
         if self.planar.is_empty() {
             self.planar = vec![0; self.header.frame_bytes() - luma];
         }
@@ -224,7 +224,7 @@ fn unreadable(file: &Path, source: io::Error) -> VideoError {
 /// Writes NV12 frames as a Y4M stream.
 pub(super) struct Writer<W> {
     output: W,
-    /// The header line, until it is written before the first frame.
+    /// The header line, which is written with the first frame. `None` afterwards.
     line: Option<String>,
     /// A buffer for the two chroma planes of a frame.
     planar: Vec<u8>,

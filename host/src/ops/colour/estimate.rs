@@ -1,8 +1,8 @@
 //! Estimates the colour corrections that give two cameras the same mean levels in their overlap.
 //!
-//! The input is only the colour sums over the overlap, not the pixels. So the estimate equalises the means, and cannot
-//! distinguish a difference in exposure from one in black level or response curve. If one camera compresses highlights,
-//! about a third of the pixel differences remains.
+//! The estimate uses only the sums of the colours over the overlap, not the pixels. Therefore it equalises the means,
+//! but cannot distinguish a difference in exposure from a difference in black level or response curve. If one camera
+//! compresses highlights, about a third of the differences between the cameras' pixels remains.
 
 use glam::Vec3;
 use shared_types::colour::{ColourSums, LUMA};
@@ -70,13 +70,13 @@ impl FactorRange {
         self.most
     }
 
-    /// Returns two factors in this range whose products with the positive numbers `x` and `y` equal one target. The
-    /// target is the geometric mean of `x` and `y`, or the nearest number that both products can reach. If there is no
-    /// such number, the factors bring `x` and `y` as close to each other as possible.
+    /// Returns factors for the positive numbers `x` and `y` that make both products equal. Both factors are in this
+    /// range. The common product is the geometric mean of `x` and `y`, or the nearest value to it that both can reach.
+    /// If the range does not permit equal products, the factors bring the products as close to each other as possible.
     fn meet(self, x: f64, y: f64) -> [f64; 2] {
         let (least, most) = (f64::from(self.least), f64::from(self.most));
-        // If the larger number times `least` exceeds the smaller number times `most`, both factors are clamped to
-        // opposite bounds.
+        // If the larger number times `least` exceeds the smaller number times `most`, the products cannot be equal. The
+        // clamp then gives `least` for the larger number and `most` for the smaller one.
         let target = (x * y).sqrt().max(least * x.max(y)).min(most * x.min(y));
         [x, y].map(|from| (target / from).clamp(least, most))
     }
@@ -85,7 +85,8 @@ impl FactorRange {
 /// The limits of an estimate: a minimum weight, and the ranges of gains and gammas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EstimateLimits {
-    /// The minimum sum of the pixels' weights, each from 0 to 1. For a smaller sum, [`estimate`] returns `None`.
+    /// The minimum sum of the weights of the pixels in the overlap, where each weight is 0 to 1. For a smaller sum,
+    /// [`estimate`] returns `None`.
     pub min_weight: f32,
     /// The range of the gains.
     pub gain: FactorRange,

@@ -1,13 +1,13 @@
 //! Decodes a video file to frames of one size, one format and a constant rate.
 //!
 //! ffmpeg rotates the frames upright, repeats and drops frames to reach a constant rate, and converts 10-bit and 4:2:2
-//! video to 8-bit 4:2:0. BT.601 and BT.709 frames keep their matrix and range, which the kernels support, unless the
-//! caller requests another encoding to match the video of the other camera. Interlaced video is not deinterlaced, and
-//! non-square pixels are not resampled.
+//! video to 8-bit 4:2:0. The kernels support BT.601 and BT.709, so frames in these encodings keep their matrix and
+//! range. The exception is a caller that requests the encoding of the other camera's video. Interlaced video is not
+//! deinterlaced, and non-square pixels are not resampled.
 //!
 //! If the size or the pixel format changes within the file, ffmpeg converts all frames to the size and format of the
-//! first one. A jump of the timestamps of more than 600 s is an error, because ffmpeg would fill the gap with repeated
-//! frames.
+//! first one. If the timestamps of two consecutive frames differ by more than 600 s, decoding fails, because ffmpeg
+//! would fill the gap with repeated frames.
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
@@ -22,7 +22,7 @@ use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
-/// The maximum time that ffmpeg may take to end after its last frame.
+/// The maximum time that ffmpeg may take to exit after it has delivered its last frame.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The longest gap between two frames, in seconds, that ffmpeg may fill with repeated frames. A camera may pause for
@@ -59,8 +59,9 @@ impl Decoder {
         let mut command = FFMPEG.command();
         command
             .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
-            // If the frame size changes within the file, the `scale` filter adapts to it. By default, ffmpeg would
-            // initialise all filters again, and `setpts` would restart the timestamps.
+            // Keep the filters if the frame size changes within the file, because the `scale` filter adapts to the new
+            // size. By default, ffmpeg would initialise all filters again, and `setpts` would restart the timestamps at
+            // 0.
             .args(["-reinit_filter", "0", "-i"])
             .arg(url(path))
             .arg("-map")
@@ -98,9 +99,9 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         }
         (None, PixelFormat::Rgba8) => (String::new(), String::new(), "rgba"),
     };
-    // `PTS-STARTPTS` makes the timestamps start at 0, so that the first frames of both cameras are paired. For a jump,
-    // the expression `jump` prints the two numbers of `Jump`, each on a separate line. At this log level (16, errors),
-    // ffmpeg prints no other lines that consist of a number.
+    // `PTS-STARTPTS` makes the timestamps start at 0, so that the first frames of both cameras are paired. At a jump,
+    // the `jump` expression makes ffmpeg print the two fields of `Jump`, each on its own line, at log level 16
+    // (errors). ffmpeg prints no other lines at this level that consist of a single number.
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
     format!(
@@ -130,8 +131,8 @@ impl Decoder {
         Some(Jump { seconds: numbers.next()?, time: numbers.next()? })
     }
 
-    /// Returns whether the next frame, number `self.read`, is after the jump. This check is needed because ffmpeg may
-    /// print a jump while frames from before the jump are still in the pipe.
+    /// Returns whether the next frame, which has the index `self.read`, comes after the jump. Without this check,
+    /// frames from before the jump could be lost: ffmpeg may print the jump while these frames are still in the pipe.
     fn is_past(&self, jump: &Jump) -> bool {
         self.read as f64 > (jump.time * self.rate.per_second()).round()
     }
@@ -145,7 +146,7 @@ impl Decoder {
 impl ReadFrame for Decoder {
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
         if let Some(jump) = self.jump().filter(|jump| self.is_past(jump)) {
-            // Kill ffmpeg at once, because it would fill the gap first.
+            // Kill ffmpeg now. Otherwise it would fill the gap with repeated frames before it exits.
             self.child.kill();
             return Err(self.jumped(&jump));
         }
@@ -154,8 +155,8 @@ impl ReadFrame for Decoder {
                 self.read += 1;
                 Ok(true)
             }
-            // If ffmpeg reported a jump or failed, return that error, because it explains the end of the frames better
-            // than the error of the reader.
+            // The frames ended or could not be read. If ffmpeg reported a jump or failed, return that error instead of
+            // the reader's error, because it states the cause.
             ended => {
                 let waited = self.child.wait(Some(LIMIT));
                 let said = self.child.said();

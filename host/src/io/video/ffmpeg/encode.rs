@@ -1,7 +1,7 @@
 //! Encodes frames to an H.264 video file with libx264, and adds the sound of another file.
 //!
-//! 1. A first ffmpeg process encodes the frames to a temporary file in the folder of the output. When it ends, the
-//!    duration of the video is known.
+//! 1. A first ffmpeg process encodes the frames to a temporary file in the folder of the output. The duration of the
+//!    video is known only when this process ends.
 //! 2. If sound was requested, a second ffmpeg process adds sound of this duration. It copies the sound, or encodes it
 //!    as AAC if the container does not support its codec. A single ffmpeg process with `-shortest` would be simpler,
 //!    but would cut the video if the sound is shorter.
@@ -33,7 +33,7 @@ use crate::io::{Unfinished, temporary_beside};
 /// The name of the H.264 encoder in ffmpeg.
 const ENCODER: &str = "libx264";
 
-/// The text that ffmpeg prints if it cannot write the end of the file.
+/// The text that ffmpeg prints if it cannot write the end of the output file.
 const NO_END: &str = "Error writing trailer";
 
 /// Options that tag the video as BT.709 in limited range, with each chroma sample in the centre of four pixels.
@@ -84,9 +84,9 @@ pub(in crate::io::video) struct Encoder {
     format: &'static str,
     /// The temporary file with the encoded frames.
     pictures: TempPath,
-    /// The entry of `pictures` in the list of files to remove if the program ends early.
+    /// The registration of `pictures` in the list of files that are removed if the program ends early.
     _unfinished: Unfinished,
-    /// The output path after following symbolic links.
+    /// The output path with symbolic links resolved.
     target: PathBuf,
     sound: Option<Sound>,
     stop: Stop,
@@ -200,8 +200,8 @@ impl Encoder {
         })
     }
 
-    /// Checks the file that a child wrote before it returned 0. The child must not have reported [`NO_END`], and the
-    /// file must have at least `least` bytes.
+    /// Checks that an ffmpeg process that exited with status 0 has written its whole output `file`: ffmpeg must not
+    /// have printed [`NO_END`], and the file must have at least `least` bytes.
     fn complete(&self, child: &Child, file: &Path, least: u64) -> Result<(), VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
         if child.said().contains(NO_END) {

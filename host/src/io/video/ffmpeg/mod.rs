@@ -1,10 +1,10 @@
-//! Runs ffmpeg as a child process to read and write videos. So panoweave supports all formats of ffmpeg without linking
-//! its libraries.
+//! Runs ffmpeg as a child process to read and write videos. This supports all of ffmpeg's formats without linking its
+//! libraries.
 //!
-//! The programs are `ffmpeg` and `ffprobe` in `PATH`, or the programs to which the environment variables
-//! `PANOWEAVE_FFMPEG` and `PANOWEAVE_FFPROBE` are set. Version 5.1 or later is required. Pipes carry the frames as raw
-//! NV12 or RGBA. Each child has its own process group, so that Ctrl-C in a terminal does not end it before panoweave
-//! has written the last frame. Error messages quote the end of a child's stderr.
+//! By default, the programs are `ffmpeg` and `ffprobe` in `PATH`. The environment variables `PANOWEAVE_FFMPEG` and
+//! `PANOWEAVE_FFPROBE` can name other programs. Version 5.1 or later is required. Pipes carry the frames as raw NV12 or
+//! RGBA. Each child has its own process group, so that Ctrl-C in a terminal does not end it before panoweave has
+//! written the last frame. Error messages quote the end of a child's stderr.
 
 mod decode;
 mod encode;

@@ -18,10 +18,11 @@ use crate::io::video::{FfmpegTask, Stop, VideoError};
 /// The maximum number of bytes that are read from ffprobe's output.
 const MAX_ANSWER: u64 = 4 << 20;
 
-/// The relative difference between the average and the nominal rate below which the rate of a video is constant.
+/// The maximum relative difference between the average and the nominal frame rate of a video whose rate counts as
+/// constant.
 const CONSTANT: f64 = 1e-2;
 
-/// The relative difference below which an average rate is replaced by the nearest common camera rate.
+/// The maximum relative difference at which a measured average frame rate is rounded to the nearest common camera rate.
 const MEANT: f64 = 2e-3;
 
 /// The properties of a video file.
@@ -50,8 +51,8 @@ pub struct Sound {
 }
 
 impl Probe {
-    /// Returns the colour encoding of the decoded frames. It is the stored encoding if that is BT.601 or BT.709. ffmpeg
-    /// converts all others to BT.709 in limited range.
+    /// Returns the colour encoding of the decoded frames: the stored encoding if it is BT.601 or BT.709, otherwise
+    /// BT.709 in limited range, to which ffmpeg converts the frames.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
         self.encoding.unwrap_or_default()
     }
@@ -93,8 +94,8 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
             .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
     }
     match child.wait(None) {
-        // ffprobe exits with an error code if it does not recognise the format. If a signal killed it, there is no
-        // code.
+        // An exit code means that ffprobe did not recognise the format. There is no exit code if a signal killed
+        // ffprobe.
         Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
             return Err(VideoError::NotVideo { file, said });
         }
@@ -189,8 +190,9 @@ impl Stream {
         Some(if sideways { UVec2::new(size.y, size.x) } else { size })
     }
 
-    /// Returns the frame rate. It is the nominal rate if the average is close to it, or if there is no average.
-    /// Otherwise the rate varies, so it is the average, rounded to a common camera rate within [`MEANT`].
+    /// Returns the frame rate:
+    /// - the nominal rate, if the file states no average rate, or if the two differ by less than [`CONSTANT`],
+    /// - otherwise the average rate, because the rate varies. It is rounded to a common camera rate within [`MEANT`].
     fn rate(&self) -> Option<Rate> {
         let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let nominal: Option<Rate> = rate(&self.r_frame_rate);

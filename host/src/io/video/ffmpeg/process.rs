@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::lock::lock;
 
-/// The name of a program, and the environment variable with which the user can set another path for it.
+/// The name of a program, and the environment variable with which the user can select another program instead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tool {
     name: &'static str,
@@ -26,7 +26,7 @@ pub(super) struct Tool {
 pub(super) const FFMPEG: Tool = Tool { name: "ffmpeg", variable: "PANOWEAVE_FFMPEG" };
 pub(super) const FFPROBE: Tool = Tool { name: "ffprobe", variable: "PANOWEAVE_FFPROBE" };
 
-/// The number of bytes at the end of a child's stderr that are kept.
+/// The number of bytes that are kept from the end of a child's stderr.
 const KEPT: usize = 4096;
 
 /// The maximum number of lines at the end of stderr that an error message quotes.
@@ -180,7 +180,7 @@ impl Drop for Inner {
 
 /// The end of a child's stderr, which a thread reads.
 struct Said {
-    /// The last [`KEPT`] bytes so far.
+    /// The last [`KEPT`] bytes that the thread has read so far.
     kept: Arc<Mutex<VecDeque<u8>>>,
     /// A channel that never receives a message, and is closed when stderr ends.
     more: Receiver<()>,
@@ -192,9 +192,8 @@ impl Said {
         let (open, more) = channel();
         if let Some(stderr) = stderr {
             let kept = Arc::clone(&kept);
-            // Ignore an error. If the thread cannot be started, error messages quote nothing, and the child blocks once
-            // the pipe of its stderr is full. The pipe is unlikely to fill, because `-loglevel error` limits the
-            // output.
+            // Ignore the error if the thread cannot be started. Then error messages quote nothing, and the child would
+            // block if it filled the pipe of its stderr. That is unlikely, because `-loglevel error` limits the output.
             let _ = thread::Builder::new()
                 .name("stderr".into())
                 .spawn(move || keep(stderr, &kept, &open));

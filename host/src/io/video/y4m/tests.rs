@@ -1,7 +1,7 @@
 //! Tests of the Y4M reader and writer.
 //!
-//! The expected fields and error texts of each header line are written by hand. Random frames are written and read
-//! back, which must return the same frames.
+//! The expected fields and error texts of each header line are written by hand. Random frames are written, and reading
+//! them must return the same frames.
 
 use panoweave_tests::random::Random;
 
