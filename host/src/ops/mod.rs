@@ -1,4 +1,4 @@
-//! Operations that launch kernels on a device, mostly on frames and pictures. They start no threads;
+//! Operations that launch kernels on a device, mostly on frames and pictures. The operations start no threads; only
 //! [`live`](crate::live) does.
 
 pub mod colour;

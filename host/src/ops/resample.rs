@@ -2,8 +2,9 @@
 //!
 //! Each batch has a row of source times in `times` and a row of target times in `targets`. `values` has a row for each
 //! source time, and `out` a row for each target time; the rows of a batch follow those of the previous batch.
-//! [`kernels_gpu::resample`] defines the computation. Values are f32, bf16 or f16 with f32 times, or f64 with f64
-//! times. Large times are imprecise as f32; [`rebased`] makes them relative to the first source time.
+//! [`kernels_gpu::resample`] defines the computation. The times are f32 if the values are f32, bf16 or f16, and f64 if
+//! the values are f64. Large times would be imprecise as f32, so [`rebased`] makes them relative to the first source
+//! time.
 //!
 //! The kernel detects invalid times, so that the host does not need to copy the times to check them.
 
@@ -36,7 +37,7 @@ pub enum ResampleError {
         /// The required number of rows or columns.
         expected: u64,
     },
-    /// There is more data than one resampling supports.
+    /// There are more items than one resampling supports.
     #[error("resampling: {found} {what} are too many; at most {most} are supported")]
     TooMany {
         /// The kind of items that are too many, such as `columns`.
@@ -71,16 +72,16 @@ pub enum ResampleError {
     Device(#[from] DeviceError),
 }
 
-/// The images of one resampling.
+/// The input and output images of one resampling.
 #[derive(Debug)]
 pub struct Resampling<'a, V: Sampled> {
-    /// The source times in ascending order, a row per batch.
+    /// The source times in ascending order, with one row per batch.
     pub times: &'a Image<V::Time>,
-    /// The values, a row per source time, batch after batch.
+    /// The values, with one row per source time. The rows of a batch follow those of the previous batch.
     pub values: &'a Image<V>,
-    /// The target times in any order, a row per batch.
+    /// The target times in any order, with one row per batch.
     pub targets: &'a Image<V::Time>,
-    /// The results, a row per target time, batch after batch.
+    /// The results, with one row per target time. The rows of a batch follow those of the previous batch.
     pub out: &'a mut Image<V>,
 }
 
@@ -89,8 +90,8 @@ pub trait Sampled: Number {
     /// The number type of source and target times: f64 for f64 values, and f32 for all others.
     type Time: Number;
 
-    /// Submits the kernel. Prefers the variant that moves 16 bytes per thread if length and alignment of the rows
-    /// allow it.
+    /// Submits the kernel. Uses the kernel variant in which each thread moves 16 bytes if the length and the alignment
+    /// of the rows allow it.
     #[doc(hidden)]
     fn launch(
         stream: &Stream,
@@ -100,13 +101,15 @@ pub trait Sampled: Number {
     ) -> Result<(), DeviceError>;
 }
 
-/// Returns a view of an image in 16-byte elements, or `None` if length or alignment of the rows do not allow it.
+/// Returns a view of an image in 16-byte elements, or `None` if the length or the alignment of the rows does not allow
+/// it.
 fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, W>> {
     let numbers = (size_of::<W>() / size_of::<V>()) as u32;
     let fits = image.width().is_multiple_of(numbers)
         && image.pitch().is_multiple_of(16)
         && (image.as_ptr() as usize).is_multiple_of(16);
-    // SAFETY: the view covers the image's memory while the image is borrowed. Every bit pattern is a valid `W`.
+    // SAFETY: the view covers exactly the image's memory, which stays borrowed as long as the view exists. Every bit
+    // pattern is a valid `W`.
     fits.then(|| unsafe {
         let data = image.as_ptr().cast();
         let place = image.device().place();
@@ -114,12 +117,13 @@ fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, 
     })
 }
 
-/// Returns a writable view in 16-byte elements, or `None` if [`wide`] returns `None`.
+/// Returns a writable view of an image in 16-byte elements, or `None` if the length or the alignment of the rows does
+/// not allow it.
 fn wide_mut<V: Number, W: bytemuck::Pod>(image: &mut Image<V>) -> Option<DeviceViewMut<'_, W>> {
     let (width, height) = wide::<V, W>(image)?.size();
     let (data, pitch, place) = (image.as_ptr(), image.pitch(), image.device().place());
-    // SAFETY: the view covers the image's memory while the image is borrowed exclusively. Every bit pattern is a valid
-    // `W`.
+    // SAFETY: the view covers exactly the image's memory, which stays exclusively borrowed as long as the view exists.
+    // Every bit pattern is a valid `W`.
     Some(unsafe { DeviceViewMut::new(place, data.cast_mut().cast(), width, height, pitch) })
 }
 
@@ -155,7 +159,7 @@ sampled!(f32, f32, ResampleF32, F32x4, ResampleF32x4);
 sampled!(bf16, f32, ResampleBf16, Half8<bf16>, ResampleBf16x8);
 sampled!(f16, f32, ResampleF16, Half8<f16>, ResampleF16x8);
 
-/// Resamples trajectories, and stores the first fault until [`check`](Self::check) reports it.
+/// Resamples trajectories, and stores the first invalid time (the fault) until [`check`](Self::check) reports it.
 #[derive(Debug)]
 pub struct Resampler {
     fault: Buffer<u64>,
@@ -175,8 +179,8 @@ impl Resampler {
     /// [`check`](Self::check) returns an error.
     ///
     /// # Errors
-    /// Returns [`ResampleError::Size`] if sizes do not match, [`ResampleError::TooMany`] if there is too much data for
-    /// one launch, or [`ResampleError::Device`].
+    /// Returns [`ResampleError::Size`] if the sizes of the images do not match, [`ResampleError::TooMany`] if there is
+    /// too much data for one launch, or [`ResampleError::Device`] if the device fails.
     #[track_caller]
     pub fn submit<V: Sampled>(
         &mut self,
@@ -201,7 +205,8 @@ impl Resampler {
             let (what, found) = ("columns", out.width().into());
             return Err(ResampleError::TooMany { what, found, most });
         }
-        // If there are few target times, give each block fewer of them, so that all multiprocessors have work.
+        // If there are few target times, assign fewer of them to each block, so that there are enough blocks for all
+        // multiprocessors.
         let processors = stream.device().cuda_info().map_or(1, |info| info.multiprocessors);
         let divided = [1, 2, 4].map(|parts| rows(targets.width().div_ceil(TARGETS / parts)));
         let enough = |blocks: &u64| *blocks >= 2 * u64::from(processors);
@@ -219,11 +224,11 @@ impl Resampler {
         Ok(V::launch(stream, &config, resampling, self.fault.view_mut())?)
     }
 
-    /// Waits for the submitted work and returns the first fault since the last check.
+    /// Waits for the submitted work. Returns an error if the work since the last check has found an invalid time.
     ///
     /// # Errors
-    /// Returns the fault as [`ResampleError::Source`] or [`ResampleError::Target`], or [`ResampleError::Device`] if
-    /// the device fails.
+    /// Returns the first invalid time as [`ResampleError::Source`] or [`ResampleError::Target`], or
+    /// [`ResampleError::Device`] if the device fails.
     #[track_caller]
     pub fn check(&mut self, stream: &Stream) -> Result<(), ResampleError> {
         let code = self.fault.download(stream)?[0];
@@ -236,8 +241,8 @@ impl Resampler {
     }
 }
 
-/// Returns the first source time, and all source and target times relative to it as f32. This preserves the precision
-/// of large times.
+/// Returns the first source time, and the source and target times relative to the first source time as f32. The
+/// differences keep their precision in f32 even if the times are large.
 #[must_use]
 pub fn rebased(times: &[f64], targets: &[f64]) -> (f64, Vec<f32>, Vec<f32>) {
     let origin = times.first().copied().unwrap_or(0.0);

@@ -107,8 +107,8 @@ impl Default for EstimateLimits {
 
 /// Estimates the colour corrections that equalise two cameras, from the colour sums over their overlap.
 ///
-/// Returns `None` if the sums allow no estimate: the sum of weights is too small, as in the dark, or a mean is not a
-/// level greater than 0 and at most 255. A dark scene is not an error.
+/// Returns `None` if the sums allow no estimate: the sum of the weights is below the limit (for instance because the
+/// scene is dark), or a mean level is 0, more than 255, or NaN.
 ///
 /// A camera's correction maps a level c from 0 to 255 to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 ///
@@ -124,8 +124,8 @@ impl Default for EstimateLimits {
 /// the limits [0.5, 2] at the same ratio of the means, 4. With the arithmetic mean, the darker camera would change
 /// more: at a ratio of 2, the gains would be 1.5 and 0.75 instead of 1.41 and 0.71. In steps of one level per frame,
 /// [`ColourTracker`](super::ColourTracker) would take 103 frames (3.4 s at 30 frames/s) instead of 88 (2.9 s). If a
-/// camera cannot reach the target within the limits, the nearest level that both cameras can reach is the target. If
-/// there is none, the gains are at opposite limits.
+/// camera cannot reach the target within the limits, the target is the nearest level that both cameras can reach. If
+/// there is no such level, one gain is the upper limit and the other one the lower limit.
 ///
 /// **Gammas** correct the difference that the gains leave. Both gammas are exactly 1 if the gains equalise the
 /// cameras. Otherwise let a < b be the lumas of the two cameras' means after the gains. The gamma that maps level m to
@@ -144,10 +144,10 @@ impl Default for EstimateLimits {
 /// **Error.** The gamma is exact for a uniform picture with the mean level, but a picture has many levels. By Jensen's
 /// inequality, the mean of a convex function (gamma > 1) is above the function of the mean, and that of a concave
 /// function is below. So the mean of the darker camera is slightly below t, and that of the brighter camera slightly
-/// above. A part of the difference may remain, but the gammas never increase or reverse it. On test pictures with
-/// level ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the difference of the means. There is one
-/// gamma per camera: if the gains leave different amounts in the channels, luma is equalised and a colour cast
-/// remains.
+/// above. A part of the difference may remain, but the gammas never increase or reverse it. On test pictures with level
+/// ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the difference of the means. Each camera has only
+/// one gamma for all channels: if the gains leave different differences in the channels, the gammas equalise luma, but
+/// a colour cast remains.
 #[must_use]
 pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
     // A NaN weight fails this check. An infinite weight passes, but then the means are 0 and `mean` returns `None`.
@@ -161,7 +161,7 @@ pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
     let luma = |mean: [f64; 3], side: usize| -> f64 {
         (0..3).map(|c| f64::from(LUMA[c]) * gains[c][side] * mean[c]).sum()
     };
-    // White has a depth of 0, which no gamma can scale. So luma is limited to 254, just below white.
+    // The depth of white is 0, which no gamma can change. Therefore the luma is limited to 254, just below white.
     let depth = |luma: f64| (255.0 / luma.min(254.0)).ln();
     let gammas = limits.gamma.meet(depth(luma(left, 0)), depth(luma(right, 1)));
     let colour = |side: usize| Colour {
@@ -222,12 +222,12 @@ mod tests {
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(1.5), Vec3::splat(0.9)));
         assert_eq!([found.left.gamma, found.right.gamma], [1.0, 1.0]);
 
-        // After the gains, A / B is 1.49 (see `estimate`). Its square root exceeds the limit 1.2, so T moves to the
-        // nearest value that both cameras reach.
+        // After the gains, A / B is 1.49 (see `estimate`). The gamma √(A / B) would exceed the limit 1.2, so T moves to
+        // the nearest value that both cameras can reach.
         let found = of(&grey(14.0, 116.0));
         assert_eq!(found.right.gamma, 1.2);
         assert!(found.left.gamma > 0.8 && found.left.gamma < 0.82, "{found:?}");
-        // After the gains, A / B is 2.2, and no T is within reach of both cameras.
+        // After the gains, A / B is 2.2, so no value of T is within reach of both cameras.
         let found = of(&grey(9.0, 200.0));
         assert_eq!([found.left.gamma, found.right.gamma], [0.8, 1.2]);
     }

@@ -2,9 +2,9 @@
 //! changes them without visible steps when the lighting changes. [`stitch`](crate::ops::stitch) applies them.
 //!
 //! An [`Overlap`] is computed once per warp and lists the pixels to compare. [`Overlap::sums`] computes the colour sums
-//! of a pair of frames with one launch. [`estimate`] converts the sums to the [`Colours`] that equalise the pair. A
-//! [`ColourTracker`] converts occasional estimates, for instance one every [`EVERY`] frames, to the colours of each
-//! frame. A [`GammaTable`] stores the corrected result of each 8-bit level in device memory, for
+//! of a pair of frames with one launch. From these sums, [`estimate`] computes the [`Colours`] that equalise the pair.
+//! A [`ColourTracker`] receives an estimate every few frames (by default [`EVERY`]), and computes the colours of each
+//! frame. A [`GammaTable`] stores the corrected level for each 8-bit input level in device memory, for
 //! [`Power::Table`](crate::ops::stitch::Power::Table).
 
 mod estimate;

@@ -1,5 +1,5 @@
 //! Finds the overlap of a warp's two cameras on a device, and computes the colour sums of a pair of frames over the
-//! overlap. `estimate.rs` interprets the sums.
+//! overlap. `estimate.rs` computes the colour corrections from these sums.
 
 use glam::UVec2;
 use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
@@ -71,13 +71,13 @@ impl Summing {
     /// Submits the copy of the sums to the host without waiting.
     ///
     /// # Safety
-    /// `sums` must stay valid until the copy is done, and nothing else may access it before.
+    /// `sums` must stay valid, and must not be accessed, until the copy is done.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
         sums: &mut Pinned<ColourSums>,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees that `sums` stays valid and unused until the copy is done.
+        // SAFETY: the caller guarantees that `sums` stays valid and is not accessed until the copy is done.
         unsafe { self.sums.submit_download(stream, sums) }
     }
 }
@@ -105,7 +105,8 @@ impl Overlap {
     }
 
     /// Downloads the nearest source pixels of both cameras, one element per panorama pixel of the [bounding
-    /// box](Self::place), row by row. The element is [`OverlapPixel::NONE`] where a camera's weight is at most 0.1.
+    /// box](Self::place), row by row. The element is [`OverlapPixel::NONE`] if the weight of at least one camera is 0.1
+    /// or less at this pixel.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the download fails.
@@ -120,16 +121,16 @@ impl Overlap {
         self.place
     }
 
-    /// Returns the approximate sum of weights if all pixels of the box are in the overlap and well exposed. It is a
-    /// third of the number of pixels, because weights fall from 1 at the box's middle column to 0 at its left and right
-    /// side.
+    /// Returns the approximate sum of the weights in [`sums`](Self::sums) for a bounding box that is completely in the
+    /// overlap and well exposed. It is a third of the number of pixels, because the weights fall quadratically from 1
+    /// at the middle column of the box to 0 at its left and right edge.
     #[must_use]
     pub fn full_weight(&self) -> f32 {
         self.place.size().as_vec2().element_product() / 3.0
     }
 
-    /// Returns the default limits, with a lower minimum weight for a small overlap: a quarter of
-    /// [`full_weight`](Self::full_weight) is sufficient.
+    /// Returns the default limits of an estimate. For a small overlap, the minimum weight is lower: a quarter of
+    /// [`full_weight`](Self::full_weight).
     #[must_use]
     pub fn limits(&self) -> EstimateLimits {
         let limits = EstimateLimits::default();
@@ -196,7 +197,8 @@ impl Overlap {
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
                 // SAFETY: `cover` configures the launch for the size of the overlap. The caller guarantees that no
-                // other stream uses `summing`. The checks above guarantee the frames' sizes and chroma planes.
+                // other stream uses `summing`. The checks above guarantee that the frames have the warp's source sizes
+                // and complete chroma planes.
                 unsafe {
                     stream.launch_unchecked(
                         &cover(self.place.size()),
@@ -225,8 +227,8 @@ impl Overlap {
     }
 }
 
-/// Returns the colours that equalise two pictures in their overlap. Returns `None` if there is no overlap, or if it is
-/// too dark or too bright for an estimate.
+/// Returns the colours that equalise two pictures in their overlap. Returns `None` if the pictures do not overlap, or
+/// if the overlap is too dark or too bright for an estimate.
 ///
 /// # Errors
 /// Returns [`StitchError`] if the pictures do not match the warp or the device fails.

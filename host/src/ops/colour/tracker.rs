@@ -1,8 +1,8 @@
 //! Converts occasional colour estimates to the colours of every frame, without visible steps or flicker.
 //!
-//! There is no clock and no thread: each call of [`ColourTracker::advance`] is one frame. A wrong estimate influences
-//! the colours until later estimates replace it. With the default options, it changes an output level by less than one
-//! level per frame.
+//! The tracker uses no clock and no thread: each call of [`ColourTracker::advance`] stands for one frame. A wrong
+//! estimate influences the colours until later estimates replace it. With the default options, even a wrong estimate
+//! changes the output by less than one level per frame.
 
 use glam::Vec3;
 use shared_types::stitch::Colour;
@@ -14,11 +14,12 @@ use super::Colours;
 /// doubles its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
 
-/// The approximate number of latest estimates in the average, which is exponential from this number on.
+/// The approximate number of latest estimates that contribute to the average. Up to this number, all estimates have
+/// equal weight. From then on, each new estimate has a weight of 1 / `AVERAGED`.
 const AVERAGED: u32 = 8;
 
-/// The difference between an estimate and the average, as a multiple of the dead band, above which the estimate counts
-/// as a real change instead of noise.
+/// The factor by which the difference between an estimate and the average must exceed the dead band. Above this
+/// difference, the estimate counts as a real change instead of noise.
 const NEWS: f64 = 2.5;
 
 /// The minimum of `gamma · ln gain` when interpolating, because a gain of 0 has no finite logarithm. At this value, all
@@ -37,11 +38,11 @@ pub struct ColourTrackerOptions {
     pub rate: f32,
     /// The maximum change of an output level from one frame to the next at the same input level: 0.01 to 255 levels.
     ///
-    /// If it is less than 1, rounded output levels of consecutive frames differ by at most 1. The edge boost multiplies
-    /// the change by up to 1.35.
+    /// If this value is less than 1, the rounded output levels of consecutive frames differ by at most 1. The edge
+    /// boost, if it is used, multiplies the change by up to 1.35.
     pub max_step: f32,
-    /// The maximum difference between the averaged estimate and the target at which the target does not change: 0 to
-    /// 255 levels.
+    /// The dead band, 0 to 255 levels. The target changes only if the averaged estimate differs from it by more than
+    /// this.
     pub dead_band: f32,
     /// Whether the first estimate is applied at once instead of in small steps.
     pub snap_first: bool,
@@ -81,18 +82,19 @@ pub enum SettingsError {
 /// ```
 ///
 /// Below white, the logarithm of f is linear in the fraction, so each output changes monotonically with the fraction.
-/// So the largest change over all inputs grows with the fraction, and bisection finds the largest permitted fraction.
+/// Therefore the largest change over all inputs grows with the fraction, and bisection finds the largest permitted
+/// fraction.
 ///
-/// The largest change of a channel has a closed form. It is at one of two inputs:
+/// The largest change of a channel has a closed form. The change is largest at one of these two inputs:
 ///
 /// - `x = min(1, 1 / larger gain)`. Above this input, one of the two outputs is clipped at white and the other one
 ///   approaches white.
-/// - The only input below at which both curves have the same slope:
-///   `ln x = (ln(gamma₀ / gamma₁) + k₀ − k₁) / (gamma₁ − gamma₀)`.
+/// - The only input below this limit at which the curves of the old and the new colour have the same slope: `ln x =
+///   (ln(gamma₀ / gamma₁) + k₀ − k₁) / (gamma₁ − gamma₀)`.
 ///
-/// The target does not follow every estimate, because noise would make the picture pulsate. Estimates are averaged,
-/// and the target changes only if the average differs visibly from it ([`ColourTrackerOptions::dead_band`]). An
-/// estimate that is far from the average is not noise; the average restarts with it.
+/// The target does not follow every estimate, because noise would make the picture pulsate. Estimates are averaged, and
+/// the target changes only if the average differs visibly from it ([`ColourTrackerOptions::dead_band`]). An estimate
+/// that is far from the average counts as a real change, not as noise: the average then restarts with this estimate.
 ///
 /// **Duration.** At one level per frame at white, a gain that rises from 1 to g takes 255 · ln g frames. If one of two
 /// equal cameras doubles its brightness, the gains change to √2 and 1/√2 in 88 frames; after 82 frames, 5 % of the
@@ -184,8 +186,7 @@ impl ColourTracker {
         self.now
     }
 
-    /// Discards all estimates and makes `colours` the target, until the next estimate. The colours change in small
-    /// steps.
+    /// Discards all estimates. Until the next estimate, the colours change towards `colours` in small steps.
     ///
     /// Does nothing if a gain is not finite and at least 0, or a gamma is not finite and greater than 0.
     pub fn head_for(&mut self, colours: Colours) {
@@ -342,8 +343,8 @@ mod tests {
         }
     }
 
-    /// From random colours to random targets, each step changes outputs by at most `max_step`, and by almost as much
-    /// unless `rate` limits it.
+    /// For random current colours and random targets, each step changes the output levels by at most `max_step`. Unless
+    /// `rate` limits the step, the largest change is almost `max_step`.
     #[test]
     fn steps_are_as_large_as_the_limits_allow() {
         let mut random = Random::new(2);
@@ -381,8 +382,8 @@ mod tests {
     }
 
     /// Multiplies the brightness of one of two equal cameras by `ratio`. Returns the number of frames until the
-    /// difference of the means is below 5 % of its initial value, in the worst case over the time of the change
-    /// between two estimates. Estimates arrive 3 frames after their pictures.
+    /// difference of the means is below 5 % of its initial value. The change happens at each possible frame between two
+    /// estimates, and the worst result is returned. Estimates arrive 3 frames after their pictures.
     fn frames_to_converge(ratio: f32, every: u32) -> u32 {
         let run = |phase| {
             let mut tracker = ColourTracker::default();
@@ -420,8 +421,8 @@ mod tests {
         let mut random = Random::new(4);
         let mut tracker = ColourTracker::default();
         let mut worst = 0.0_f64;
-        // At 30 frames/s, the brightness doubles within a minute and returns to its initial value within the next,
-        // twice.
+        // Four minutes at 30 frames/s. In the first minute, the brightness doubles, and in the second minute, it
+        // returns to its initial value. The other two minutes repeat this.
         for frame in 0..7200_u32 {
             let phase = f64::from(frame) / 1800.0 * std::f64::consts::PI;
             let right = 60.0 * 2.0_f32.powf(0.5 - 0.5 * phase.cos() as f32);

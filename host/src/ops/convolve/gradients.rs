@@ -21,7 +21,7 @@ impl GradientFilter {
     /// Creates the filters of a Gaussian with standard deviation `sigma` in pixels, 0.1 to 1000.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Sigma`] if `sigma` is out of range, or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Sigma`] if `sigma` is out of range, or [`ConvolveError::Device`] if the device fails.
     #[track_caller]
     pub fn new(stream: &Stream, sigma: f32) -> Result<Self, ConvolveError> {
         let (smooth, derive) = (Taps::gaussian(sigma)?, Taps::gaussian_derivative(sigma)?);
@@ -36,19 +36,22 @@ impl GradientFilter {
         Ok(Self { along_x, along_y, both })
     }
 
-    /// Returns the filters for the gradients along x and along y. Convolution with these filters is bit-identical to
-    /// [`convolve`](Self::convolve).
+    /// Returns the filters for the gradients along x and along y. Applying these two filters gives exactly the same
+    /// bits as [`convolve`](Self::convolve).
     #[must_use]
     pub fn filters(&self) -> [&SeparableFilter; 2] {
         [&self.along_x, &self.along_y]
     }
 
-    /// Submits the computation of both gradients without waiting. If the Gaussian and its derivative have 7 taps, as
-    /// with a sigma of 1, one launch computes both gradients. Otherwise each gradient takes one launch, or two launches
-    /// and the memory of `between` if a filter has more than 63 taps.
+    /// Submits the computation of both gradients without waiting. The number of launches depends on the number of taps:
+    ///
+    /// - One launch for both gradients, if the Gaussian and its derivative have 7 taps, as with a sigma of 1.
+    /// - Otherwise one launch for each gradient, if no filter has more than 63 taps.
+    /// - Otherwise two launches for each gradient, which use the memory of `between`.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Size`] if sizes do not match, or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Size`] if the sizes of the images differ, or [`ConvolveError::Device`] if the device
+    /// fails.
     #[track_caller]
     pub fn convolve(
         &self,

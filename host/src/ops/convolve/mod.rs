@@ -4,8 +4,9 @@
 //! of each launch, in CUDA's constant memory. They need no upload, and launches on several streams do not interfere.
 //! More than 63 taps are stored in a buffer. If both axes have at most 63 taps, one launch computes both passes.
 //!
-//! The result is 0 at pixels whose window leaves the picture. Results are bit-identical with one launch and with two,
-//! on CPU and GPU. Other treatments of the border, and filters that are not separable, are not supported.
+//! The result is 0 at pixels whose window exceeds the picture. The results of one launch, of two launches, of the CPU
+//! and of the GPU are bit-identical. Other treatments of the border, and filters that are not separable, are not
+//! supported.
 
 mod gradients;
 mod taps;
@@ -113,8 +114,8 @@ pub struct SeparableFilter {
 pub struct Intermediate(Option<Image<f32>>);
 
 impl Intermediate {
-    /// Returns the picture with this size on `device`. Reallocates it if the size or the device has changed. The
-    /// content is unspecified.
+    /// Returns the intermediate picture, with the given size and on `device`. Allocates a new picture if the size or
+    /// the device has changed. The contents are unspecified.
     #[track_caller]
     fn of_size(
         &mut self,
@@ -134,8 +135,8 @@ impl Intermediate {
 }
 
 impl SeparableFilter {
-    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. Waits for the upload of the
-    /// taps if an axis has more than 63.
+    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. If an axis has more than 63
+    /// taps, waits until they are uploaded.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the upload fails.
@@ -163,7 +164,8 @@ impl SeparableFilter {
     /// launches with `between` as the intermediate picture.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Size`] if sizes do not match, or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Size`] if the sizes of the images differ, or [`ConvolveError::Device`] if the device
+    /// fails.
     #[track_caller]
     pub fn convolve(
         &self,
@@ -182,7 +184,8 @@ impl SeparableFilter {
     /// Submits the convolution as one launch.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::TooWideToFuse`], [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::TooWideToFuse`] if an axis has more than 63 taps, [`ConvolveError::Size`] if the sizes
+    /// of the images differ, or [`ConvolveError::Device`] if the device fails.
     #[track_caller]
     pub fn fused(
         &self,
@@ -205,7 +208,7 @@ impl SeparableFilter {
                 stream.launch(&config, &kernels::$kernel { input, horizontal, vertical, out })
             };
         }
-        // Kernels with a constant number of taps save a branch per tap.
+        // Prefer a kernel whose number of taps is a compile-time constant, because it needs no branch per tap.
         match [horizontal.width, vertical.width] {
             [5, 5] => launch!(ConvolveFused5),
             [7, 7] => launch!(ConvolveFused7),
@@ -219,7 +222,8 @@ impl SeparableFilter {
     /// Submits the convolution as two launches, with `between` as the intermediate picture.
     ///
     /// # Errors
-    /// Returns [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Size`] if the sizes of the images differ, or [`ConvolveError::Device`] if the device
+    /// fails.
     #[track_caller]
     pub fn two_pass(
         &self,
@@ -255,14 +259,14 @@ impl SeparableFilter {
     }
 }
 
-/// Returns the maximum number of rows or columns per block that fit into [`SHARED`]. `elements` returns the number of
-/// f32 elements that a number of rows or columns needs.
+/// Returns the maximum number of rows or columns (lines) per block that fit into [`SHARED`] bytes. `elements(lines)` is
+/// the number of f32 elements of shared memory that a block of `lines` lines needs.
 fn lines(elements: impl Fn(u32) -> u32) -> u32 {
     (1..=MAX_LINES).rev().find(|&lines| elements(lines) * 4 <= SHARED).unwrap_or(1)
 }
 
-/// Returns a launch configuration in which each block computes `tile` pixels and has `elements` f32 elements of shared
-/// memory.
+/// Returns a launch configuration in which each block computes a tile of `tile` columns and rows, and has `elements`
+/// f32 elements of shared memory.
 fn config((width, height): (u32, u32), tile: [u32; 2], elements: u32) -> LaunchConfig {
     let [columns, rows] = tile;
     LaunchConfig {

@@ -43,8 +43,8 @@ impl Taps {
         Ok(Self(taps))
     }
 
-    /// Creates the derivative of a Gaussian: `−i·exp(−i² / 2σ²)`, cut off below 1 % of its maximum, with at least
-    /// three taps. The taps are scaled so that a ramp of slope 1 gives 1.
+    /// Creates the derivative of a Gaussian: `−i·exp(−i² / 2σ²)`, cut off below 1 % of its maximum, with at least three
+    /// taps. The taps are scaled so that the convolution of a ramp of slope 1 gives 1.
     ///
     /// The taps are bit-identical to those of the KLT library, which has no filters of fewer than three taps.
     ///
@@ -66,13 +66,13 @@ impl Taps {
         self.0.len() as u32
     }
 
-    /// Returns the taps in the order of [`new`](Self::new).
+    /// Returns the taps in the order in which [`new`](Self::new) accepts them.
     #[must_use]
     pub fn as_slice(&self) -> &[f32] {
         &self.0
     }
 
-    /// Returns the taps in reverse, the order of the elements that they multiply.
+    /// Returns the taps in reverse order, so that each tap has the index of the window element that it multiplies.
     pub(super) fn reversed(&self) -> Vec<f32> {
         self.0.iter().rev().copied().collect()
     }
@@ -94,8 +94,8 @@ fn gauss(sigma: f32, i: i32) -> f32 {
     f64::from(-(i * i) as f32 / (2.0 * sigma * sigma)).exp() as f32
 }
 
-/// Returns the values at `−radius..=radius`. `radius` is the smallest radius, at least `least`, outside which all
-/// values are below [`TAIL`] times `largest`.
+/// Returns the values at the integers from `−radius` to `radius`. `radius` is the smallest number, at least `least`,
+/// such that all values farther out are below [`TAIL`] times `largest`.
 fn cut_off(sigma: f32, least: i32, largest: f32, value: impl Fn(i32) -> f32) -> Vec<f32> {
     // At this distance, the Gaussian and its derivative are below 1e-4 of their maximum, and they decrease further.
     let far = (5.0 * sigma).ceil() as i32 + 1;

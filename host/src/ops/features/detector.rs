@@ -95,7 +95,7 @@ impl Detector {
     }
 
     /// Returns, for each pixel of the last picture, the smaller eigenvalue of the gradients' second-moment matrix over
-    /// the window. It is 0 where the window leaves the picture.
+    /// the window. The value is 0 at pixels whose window exceeds the picture.
     #[must_use]
     pub fn eigenvalues(&self) -> &Image<f32> {
         &self.maps.eigenvalues
@@ -132,10 +132,7 @@ impl Detector {
         self.maps.submit(stream, luma)
     }
 
-    /// Waits for the last picture's eigenvalues and selects its features, best first.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the download or earlier work on the stream failed.
+    /// Waits for the eigenvalues of the last submitted picture, and selects the features of this picture, best first.
     #[track_caller]
     pub fn features(&self, stream: &Stream) -> Result<Vec<Feature>, DeviceError> {
         Ok(select(&self.maps.eigenvalues.download(stream)?, self.size, &self.options))
@@ -166,7 +163,8 @@ impl Maps {
         };
         let (along_x, along_y) = (along_x.view(), along_y.view());
         let out = eigenvalues.view_mut();
-        // The kernel with a constant window size needs no branch for each row and column of the window.
+        // Prefer the kernel whose window size is a compile-time constant, because it needs no branch for each row and
+        // column of the window.
         if *window == 7 {
             stream.launch(&config, &MinEigenvalue7 { along_x, along_y, out })?;
         } else {

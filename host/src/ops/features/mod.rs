@@ -1,4 +1,4 @@
-//! Trackable features as the KLT library selects them: pixels whose neighbourhood changes along both axes.
+//! Finds trackable features like the KLT library: pixels whose neighbourhood varies along both axes.
 //!
 //! Kernels compute luma, a smoothed picture, its gradients, and for each pixel the smaller eigenvalue of the gradients'
 //! second-moment matrix over a window. A [`Detector`] reuses its images between calls, and callers can read them on the
@@ -27,9 +27,11 @@ pub use select::select;
 pub struct FeatureOptions {
     /// The maximum number of features.
     pub count: usize,
-    /// The side of the window around a feature, in pixels: odd, 3 to 31.
+    /// The minimum distance between two features, in pixels. Two features are at least this far apart along x or along
+    /// y.
     pub window: u32,
-    /// The minimum distance between two features in pixels. Along x or along y, they are at least this far apart.
+    /// The minimum eigenvalue of a feature, in (levels per pixel)², summed over the window. Values below 1 are replaced
+    /// by 1.
     pub min_distance: u32,
     /// The minimum eigenvalue of a feature. It is a sum over the window, in (levels per pixel)². Values below 1 are
     /// replaced by 1.
@@ -115,8 +117,8 @@ impl FeatureOptions {
     /// Checks the window and the minimum eigenvalue.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Window`] if the window is not odd and 3 to [`MAX_WINDOW`], or
-    /// [`FeatureError::MinEigenvalue`] if the minimum is not a number.
+    /// Returns [`FeatureError::Window`] unless the window is odd and from 3 to [`MAX_WINDOW`], and
+    /// [`FeatureError::MinEigenvalue`] if the minimum eigenvalue is NaN.
     pub fn check(&self) -> Result<(), FeatureError> {
         let window = self.window;
         if window.is_multiple_of(2) || !(3..=MAX_WINDOW).contains(&window) {
@@ -129,10 +131,10 @@ impl FeatureOptions {
     }
 }
 
-/// Finds the features of one picture and waits for them. The best feature is first.
+/// Finds the features of one picture, and waits for the result. The best feature is first.
 ///
 /// # Errors
-/// Returns [`FeatureError`] if options or picture are invalid, or the device fails.
+/// Returns [`FeatureError`] if the options or the picture are invalid, or the device fails.
 #[track_caller]
 pub fn good_features(
     stream: &Stream,

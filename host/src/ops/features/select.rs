@@ -4,13 +4,14 @@ use glam::UVec2;
 
 use super::{Feature, FeatureOptions};
 
-/// The number of candidates in the first sorted portion, per requested feature.
+/// The number of candidates that are sorted first, as a multiple of the requested number of features. Later portions of
+/// candidates are larger.
 const FIRST: usize = 64;
 
 /// Selects features as the KLT library does (Birchfield, version 1.3.4, `selectGoodFeatures.c`).
 ///
 /// Visits the pixels in descending order of their eigenvalues. Selects a pixel if its eigenvalue is at least the
-/// minimum, and if no selected feature is closer than the minimum distance along both axes. `values` are the
+/// minimum, and if each selected feature is at least the minimum distance away along x or along y. `values` are the
 /// eigenvalues of a picture of `size`, row by row.
 ///
 /// Pixels with equal values are visited from top to bottom, and from left to right within a row. The KLT library
@@ -19,7 +20,7 @@ const FIRST: usize = 64;
 pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feature> {
     let (width, height) = (size.x as usize, size.y as usize);
     let border = options.border.max(options.window / 2) as usize;
-    // The KLT library selects no features with a value below 1.
+    // The KLT library does not select features with an eigenvalue below 1.
     let least = options.min_eigenvalue.max(1.0);
     let mut features = Vec::new();
     let mut candidates = Vec::new();
@@ -27,8 +28,8 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
         for x in border..width.saturating_sub(border) {
             let value = values[y * width + x];
             if value >= least {
-                // Positive floats have the same order as their bits, so the largest value has the smallest key. Of
-                // equal values, the first pixel has the smallest key.
+                // The bits of positive floats have the same order as the floats, so the largest value gets the smallest
+                // key. Among equal values, the first pixel gets the smallest key.
                 let index = (y * width + x) as u64;
                 candidates.push(u64::from(!value.to_bits()) << 32 | index);
             }
@@ -37,8 +38,8 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
     let mut taken = vec![false; width * height];
     let reach = options.min_distance.saturating_sub(1) as usize;
     let (mut rest, mut some) = (&mut candidates[..], options.count.saturating_mul(FIRST).max(1));
-    // Sort portions of doubling size instead of all candidates, because the loop ends as soon as enough features are
-    // selected.
+    // Sort the candidates in portions of doubling size, because the loop usually ends long before it has used all of
+    // them.
     while !rest.is_empty() && features.len() < options.count {
         let next = some.min(rest.len());
         if next < rest.len() {

@@ -26,11 +26,11 @@ const SMALLEST: u32 = 48;
 /// The width of the border without points, in pixels of each pyramid level.
 const BORDER: u32 = 8;
 
-/// The minimum eigenvalue of a point: a sum over the detector's window, in (levels per pixel)². The rounding noise of a
-/// blank picture stays below it.
+/// The minimum eigenvalue of a point, in (levels per pixel)², summed over the detector's window. The eigenvalues that
+/// rounding noise causes in a blank picture are smaller.
 const LEAST_VALUE: f32 = 0.1;
 
-/// The minimum gradient sum of a second orientation, as a fraction of the largest gradient sum.
+/// The minimum gradient sum for a second orientation of a point, as a fraction of the point's largest gradient sum.
 const SECOND_ORIENTATION: f32 = 0.8;
 
 /// The maximum number of orientations per point.
@@ -41,11 +41,12 @@ const ORIENTATIONS: usize = 2;
 pub struct Keypoint {
     /// The position in pixels of the full picture. Pixel centres are at integers.
     pub at: DVec2,
-    /// The number of pixels of the full picture per pixel of the point's pyramid level.
+    /// The size of a pixel of the point's pyramid level, in pixels of the full picture.
     pub scale: f64,
     /// The orientation in radians, from the x axis towards the y axis.
     pub angle: f64,
-    /// The point's smaller eigenvalue on its pyramid level; see [`features`](crate::ops::features).
+    /// The smaller eigenvalue of the gradients around the point, on its pyramid level; see
+    /// [`features`](crate::ops::features).
     pub value: f32,
 }
 
@@ -64,7 +65,7 @@ impl Described {
     }
 }
 
-/// Finds and describes keypoints in pictures of one size, and reuses its device memory: at most about 50 bytes per
+/// Finds and describes keypoints in pictures of one size. Reuses its device memory, which is at most about 50 bytes per
 /// pixel. All calls must use the same stream.
 #[derive(Debug)]
 pub struct Describer {
@@ -78,7 +79,7 @@ pub struct Describer {
     points: Buffer<Vec2>,
     /// The unit vectors of the orientation bins.
     directions: Buffer<Vec2>,
-    /// The gradient sums of each point, one per orientation bin.
+    /// The gradient sums of the points: for each point, one sum per orientation bin.
     sums: Buffer<f32>,
     poses: Buffer<Pose>,
     fields: Buffer<Field>,
@@ -87,7 +88,7 @@ pub struct Describer {
 /// One level of the pyramid, with the detector that finds its points.
 #[derive(Debug)]
 struct Level {
-    /// The downscaled luma; `None` for a level of the picture's size, which uses the picture's luma.
+    /// The downscaled luma. `None` if the level has the size of the picture, because it then uses the picture's luma.
     luma: Option<Image<f32>>,
     detector: Detector,
     size: UVec2,
@@ -103,7 +104,8 @@ impl Level {
         })
     }
 
-    /// Returns the number of cells of the level. The kernel finds at most one peak per cell.
+    /// Returns the number of cells of the level. The kernel finds at most one peak (a local maximum of the eigenvalues)
+    /// per cell.
     fn cells(&self) -> u32 {
         self.size.x.div_ceil(CELL) * self.size.y.div_ceil(CELL)
     }
@@ -126,7 +128,7 @@ impl Describer {
         }
         let cells: u32 = levels.iter().map(Level::cells).sum();
         let points: usize = share(&levels, options.points).iter().sum();
-        // A buffer must have at least one element.
+        // A buffer must not be empty, even if there are no points.
         let points = u32::try_from(points).unwrap_or(u32::MAX).clamp(1, cells.max(1));
         let poses = points * ORIENTATIONS as u32;
         Ok(Self {
@@ -201,7 +203,7 @@ impl Describer {
         Ok(())
     }
 
-    /// Waits for the peaks of all levels, and selects from them the points of each level.
+    /// Waits for the peaks of all levels, and selects the points of each level from the peaks of that level.
     #[track_caller]
     fn chosen(&self, stream: &Stream) -> Result<Vec<Vec<Peak>>, DeviceError> {
         let all = self.peaks.download(stream)?;
@@ -218,7 +220,8 @@ impl Describer {
         Ok(chosen.collect())
     }
 
-    /// Computes one pose for each orientation of each level's points. Returns each pose with the peak of its point.
+    /// Computes the orientations of all points. Returns one pose (position and direction) for each orientation,
+    /// together with the peak from which the point comes.
     #[track_caller]
     fn oriented(
         &mut self,
@@ -257,7 +260,8 @@ impl Describer {
         Ok(peaks.iter().map(poses).collect())
     }
 
-    /// Submits the computation of the descriptors of all poses without waiting, and returns their buffer.
+    /// Submits the computation of the descriptors of all poses without waiting, and returns the buffer of the
+    /// descriptors.
     #[track_caller]
     fn packed(
         &mut self,
@@ -266,7 +270,7 @@ impl Describer {
     ) -> Result<Buffer<Descriptor>, DeviceError> {
         let mut all: Vec<_> = poses.iter().flatten().map(|(_, pose)| *pose).collect();
         let count = all.len() as u32;
-        // A buffer must have at least one element.
+        // A buffer must not be empty, even if there are no poses.
         let mut out = Buffer::new(stream.device(), count.max(1))?;
         if count == 0 {
             return Ok(out);
@@ -310,7 +314,7 @@ fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
     if all.is_empty() { vec![size] } else { all }
 }
 
-/// Divides `points` among the levels in proportion to the level's sides. Returns the number for each level.
+/// Divides `points` among the levels in proportion to their side lengths. Returns the number of points for each level.
 fn share(levels: &[Level], points: usize) -> Vec<usize> {
     let sides: Vec<f64> =
         levels.iter().map(|level| level.size.as_dvec2().element_product().sqrt()).collect();
@@ -319,7 +323,7 @@ fn share(levels: &[Level], points: usize) -> Vec<usize> {
 }
 
 /// Returns the orientations of a point in radians: the local maxima of its gradient sums that are at least
-/// [`SECOND_ORIENTATION`] times the largest sum. There are at most [`ORIENTATIONS`].
+/// [`SECOND_ORIENTATION`] times the largest sum. Returns at most [`ORIENTATIONS`] of them.
 fn orientations(sums: &[f32]) -> Vec<f64> {
     let largest = sums.iter().copied().fold(0.0, f32::max);
     if largest <= 0.0 {

@@ -1,12 +1,12 @@
-//! Describes several pictures, and matches each pair of them. Pairs without overlap are included.
+//! Describes several pictures, and matches each pair of pictures, including pairs that do not overlap.
 
 use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::device::Stream;
 use crate::geometry::calibrate::PhotoPair;
 use crate::io::picture::Picture;
 
-/// Matches all pairs of pictures and waits for the results. [`calibrate`](crate::geometry::calibrate) can then
-/// determine which pictures overlap.
+/// Matches every picture with every other picture, and waits for the results. From the matches,
+/// [`calibrate`](crate::geometry::calibrate) can determine which pictures overlap.
 ///
 /// # Errors
 /// Returns [`MatchError`] if the options are invalid or the device fails.

@@ -1,4 +1,4 @@
-//! Matching: finds points in two pictures that show the same point of the scene. The pictures may differ in rotation,
+//! Finds pairs of points in two pictures that show the same point of the scene. The pictures may differ in rotation,
 //! scale and exposure.
 //!
 //! 1. `describer` computes a pyramid, the salient points of each level, and their orientations and descriptors.
@@ -33,8 +33,9 @@ pub struct MatchOptions {
     pub points: usize,
     /// The maximum number of pixels of the first pyramid level, at least 1. Larger pictures are downscaled first.
     pub pixels: u64,
-    /// The maximum descriptor distance of a match, as a fraction of the distance of the second-best match at another
-    /// position: greater than 0, at most 1. Larger values accept more ambiguous matches.
+    /// The ratio test: the descriptor distance of a match, divided by that of the best candidate at another position,
+    /// must be at most this ratio. It must be greater than 0 and at most 1. Larger values accept more ambiguous
+    /// matches.
     pub ratio: f32,
 }
 
@@ -58,7 +59,7 @@ impl MatchOptions {
         if pixels == 0 {
             return Err(MatchError::Pixels);
         }
-        // These comparisons are false for a NaN.
+        // These comparisons are false if `ratio` is NaN.
         let fine = ratio > 0.0 && ratio <= 1.0;
         if fine { Ok(()) } else { Err(MatchError::Ratio { ratio }) }
     }
@@ -79,7 +80,7 @@ pub enum MatchError {
         "matching: the maximum number of pixels of the first pyramid level is 0; it must be at least 1"
     )]
     Pixels,
-    /// [`MatchOptions::ratio`] is not greater than 0 and at most 1.
+    /// [`MatchOptions::ratio`] is out of range: it must be greater than 0 and at most 1.
     #[error(
         "matching: the maximum ratio of descriptor distances is {ratio}; it must be greater than 0 and at most 1"
     )]

@@ -8,23 +8,23 @@ use super::{Described, Keypoint, MatchError, MatchOptions};
 use crate::device::{Buffer, DeviceError, LaunchConfig, Stream};
 use crate::geometry::calibrate::Correspondence;
 
-/// The distance up to which two points of a picture count as one position, in pixels of the coarser of their two
-/// pyramid levels.
+/// The maximum distance between two points that count as being at the same position. The unit is a pixel of the coarser
+/// one of the points' pyramid levels.
 const SAME_PLACE: f64 = 6.0;
 
-/// Threads per block of the comparison: one warp. The blocks are small, so that a few thousand points occupy all
-/// multiprocessors.
+/// The number of threads per block of the comparison: one warp. With such small blocks, a few thousand points are
+/// enough to occupy all multiprocessors.
 const WARP: u32 = 32;
 
 /// Compares the points of two pictures by their descriptors, and waits for the matches. The best match is first.
 ///
 /// A point matches its nearest neighbour in the other picture under two conditions:
 ///
-/// - The descriptor distance of the neighbour, divided by that of the nearest point at another position, is at most
-///   [`MatchOptions::ratio`].
-/// - The neighbour's own nearest neighbour is at the position of the point.
+/// - The descriptor distance to the neighbour, divided by the distance to the nearest point at another position, is at
+///   most [`MatchOptions::ratio`].
+/// - Conversely, the nearest neighbour of this neighbour is at the position of the point.
 ///
-/// The score of a match is 1 minus this ratio of distances.
+/// The score of a match is 1 minus the ratio of distances in the first condition.
 ///
 /// # Errors
 /// Returns [`MatchError`] if an option is out of range or the device fails.
@@ -73,15 +73,15 @@ fn same_place(a: &Keypoint, b: &Keypoint) -> bool {
 /// Returns the descriptor distance of the nearest point, divided by that of the nearest point at another position.
 ///
 /// If all stored neighbours are at one position, returns an upper bound: a point at another position is at least as far
-/// away as the last stored neighbour. Returns 0 if there are unused entries instead of points at other positions.
+/// away as the last stored neighbour. Returns 0 if the other picture has no points at other positions, which shows as
+/// unused entries.
 fn ratio(nearest: &Nearest, points: &[Keypoint]) -> f32 {
     // Descriptors are normalised, so their dot product determines their distance.
     let distance =
         |product: u32| (2.0 * (Descriptor::LENGTH.powi(2) - product as f32)).max(0.0).sqrt();
     let first = &points[nearest.index[0] as usize];
     let kept = nearest.index.iter().zip(nearest.product).skip(1);
-    // The product of an unused entry is 0. There are unused entries if the picture has fewer points than `Nearest`
-    // stores.
+    // Unused entries have a product of 0. They exist if the picture has fewer points than `Nearest` can store.
     let second = kept
         .clone()
         .find(|(index, product)| *product == 0 || !same_place(first, &points[**index as usize]))
@@ -107,19 +107,20 @@ mod tests {
         let at = |x: f64| Keypoint { at: DVec2::new(x, 0.0), scale: 1.0, angle: 0.0, value: 1.0 };
         let points: Vec<_> = [0.0, 1.0, 2.0, 3.0, 4.0, 90.0].map(at).to_vec();
         let whole = Descriptor::LENGTH.powi(2) as u32;
-        // The descriptor distances are √(2 · off).
+        // The descriptor distance of neighbour `i` is √(2 · off[i]).
         let nearest = |off: [u32; KEPT]| Nearest {
             index: std::array::from_fn(|i| i as u32),
             product: off.map(|off| whole - off),
         };
         let mut all = nearest(std::array::from_fn(|i| 100 * (i as u32 + 1)));
         let last = 100.0 * KEPT as f32;
-        // All neighbours are at one position, so the distance of the last neighbour is the bound.
+        // All stored neighbours are at one position, so the result is an upper bound, computed from the distance of the
+        // last one.
         assert!((ratio(&all, &points) - (100.0 / last).sqrt()).abs() < 1e-6);
-        // The second neighbour is at another position.
+        // The second entry is a point at another position, so its distance is used.
         all.index[1] = 5;
         assert!((ratio(&all, &points) - 0.5_f32.sqrt()).abs() < 1e-6);
-        // There are only two neighbours, at one position.
+        // Only two neighbours exist, and both are at the same position.
         all.index[1] = 1;
         all.product[2..].fill(0);
         assert_eq!(ratio(&all, &points), 0.0);

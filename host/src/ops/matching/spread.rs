@@ -5,14 +5,14 @@
 use glam::Vec2;
 use shared_types::matching::Peak;
 
-/// A point is clearly weaker than another point if its value is less than this fraction of the other value.
+/// A point is clearly weaker than another point if its value is less than `ROBUST` times the value of the other point.
 const ROBUST: f32 = 0.9;
 
-/// Selects at most `count` points with the largest radii, in descending order. Of points with equal radii, the
-/// stronger one is first.
+/// Selects at most `count` points with the largest radii, in descending order of their radii. If radii are equal, the
+/// stronger point is first. A radius is the distance to the nearest clearly stronger point.
 ///
-/// Points that are not finite are ignored. The search for the radii takes linear time in practice, because most points
-/// have a stronger neighbour nearby.
+/// Ignores points that are not finite. Finding the radii takes linear time in practice, because most points have a
+/// stronger neighbour nearby.
 pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
     points.retain(|point| point.at.is_finite() && point.value.is_finite());
     let order = |p: &Peak| (p.at.y, p.at.x);
@@ -22,7 +22,7 @@ pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
             .then(order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal))
     });
     let mut grid = Grid::new(&points);
-    // Points are sorted by value, so all stronger points are before the current one.
+    // The points are sorted by value in descending order, so all stronger points are before the current point.
     let mut stronger = 0;
     let mut radii: Vec<(f32, usize)> = Vec::with_capacity(points.len());
     for (i, point) in points.iter().enumerate() {
@@ -74,7 +74,8 @@ impl Grid {
         let (x, y) = self.cell(at);
         let mut nearest = f32::INFINITY;
         for ring in 0..self.columns.max(self.rows) {
-            // The cells of this ring are at least this far away, even with rounding errors in the cell indices.
+            // The cells of this ring are at least this far away. The ring number minus 1 allows for rounding errors in
+            // the cell indices.
             let away = ring.saturating_sub(1) as f32 * self.side;
             if away * away > nearest {
                 break;

@@ -5,11 +5,11 @@ use thiserror::Error;
 use crate::device::DeviceError;
 use crate::ops::stitch::StitchError;
 
-/// A warp does not allow a seam, an option is invalid, or the device failed.
+/// An error because a warp does not allow a seam, an option is invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SeamError {
-    /// The feather is out of range.
+    /// The feather, which is the width of the blending along the seam, is out of range.
     #[error("seam: the feather is {pixels} pixels; it must be 1 to 1000")]
     Feather {
         /// The feather in pixels.
@@ -28,9 +28,9 @@ pub enum SeamError {
         /// The camera that covers the smaller area.
         camera: &'static str,
     },
-    /// No line separates the areas that only one camera sees.
+    /// No single line separates the area that only one camera sees from the area that only the other camera sees.
     #[error(
-        "seam: no single line separates the areas that only one camera sees: even along the best line, picture edges would be visible at {breaches} positions in {rows} rows of cells; use feathered blending"
+        "seam: no single line separates the area of the left camera alone from that of the right camera alone; along the best line, picture edges would be visible at {breaches} positions in {rows} rows of cells; use feathered blending"
     )]
     Tangled {
         /// The number of positions at which an edge of a picture would be visible.
@@ -56,7 +56,8 @@ impl From<StitchError> for SeamError {
 }
 
 impl SeamError {
-    /// Returns whether the warp does not allow a seam. Use the warp's feathered weights in this case.
+    /// Returns whether the cause of the error is that the warp does not allow a seam. In this case, use the feathered
+    /// weights of the warp.
     #[must_use]
     pub fn is_of_warp(&self) -> bool {
         matches!(self, Self::NoOverlap | Self::Inside { .. } | Self::Tangled { .. })

@@ -52,12 +52,12 @@ impl Seam {
         self.search.gridded.grid
     }
 
-    /// Submits the search for the best path for a pair of frames, corrected by `colours`, without waiting. `warp` must
-    /// be the warp that the seam was created for.
+    /// Submits the search for the best seam path in a pair of frames, after correcting the frames by `colours`, without
+    /// waiting. `warp` must be the warp for which the seam was created.
     ///
     /// # Safety
-    /// Earlier searches of this seam on other streams must be done before this call. No search of this seam may be
-    /// submitted to another stream before this one is done.
+    /// Earlier searches of this seam on other streams must be done before this call. Until this search is done, no
+    /// other search of this seam may be submitted to another stream.
     ///
     /// # Errors
     /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
@@ -109,8 +109,8 @@ impl Seam {
         Ok(self.search.find(stream, &self.paths[0], self.known > 0)?)
     }
 
-    /// Searches the best path like [`submit`](Self::submit), and waits. Returns the costs of the best and the current
-    /// path.
+    /// Searches for the best path like [`submit`](Self::submit), and waits for the result. Returns the costs of the
+    /// best path and of the current path.
     ///
     /// # Errors
     /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
@@ -123,8 +123,8 @@ impl Seam {
         right: impl Into<FrameView<'a>>,
         colours: Colours,
     ) -> Result<SeamCosts, StitchError> {
-        // SAFETY: callers of `submit` have guaranteed that other searches are done before another stream is used. This
-        // function waits for its search.
+        // SAFETY: no search of this seam is running on another stream. The callers of the unsafe `submit` guarantee
+        // this for their searches, and this function waits for its own search.
         unsafe { self.submit(stream, warp, left.into(), right.into(), colours)? };
         Ok(self.search.costs(stream)?)
     }
@@ -132,21 +132,21 @@ impl Seam {
     /// Submits the copy of the last search's costs to the host without waiting.
     ///
     /// # Safety
-    /// `costs` must stay valid until the copy is done, and nothing else may access it before.
+    /// `costs` must stay valid, and must not be accessed, until the copy is done.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees that `costs` stays valid and unused until the copy is done.
+        // SAFETY: the caller guarantees that `costs` stays valid and is not accessed until the copy is done.
         unsafe { self.search.costs.submit_download(stream, costs) }
     }
 
-    /// Makes the path of the last search the current path.
+    /// Makes the path of the last search the current path. The current path becomes the previous path.
     ///
-    /// Work that reads the new path must be submitted to the stream of the search, or after the search is done. The
-    /// next search overwrites the memory of the path that was the previous path before this call. So work that reads
-    /// that path must be done before the next search, or be on the same stream.
+    /// - Work that reads the new path must be submitted to the stream of the search, or after the search is done.
+    /// - The next search overwrites the memory of the path that was the previous path before this call. Work that reads
+    ///   that path must be done before the next search, or be on the same stream as the search.
     pub fn accept(&mut self) {
         let [current, former] = &mut self.paths;
         std::mem::swap(former, current);
@@ -155,7 +155,7 @@ impl Seam {
     }
 
     /// Downloads the current path: for each row of the [`grid`](Self::grid), the number of cells before the seam.
-    /// Returns `None` before the first path.
+    /// Returns `None` if no path was accepted yet.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the download fails.
@@ -168,8 +168,8 @@ impl Seam {
     /// begins at the weights of the previous path, or at the warp's weights if there is no previous path. `part` is the
     /// progress of the fade from 0 to 1.
     ///
-    /// `out` must be a copy of `warp`, made by [`copy`](Self::copy). Only weights inside the overlap's box are
-    /// written. If the seam has no path yet, does nothing.
+    /// `out` must be a copy of `warp`, made by [`copy`](Self::copy). The kernel writes only the weights inside the
+    /// bounding box of the overlap. If the seam has no path yet, this method does nothing.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if a launch fails.
@@ -209,7 +209,8 @@ impl Seam {
         out.written(stream)
     }
 
-    /// Submits a copy of the warp whose weights [`weigh`](Self::weigh) can change, without waiting.
+    /// Submits a copy of `warp` without waiting, and returns the copy. [`weigh`](Self::weigh) can then change the
+    /// weights of the copy.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the allocation or the copy fails.
@@ -218,8 +219,8 @@ impl Seam {
         warp.reweighted(stream)
     }
 
-    /// Returns the minimum number of bytes that the comparison of two frames reads: the coordinates, the weights and
-    /// one pixel of each frame, for each pixel of the grid.
+    /// Returns the minimum number of bytes that the search reads to compare two frames: for each pixel of the grid, the
+    /// coordinates, the weights and one pixel of each frame.
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {
         let size = self.grid().max - self.grid().min;
@@ -231,11 +232,12 @@ impl Seam {
     }
 }
 
-/// Returns a copy of the warp with the weights of the best seam for these two frames, corrected by `colours`.
+/// Returns a copy of the warp with the weights of the best seam for these two frames, which are first corrected by
+/// `colours`.
 ///
 /// # Errors
-/// Returns [`SeamError`] if there is no seam (see [`SeamError::is_of_warp`]), the arguments are invalid, or the device
-/// fails.
+/// Returns [`SeamError`] if the warp does not allow a seam (see [`SeamError::is_of_warp`]), an argument is invalid, or
+/// the device fails.
 #[track_caller]
 pub fn seamed<'a>(
     stream: &Stream,
@@ -246,7 +248,7 @@ pub fn seamed<'a>(
     options: SeamOptions,
 ) -> Result<DeviceWarp, SeamError> {
     let mut seam = Seam::new(stream, warp, options)?;
-    // SAFETY: the seam is new, so there are no earlier searches, and all work is on this stream.
+    // SAFETY: the seam is new, so no earlier search is running, and all work is submitted to this stream.
     unsafe { seam.submit(stream, warp, left.into(), right.into(), colours)? };
     seam.accept();
     let mut out = Seam::copy(stream, warp)?;
@@ -254,11 +256,12 @@ pub fn seamed<'a>(
     Ok(out)
 }
 
-/// Returns the warp as [`seamed`] does, for two pictures in host memory, corrected by the colours of `stitch`.
+/// Returns the same warp as [`seamed`], but for two pictures in host memory. The pictures are corrected by the colours
+/// in `stitch`.
 ///
 /// # Errors
-/// Returns [`SeamError`] if there is no seam (see [`SeamError::is_of_warp`]), the arguments are invalid, or the device
-/// fails.
+/// Returns [`SeamError`] if the warp does not allow a seam (see [`SeamError::is_of_warp`]), an argument is invalid, or
+/// the device fails.
 #[track_caller]
 pub fn seamed_pictures(
     stream: &Stream,

@@ -1,5 +1,5 @@
-//! Selects the grid of cells for the seam search: its resolution, and the direction of the seam. `search` finds paths
-//! on it.
+//! Selects the grid of cells for the seam search: its resolution, and the direction of the seam. The `search` module
+//! finds paths on this grid.
 
 use glam::UVec2;
 use kernels_gpu::seam::{SeamCells, SeamSides};
@@ -18,8 +18,8 @@ use crate::warp::DeviceWarp;
 /// The maximum number of cells across the seam in the coarse grids that determine the seam's direction.
 const COARSE: u32 = 64;
 
-/// The reciprocal of the tolerance for costs: directions are equivalent if their costs exceed the lowest cost by at
-/// most a quarter.
+/// The reciprocal of the tolerance for equivalent directions. Two directions of the seam are equivalent if both costs
+/// exceed the lowest cost by at most a quarter.
 const ALIKE: u64 = 4;
 
 /// A direction of the seam, and the result of the coarse search in that direction.
@@ -33,8 +33,8 @@ struct Way {
     breaches: u32,
 }
 
-/// Returns the finest grid that has at most `most` cells across the seam. It covers the overlap's bounding box and one
-/// cell around it, within the panorama of `size` pixels.
+/// Returns the finest grid that has at most `most` cells across the seam. The grid covers the overlap's bounding box
+/// and one more cell on each side, limited to the panorama of `size` pixels.
 fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: u32) -> SeamGrid {
     let mut grid = SeamGrid {
         min: place.min,
@@ -45,7 +45,8 @@ fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: 
         reserved: 0,
     };
     loop {
-        // Include the cells around the box, because the cost of breaches depends on them. At most one camera sees them.
+        // Include the cells around the box, which at most one camera sees, because the cost of breaches (visible
+        // picture edges) depends on these cells.
         grid.min = place.min.saturating_sub(UVec2::splat(grid.cell));
         grid.max = (place.max + grid.cell).min(size);
         if grid.cells().x <= most {
@@ -71,9 +72,9 @@ impl Gridded {
 
     /// Selects the direction of the seam and returns the finest grid for it. Waits for the device.
     ///
-    /// Searches a path in each direction as if both pictures were uniform. The cheapest path is short and has few
-    /// breaches (cells in which an edge of a picture would be visible). Of directions with equivalent costs, selects
-    /// the one with the longest grid, because its paths bend the least.
+    /// Searches for a path in each direction as if both pictures were uniform. The cheapest path is short and has few
+    /// breaches (cells in which an edge of a picture would be visible). Among directions with equivalent costs, selects
+    /// the one with the longest grid along the seam, because paths in this grid bend the least.
     pub(super) fn best(
         stream: &Stream,
         warp: &DeviceWarp,
