@@ -1,8 +1,8 @@
-//! Similarity of two pictures: SSIM and PSNR from one pass over both.
+//! Measures the similarity of two pictures: computes SSIM and PSNR in one pass over both pictures.
 //!
-//! A [`Comparer`] compares pictures of one size. It accepts as many pairs as it has slots, without waiting or
-//! allocating, and returns the results in order. [`compare_pictures`] compares two pictures in host memory in one
-//! call. [`kernels_gpu::ssim`] defines SSIM and the pixels that it covers.
+//! A [`Comparer`] compares pictures of one size. It accepts as many pairs at a time as it has slots, without waiting or
+//! allocating, and returns the results in the order of submission. [`compare_pictures`] compares two pictures in host
+//! memory in one call. [`kernels_gpu::ssim`] defines SSIM and the pixels that it covers.
 //!
 //! Each pair takes one launch. The block that finishes last writes the sums to host memory.
 
@@ -25,11 +25,12 @@ use crate::io::picture::Picture;
 /// The assumed number of multiprocessors on a device that does not report it.
 const MULTIPROCESSORS: u32 = 16;
 
-/// The minimum height of a strip, in batches of [`LINES`] rows that its block filters. The last [`MARGIN`] of these
-/// rows are filtered again for the strip below. At the minimum height, they are 10 of 28 rows.
+/// The minimum height of a strip. The unit is a batch: the [`LINES`] rows that a block filters at a time. The last
+/// [`MARGIN`] rows of a strip are filtered again for the strip below: 10 of 28 rows at the minimum height.
 const LEAST_BATCHES: u32 = 7;
 
-/// The maximum height of a strip, in batches. At this height, less than 0.1 % of the rows are filtered twice.
+/// The maximum height of a strip, in batches of [`LINES`] rows. At this height, less than 0.1 % of the rows are
+/// filtered twice.
 const MOST_BATCHES: u32 = 4096;
 
 /// Two pictures to be compared.
@@ -43,7 +44,7 @@ pub enum Compared<'a> {
         a: DeviceView<'a, u16>,
         /// The second plane.
         b: DeviceView<'a, u16>,
-        /// The number of luma bits per pixel, 9 to 16.
+        /// Two colour pictures. Their SSIM is computed from luma (BT.601 in integer arithmetic, as in Pillow).
         bits: u32,
     },
     /// Two colour pictures. Their SSIM is that of luma (BT.601 in integer arithmetic, as in Pillow).
@@ -102,20 +103,21 @@ struct Slot {
     of: Counted,
 }
 
-/// The properties of a pair that the evaluation of its sums needs: the maximum level, and whether there are colour
-/// sums.
+/// The data, other than the sums, from which the similarity of a pair is computed: the maximum level, and whether there
+/// are colour sums.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     highest: f64,
     colour: bool,
 }
 
-/// Returns the height in rows of the strips into which the SSIM map is divided: the height with which the last block
-/// ends earliest. `inside` is the size of the map, and `room` is the number of blocks that run at the same time.
+/// Returns the height in rows of the strips into which the SSIM map is divided. Selects the height with which the last
+/// block ends earliest. `inside` is the size of the map, and `room` is the number of blocks that the device can run at
+/// the same time.
 ///
-/// The model assumes that blocks run in rounds of `room`. The lowest strip may be lower than the others. Its blocks run
-/// in the slots that the last round of full-height blocks leaves free. The height of a strip plus the margin is a whole
-/// number of batches.
+/// The model assumes that the blocks of full-height strips run in rounds of `room` blocks. The lowest strip may be
+/// lower than the others; its blocks run in the room that the last round leaves free. The height of a strip plus the
+/// margin is a whole number of batches of [`LINES`] rows.
 fn strip_rows(inside: UVec2, room: u64) -> u32 {
     let columns = inside.x.div_ceil(BLOCK_COLUMNS);
     let batches = |rows: u32| u64::from(rows + MARGIN).div_ceil(LINES.into());
@@ -130,7 +132,7 @@ fn strip_rows(inside: UVec2, room: u64) -> u32 {
         rounds * batches(strip) + last.max(below)
     };
     let most = batches(inside.y).clamp(LEAST_BATCHES.into(), MOST_BATCHES.into()) as u32;
-    // Of heights that end at the same time, select the largest, which filters the fewest rows twice.
+    // If several heights end equally early, select the largest of them, because it filters the fewest rows twice.
     let strips = (LEAST_BATCHES..=most).rev().map(|batches| batches * LINES - MARGIN);
     strips.min_by_key(|strip| end(*strip)).expect("the range of heights is not empty")
 }
@@ -140,7 +142,7 @@ fn strip_rows(inside: UVec2, room: u64) -> u32 {
 pub struct Comparer {
     size: UVec2,
     rows: u32,
-    /// The kernel's running sums, which are all 0 between launches.
+    /// The running sums of the kernel. Each launch leaves all of them at 0.
     running: Buffer<u64>,
     waiting: VecDeque<Slot>,
     free: Vec<Slot>,
@@ -150,8 +152,8 @@ impl Comparer {
     /// Creates a comparer for pictures of `size` pixels and up to `slots` pairs in flight.
     ///
     /// # Errors
-    /// Returns [`SsimError::TooSmall`] if the window does not fit into the pictures, [`SsimError::Slots`] if `slots`
-    /// is not 1 to 1024, or [`SsimError::Device`].
+    /// Returns [`SsimError::TooSmall`] if the window does not fit into the pictures, [`SsimError::Slots`] if `slots` is
+    /// not 1 to 1024, or [`SsimError::Device`] if the device fails.
     #[track_caller]
     pub fn new(device: &Device, size: UVec2, slots: usize) -> Result<Self, SsimError> {
         if size.min_element() < WINDOW {
@@ -208,8 +210,8 @@ impl Comparer {
         match submitted {
             Ok(()) => self.waiting.push_back(slot),
             Err(_) => {
-                // The kernel may still write sums to the slot, so wait before reuse. If the wait fails, the device has
-                // failed and writes nothing.
+                // The kernel may still write sums to the slot, so wait before the slot is reused. If the wait fails,
+                // the device has failed, and the kernel writes nothing more.
                 let _ = stream.synchronize();
                 self.free.push(slot);
             }
@@ -217,10 +219,8 @@ impl Comparer {
         submitted
     }
 
-    /// Waits for the oldest result that was not taken yet and returns it. Returns `None` if all results were taken.
-    ///
-    /// # Errors
-    /// Returns [`SsimError::Device`] if the comparison or earlier work on its stream failed.
+    /// Waits for the oldest pair whose result was not taken yet, and returns this result. Returns `None` if all results
+    /// were taken.
     #[track_caller]
     pub fn take(&mut self) -> Result<Option<Similarity>, SsimError> {
         let Some(slot) = self.waiting.pop_front() else { return Ok(None) };
@@ -239,8 +239,8 @@ impl Comparer {
         map: DeviceViewMut<'_, f32>,
         slot: &mut Slot,
     ) -> Result<(), SsimError> {
-        // All pairs use the same running sums, and the last pair may be in flight on another stream. So wait for its
-        // event.
+        // All pairs use the same running sums, and the previous pair may be in flight on another stream. Make this
+        // stream wait for the event of the previous pair.
         if let Some(last) = self.waiting.back() {
             stream.wait(&last.done)?;
         }
@@ -248,8 +248,8 @@ impl Comparer {
         let strips = (self.size - MARGIN).y.div_ceil(self.rows);
         let config = LaunchConfig::cover(blocks * BLOCK_THREADS, strips, [BLOCK_THREADS, 1]);
         let place = stream.device().place();
-        // SAFETY: page-locked memory has one address on host and device. The slot's memory is neither read nor freed
-        // before its event.
+        // SAFETY: page-locked memory has the same address on host and device. The memory of `slot` is read and freed
+        // only after the event `slot.done`, which follows the kernel.
         let sums = unsafe { DeviceSliceMut::new(place, slot.sums.as_mut_ptr().cast(), SUMS) };
         let running = self.running.view_mut();
         let params = |bits| SsimParams::new(bits, self.rows);
@@ -306,7 +306,8 @@ impl Comparer {
 
 impl Drop for Comparer {
     fn drop(&mut self) {
-        // Kernels may still write to the slots. If the wait fails, the device has failed and writes nothing.
+        // Wait, because kernels may still write to the slots. If the wait fails, the device has failed, and the kernels
+        // write nothing more.
         for slot in &self.waiting {
             let _ = slot.done.synchronize();
         }
@@ -368,8 +369,8 @@ mod tests {
         last
     }
 
-    /// For several sizes and numbers of concurrent blocks, no other strip height ends more than 2 % earlier in the
-    /// simulation than the selected height.
+    /// For several sizes and numbers of concurrent blocks, the simulation compares all strip heights. With no other
+    /// height does the last block end more than 2 % earlier than with the selected height.
     #[test]
     fn selected_strip_height_is_nearly_optimal() {
         let sizes = [

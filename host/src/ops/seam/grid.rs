@@ -96,8 +96,8 @@ impl Gridded {
             let nowhere = Buffer::new(stream.device(), rows)?;
             search.find(stream, &nowhere, false)?;
             let SeamCosts { best, breaches, .. } = search.costs(stream)?;
-            // Costs are per row of cells. Multiply by the size of a cell, so that costs of different grids are
-            // comparable.
+            // The cost of a path increases with the number of rows of cells. Multiply it by the size of a cell in
+            // pixels, so that the costs of grids with different cells are comparable.
             let cost = u64::from(best) * u64::from(cell);
             ways.push(Way { way, cost, length: rows * cell, rows, breaches: breaches / BREACH });
         }
@@ -114,7 +114,7 @@ impl Gridded {
     }
 
     /// Checks that each camera sees a cell that the other camera does not see. The grid must not be swapped, so that
-    /// the near camera is the left one.
+    /// the flag `NEAR` stands for the left camera.
     fn check_both_alone(&self, stream: &Stream) -> Result<(), SeamError> {
         let seen = self.cells.download(stream)?.into_iter().fold(0, |all, cell| all | cell);
         for (camera, bit) in [("left", Sees::NEAR), ("right", Sees::FAR)] {

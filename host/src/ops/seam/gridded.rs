@@ -4,8 +4,9 @@ use crate::device::{Image, LaunchConfig};
 use glam::UVec2;
 use shared_types::seam::{BLOCK, SeamGrid};
 
-/// A grid, and the images that depend only on the warp: `cells` has the cameras that see each cell and its additional
-/// costs, and `sides` has the costs of breaches (cells in which an edge of a picture is visible).
+/// A grid, and the images that depend only on the warp:
+/// - `cells` contains for each cell the cameras that see it, and the additional costs of the cell.
+/// - `sides` contains the costs of breaches (cells in which an edge of a picture would be visible).
 #[derive(Debug)]
 pub(super) struct Gridded {
     pub(super) grid: SeamGrid,

@@ -1,5 +1,5 @@
-//! Seams: narrow blends along a line through the overlap. The line runs where the cameras' pictures agree. Unlike with
-//! a wide blend, near or moving objects appear only once.
+//! Seams: narrow blends along a line through the overlap. The line passes through areas in which the pictures of both
+//! cameras agree. With a wide blend, near or moving objects would appear twice; with a seam, they appear only once.
 //!
 //! A [`Seam`] belongs to a warp. It compares a pair of frames, finds the cheapest line through the overlap
 //! ([`kernels_gpu::seam`] defines the costs), and writes the weights of the line to a copy of the warp. [`seamed`]
@@ -9,9 +9,10 @@
 //! Match the colours first. A different exposure makes the pictures differ everywhere, and the line would follow dark
 //! areas, where the difference is smallest.
 //!
-//! If a warp does not allow a seam, [`SeamError::is_of_warp`] returns true; use the warp's feathered weights instead.
-//! This happens if the cameras do not overlap, if one camera covers the whole area of the other one, or if no single
-//! line separates the areas that only one camera sees, for instance because the overlap has two parts.
+//! If a warp does not allow a seam, [`SeamError::is_of_warp`] returns true; use the warp's feathered weights instead. A
+//! warp allows no seam if the cameras do not overlap, if one camera covers the whole area of the other one, or if no
+//! single line separates the area that only the left camera sees from the area that only the right camera sees, for
+//! instance because the overlap has two parts.
 //!
 //! A seam cannot hide a large parallax: if the line passes between the two images of one object, each side of the line
 //! shows what its camera sees there. An object nearer than the alignment distance may then disappear, and an object
@@ -50,7 +51,7 @@ impl SeamOptions {
     /// Checks the feather.
     ///
     /// # Errors
-    /// Returns [`SeamError::Feather`] if the feather is not 1 to 1000 pixels.
+    /// Returns [`SeamError::Feather`] if the feather is out of range: it must be 1 to 1000 pixels.
     pub fn check(&self) -> Result<(), SeamError> {
         let fine = (1.0..=1000.0).contains(&self.feather);
         if fine { Ok(()) } else { Err(SeamError::Feather { pixels: self.feather }) }

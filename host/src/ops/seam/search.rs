@@ -11,7 +11,7 @@ use shared_types::seam::{PLACES, SeamCosts};
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) gridded: Gridded,
-    /// The approximate distance in cells that a path keeps from differences: half the feather.
+    /// Half the feather, in cells. The path keeps approximately this distance from areas in which the pictures differ.
     pub(super) reach: u32,
     pub(super) difference: Image<Vec4>,
     pub(super) cost: Image<u32>,
@@ -61,8 +61,9 @@ impl Search {
             costs: self.costs.view_mut(),
         };
         let config = LaunchConfig { grid: [1; 3], block: [PLACES, 1, 1], dynamic_shared: 0 };
-        // SAFETY: the launch has one block with the required number of threads. The sum of costs along a path fits
-        // into 32 bits, because `SeamCost` limits each cost, and a panorama has at most 32,768 rows and columns.
+        // SAFETY: the launch has one block with the number of threads that the kernel requires, `PLACES`. The sum of
+        // costs along a path fits into 32 bits, because `SeamCost` limits each cost, and a panorama has at most 32,768
+        // rows and columns.
         unsafe { stream.launch_unchecked(&config, &kernel) }
     }
 

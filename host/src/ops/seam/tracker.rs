@@ -1,21 +1,21 @@
 //! Decides when a seam changes to a better path. Changes are rare and gradual, so that they are not visible.
 //!
-//! There is no clock and no thread: each call of [`SeamTracker::advance`] is one frame.
+//! The tracker uses no clock and no thread: each call of [`SeamTracker::advance`] stands for one frame.
 
 use shared_types::seam::{BASE, SeamCosts};
 
 /// A path counts as better only if its cost is at most this fraction of the current path's cost.
 pub const KEEP: f32 = 0.8;
 
-/// A path counts as better only if its cost is lower than the current path's by at least this much per row of cells.
-/// The value is half the cost of a row in which both cameras agree.
+/// The minimum gain: a path counts as better only if it costs less than the current path by at least this much,
+/// multiplied by the number of rows of cells. The value is half the cost of a row in which both cameras agree.
 pub const LEAST_GAIN: u32 = BASE;
 
-/// The number of consecutive searches that must find a better path before the seam changes. So a flash, or a camera
-/// that is late by one frame, does not change the seam.
+/// The number of consecutive searches that must find a better path before the seam changes. With more than one, a
+/// flash, or a camera that is late by one frame, does not change the seam.
 pub const CONFIRM: u32 = 2;
 
-/// The number of frames of a fade from one path to the next.
+/// The number of frames over which the weights fade from one path to the next.
 pub const FADE: u32 = 12;
 
 /// The state of a seam over time: the number of better paths found, and the progress of a fade.
@@ -55,7 +55,7 @@ impl SeamTracker {
         !self.begun
     }
 
-    /// Returns whether a search is useful now, which is the case except during a fade.
+    /// Returns whether no fade is in progress. During a fade, a search is useless, because no new path is accepted.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.fade.is_none()
@@ -115,8 +115,8 @@ mod tests {
                 "the difference is less than `LEAST_GAIN` per row"
             );
         }
-        // One search that finds a better path is not enough. Nor are such searches that alternate with searches that
-        // find none.
+        // One search that finds a better path is not enough. Searches that find a better path only every other time are
+        // not enough either.
         for _ in 0..10 {
             assert!(!tracker.observe(costs(5000, 10_000), ROWS));
             assert!(!tracker.observe(costs(9000, 10_000), ROWS));

@@ -1,5 +1,5 @@
-//! Builds the table of both cameras' colour corrections in device memory. The stitch kernels for `Power::Table` read it
-//! instead of computing powers.
+//! Builds the table of both cameras' colour corrections in device memory. The stitch kernels for `Power::Table` read
+//! this table instead of computing powers.
 
 use cuda_std::DeviceSlice;
 use kernels_gpu::stitch::GammaTable as BuildTable;
@@ -13,7 +13,7 @@ use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};
 #[derive(Debug)]
 pub struct GammaTable {
     entries: Buffer<TableEntry>,
-    /// The colours that the table was built for, left and right; `None` before the first build.
+    /// The colours of the left and the right camera for which the table was built. `None` before the first build.
     built_for: Option<[Colour; 2]>,
 }
 

@@ -26,13 +26,13 @@ pub struct CamerasOptions {
     pub edge_boost: bool,
 }
 
-/// Submits the stitch of one frame per camera of a mesh into `out` without waiting, as one launch. `colours` has the
-/// colour correction of each camera, in the order of `frames`. Gamma is computed as with
+/// Submits the stitch of one frame per camera of a mesh into `out` without waiting, as one launch. `colours` contains
+/// the colour correction of each camera, in the order of `frames`. The gamma correction uses the method
 /// [`Power::Fast`](super::Power::Fast).
 ///
 /// # Errors
-/// Returns [`StitchError`] if frames, colours or output do not match the mesh, if the device cannot read a frame as
-/// textures, or if the device fails.
+/// Returns [`StitchError`] if the frames, the colours or the output do not match the mesh, if the device cannot read a
+/// frame as textures, or if the device fails.
 #[track_caller]
 pub fn stitch_cameras<'a>(
     stream: &Stream,
@@ -76,7 +76,7 @@ pub fn stitch_cameras<'a>(
     if !supports_flip(options.flip, output) {
         return Err(StitchError::Flip(output.size));
     }
-    // Hold the lock until the launch is submitted, so that no other thread evicts the textures before.
+    // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
     let mut textures = lock(mesh.textures());
     let textured = frames
         .iter()
@@ -114,7 +114,8 @@ pub(super) fn params(
     }
 }
 
-/// Launches the kernel for frames in textures. There must be one frame per camera of the mesh, all of one format.
+/// Launches the kernel that reads the frames through textures. There must be one frame per camera of the mesh, and all
+/// frames must have the same format.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
@@ -127,8 +128,8 @@ pub(super) fn launch(
     let (layers, patches, places, shares) = mesh.buffers();
     let threads = Mesh::tiles_of(mesh.size()) * UVec2::from(BLOCK);
     let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
-    // The kernels have arguments for four frames. If the mesh has fewer cameras, repeat the last frame; the mesh does
-    // not refer to it.
+    // The kernels have arguments for four frames. If the mesh has fewer cameras, pass the last frame for the others;
+    // the mesh does not refer to cameras that do not exist.
     let frame = |camera: usize| frames[camera.min(frames.len() - 1)];
     let (first, second, third, fourth) = (frame(0), frame(1), frame(2), frame(3));
     /// Launches one of the kernels, which all take these arguments.
@@ -146,8 +147,9 @@ pub(super) fn launch(
                 params,
                 out: $out,
             };
-            // SAFETY: the buffers belong to one mesh. The caller has checked that the output has the size of the mesh,
-            // and that `supports_flip` returns true for it.
+            // SAFETY: `layers`, `patches`, `places` and `shares` belong to one mesh, so their indices are consistent.
+            // The caller has checked that `out` has the size of the mesh, and that `supports_flip` returns true for
+            // `out`.
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }

@@ -25,36 +25,36 @@ pub use mesh::{CamerasOptions, stitch_cameras};
 /// The method to compute the power function of a gamma correction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Power {
-    /// The power function in f32, with an error of at most 2 ULP.
+    /// The power function in f32 arithmetic, with an error of at most 2 ULP (units in the last place).
     Exact,
     /// The power function of the GPU's special function unit. Output levels differ from those of [`Exact`](Self::Exact)
     /// by at most one.
     #[default]
     Fast,
     /// A table with one entry per 8-bit level, between which the kernel interpolates. Another kernel rebuilds the table
-    /// when gains or gammas change. The table adds an error of at most 0.6 levels for gains up to 2 and gammas from 0.8
-    /// to 1.2. For a gamma of 0.45, the error near black is 6 levels. Y'CbCr levels above white are clipped before the
-    /// gain.
+    /// when gains or gammas change. Compared with [`Exact`](Self::Exact), the interpolation adds an error of at most
+    /// 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. For a gamma of 0.45, the error near black is 6 levels.
+    /// Y'CbCr levels above white are clipped before the gain is applied.
     Table,
 }
 
 /// The way a stitch finds the source coordinates of each panorama pixel.
 ///
-/// Unsupported combinations fall back to [`Planes`](Self::Planes):
+/// In the following cases, a stitch uses [`Planes`](Self::Planes) instead of the requested lookup:
 ///
 /// - [`Power::Exact`] or [`Power::Table`] with a gamma other than 1
-/// - frames that the device cannot read as textures, because their rows are not aligned
+/// - frames or planes that the device cannot read as textures, because their rows are not aligned
 /// - for [`Mesh`](Self::Mesh), a flipped NV12 panorama with an odd number of columns or rows
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
     /// Evaluates a compact mesh, which is within 1/32 source pixel of the warp's planes. The texture unit samples the
-    /// frames with 8-bit weights. From NV12 to NV12, the four pixels of a chroma sample share one chroma lookup if one
-    /// patch of the mesh covers their whole 32×32 tile. For RGBA panoramas of 5700×1900 pixels, this lookup is three
-    /// times as fast as [`Planes`](Self::Planes) on an H100.
+    /// frames with 8-bit weights. If frames and panorama are NV12, the four pixels of a chroma sample share one chroma
+    /// lookup, provided that one patch of the mesh covers their whole tile of 32×32 pixels. For RGBA panoramas of
+    /// 5700×1900 pixels, this lookup is three times as fast as [`Planes`](Self::Planes) on an H100.
     #[default]
     Mesh,
-    /// Reads the warp's planes and samples the frames in floating point. This lookup is the reference for the results
-    /// of all others.
+    /// Reads the warp's planes and samples the frames in floating point. The results of all other lookups are compared
+    /// with this lookup.
     Planes,
     /// Reads the warp's planes through the texture unit. The result is the same as with [`Planes`](Self::Planes).
     TexturedPlanes,
@@ -79,7 +79,7 @@ impl Lookup {
     }
 }
 
-/// Colour, orientation and lookup of a stitch.
+/// The options of a stitch: colour corrections, orientation, edge boost and lookup.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StitchOptions {
     /// The colour correction of the left camera.
@@ -109,7 +109,7 @@ impl Default for StitchOptions {
     }
 }
 
-/// Pictures, warp and options do not match, or the device failed.
+/// An error because pictures, warp and options do not match, or because the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StitchError {
@@ -151,7 +151,7 @@ pub enum StitchError {
         /// The name of the frame, such as `left`.
         which: &'static str,
     },
-    /// A gain is not from 0 to 1000.
+    /// A gain is out of range: it must be 0 to 1000.
     #[error("stitching: the {side} camera's gains are {gain}; each must be 0 to 1000")]
     Gain {
         /// The name of the camera, such as `left`.
@@ -159,7 +159,7 @@ pub enum StitchError {
         /// The gains of red, green and blue.
         gain: Vec3,
     },
-    /// A gamma is not greater than 0 and at most 100.
+    /// A gamma is out of range: it must be greater than 0 and at most 100.
     #[error(
         "stitching: the {side} camera's gamma is {gamma}; it must be greater than 0 and at most 100"
     )]
@@ -171,7 +171,7 @@ pub enum StitchError {
     },
     /// The number of frames, or of colours, differs from the number of cameras in the mesh.
     #[error(
-        "stitching: {found} frames or colours, but the mesh has {expected} cameras; give a frame and a colour for each camera"
+        "stitching: {found} frames or colours were passed, but the mesh has {expected} cameras; pass one frame and one colour per camera"
     )]
     Cameras {
         /// The number of frames, or of colours.
@@ -184,7 +184,7 @@ pub enum StitchError {
         "stitching: the rows of frame {0} (counted from 0) are not aligned for textures on this device; copy it to a `DeviceFrame`"
     )]
     Unaligned(usize),
-    /// An NV12 panorama with an odd width or height cannot be flipped by the mesh kernels.
+    /// The mesh kernels cannot flip an NV12 panorama that has an odd width or height.
     #[error("stitching: an NV12 panorama of {}×{} pixels cannot be flipped; use an even width and height, or RGBA", .0.x, .0.y)]
     Flip(UVec2),
     /// The warp's mesh could not be computed.
@@ -199,7 +199,7 @@ impl StitchOptions {
     /// Checks that all gains are 0 to 1000, and that all gammas are greater than 0 and at most 100.
     ///
     /// # Errors
-    /// Returns [`StitchError::Gain`] or [`StitchError::Gamma`] otherwise.
+    /// Returns [`StitchError::Gain`] or [`StitchError::Gamma`] if a value is out of range.
     pub fn check(&self) -> Result<(), StitchError> {
         check_colour("left", self.left)?;
         check_colour("right", self.right)
@@ -233,7 +233,8 @@ fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<()
     Ok(())
 }
 
-/// Submits the stitch of `left` and `right` into `out` without waiting. All supported formats take one launch.
+/// Submits the stitch of `left` and `right` into `out` without waiting. The stitch is a single launch for all supported
+/// formats.
 ///
 /// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///
@@ -258,8 +259,8 @@ pub fn stitch<'a>(
     submit(stream, frames, warp, options, table.as_mut())
 }
 
-/// Submits a stitch as [`stitch`] with [`Power::Table`] does, but rebuilds `table` only if gains or gammas have
-/// changed. Ignores `options.power`.
+/// Submits a stitch like [`stitch`] with [`Power::Table`], but rebuilds `table` only if gains or gammas have changed
+/// since the last call. Ignores `options.power`.
 ///
 /// # Errors
 /// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
@@ -308,14 +309,14 @@ fn submit(
     if let Some(&(which, _)) = whole.iter().find(|(_, whole)| !whole) {
         return Err(StitchError::Chroma { which });
     }
-    // Hold the lock until the launch is submitted, so that no other thread evicts the textures before.
+    // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
     let mut textures = lock(warp.textures());
     let mut textured = || {
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
         Ok::<_, DeviceError>(textured(&left)?.zip(textured(&right)?))
     };
     match options.lookup {
-        // Only the kernels of `planes::launch` support tables and powers other than `Power::Fast`.
+        // Only the kernels of `planes::launch` support gamma tables and powers other than `Power::Fast`.
         _ if table.is_some() || (options.power != Power::Fast && !options.is_linear()) => {}
         Lookup::Planes => {}
         Lookup::Mesh if !mesh::supports_flip(options.flip, output) => {}

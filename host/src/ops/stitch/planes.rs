@@ -12,7 +12,7 @@ use crate::device::{Device, DeviceError, LaunchConfig, Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
 use crate::warp::{DeviceWarp, Plane};
 
-/// The kernel variant for gamma: none, a power function, or a table.
+/// The method with which the kernel applies gammas: none if all are 1, a power function, or a table.
 enum Gamma<'a> {
     Linear,
     Exact,
@@ -21,7 +21,7 @@ enum Gamma<'a> {
 }
 
 /// Launches the kernel for the formats of two frames and the output. The caller has checked that both frames have the
-/// same pixel format. The last argument is the gamma table for kernels that take one.
+/// same pixel format. The optional last argument is the gamma table, for the kernels that read one.
 macro_rules! launch_planes {
     (
         $stream:ident, $Frames:ident[$l:ident, $r:ident], [$left:ident, $right:ident], $params:ident, $out:ident:
@@ -55,7 +55,7 @@ fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
     LaunchConfig::cover(columns, rows, BLOCK)
 }
 
-/// Launches the kernel of [`Lookup::Planes`](super::Lookup::Planes), with any method to compute gamma.
+/// Launches the kernel of [`Lookup::Planes`](super::Lookup::Planes) for the requested method of gamma correction.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
@@ -95,8 +95,8 @@ pub(super) fn launch(
     }
 }
 
-/// Launches the kernel of [`Lookup::HardwareBilinear`](super::Lookup::HardwareBilinear), which reads frames through
-/// textures and computes fast powers.
+/// Launches the kernel of [`Lookup::HardwareBilinear`](super::Lookup::HardwareBilinear). This kernel reads the frames
+/// through textures, and computes gammas with the fast power function.
 #[track_caller]
 pub(super) fn launch_hardware(
     stream: &Stream,
@@ -112,8 +112,8 @@ pub(super) fn launch_hardware(
         StitchHardwareRgba8 StitchHardwareNv12 StitchHardwareNv12Rgba8 StitchHardwareRgba8Nv12)
 }
 
-/// Launches the kernel of [`Lookup::TexturedPlanes`](super::Lookup::TexturedPlanes), which reads the warp's planes
-/// through textures and computes fast powers.
+/// Launches the kernel of [`Lookup::TexturedPlanes`](super::Lookup::TexturedPlanes). This kernel reads the planes of
+/// the warp through textures, and computes gammas with the fast power function.
 #[track_caller]
 pub(super) fn launch_textured(
     stream: &Stream,
@@ -128,8 +128,8 @@ pub(super) fn launch_textured(
         StitchTexturedPlanesRgba8Nv12)
 }
 
-/// Returns textures over a warp's planes, left and right, or `None` if the device cannot read the planes as textures.
-/// The textures stay valid until `textures` evicts them for other planes.
+/// Returns textures over the planes of a warp, left and right. Returns `None` if the device cannot read the planes as
+/// textures. The returned textures are valid until `textures` evicts them to make room for textures over other planes.
 #[track_caller]
 pub(super) fn textured<'a>(
     stream: &Stream,
@@ -140,8 +140,8 @@ pub(super) fn textured<'a>(
     let device: &Device = stream.device();
     let mut plane = |plane| {
         let handle = textures.over(device, &warp.plane(plane).view())?;
-        // SAFETY: the warp's planes are valid for `'a`, and textures over f32 planes return floats. The caller keeps
-        // `textures` from evicting them while kernels use them.
+        // SAFETY: the planes of `warp` are valid for `'a`, and textures over f32 planes return floats. The caller
+        // guarantees that `textures` does not evict these textures while kernels use them.
         Ok::<_, DeviceError>(
             handle.map(|handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) }),
         )

@@ -10,14 +10,14 @@ use crate::frame::Rate;
 use crate::io::text::TextError;
 use crate::ops::resample::ResampleError;
 
-/// A trajectory could not be read, created, resampled or written.
+/// An error because a trajectory could not be read, created, resampled or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TrajectoryError {
-    /// The file could not be read as text.
+    /// The file could not be read or is not valid text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The file has no rows, apart from a header.
+    /// The file contains no rows of values. It may contain a header.
     #[error("{}: the file has no rows; at least one is needed", file.display())]
     Empty {
         /// The path of the file.
@@ -30,7 +30,7 @@ pub enum TrajectoryError {
         file: PathBuf,
         /// The number of the line, from 1.
         line: usize,
-        /// The fault in the line or row.
+        /// The reason why the line is invalid.
         fault: RowError,
     },
     /// The list of columns passed to [`Trajectory::new`](super::Trajectory::new) is empty or has an invalid name.
@@ -41,7 +41,7 @@ pub enum TrajectoryError {
     Row {
         /// The index of the row, from 0.
         row: usize,
-        /// The fault in the line or row.
+        /// The reason why the row is invalid.
         fault: RowError,
     },
     /// The list of source or target times is empty.
@@ -57,14 +57,14 @@ pub enum TrajectoryError {
         /// The required number of values.
         expected: usize,
     },
-    /// The trajectory is too long for a list of frame times.
+    /// The trajectory has more than [`MAX_FRAMES`] frames at the requested frame rate.
     #[error(
         "trajectory: {seconds} s at {rate} frames per second are {frames:.0} frames, but at most {MAX_FRAMES} are supported; check that the times are in seconds"
     )]
     TooLong {
         /// The time from the first to the last row, in seconds.
         seconds: f64,
-        /// The number of frames in this time.
+        /// The number of frames at this rate.
         frames: f64,
         /// The frame rate.
         rate: Rate,
@@ -76,7 +76,7 @@ pub enum TrajectoryError {
     Overflow {
         /// The name of the column.
         column: String,
-        /// The target time in seconds.
+        /// The target time in seconds, which is between the two values.
         time: f64,
     },
     /// The resampling failed.
@@ -99,8 +99,8 @@ pub enum RowError {
     /// The row has a time and no values.
     #[error("no values; a row needs a time and at least one value")]
     NoValues,
-    /// The name of a column is empty or used twice, or would change if the trajectory were written to a file and read
-    /// again.
+    /// The name of a column is empty, is used twice, or has characters with which it could not be read back from a
+    /// file.
     #[error(
         "column {column} is named {name:?}; a name must be unique and not empty, must not start like a number, and must not contain commas, quotes or #"
     )]

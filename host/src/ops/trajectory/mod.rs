@@ -1,10 +1,11 @@
 //! Reads, resamples and writes trajectories: named values over time, such as a camera path.
 //!
 //! A trajectory has a row for each time, in seconds, and a value per column. Between two times, values are interpolated
-//! linearly; before the first and after the last time, they are constant. Between two times less than a microsecond
+//! linearly; before the first and after the last time, they are constant. If two times are less than a microsecond
 //! apart, values jump without interpolation ([`crate::ops::resample`]). Numbers are f64, because times are often
-//! seconds since 1970, and f32 represents such times only to two minutes. Columns are interpolated independently. So a
-//! quaternion in four columns, as in TUM files, is shorter than 1 between times, and its user must normalise it.
+//! seconds since 1970, and f32 represents such times only with a resolution of two minutes. Columns are interpolated
+//! independently. Therefore an interpolated quaternion in four columns, as in TUM files, has a length below 1, and the
+//! caller must normalise it.
 //!
 //! Files are text of at most [`FILE_LIMIT`] bytes, in one of two forms:
 //!
@@ -57,9 +58,10 @@ impl Trajectory {
     /// The times must be in ascending order; equal times are allowed.
     ///
     /// # Errors
-    /// Returns [`NoTimes`](TrajectoryError::NoTimes), [`Size`](TrajectoryError::Size),
-    /// [`Columns`](TrajectoryError::Columns) for a name that cannot be read back, or [`Row`](TrajectoryError::Row) for
-    /// a row that is not finite or not ascending.
+    /// - [`NoTimes`](TrajectoryError::NoTimes): `times` is empty.
+    /// - [`Size`](TrajectoryError::Size): the number of values is wrong.
+    /// - [`Columns`](TrajectoryError::Columns): there are no columns, or a name could not be read back from a file.
+    /// - [`Row`](TrajectoryError::Row): a number is not finite, or a time is less than the previous one.
     pub fn new(
         columns: Vec<String>,
         times: Vec<f64>,
@@ -96,7 +98,7 @@ impl Trajectory {
         Self::parse(&read::text_of(path.as_ref())?, path)
     }
 
-    /// Parses a trajectory. Errors refer to the text as `file`.
+    /// Parses a trajectory from `text`. Error messages use `file` as the name of the text.
     ///
     /// # Errors
     /// Returns [`TrajectoryError::Empty`] if there are no rows, or [`TrajectoryError::Line`] if a line is invalid.
@@ -144,9 +146,10 @@ impl Trajectory {
     /// for the result.
     ///
     /// # Errors
-    /// Returns [`NoTimes`](TrajectoryError::NoTimes) without targets, [`Resample`](TrajectoryError::Resample) if a
-    /// target is not finite, the times are not ascending or the device fails, or
-    /// [`Overflow`](TrajectoryError::Overflow) if the difference of two values is not finite.
+    /// - [`NoTimes`](TrajectoryError::NoTimes): `targets` is empty.
+    /// - [`Resample`](TrajectoryError::Resample): a target is not finite, the times are not ascending, or the device
+    ///   fails.
+    /// - [`Overflow`](TrajectoryError::Overflow): the difference of two adjacent values is not finite.
     #[track_caller]
     pub fn resample(&self, stream: &Stream, targets: &[f64]) -> Result<Self, TrajectoryError> {
         if targets.is_empty() {
@@ -175,7 +178,8 @@ impl Trajectory {
         let width = size("columns", self.columns.len())?;
         let from = size("source times", self.times.len())?;
         let to = size("target times", targets.len())?;
-        // The rows have no padding, because padding would take most of the memory of a narrow image.
+        // The rows of these images have no padding, because padding would take most of the memory of an image with few
+        // columns.
         let image =
             |width, height| Image::with_pitch(stream.device(), width, height, 8 * u64::from(width));
         let (mut times, mut values) = (image(from, 1)?, image(width, from)?);
@@ -191,8 +195,8 @@ impl Trajectory {
         Ok(out.download(stream)?)
     }
 
-    /// Returns the number of `targets` before the first or after the last time. For these targets, resampling returns
-    /// the first or the last row.
+    /// Returns how many of the `targets` are before the first or after the last time. For these targets,
+    /// [`resample`](Self::resample) returns the first or the last row.
     #[must_use]
     pub fn clamped(&self, targets: &[f64]) -> usize {
         let inside = self.times[0]..=self.times[self.times.len() - 1];
@@ -200,7 +204,8 @@ impl Trajectory {
     }
 
     /// Returns the times of frames at `rate`: the first time plus n / rate, up to the last time. Each time is computed
-    /// from n, so rounding errors do not accumulate. A tolerance for rounding errors includes a frame at the last time.
+    /// from n, so rounding errors do not accumulate. A small tolerance ensures that a frame exactly at the last time is
+    /// not lost through rounding errors.
     ///
     /// # Errors
     /// Returns [`TrajectoryError::TooLong`] for more than [`MAX_FRAMES`] frames.
@@ -208,7 +213,8 @@ impl Trajectory {
         let (first, last) = (self.times[0], self.times[self.times.len() - 1]);
         let (numerator, denominator) = rate.fraction();
         let seconds = last - first;
-        // A bound for the rounding errors of the two times, their difference and the product, in frames.
+        // An upper bound, in frames, for the rounding errors of the two times, of their difference, and of the number
+        // of frames.
         let slack = 4.0 * f64::EPSILON * first.abs().max(last.abs()) * rate.per_second();
         let frames = (seconds * rate.per_second() + slack.min(MAX_SLACK)).floor() + 1.0;
         if frames > f64::from(MAX_FRAMES) {
@@ -222,7 +228,7 @@ impl Trajectory {
     /// Writes the trajectory as CSV with a header.
     ///
     /// # Errors
-    /// Returns the error of `out`.
+    /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         write!(out, "{}", self.time)?;
         for column in &self.columns {
@@ -250,8 +256,8 @@ impl Trajectory {
     }
 }
 
-/// Returns the fault of a row, if any: a number that is not finite, or a time that is less than `before`, the time of
-/// the previous row.
+/// Returns the error of a row that has a number that is not finite, or a time that is less than `before`, the time of
+/// the previous row. Returns `None` for a valid row.
 fn row_fault(before: f64, time: f64, values: &[f64]) -> Option<RowError> {
     if let Some(i) = [time].iter().chain(values).position(|number| !number.is_finite()) {
         return Some(RowError::NotFinite { column: i + 1 });

@@ -6,14 +6,15 @@ use std::path::Path;
 use super::{RowError, TIME, Trajectory, TrajectoryError, row_fault};
 use crate::io::text::{TextError, read_text_up_to};
 
-/// The maximum size of a trajectory file in bytes. A camera path of two hours with 100 poses per second fits into it.
+/// The maximum size of a trajectory file in bytes. It is enough for a camera path of two hours with 100 poses per
+/// second.
 pub const FILE_LIMIT: u64 = 64 << 20;
 
 /// The names of the value columns of a TUM file. Such a file has no header, and each line has a time and seven values,
 /// separated by spaces.
 const TUM: [&str; 7] = ["tx", "ty", "tz", "qx", "qy", "qz", "qw"];
 
-/// The maximum length of a field or name in an error message, in characters.
+/// The number of characters to which a field or name is shortened in an error message.
 const SHOWN: usize = 40;
 
 /// Reads the first column of a file as times in seconds, which may have any order. Ignores the other columns.
@@ -25,7 +26,7 @@ pub fn open_times(path: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
     parse_times(&text_of(path.as_ref())?, path)
 }
 
-/// Parses `text` as [`open_times`] parses a file. Errors refer to the text as `file`.
+/// Parses `text` like the contents of a file in [`open_times`]. Error messages use `file` as the name of the text.
 ///
 /// # Errors
 /// Returns [`TrajectoryError::Empty`] if there are no rows, or [`TrajectoryError::Line`] if a time is invalid.
@@ -50,7 +51,7 @@ pub(super) fn text_of(path: &Path) -> Result<String, TextError> {
     read_text_up_to(path, FILE_LIMIT)
 }
 
-/// Implements [`Trajectory::parse`].
+/// Parses `text` for [`Trajectory::parse`], which documents the errors.
 pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryError> {
     let table = Table::of(text, file);
     let Some((first, content)) = table.lines().next() else { return Err(table.empty()) };
@@ -61,7 +62,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
     let mut time_name = TIME;
     let columns: Vec<String> = if table.has_header {
         let mut names = table.fields(content);
-        // Some programs leave the name of the time column empty.
+        // Some programs write a header whose time column has no name.
         time_name = names.next().filter(|name| !name.is_empty()).unwrap_or(TIME);
         names.map(str::to_owned).collect()
     } else if !table.commas && width == 1 + TUM.len() {
@@ -96,7 +97,8 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
     Ok(Trajectory { time: time_name.to_owned(), columns, times, values })
 }
 
-/// Returns the first fault in the names of the time column and the value columns, if any.
+/// Returns an error for the first invalid name among the time column and the value columns, or `None` if all names are
+/// valid.
 pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<RowError> {
     let mut known = HashSet::new();
     let mut is_bad = |name| {
@@ -123,7 +125,7 @@ fn shown(word: &str) -> String {
     word.chars().take(SHOWN).collect()
 }
 
-/// A text with one row of fields per line, in one of the two forms that the parent module documents.
+/// A text with one row of fields per line. The fields are separated by commas, or by spaces and tabs.
 struct Table<'a> {
     text: &'a str,
     file: &'a Path,
@@ -134,7 +136,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn of(text: &'a str, file: &'a Path) -> Self {
-        // Some editors write a byte order mark at the start of a text.
+        // Some editors write a byte order mark at the start of a file.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut table = Self { text, file, commas: false, has_header: false };
         if let Some((_, content)) = table.lines().next() {
@@ -144,14 +146,15 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Returns the non-empty lines without comments, with their line numbers from 1.
+    /// Returns the lines after removing comments, without lines that are then empty. Each line has its number, counted
+    /// from 1.
     fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         let content = |line: &'a str| line.split('#').next().unwrap_or_default().trim();
         let lines = self.text.lines().enumerate().map(move |(i, line)| (i + 1, content(line)));
         lines.filter(|(_, content)| !content.is_empty())
     }
 
-    /// Returns the non-empty lines after the header, or all of them if there is no header.
+    /// Returns the lines with values: all non-empty lines except the header, if there is one.
     fn rows(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         self.lines().skip(usize::from(self.has_header))
     }

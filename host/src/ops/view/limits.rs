@@ -1,9 +1,9 @@
 //! Limits of a virtual camera, which keep a view within the area that the cameras cover.
 //!
-//! The covered area has an irregular outline. The limits are the largest upright rectangle inside the area on a
-//! cylinder. The rectangle limits pan and tilt independently, so that a limited view moves as steadily as the requested
-//! view. A limited view never shows the area outside the rectangle. If the rectangle spans the whole circumference of
-//! the cylinder, pan is unlimited.
+//! The covered area has an irregular outline. It is projected on a cylinder around the cameras, and the limits are the
+//! largest upright rectangle inside the projection. The rectangle limits pan and tilt independently, so that a limited
+//! view moves as steadily as the requested view. A limited view never shows anything outside the rectangle. If the
+//! rectangle spans the whole circumference of the cylinder, pan is unlimited.
 
 use std::f64::consts::PI;
 
@@ -16,17 +16,18 @@ use crate::geometry::{Geometry, largest_rectangle};
 /// The resolution of the cylinder on which the rectangle is searched, in pixels per radian.
 const SCALE: f64 = 500.0;
 
-/// The upper and lower end of the cylinder, as the tangent of the elevation: ±76°.
+/// The upper and lower end of the cylinder (at a radius of 1). It is the tangent of the elevation, so the ends are at
+/// ±76°.
 const HIGHEST: f64 = 4.0;
 
-/// The number of intervals between the sampled rays along each side of a view.
+/// The number of intervals into which each side of a view is divided to sample rays along it.
 const PLACES: u32 = 32;
 
 /// The number of steps of a bisection. 30 steps determine the result to a billionth of the range.
 const STEPS: u32 = 30;
 
-/// The maximum tilt of a limited view, in degrees. A view with a tilt above it contains the pole if its vertical field
-/// of view exceeds 20°.
+/// The maximum tilt of a limited view, in degrees. A view with more tilt would contain the pole if its vertical field
+/// of view exceeded 20°.
 const STEEPEST: f64 = 80.0;
 
 /// The rectangle, on a cylinder around the cameras, within which a limited view stays.
@@ -59,7 +60,7 @@ impl ViewLimits {
     }
 
     /// Returns the pose nearest to `view` for which a view of `size` pixels is within the limits. Changes tilt and pan
-    /// as little as possible, and reduces the field of view only if no tilt and pan are within the limits.
+    /// as little as possible, and reduces the field of view only if it is too large for any tilt and pan.
     #[must_use]
     pub fn keep(&self, view: &ViewPose, size: UVec2) -> ViewPose {
         let widest = view.fov.clamp(MIN_FOV, MAX_FOV);
@@ -70,8 +71,8 @@ impl ViewLimits {
                 let middle = f64::midpoint(fits, too_wide);
                 if narrower(middle).is_some() { fits = middle } else { too_wide = middle }
             }
-            // If even the narrowest view does not fit, the rectangle is almost empty. Return the narrowest view of its
-            // centre.
+            // If even the narrowest view does not fit, the rectangle is almost empty. In this case, return the
+            // narrowest view in the direction of the rectangle's centre.
             narrower(fits).unwrap_or_else(|| {
                 let [pan, tilt] = self.middle();
                 ViewPose { pan, tilt, fov: MIN_FOV, ..*view }
@@ -79,20 +80,21 @@ impl ViewLimits {
         })
     }
 
-    /// Returns the rectangle's centre, in degrees to the right and up.
+    /// Returns the direction of the rectangle's centre: the angles to the right and up, in degrees.
     fn middle(&self) -> [f64; 2] {
         let [a, b] = [self.across, self.down].map(|[from, to]| f64::midpoint(from, to));
         [a.to_degrees(), -libm::atan(b).to_degrees()]
     }
 
-    /// Tilts and then pans the view into the limits. Returns `None` if the view is too wide or too high for them.
+    /// Changes the tilt and then the pan of the view so that the view is within the limits. Returns `None` if the view
+    /// is too wide or too high for the limits.
     fn turned(&self, view: &ViewPose, size: UVec2) -> Option<ViewPose> {
         let ahead = ViewPose { pan: 0.0, ..*view };
         let fits = |tilt: f64, end: fn([f64; 2], [f64; 2]) -> bool| {
             down(&ViewPose { tilt, ..ahead }, size).is_some_and(|down| end(down, self.down))
         };
-        // Tilting up moves the upper and the lower end of the view up. Find the lowest tilt with the lower end inside
-        // the rectangle, and the highest tilt with the upper end inside.
+        // Tilting up moves the upper and the lower end of the view up. Find the lowest tilt at which the lower end of
+        // the view is inside the rectangle, and the highest tilt at which the upper end is inside.
         let edge = |end, mut good: f64, mut bad: f64| {
             if fits(bad, end) {
                 return bad;
@@ -126,7 +128,7 @@ impl ViewLimits {
     }
 }
 
-/// Yields rays along the edges of a view, in the panorama's coordinate system.
+/// Yields rays along the edges of a view, in the coordinate system of the panorama.
 fn edges(view: &ViewPose, size: UVec2) -> impl Iterator<Item = DVec3> {
     let (turn, half) = (view.turn(), half(view, size));
     (0..=PLACES).flat_map(move |i| {
@@ -141,10 +143,11 @@ fn half(view: &ViewPose, size: UVec2) -> DVec2 {
     size.as_dvec2() / 2.0 / view.focal(size.x)
 }
 
-/// Returns the tangents of the upper and lower end of a view on the cylinder, or `None` if the view contains a pole.
+/// Returns the upper and the lower end of a view on the cylinder, as tangents of the elevation. Returns `None` if the
+/// view contains a pole.
 fn down(view: &ViewPose, size: UVec2) -> Option<[f64; 2]> {
-    // The direction of the lower pole in the view's coordinate system. The upper pole has the opposite direction, so
-    // `pole` is the position of both poles in the view's plane.
+    // Compute the direction of the lower pole in the view's coordinate system. The upper pole has the opposite
+    // direction. Both directions intersect the view's plane at the same position, `pole`.
     let DVec3 { x, y, z } = view.turn().transpose() * DVec3::Y;
     let pole = DVec2::new(x, y) / z;
     if z != 0.0 && pole.abs().cmple(half(view, size)).all() {

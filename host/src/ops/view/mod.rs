@@ -1,4 +1,4 @@
-//! The virtual camera: perspective views, rendered directly from two cameras' frames or from a panorama.
+//! The virtual camera: renders perspective views directly from the frames of two cameras, or from a panorama.
 //!
 //! A [`ViewPose`] is the direction and the field of view of the virtual camera. A [`Viewer`] contains the real cameras
 //! and renders views from their frames. [`ViewLimits`] keep a view within the area that the cameras cover. A [`Track`]
@@ -7,8 +7,9 @@
 //!
 //! # Conventions
 //! Angles are in degrees, relative to the direction of the [rig](crate::geometry::rig)'s panorama (its `yaw` and
-//! `pitch`). Positive values of `pan` are to the right, of `tilt` up, and of `roll` clockwise in the view. Roll is
-//! applied first, then tilt, then pan. `fov` is the angle across the view's width. Pixels are square.
+//! `pitch`). A positive `pan` is to the right, a positive `tilt` is up, and a positive `roll` turns the camera
+//! clockwise in the view. Roll is applied first, then tilt, then pan. `fov` is the angle across the view's width.
+//! Pixels are square.
 //!
 //! Lens models for the virtual camera and more than two real cameras are not supported.
 
@@ -45,7 +46,7 @@ pub use track::{MAX_SMOOTHING, Track, TrackError};
 /// The minimum field of view, in degrees.
 pub const MIN_FOV: f64 = 0.1;
 
-/// The maximum field of view, in degrees. It is less than 180°, where a perspective picture would be infinitely wide.
+/// The maximum field of view, in degrees. At 180°, a perspective picture would be infinitely wide.
 pub const MAX_FOV: f64 = 170.0;
 
 /// The default size of a view, in pixels.
@@ -74,7 +75,7 @@ impl ViewPose {
     /// Checks that all angles are finite, and that the field of view is [`MIN_FOV`] to [`MAX_FOV`].
     ///
     /// # Errors
-    /// Returns [`ViewError::View`] otherwise.
+    /// Returns [`ViewError::View`] if the pose is invalid.
     pub fn check(&self) -> Result<(), ViewError> {
         let Self { pan, tilt, roll, fov } = *self;
         let turns = [pan, tilt, roll].iter().all(|angle| angle.is_finite());
@@ -82,7 +83,7 @@ impl ViewPose {
         if usable { Ok(()) } else { Err(ViewError::View(*self)) }
     }
 
-    /// Returns the rotation from the view's coordinate system to the panorama's.
+    /// Returns the rotation from the coordinate system of the view to that of the panorama.
     fn turn(&self) -> DMat3 {
         rotation(self.pan, self.tilt, self.roll)
     }
@@ -108,9 +109,10 @@ pub type ViewPath = Arc<dyn Fn(Duration) -> ViewPose + Send + Sync>;
 pub struct VirtualCamera {
     /// The viewer, which contains the real cameras and renders the views.
     pub viewer: Viewer,
-    /// The pose over time. The stitcher's worker thread calls this function once per pair and waits for it. If it
-    /// panics, the stitcher fails with [`LiveError::Panicked`](crate::live::LiveError::Panicked). If it returns an
-    /// invalid pose, the stitcher uses the last valid pose, or [`ViewPose::default`] if there is none.
+    /// The pose over time. The stitcher's worker thread calls this function once per pair and waits for it. If the
+    /// function panics, the stitcher fails with [`LiveError::Panicked`](crate::live::LiveError::Panicked). If the
+    /// function returns an invalid pose, the stitcher uses the last valid pose, or [`ViewPose::default`] if there is
+    /// none.
     pub path: ViewPath,
 }
 
@@ -120,7 +122,7 @@ impl fmt::Debug for VirtualCamera {
     }
 }
 
-/// The pose is invalid, the frames or the warp do not match the cameras, or the device failed.
+/// An error because the pose is invalid, the frames or the warp do not match the cameras, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ViewError {
@@ -140,8 +142,8 @@ pub enum ViewError {
         /// The canvas's size.
         expected: UVec2,
     },
-    /// The panorama does not have the size of the canvas.
-    #[error("view: the panorama is {}×{} pixels, but the canvas is {}×{}; use the canvas of this panorama", found.x, found.y, expected.x, expected.y)]
+    /// The panorama does not have the size of the canvas that was passed with it.
+    #[error("view: the panorama is {}×{} pixels, but the canvas is {}×{}; pass the canvas that belongs to this panorama", found.x, found.y, expected.x, expected.y)]
     Panorama {
         /// The panorama's size.
         found: UVec2,
@@ -159,7 +161,7 @@ impl From<DeviceError> for ViewError {
     }
 }
 
-/// The arguments that are the same for all kernels that render views of two cameras' frames.
+/// The arguments that all kernels for views of two cameras' frames have in common.
 struct CamerasKernel<'a> {
     left_weight: DeviceView<'a, f32>,
     right_weight: DeviceView<'a, f32>,
@@ -176,7 +178,7 @@ pub struct Viewer {
     /// The normals of the planes that bound each camera's field of view; see [`ViewCamera::new`].
     normals: [[DVec3; 4]; 2],
     flip: bool,
-    /// Texture objects over recently rendered frames, kept for reuse.
+    /// Texture objects over recently rendered frames, which are kept for later frames in the same memory.
     textures: Mutex<Textures>,
 }
 
@@ -194,7 +196,7 @@ impl Viewer {
     /// Creates a viewer for the cameras of a geometry. `flip` rotates the panorama, and with it all views, by 180°.
     ///
     /// # Errors
-    /// Returns [`ViewError::Cameras`] unless there are two cameras.
+    /// Returns [`ViewError::Cameras`] if the geometry does not have exactly two cameras.
     pub fn new(geometry: &Geometry, flip: bool) -> Result<Self, ViewError> {
         let cameras: [Camera; 2] = geometry.cameras[..]
             .try_into()
@@ -231,9 +233,10 @@ impl Viewer {
 
     /// Submits the rendering of a view of the frames `left` and `right` into `out`, as one launch, without waiting.
     ///
-    /// The overlap is blended with the weights of `warp`, which must be made from the same geometry. Without a warp,
-    /// it is blended as in a feathered warp. Of the options, only the colours apply, and gamma is computed as with
-    /// [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels that no camera sees become black.
+    /// The overlap is blended with the weights of `warp`, which must be made from the same geometry as the viewer. If
+    /// `warp` is `None`, the overlap is blended with feathered weights. Only the colours of the options apply, and the
+    /// gamma correction uses the method [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels that no camera sees
+    /// become black.
     ///
     /// # Errors
     /// Returns [`ViewError`] if the pose is invalid, the frames or the warp do not match the cameras, or the device
@@ -281,7 +284,7 @@ impl Viewer {
     }
 
     /// Returns the weight planes of `warp`, or empty planes if `warp` is `None`. Makes `stream` wait until the weights
-    /// are written.
+    /// in `warp` are written.
     #[track_caller]
     fn weights<'w>(
         &self,
@@ -312,7 +315,8 @@ impl Viewer {
         out: FrameViewMut<'_>,
     ) -> Result<(), ViewError> {
         let CamerasKernel { left_weight, right_weight, canvas, cameras, frame } = shared;
-        // Hold the lock until the launch is submitted, so that no other thread evicts the textures before.
+        // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch
+        // uses.
         let mut textures = lock(&self.textures);
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
         let textured = textured(&left)?.zip(textured(&right)?);
@@ -407,8 +411,8 @@ pub fn view_pictures(
     Ok(picture)
 }
 
-/// Checks that each frame's chroma plane has the size that its luma plane requires. `frames` has the name of each
-/// frame, and whether the sizes match.
+/// Checks that the chroma plane of each frame has the size that its luma plane requires. Each element of `frames`
+/// contains the name of a frame, and whether its chroma plane has this size.
 fn whole<const N: usize>(frames: [(&'static str, bool); N]) -> Result<(), ViewError> {
     match frames.into_iter().find(|(_, whole)| !whole) {
         Some((which, _)) => Err(StitchError::Chroma { which }.into()),

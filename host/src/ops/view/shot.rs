@@ -10,11 +10,11 @@ use crate::frame::{FrameFormat, FrameViewMut, PixelFormat};
 use crate::geometry::border;
 
 /// Returns the normals of four planes through the camera's centre, in the camera's coordinate system. The planes
-/// enclose the camera's field of view with a margin: the camera sees no ray that has a negative dot product with a
-/// normal. For a lens that covers a hemisphere or more, all normals are 0, so no ray is excluded.
+/// enclose the camera's field of view with a margin: a ray with a negative dot product with one of the normals is
+/// outside the field of view. For a lens that covers a hemisphere or more, all normals are 0, so no ray is excluded.
 pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
-    /// The margin on each side, as a fraction of the picture's size. It covers the parts of the border between the
-    /// sampled rays.
+    /// The margin on each side, as a fraction of the picture's size. It makes up for the parts of the border between
+    /// the sampled rays.
     const ROOM: f64 = 0.02;
     let mut bounds: Option<(DVec2, DVec2)> = None;
     // `border` samples pixel centres, but the picture extends half a pixel further. At the rim of a wide lens, half a
