@@ -1,5 +1,5 @@
-//! Computes one colour correction per picture, such that all overlaps match as well as possible. `ops::colour`
-//! estimates the colours of each pair.
+//! Computes one colour correction per picture, so that the colours match as well as possible in all overlaps. The input
+//! is the estimate of `ops::colour` for each pair of pictures.
 
 use glam::Vec3;
 use nalgebra::{DMatrix, DVector};
@@ -15,10 +15,10 @@ use crate::warp::DeviceWarp;
 
 /// Returns the colour correction of each picture, and the indices of the pictures that could not be matched.
 ///
-/// Each overlapping pair determines the ratio of its two gains per channel, and the ratio of its two gammas. The
-/// logarithm of a ratio is a difference of logarithms, so linear least squares gives the logarithms of all corrections.
-/// Each pair has the sum of its pixels' weights as its weight. The mean logarithm is 0, so the pictures become neither
-/// brighter nor darker on average.
+/// For each overlapping pair, an estimate determines the ratio of the two gains of each channel, and the ratio of the
+/// two gammas. The logarithm of a ratio is a difference of logarithms, so linear least squares gives the logarithms of
+/// all corrections. The weight of a pair in the least squares is the sum of the weights of its overlapping pixels. The
+/// mean logarithm is 0, so the pictures become neither brighter nor darker on average.
 pub(super) fn balanced(
     stream: &Stream,
     images: &[Image<Rgba8>],
@@ -49,7 +49,8 @@ pub(super) fn balanced(
         }
     }
     let unmatched: Vec<usize> = (0..many).filter(|&i| matrix[(i, i)] == 0.0).collect();
-    // Makes the matrix invertible. Without this term, any constant could be added to all logarithms.
+    // Make the matrix invertible by adding a small value to its diagonal. Otherwise, adding any constant to all
+    // logarithms would be a solution, too.
     let ridge = 1e-9 * (0..many).map(|i| matrix[(i, i)]).fold(1.0, f64::max);
     (0..many).for_each(|i| matrix[(i, i)] += ridge);
     let Some(solved) = matrix.cholesky() else {
@@ -64,7 +65,7 @@ pub(super) fn balanced(
     Ok(((0..many).map(colour).collect(), unmatched))
 }
 
-/// Yields the logarithms of the three gains and of gamma.
+/// Yields the logarithms of the three gains and of the gamma.
 fn logs(Colour { gain, gamma }: Colour) -> impl Iterator<Item = f64> {
     [gain.x, gain.y, gain.z, gamma].into_iter().map(|value| f64::from(value).ln())
 }

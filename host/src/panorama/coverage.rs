@@ -5,18 +5,19 @@ use crate::device::{DeviceError, Stream};
 use crate::geometry::Geometry;
 use crate::warp::{DeviceWarp, Plane};
 
-/// The fractions of a panorama's pixels that cameras see, each from 0 to 1.
+/// The fractions of the panorama's pixels that one or more cameras see. Each fraction is 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coverage {
     /// The fraction of the pixels that at least one camera sees.
     pub any: f64,
-    /// For each camera, the fraction of the pixels that it sees.
+    /// The fraction of the pixels that each camera sees, one element per camera.
     pub cameras: Vec<f64>,
     /// The fraction of the pixels that more than one camera sees.
     pub overlap: f64,
 }
 
-/// The cameras that see each pixel. Bit i of an element is set if camera i sees the pixel.
+/// The cameras that see each pixel of the panorama. `pixels` has one element per pixel, in which bit i is set if camera
+/// i sees the pixel.
 pub(super) struct Seen {
     pixels: Vec<u64>,
     cameras: usize,
@@ -28,8 +29,9 @@ impl Seen {
         Self { pixels, cameras: cameras.len() }
     }
 
-    /// Records the pixels that each of two cameras sees. `warp` must have margins instead of weights, as
-    /// [`DeviceWarp::margins`] renders it.
+    /// Records the pixels that each of two cameras sees. `warp` must be a warp of these cameras that
+    /// [`DeviceWarp::margins`] has rendered: its weight planes contain the distance to the edge of the picture instead
+    /// of weights.
     pub(super) fn look(
         &mut self,
         stream: &Stream,
@@ -62,8 +64,8 @@ impl Seen {
         self.pixels.iter().any(|seen| seen & both == both)
     }
 
-    /// Returns the order in which to add cameras: first camera 0, then in each step the camera that has the most pixels
-    /// in common with the cameras before it. A seam needs such an overlap in each step.
+    /// Returns the order in which to add the cameras to the panorama. Camera 0 is first. In each step, the camera that
+    /// has the most pixels in common with the cameras before it is next, because a seam needs an overlap.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut order = vec![0];
         while order.len() < self.cameras {

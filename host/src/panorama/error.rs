@@ -9,7 +9,7 @@ use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::warp::{PlaneError, RenderError};
 
-/// Pictures, geometry and options do not match, or the device failed.
+/// An error because pictures, geometry and options do not match, or because the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PanoramaError {
@@ -18,7 +18,7 @@ pub enum PanoramaError {
     Cameras(usize),
     /// The number of pictures differs from the number of cameras.
     #[error(
-        "panorama: {pictures} pictures for a geometry of {cameras} cameras; give one picture per camera"
+        "panorama: {pictures} pictures for a geometry of {cameras} cameras; the number of pictures must equal the number of cameras"
     )]
     Pictures {
         /// The number of pictures.
@@ -26,17 +26,17 @@ pub enum PanoramaError {
         /// The number of cameras.
         cameras: usize,
     },
-    /// A gain or gamma is given for more than two pictures.
+    /// Gains or gammas were set, but there are more than two pictures.
     #[error(
-        "panorama: gains and gammas can be given only for two pictures; use colour matching for more"
+        "panorama: gains and gammas can be given only for two pictures; use colour matching for more than two pictures"
     )]
     Colours,
     /// The size of the panorama or of a picture is invalid.
     #[error("panorama: {0}")]
     Size(#[from] PlaneError),
-    /// A picture does not have the size of its camera.
+    /// A picture does not have the size that the geometry states for its camera.
     #[error(
-        "panorama: picture {number} is {}×{} pixels, but its camera has {}×{}; use the pictures of this geometry's cameras",
+        "panorama: picture {number} is {}×{} pixels, but the geometry states {}×{} for its camera; use the pictures for which the geometry was made",
         found.x, found.y, expected.x, expected.y
     )]
     PictureSize {
@@ -44,7 +44,7 @@ pub enum PanoramaError {
         number: usize,
         /// The size of the picture.
         found: UVec2,
-        /// The size that the geometry has for the camera.
+        /// The size that the geometry states for the camera.
         expected: UVec2,
     },
     /// Pictures, warp and options do not match.

@@ -1,11 +1,12 @@
-//! Panoramas of two or more pictures in host memory: colours, seams and stitches.
+//! Stitches two or more pictures in host memory to a panorama. Matches their colours and searches for seams if
+//! requested.
 //!
-//! Two pictures need one stitch. Each further picture needs one more, with the panorama so far as the left picture. The
-//! pixels of the panorama so far keep their positions. A margin is the distance of a pixel from the nearest edge of a
-//! camera's picture. The weight of the panorama so far comes from the sum of its cameras' margins, so each camera has
-//! the same weight as if all pictures were blended at once. Each step uses the seam search and the stitch for two
-//! pictures. Colour corrections are computed for all pictures before the first stitch, so they do not depend on the
-//! order.
+//! Two pictures need one stitch. Each further picture needs one more stitch, whose left picture is the panorama of the
+//! pictures before. The pixels of this intermediate panorama keep their positions. Its weight is computed from the sum
+//! of its cameras' margins, where a margin is the distance of a pixel from the nearest edge of a camera's picture.
+//! Therefore each camera has the same weight as if all pictures were blended at once. Each step uses the seam search
+//! and the stitch for two pictures. Colour corrections are computed for all pictures before the first stitch, so they
+//! do not depend on the order.
 //!
 //! ```no_run
 //! # fn stitch(
@@ -22,8 +23,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Cost: each picture is copied to the device once, and takes a pass over the whole canvas. Blended levels are rounded
-//! once per step. Live video of two cameras is in [`live`](crate::live).
+//! Cost: each picture is copied to the device once, and takes a pass over the whole canvas. Levels in the overlaps are
+//! rounded to 8 bits in each step. Live video of two cameras is in [`live`](crate::live).
 
 mod balance;
 mod coverage;
@@ -51,8 +52,8 @@ use coverage::Seen;
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
-    /// Flip, edge boost, gamma method and lookup. The colours in it apply to two pictures if `match_colour` is off. For
-    /// more pictures, they must be the identity.
+    /// Flip, edge boost, gamma method, lookup and colours. The colours apply to two pictures if `match_colour` is
+    /// false. For more than two pictures, they must be the identity.
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
@@ -62,7 +63,7 @@ pub struct PanoramaOptions {
     pub owners: bool,
 }
 
-/// A panorama, its colour corrections, and the results of blending.
+/// A panorama with the colour corrections that were applied, and with the results of colour matching and blending.
 #[derive(Debug)]
 pub struct Panorama {
     /// The panorama as a picture in host memory.
@@ -72,17 +73,17 @@ pub struct Panorama {
     /// Indices of the pictures whose colours could not be matched, because their overlaps are too small, too dark or
     /// too bright.
     pub unmatched: Vec<usize>,
-    /// The reasons why overlaps were feathered although a seam was requested, one per such overlap.
+    /// The reason for each overlap in which feathered blending was used although a seam was requested.
     pub without_seam: Vec<SeamError>,
-    /// The camera with the largest weight at each pixel, row by row; `u8::MAX` at pixels that no camera sees. Empty if
-    /// not requested by the options.
+    /// The index of the camera with the largest weight at each pixel, row by row. The element is `u8::MAX` at pixels
+    /// that no camera sees. The list is empty if [`PanoramaOptions::owners`] is false.
     pub owners: Vec<u8>,
 }
 
 /// Stitches two pictures with a warp, and waits for the panorama.
 ///
 /// # Errors
-/// Returns [`PanoramaError`] if the inputs do not match or the device fails.
+/// Returns [`PanoramaError`] if the pictures, the warp and the options do not match, or the device fails.
 #[track_caller]
 pub fn stitch_warp(
     stream: &Stream,
@@ -105,10 +106,10 @@ pub fn stitch_warp(
     making.finish(stream, colours, unmatched)
 }
 
-/// Stitches the pictures of a geometry's cameras, two or more, and waits for the panorama.
+/// Stitches two or more pictures, one for each camera of the geometry, and waits for the panorama.
 ///
 /// # Errors
-/// Returns [`PanoramaError`] if the inputs do not match or the device fails.
+/// Returns [`PanoramaError`] if the pictures, the geometry and the options do not match, or the device fails.
 #[track_caller]
 pub fn stitch_geometry(
     stream: &Stream,
@@ -128,7 +129,7 @@ pub fn stitch_geometry(
     }
     let last = pictures.len() - 1;
     for first in (0..=last).step_by(2) {
-        // If the number of pictures is odd, the last one is paired with itself.
+        // A warp has two cameras. If the number of pictures is odd, the last warp contains the last camera twice.
         let two = [first, (first + 1).min(last)];
         seen.look(stream, &DeviceWarp::margins(stream, canvas, two.map(of))?, two)?;
     }
@@ -143,7 +144,7 @@ pub fn stitch_geometry(
     Ok((making.finish(stream, colours, unmatched)?, seen.coverage()))
 }
 
-/// Checks that pictures and options match the cameras.
+/// Checks that the pictures and the options match the cameras of the geometry.
 fn check(
     pictures: &[Picture],
     Geometry { canvas, cameras }: &Geometry,
@@ -171,7 +172,7 @@ fn check(
     Ok(())
 }
 
-/// Stitches the first two pictures of `order`, then the panorama so far with each further picture.
+/// Stitches the first two pictures of `order`. Then stitches the resulting panorama with each further picture.
 #[track_caller]
 fn add_all(
     stream: &Stream,
@@ -195,14 +196,14 @@ fn add_all(
             Some(panorama) => (panorama, Colour::IDENTITY, None),
             None => (&images[order[0]], colours[order[0]], Some(order[0])),
         };
-        // Options for the whole panorama apply once, in the last step.
+        // Flip and edge boost concern the whole panorama, so apply them only in the last step.
         let last = i + 1 == order.len();
         let StitchOptions { flip, edge_boost, lookup, .. } = options.stitch;
         let options = StitchOptions {
             flip: flip && last,
             edge_boost: edge_boost && last,
-            // Computing a mesh takes longer than it saves in one stitch. `Planes` also keeps intermediate results
-            // exact.
+            // Each mesh would be used for only one stitch, which does not save the time to compute it. `Planes` also
+            // keeps intermediate results exact.
             lookup: if lookup == Lookup::Mesh { Lookup::Planes } else { lookup },
             ..options.stitch
         };
@@ -216,8 +217,8 @@ fn add_all(
     Ok(making)
 }
 
-/// Replaces the margins of a warp's left camera with `total`, the sum of all margins so far, if there is one. Returns
-/// the sum including the margins of the right camera.
+/// Replaces the margins of the warp's left camera by `total`, the sum of the margins of all cameras that were already
+/// added. Keeps the margins if `total` is `None`, in the first step. Returns the sum of the margins of both cameras.
 #[track_caller]
 fn add_margins(
     stream: &Stream,
@@ -257,7 +258,8 @@ impl Making {
         })
     }
 
-    /// Stitches two pictures, each with its colour and its camera; `None` stands for the panorama so far.
+    /// Stitches two pictures, each with its colour correction and the index of its camera. The index is `None` if the
+    /// picture is the panorama of the pictures before.
     #[track_caller]
     fn add(
         &mut self,
@@ -305,7 +307,7 @@ impl Making {
     }
 }
 
-/// Returns canvas and camera that map each pixel of a panorama to itself.
+/// Returns a canvas and a camera with which a stitch copies each pixel of a panorama to the same position.
 fn itself(size: UVec2) -> (Canvas, Camera) {
     (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
 }

@@ -1,7 +1,7 @@
 //! Measures the flicker of a video: brightness that varies from frame to frame.
 //!
-//! A grid divides the panorama into blocks; b(t) is a block's mean gray level in frame t. A frame's flicker is the
-//! median over the blocks of
+//! A grid divides the panorama into blocks. Let b(t) be the mean gray level of a block in frame t. The flicker of a
+//! frame is the median over all blocks of
 //!
 //! ```text
 //! |b(t) − 2 b(t−1) + b(t−2)| / 4
@@ -9,21 +9,21 @@
 //!
 //! Brightness that alternates by ±a levels from frame to frame has the flicker a. The second difference is 0 for light
 //! that changes evenly, and for a colour correction that follows this light. The median ignores objects that move
-//! through less than half of the panorama. The largest step, the median of |b(t) − b(t−1)|, is reported too: it shows
-//! an exposure that jumps once, which a mean over the video hides.
+//! through less than half of the panorama. A second measure is the step of a frame, the median of |b(t) − b(t−1)|. The
+//! largest step of the video shows an exposure that jumps once, which the mean flicker of the video hides.
 //!
-//! Not detected: flicker in less than half of the blocks, for example from one lamp. Slow pulsing is not detected
-//! either, because it looks like changing light. A moving camera or a cut is measured as flicker.
+//! The measurement does not detect flicker in less than half of the blocks, for example from one lamp, and it does not
+//! detect slow pulsing, because that looks like changing light. A moving camera or a cut is measured as flicker.
 
 use glam::UVec2;
 
 use super::{Levels, NOBODY, QualityError, check_count, check_size};
 use crate::video::AtFrame;
 
-/// Maximum number of columns and rows of blocks.
+/// The maximum number of columns and rows of blocks into which the panorama is divided.
 const BLOCKS: UVec2 = UVec2::new(8, 6);
 
-/// The flicker, in levels, that gives score 0.
+/// The flicker, in levels, for which the score is 0.
 const FLICKER_RANGE: f64 = 10.0;
 
 /// Measures the flicker of a video, one frame after the other. Allocates nothing per frame.
@@ -33,7 +33,7 @@ pub struct FlickerMeter {
     blocks: UVec2,
     /// Whether each block is measured. A block is measured if cameras see at least half of its pixels.
     seen: Vec<bool>,
-    /// Block means of this frame and the two frames before it, newest first.
+    /// The mean levels of the blocks in the current frame and the two frames before it, newest first.
     means: [Vec<f64>; 3],
     sorted: Vec<f64>,
     found: Flicker,
@@ -43,11 +43,11 @@ pub struct FlickerMeter {
 /// The measurements of one frame, in levels from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlickerFrame {
-    /// Mean gray level of the measured blocks.
+    /// The mean gray level of the measured blocks.
     pub level: f64,
-    /// The median absolute change of the blocks since the previous frame; `None` for the first frame.
+    /// The median over the blocks of the absolute change since the previous frame. `None` for the first frame.
     pub step: Option<f64>,
-    /// The flicker; `None` for the first two frames.
+    /// The flicker, which is computed from three consecutive frames. `None` for the first two frames.
     pub flicker: Option<f64>,
 }
 
@@ -56,28 +56,29 @@ pub struct FlickerFrame {
 pub struct Flicker {
     /// The number of measured frames.
     pub frames: u64,
-    /// Mean flicker of the frames in levels; 0 for fewer than three frames.
+    /// The mean flicker of all frames, in levels. 0 for fewer than three frames.
     pub mean: f64,
-    /// The maximum flicker of a frame, in levels, and the number of this frame.
+    /// The maximum flicker of a frame, in levels, and the number of the frame with the maximum.
     pub most: AtFrame,
-    /// The largest [step](FlickerFrame::step) of a frame, in levels, and the number of this frame.
+    /// The maximum [step](FlickerFrame::step) of a frame, in levels, and the number of the frame with the maximum.
     pub largest_step: AtFrame,
 }
 
-/// Returns the score of the [flicker](Flicker::mean) in levels: `1 − f / 10`, at least 0. A score of 0.9 is brightness
-/// that alternates by 1 level around its mean.
+/// Returns the score for a [mean flicker](Flicker::mean) of `levels`: `1 − levels / 10`, at least 0. For instance,
+/// brightness that alternates by ±1 level from frame to frame has a score of 0.9.
 #[must_use]
 pub fn flicker_score(levels: f64) -> f64 {
     (1.0 - levels / FLICKER_RANGE).clamp(0.0, 1.0)
 }
 
 impl FlickerMeter {
-    /// Creates a meter for frames of `size` pixels. `owners` has the camera of each pixel, row by row, or [`NOBODY`]
-    /// where no camera contributes. Blocks in which cameras see fewer than half of the pixels are not measured, unless
-    /// there are no other blocks.
+    /// Creates a meter for frames of `size` pixels. `owners` contains the index of the camera of each pixel, row by
+    /// row, or [`NOBODY`] at pixels to which no camera contributes. Blocks in which cameras see fewer than half of the
+    /// pixels are not measured, unless all blocks are like this.
     ///
     /// # Errors
-    /// Returns [`QualityError::Count`] if `owners` does not have one element per pixel, or a side of `size` is 0.
+    /// Returns [`QualityError::Count`] if `owners` does not have one element per pixel, and [`QualityError::Size`] if a
+    /// side of `size` is 0.
     pub fn new(size: UVec2, owners: &[u8]) -> Result<Self, QualityError> {
         if size.min_element() == 0 {
             let expected = size.max(UVec2::ONE);
@@ -109,10 +110,10 @@ impl FlickerMeter {
         })
     }
 
-    /// Adds the next frame.
+    /// Adds the next frame of the video, and returns its measurements.
     ///
     /// # Errors
-    /// Returns [`QualityError::Size`] if the frame does not have the meter's size.
+    /// Returns [`QualityError::Size`] if the frame does not have the size that was passed to [`new`](Self::new).
     pub fn add(&mut self, levels: &Levels<'_>) -> Result<FlickerFrame, QualityError> {
         check_size("frame", levels.size(), self.size)?;
         self.means.rotate_right(1);
@@ -160,8 +161,8 @@ impl FlickerMeter {
         self.found
     }
 
-    /// Returns the median of the absolute `value` over the measured blocks. `value` takes a block's means in this
-    /// frame and the two before it.
+    /// Returns the median of the absolute result of `value` over the measured blocks. The argument of `value` is the
+    /// mean levels of a block in the current frame and the two frames before it.
     fn median(&mut self, value: impl Fn([f64; 3]) -> f64) -> f64 {
         self.sorted.clear();
         for (i, _) in self.seen.iter().enumerate().filter(|(_, seen)| **seen) {
@@ -173,12 +174,12 @@ impl FlickerMeter {
     }
 }
 
-/// Returns the first pixel of block `block` along one axis, on which `blocks` blocks divide `side` pixels.
+/// Returns the index of the first pixel of block `block` along one axis, if `blocks` blocks divide `side` pixels.
 fn first(block: u32, side: u32, blocks: u32) -> u32 {
     (u64::from(block) * u64::from(side) / u64::from(blocks)) as u32
 }
 
-/// Returns the index of the block that contains a pixel.
+/// Returns the index of the block that contains the pixel (`x`, `y`).
 fn block(x: u32, y: u32, size: UVec2, blocks: UVec2) -> usize {
     let of = |at: u32, side: u32, blocks: u32| {
         // `guess` is the last block that begins at or before the pixel.

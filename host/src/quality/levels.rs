@@ -1,16 +1,16 @@
-//! Reads the levels of a picture or of a frame in either pixel format.
+//! Gives access to the levels of a picture, or of a frame in RGBA or NV12.
 
 use glam::UVec2;
 
 use crate::frame::{Frame, PixelFormat, PlaneBytes};
 use crate::io::picture::Picture;
 
-/// The levels to measure, 0 to 255: red, green and blue of RGBA, or the stored luma of NV12.
+/// The levels (0 to 255) that the quality measurements read: red, green and blue of RGBA, or the stored luma of NV12.
 #[derive(Clone, Copy, Debug)]
 pub struct Levels<'a> {
     size: UVec2,
     plane: PlaneBytes<'a>,
-    /// The number of bytes per pixel, and how many of these bytes, from the first, are levels.
+    /// The number of bytes per pixel, and the number of levels per pixel. The levels are the first bytes of the pixel.
     pixel: (usize, usize),
 }
 

@@ -1,16 +1,16 @@
-//! Quality scores of a panorama: visibility of the seam, agreement of the cameras, flicker.
+//! Computes quality scores of a panorama: the visibility of the seam, the agreement of the cameras, and the flicker.
 //!
 //! - [`SeamLine`] compares the level changes across the line between two cameras with the level changes beside the
 //!   line.
 //! - [`OverlapMeter`] measures the colour difference of the cameras in the overlap, before and after correction.
-//! - [`FlickerMeter`] measures the unsteadiness of a video's brightness.
+//! - [`FlickerMeter`] measures how much the brightness of a video varies from frame to frame.
 //!
 //! Each measurement has a score from 0 (worst) to 1 (best): [`seam_score`], [`colour_score`], [`flicker_score`]. Below
 //! about 0.9, a careful viewer notices the defect. [`ssim`](crate::ops::ssim) compares two panoramas.
 //!
 //! All measurements run on the host. They read only the pixels near the line, at most 262,144 pixels of the overlap,
-//! and each level of a frame once for flicker. Not measured: geometry, sharpness, completeness, and ghosts in a wide
-//! blend; A large [`CameraDifference::disagreement`] is a hint at ghosts.
+//! and each level of a frame once for flicker. Geometry, sharpness, completeness, and ghosts in a wide blend are not
+//! measured. However, a large [`CameraDifference::disagreement`] hints at ghosts.
 
 mod flicker;
 mod levels;
@@ -43,12 +43,12 @@ pub enum QualityError {
         /// The required size.
         expected: UVec2,
     },
-    /// The number of owners or weights differs from the number of pixels.
-    #[error("quality: {found} {what} for a panorama of {}×{} pixels; give one per pixel", size.x, size.y)]
+    /// The number of owners (camera indices) or of weights differs from the number of pixels.
+    #[error("quality: there are {found} {what} for a panorama of {}×{} pixels; there must be one per pixel", size.x, size.y)]
     Count {
-        /// The name of the input, such as `panorama`.
+        /// The name of the input, such as `owners`.
         what: &'static str,
-        /// The number of the input's elements.
+        /// The number of elements of the input.
         found: usize,
         /// The panorama's size.
         size: UVec2,
@@ -58,7 +58,7 @@ pub enum QualityError {
     Device(#[from] DeviceError),
 }
 
-/// Checks the size of an input.
+/// Checks that an input has the expected size.
 fn check_size(what: &'static str, found: UVec2, expected: UVec2) -> Result<(), QualityError> {
     if found == expected { Ok(()) } else { Err(QualityError::Size { what, found, expected }) }
 }

@@ -1,8 +1,8 @@
 //! Measures the colour difference of two cameras in their overlap.
 //!
-//! The compared pixels are those of [`colour`](crate::ops::colour): for each panorama pixel at which both cameras have
-//! a weight over 0.1, the nearest pixel of each picture. Unlike for colour matching, saturated pixels are included,
-//! because a viewer sees their difference even if no correction can remove it.
+//! The compared pixels are the same as in [`colour`](crate::ops::colour): for each panorama pixel at which both cameras
+//! have a weight over 0.1, the nearest pixel of each picture. Unlike colour matching, this measurement includes
+//! saturated pixels, because a viewer sees their difference even if no correction can remove it.
 
 use glam::UVec2;
 use shared_types::colour::OverlapPixel;
@@ -15,13 +15,14 @@ use crate::frame::{Frame, PixelFormat};
 use crate::ops::colour::{Colours, Overlap};
 use crate::warp::DeviceWarp;
 
-/// The maximum number of compared pixels. With this number, sampling changes the means by a few hundredths of a level.
+/// The maximum number of pixels to compare. A larger overlap is sampled, which changes the means by a few hundredths of
+/// a level.
 const MOST: usize = 1 << 18;
 
-/// The colour difference, in levels, that gives score 0.
+/// The colour difference, in levels, for which the score is 0.
 const COLOUR_RANGE: f64 = 30.0;
 
-/// Measures pairs of frames in the overlap of a warp.
+/// Measures the colour difference between the two cameras' frames in the overlap of a warp.
 #[derive(Debug)]
 pub struct OverlapMeter {
     sources: [UVec2; 2],
@@ -32,10 +33,11 @@ pub struct OverlapMeter {
 /// The colour difference of two cameras in their overlap, in levels (0 to 255) of red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CameraDifference {
-    /// The absolute difference of the cameras' means for each channel. It shows differences in exposure and white
-    /// balance.
+    /// The absolute difference between the mean levels of the two cameras, for each channel. It shows differences in
+    /// exposure and white balance.
     pub means: [f64; 3],
-    /// The mean of the absolute pixel differences for each channel. It also includes parallax, motion and noise.
+    /// The mean of the absolute differences between corresponding pixels, for each channel. In addition to exposure and
+    /// white balance, it shows parallax, motion and noise.
     pub pixels: [f64; 3],
 }
 
@@ -53,15 +55,15 @@ impl CameraDifference {
     }
 }
 
-/// Returns the score of the [difference of the cameras' means](CameraDifference::colour) in levels: `1 − d / 30`, at
-/// least 0. A score of 0.9 is a difference of 3 levels.
+/// Returns the score for a [difference of the cameras' means](CameraDifference::colour) of `levels`: `1 − levels / 30`,
+/// at least 0. For instance, a difference of 3 levels has a score of 0.9.
 #[must_use]
 pub fn colour_score(levels: f64) -> f64 {
     (1.0 - levels / COLOUR_RANGE).clamp(0.0, 1.0)
 }
 
 impl OverlapMeter {
-    /// Finds the overlap of a warp and waits for it. Returns `None` if the cameras do not overlap.
+    /// Finds the overlap of a warp, and waits for the result. Returns `None` if the cameras do not overlap.
     ///
     /// # Errors
     /// Returns [`QualityError::Device`] if the device fails.
@@ -72,7 +74,7 @@ impl OverlapMeter {
         pixels.retain(|pixel| *pixel != OverlapPixel::NONE);
         let area = f64::from(warp.size().x) * f64::from(warp.size().y);
         let share = pixels.len() as f64 / area;
-        // The step is odd, because an even step would select only every second column if all rows have an even length.
+        // Use an odd step. If all rows have an even length, an even step would select only every second column.
         let step = pixels.len().div_ceil(MOST) | 1;
         let pixels: Vec<_> = pixels.into_iter().step_by(step).collect();
         let sources = warp.sources();
@@ -85,8 +87,9 @@ impl OverlapMeter {
         self.share
     }
 
-    /// Measures the difference of two cameras' frames. Each level `c` is first corrected by `colours` as the stitch
-    /// does: `255 · clamp(gain · c / 255, 0, 1)^gamma`. NV12 is decoded with the nearest chroma.
+    /// Measures the difference of two cameras' frames. As in the stitch, the corrections in `colours` first change each
+    /// level `c` to `255 · clamp(gain · c / 255, 0, 1)^gamma`. For NV12, each pixel is converted to RGB with the
+    /// nearest chroma sample.
     ///
     /// # Errors
     /// Returns [`QualityError::Size`] if a frame does not have the size of its camera's picture.
@@ -116,7 +119,7 @@ impl OverlapMeter {
     }
 }
 
-/// A camera's frame with its colour correction.
+/// A frame of one camera, and the colour correction of this camera.
 struct Corrected<'a> {
     frame: &'a Frame<'a>,
     /// The conversion from NV12 to RGB; `None` for RGBA.
@@ -133,7 +136,7 @@ impl<'a> Corrected<'a> {
         Self { frame, decode, colour }
     }
 
-    /// Returns the corrected levels of red, green and blue of a pixel.
+    /// Returns the red, green and blue levels of the pixel (`x`, `y`) after colour correction.
     fn at(&self, [x, y]: [u16; 2]) -> [f32; 3] {
         let (x, y) = (usize::from(x), usize::from(y));
         let byte = |plane: usize, x: usize, y: usize| {

@@ -1,21 +1,22 @@
 //! Measures the visibility of a seam: the level changes of a panorama across the line between two cameras.
 //!
 //! The *owner* of a pixel is the camera with the largest weight. A *place* is a pair of neighbouring pixels with
-//! different owners. At each place, four pixels are read along the line through the pair, `span` pixels apart. The line
-//! between the cameras is between the second and the third pixel:
+//! different owners. At each place, the measurement reads four pixels in the direction of the pair, `span` pixels
+//! apart. The line between the cameras runs between the second and the third pixel:
 //!
 //! ```text
 //!   a ──span── b ──span──│──── c ──span── d        ratio = (mean |c − b| + ½) / (mean of |b − a| and |d − c| + ½)
 //! ```
 //!
-//! Means are over all places and channels. An invisible line has the ratio 1: the picture changes across it as much as
-//! beside it. The half level in numerator and denominator accounts for rounding, so flat pictures have a ratio too. A
-//! sharp line raises the ratio at span 1. A brightness step that fades over a seam's feather raises it at a longer
-//! span. The result is the largest ratio of all spans.
+//! Means are over all places and channels. An invisible line has the ratio 1: the picture changes across the line as
+//! much as beside it. The half level in numerator and denominator accounts for rounding, and gives flat pictures a
+//! ratio of 1, too. A sharp line raises the ratio at a span of 1. A brightness step that fades over a seam's feather
+//! raises the ratio at a longer span. The result is the largest ratio of all spans.
 //!
-//! Not detected: a blend wider than the longest span; ghosts in a blend; and a step among stronger contours, which also
-//! hide the step from a viewer. [`SpanDifference::step`] measures such a step if the line has many places. If the
-//! cameras disagree, the seam may follow a real contour, which is measured like a visible seam.
+//! The ratio does not detect a blend that is wider than the longest span, ghosts in a blend, or a step among stronger
+//! contours, which also hide the step from a viewer. If the line has many places, [`SpanDifference::step`] measures
+//! such a step. If the cameras disagree, the seam may follow a contour of an object. The ratio cannot distinguish such
+//! a contour from a visible seam.
 
 use glam::UVec2;
 use shared_types::stitch::MIN_WEIGHT;
@@ -23,51 +24,55 @@ use shared_types::stitch::MIN_WEIGHT;
 use super::{Levels, QualityError, check_count, check_size};
 use crate::warp::{Plane, Warp};
 
-/// The owner of a pixel that no camera sees.
+/// The value that stands for no camera in a list of owners. The owner of a pixel is the camera with the largest weight.
 pub const NOBODY: u8 = u8::MAX;
 
-/// The distances of compared pixels, in pixels: 1 compares neighbours, 5 detects a sharp line that an encoder has
-/// smoothed, and 25 reaches beyond the default feather of a seam (16 pixels).
+/// The distances between the pixels that are compared, in pixels. At a distance of 1, neighbours are compared. A
+/// distance of 5 detects a sharp line that an encoder has smoothed. A distance of 25 is longer than the default feather
+/// of a seam (16 pixels).
 pub const SPANS: [u32; 3] = [1, 5, 25];
 
-/// The contribution of rounding to a difference, in levels.
+/// The number of levels that is added to a mean difference because levels are rounded.
 const ROUNDING: f64 = 0.5;
 
-/// The line between the cameras of a panorama: for each span, the neighbouring pixels between which it runs.
+/// The line between the cameras of a panorama. For each span, it is a list of the pixel pairs at which the line is
+/// measured.
 #[derive(Clone, Debug)]
 pub struct SeamLine {
     size: UVec2,
     places: [Vec<Place>; SPANS.len()],
 }
 
-/// A pixel whose right or lower neighbour shows another camera.
+/// A pixel whose right or lower neighbour belongs to another camera.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     x: u32,
     y: u32,
-    /// Whether the neighbour is the lower one. Otherwise, it is the right one.
+    /// Whether the neighbour that belongs to the other camera is the lower one. If false, it is the right one.
     below: bool,
     /// Whether the neighbour's camera has a higher index than the pixel's camera.
     rises: bool,
 }
 
-/// The level changes of a panorama across and beside the line at one span, in levels from 0 to 255.
+/// The level changes of a panorama across the line between the cameras and beside this line, measured at one span. The
+/// unit is a level from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpanDifference {
-    /// The distance of the compared pixels, in pixels.
+    /// The distance between the pixels that are compared, in pixels.
     pub span: u32,
     /// The number of measured positions along the line; at least 1.
     pub places: usize,
-    /// The mean absolute difference of two pixels across the line.
+    /// The mean absolute difference between two pixels on different sides of the line.
     pub across: f64,
-    /// The mean absolute difference of two pixels on the same side of the line, over both sides.
+    /// The mean absolute difference between two pixels on the same side of the line, averaged over both sides.
     pub beside: f64,
-    /// The level step from one camera to the other, minus the slope beside the line. For each channel, it is a signed
-    /// mean, in which textures cancel. The value is the mean of the channels' absolute steps.
+    /// The level step from one camera to the other, minus the level slope beside the line. For each channel, the signed
+    /// steps are averaged over the line, so that textures cancel. The value is the mean of the absolute averages of the
+    /// channels.
     pub step: f64,
 }
 
-/// The visibility of a seam: the differences at each span.
+/// The visibility of a seam, as level differences at each span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeamVisibility {
     /// One element for each span of [`SPANS`] with at least one measured position; not empty.
@@ -75,7 +80,7 @@ pub struct SeamVisibility {
 }
 
 impl SpanDifference {
-    /// Returns the ratio of the changes across the line to those beside it.
+    /// Returns the ratio of the level change across the line to the level change beside the line.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         (self.across + ROUNDING) / (self.beside + ROUNDING)
@@ -83,7 +88,7 @@ impl SpanDifference {
 }
 
 impl SeamVisibility {
-    /// Returns the differences at the span with the largest ratio.
+    /// Returns the differences at the span for which the ratio is largest.
     #[must_use]
     pub fn worst(&self) -> &SpanDifference {
         // The index is valid, because `spans` is not empty.
@@ -91,24 +96,24 @@ impl SeamVisibility {
         self.spans.iter().fold(first, |a, b| if b.ratio() > a.ratio() { b } else { a })
     }
 
-    /// Returns the largest ratio; 1 or less for an invisible seam.
+    /// Returns the largest ratio of all spans. It is 1 or less for an invisible seam.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.worst().ratio()
     }
 }
 
-/// Returns the score of a seam's [ratio](SeamVisibility::ratio): `1 / max(ratio, 1)`. A score of 0.9 is a line that is
-/// stronger by a ninth than the changes beside it.
+/// Returns the score for a seam's [ratio](SeamVisibility::ratio): `1 / max(ratio, 1)`. For instance, if the change
+/// across the line is larger by a ninth than the change beside it, the score is 0.9.
 #[must_use]
 pub fn seam_score(ratio: f64) -> f64 {
     1.0 / ratio.max(1.0)
 }
 
-/// Returns the owner of each pixel of a warp, row by row: the camera with the larger weight (0 left, 1 right), or
-/// [`NOBODY`] where no camera contributes. The left camera wins ties, as in
-/// [`Panorama::owners`](crate::panorama::Panorama::owners). The line between the cameras is thus in the middle of a
-/// feathered blend.
+/// Returns the owner of each pixel of a warp, row by row: the camera with the larger weight (0 for left, 1 for right),
+/// or [`NOBODY`] at pixels to which no camera contributes. If the weights are equal, the left camera is the owner, as
+/// in [`Panorama::owners`](crate::panorama::Panorama::owners). With feathered blending, the line between the owners is
+/// in the middle of the blend.
 #[must_use]
 pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
     let weights = [0, 1].map(|camera| {
@@ -118,8 +123,8 @@ pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
     owners_of_weights(weights.each_ref().map(Vec::as_slice))
 }
 
-/// Returns the owners like [`owners_of_warp`], but only from the weights of the left and the right camera. Does not
-/// check that source coordinates are inside the pictures.
+/// Returns the owner of each pixel like [`owners_of_warp`], but uses only the weights of the left and the right camera.
+/// Does not check that the source coordinates are inside the pictures.
 #[must_use]
 pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
     let owner = |(&left, &right): (&f32, &f32)| match (left > MIN_WEIGHT, right > MIN_WEIGHT) {
@@ -130,9 +135,9 @@ pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
 }
 
 impl SeamLine {
-    /// Finds the line between the cameras in a panorama of `size` pixels. `owners` has the camera of each pixel, row by
-    /// row, or [`NOBODY`] where no camera contributes. At each span, excludes positions where one of the four pixels to
-    /// read is outside the panorama or on the wrong side of the line.
+    /// Finds the line between the cameras in a panorama of `size` pixels. `owners` contains the index of the camera of
+    /// each pixel, row by row, or [`NOBODY`] at pixels to which no camera contributes. For each span, excludes the
+    /// positions at which one of the four pixels to read is outside the panorama or on the wrong side of the line.
     ///
     /// # Errors
     /// Returns [`QualityError::Count`] if `owners` does not have one element per pixel.
@@ -167,8 +172,8 @@ impl SeamLine {
         Ok(Self { size, places })
     }
 
-    /// Measures the visibility of the seam in a panorama. Returns `None` if there is no position to measure: the
-    /// cameras' areas do not touch, or one camera owns only a narrow strip.
+    /// Measures the visibility of the seam in a panorama. Returns `None` if there is no position to measure, because
+    /// the areas of the cameras do not touch, or because the area of one camera is only a narrow strip.
     ///
     /// # Errors
     /// Returns [`QualityError::Size`] if the panorama does not have the size that was passed to [`new`](Self::new).
@@ -205,15 +210,16 @@ impl SeamLine {
             places: places.len(),
             across: across / numbers,
             beside: beside / numbers,
-            // All channels have the same number of values, so this is the mean of the channels' absolute means.
+            // All channels have the same number of values. Therefore the sum divided by the number of all values is the
+            // mean of the absolute channel means.
             step: step.iter().map(|step| step.abs()).sum::<f64>() / numbers,
         })
     }
 }
 
 impl Place {
-    /// Returns pixel `i` (0 to 3) of the four pixels to read at `span`, or `None` if it is outside a panorama of `size`
-    /// pixels.
+    /// Returns the position of pixel `i` (0 to 3) of the four pixels to read at `span`. Returns `None` if this pixel is
+    /// outside a panorama of `size` pixels.
     fn pixel(self, span: u32, i: usize, size: UVec2) -> Option<(u32, u32)> {
         let [near, far] = [(span - 1) / 2, (span - 1) / 2 + span].map(i64::from);
         let along = [-far, -near, near + 1, far + 1][i];

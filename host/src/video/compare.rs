@@ -1,11 +1,11 @@
 //! Compares two videos frame by frame: computes SSIM and PSNR of each frame and of the whole video.
 //!
 //! Frame n of one video is compared with frame n of the other, even if the frame rates differ. The comparison ends with
-//! the shorter video and reports which video that is. It allocates nothing per frame: each video's frames use the few
-//! buffers of its [`VideoSource`] and one buffer on the device.
+//! the shorter video, and reports which video ended first. It allocates no memory per frame: the frames of each video
+//! use the few buffers of its [`VideoSource`] and one buffer on the device.
 //!
-//! For NV12, the stored luma is compared. The highest level for PSNR is 255, even in limited range, as is customary.
-//! The comparison does not align videos with different start times.
+//! For NV12, the stored luma is compared. As is customary, the highest level in the formula of PSNR is 255, even for
+//! videos in limited range. The comparison does not align videos with different start times.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use crate::frame::{DeviceFrame, Frame, FrameView};
 use crate::io::video::{VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 
-/// The error for videos that cannot be compared or read.
+/// The error if videos cannot be compared or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// The videos have different sizes.
-    #[error("comparing videos: the frames are {}×{} pixels in the first video but {}×{} in the second; scale one of them", .0[0].x, .0[0].y, .0[1].x, .0[1].y)]
+    /// The frames of the two videos have different sizes.
+    #[error("comparing videos: the frames are {}×{} pixels in the first video but {}×{} in the second; scale one of the videos", .0[0].x, .0[0].y, .0[1].x, .0[1].y)]
     Sizes([UVec2; 2]),
     /// The frames cannot be compared, or the device failed.
     #[error(transparent)]
@@ -50,14 +50,14 @@ impl From<DeviceError> for CompareError {
     }
 }
 
-/// The similarity of the two videos in one frame.
+/// The similarity of one frame of the first video and the corresponding frame of the second video.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameSimilarity {
     /// The frame's number, from 0.
     pub frame: u64,
     /// The frame's time in the first video.
     pub time: Duration,
-    /// The similarity of the two videos' frames.
+    /// The similarity of the two frames.
     pub similarity: Similarity,
 }
 
@@ -66,7 +66,7 @@ pub struct FrameSimilarity {
 pub struct AtFrame {
     /// The frame's number, from 0.
     pub frame: u64,
-    /// The value, in the unit that the field of this type documents.
+    /// The value. The field that has this type documents its unit.
     pub value: f64,
 }
 
@@ -77,15 +77,18 @@ pub struct Comparison {
     pub frames: u64,
     /// The mean SSIM of all compared frames.
     pub ssim: f64,
-    /// The first frame with the lowest SSIM, and this SSIM.
+    /// The lowest SSIM of a frame, and the number of the first frame with this SSIM.
     pub least_ssim: AtFrame,
-    /// PSNR of luma in dB, from the mean of the frames' mean squared errors; infinite for identical videos.
+    /// The PSNR of luma in dB, computed from the mean squared error over all frames. It is infinite for identical
+    /// videos.
     pub psnr: f64,
-    /// The first frame with the lowest PSNR of luma, and this PSNR in dB; infinite for identical videos.
+    /// The lowest PSNR of luma of a frame, in dB, and the number of the first frame with this PSNR. It is infinite for
+    /// identical videos.
     pub least_psnr: AtFrame,
-    /// PSNR of red, green and blue, computed like [`psnr`](Self::psnr); `None` if only luma was compared.
+    /// The PSNR of red, green and blue, computed like [`psnr`](Self::psnr). `None` if only luma was compared.
     pub psnr_rgb: Option<f64>,
-    /// The video, 0 or 1, that ended before the other one; `None` if both ended together or a stop was requested.
+    /// The index (0 or 1) of the video that ended before the other one. `None` if both ended together or a stop was
+    /// requested.
     pub ended_first: Option<usize>,
     /// Whether a stop was requested before the videos ended.
     pub stopped: bool,
@@ -95,7 +98,8 @@ pub struct Comparison {
 struct Totals {
     frames: u64,
     ssim: f64,
-    /// Sum of the mean squared errors, relative to the square of the highest level.
+    /// The sum over the frames of the mean squared error of luma. The errors are relative to the square of the highest
+    /// level.
     squares: f64,
     colour_squares: Option<f64>,
     least_ssim: AtFrame,
@@ -116,7 +120,8 @@ impl Totals {
     }
 
     fn add(&mut self, Similarity { ssim, psnr, psnr_rgb }: Similarity) {
-        // The mean squared error relative to the square of the highest level; 0 for identical frames.
+        // Computes the mean squared error from the PSNR, relative to the square of the highest level. It is 0 for
+        // identical frames, whose PSNR is infinite.
         let square = |psnr: f64| 10.0_f64.powf(-psnr / 10.0);
         for (least, value) in [(&mut self.least_ssim, ssim), (&mut self.least_psnr, psnr)] {
             if value < least.value {
@@ -150,8 +155,8 @@ impl Totals {
 /// Compares two videos on a device, and calls `each` with the result of every frame.
 ///
 /// # Errors
-/// Returns [`CompareError`] if sizes or formats differ, frames are smaller than SSIM's window, or a video or the
-/// device fails.
+/// Returns [`CompareError`] if the videos differ in size or format, the frames are smaller than the window of SSIM, a
+/// video cannot be read, or the device fails.
 pub fn compare_videos(
     device: &Device,
     mut sources: [VideoSource; 2],
@@ -194,7 +199,7 @@ pub fn compare_videos(
     Ok(totals.finish(ended_first.filter(|_| !stopped), stopped))
 }
 
-/// Wraps two frames of one format for a comparer.
+/// Wraps two frames of the same format as a pair for the [`Comparer`].
 fn compared(frames: &[DeviceFrame; 2]) -> Result<Compared<'_>, CompareError> {
     match frames.each_ref().map(DeviceFrame::view) {
         [FrameView::Rgba8(a), FrameView::Rgba8(b)] => Ok(Compared::Rgba8(a, b)),

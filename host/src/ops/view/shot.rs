@@ -22,7 +22,7 @@ pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
     let wider = Camera { size: camera.size + 1, ..*camera };
     for ray in border(&wider) {
         match ray {
-            // Rays are unit vectors, so this excludes rays that are not in front of the camera.
+            // The rays are unit vectors, so z is 0 or less for rays that do not point forward. Exclude these.
             Some(DVec3 { x, y, z }) if z > 1e-6 => {
                 let p = DVec2::new(x / z, y / z);
                 let (low, high) = bounds.unwrap_or((p, p));
@@ -47,8 +47,8 @@ pub(super) struct Shot {
     pub(super) turn: DMat3,
     pub(super) focal: f64,
     pub(super) size: UVec2,
-    /// The side in pixels of the cell that a thread computes: 2 for NV12, whose four pixels share a chroma sample, and
-    /// 1 for RGBA.
+    /// The width and height, in pixels, of the cell that one thread computes: 2 for NV12, whose chroma samples are
+    /// shared by four pixels, and 1 for RGBA.
     pub(super) cell: u32,
     pub(super) input: PixelFormat,
     pub(super) output: PixelFormat,
@@ -86,8 +86,8 @@ impl Shot {
     }
 }
 
-/// Returns the rotation from the coordinate system of a panorama to that of the geometry. They differ only if the
-/// panorama is flipped.
+/// Returns the rotation from the coordinate system of a panorama to that of the geometry. If the panorama is not
+/// flipped, the two are the same, and the rotation is the identity.
 pub(super) fn upright(flip: bool) -> DMat3 {
     DMat3::from_diagonal(if flip { DVec3::new(-1.0, -1.0, 1.0) } else { DVec3::ONE })
 }

@@ -9,7 +9,7 @@
 //! ```
 //! Times are seconds from the first frame. Poses are interpolated linearly between keyframes, and are constant before
 //! the first and after the last keyframe. Then the track is smoothed, because linear segments have corners: each pose
-//! is replaced by a Gaussian-weighted mean of the poses around its time.
+//! is replaced by a Gaussian-weighted mean of the poses shortly before and after it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,31 +21,31 @@ use crate::device::Stream;
 use crate::frame::Rate;
 use crate::ops::trajectory::{Trajectory, TrajectoryError};
 
-/// The maximum smoothing: the standard deviation of the Gaussian in seconds.
+/// The maximum standard deviation of the Gaussian that smooths a track, in seconds.
 pub const MAX_SMOOTHING: f64 = 60.0;
 
 /// The distance from the centre at which the Gaussian is cut off, in standard deviations.
 const REACH: f64 = 3.0;
 
-/// The maximum number of poses: a day at 60 frames per second.
+/// The maximum number of poses in a track: a day at 60 frames per second.
 const MAX_VIEWS: f64 = 86_400.0 * 60.0;
 
 /// The poses of a virtual camera, one for each frame of a video.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
     rate: Rate,
-    /// The pose of each frame. Later frames use the last pose.
+    /// The pose of each frame. Frames after the last element use the last pose.
     views: Vec<ViewPose>,
 }
 
-/// The error for a file that is not a valid track, or a smoothing that is out of range.
+/// The error if a file is not a valid track, or if the smoothing is out of range.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TrackError {
     /// The file is not a valid trajectory.
     #[error(transparent)]
     Trajectory(#[from] TrajectoryError),
-    /// A column is missing.
+    /// A required column is missing.
     #[error("{}: column {missing} is missing; a track needs the columns t, pan, tilt and fov, and may have roll", file.display())]
     Missing {
         /// The path of the file.
@@ -64,17 +64,17 @@ pub enum TrackError {
     /// A keyframe is not a valid pose.
     #[error("{}: the keyframe at {time} s: {source}", file.display())]
     View {
-        /// The path of the file.
+        /// The time of the keyframe in seconds.
         file: PathBuf,
         /// The time of the row in seconds.
         time: f64,
         /// The reason why the pose is invalid.
         source: ViewError,
     },
-    /// The smoothing is not from 0 to [`MAX_SMOOTHING`] seconds.
+    /// The smoothing is out of range: it must be 0 to [`MAX_SMOOTHING`] seconds.
     #[error("the smoothing of the track is {0} s; it must be 0 to {MAX_SMOOTHING} s")]
     Smoothing(f64),
-    /// There are too many frames up to the last keyframe.
+    /// The video would have too many frames until the last keyframe.
     #[error("{}: the last keyframe is at {seconds} s, but a track may have at most {MAX_VIEWS} frames; check that the times are in seconds", file.display())]
     TooLong {
         /// The path of the file.
@@ -100,7 +100,8 @@ impl Track {
         Self::new(stream, &Trajectory::open(file)?, file, rate, smoothing)
     }
 
-    /// Computes poses as [`open`](Self::open) does, from keyframes in memory. Errors refer to the keyframes as `file`.
+    /// Computes poses like [`open`](Self::open), but from keyframes in memory. Error messages use `file` as the name of
+    /// the keyframes.
     ///
     /// # Errors
     /// Returns [`TrackError`] if the keyframes are not a valid track, `smoothing` is out of range, or the device
@@ -140,7 +141,7 @@ impl Track {
         Ok(Self { rate, views: views.collect() })
     }
 
-    /// Returns the pose of the frame that is nearest to `time`, or of the last frame if `time` is later.
+    /// Returns the pose of the frame that is nearest to `time`. After the end of the track, returns the last pose.
     #[must_use]
     pub fn at(&self, time: Duration) -> ViewPose {
         let last = self.views.len() - 1;
@@ -149,7 +150,7 @@ impl Track {
     }
 }
 
-/// The positions of the values pan, tilt, roll and fov in a row of the trajectory.
+/// The positions of the columns pan, tilt, roll and fov in the trajectory.
 struct Columns {
     pan: usize,
     tilt: usize,
@@ -183,8 +184,8 @@ impl Columns {
     }
 }
 
-/// Returns the weights of one half of a Gaussian window: first the weight of its centre, then those outwards. The
-/// weights of the whole window have the sum 1. `sigma` is in frames.
+/// Returns the weights of one half of a Gaussian window, from the centre outwards. The weights of the whole window,
+/// which is symmetric, have the sum 1. `sigma` is the standard deviation in frames.
 fn gaussian(sigma: f64) -> Vec<f64> {
     let radius = (REACH * sigma).ceil() as u32;
     let weight = |i: u32| match i {
@@ -196,7 +197,8 @@ fn gaussian(sigma: f64) -> Vec<f64> {
     half.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Returns the weighted mean of the poses around `middle`. `half` has the weights from the centre outwards.
+/// Returns the weighted mean of the poses around the frame `middle`. `half` contains the weights from the centre of the
+/// window outwards.
 fn smoothed(view: &impl Fn(usize) -> ViewPose, middle: usize, half: &[f64]) -> ViewPose {
     let mut mean = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 0.0 };
     let mut add = |weight: f64, view: ViewPose| {
@@ -210,7 +212,7 @@ fn smoothed(view: &impl Fn(usize) -> ViewPose, middle: usize, half: &[f64]) -> V
         add(weight, view(middle - i));
         add(weight, view(middle + i));
     }
-    // All poses are valid, but the sum of the weights is not exactly 1, so the mean may be slightly out of range.
+    // The sum of the weights is not exactly 1, so the mean of valid poses may be slightly out of range.
     mean.fov = mean.fov.clamp(MIN_FOV, MAX_FOV);
     mean
 }
