@@ -13,7 +13,7 @@ use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
 use crate::warp::RenderError;
 
-/// An error of a stitcher that cannot be created, rejects its input, or has failed.
+/// The error of a stitcher that cannot be created, rejects its input, or has failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {

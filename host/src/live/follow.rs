@@ -231,9 +231,8 @@ impl Follower {
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }
         if let (true, Some(seam)) = (*seam, &warp.seam) {
-            // SAFETY: every search for this warp's seam runs on this stream, so no two searches share buffers at the
-            // same time. `self.costs`, to which the device copies the costs, is read and freed only when the stream is
-            // idle.
+            // SAFETY: every search for this warp's seam runs on this stream, so no two searches run at the same time.
+            // `self.costs`, to which the device copies the costs, is read and freed only when the stream is idle.
             unsafe {
                 lock(seam).submit(&self.stream, &warp.warp, pair, colours, &mut self.costs)?;
             }

@@ -94,7 +94,7 @@ impl<T> Pairing<T> {
     }
 
     /// Adds a frame. Normally, `time` is later than the timestamps of all earlier frames of this camera. Otherwise:
-    /// - If it is earlier by up to a second, the new frame gets no partner.
+    /// - If it is equal or earlier by up to a second, the new frame gets no partner.
     /// - If it is earlier by more than a second, the clock of the camera was set back. All waiting frames get no
     ///   partner, and pairing restarts with the new frame.
     pub(super) fn push(&mut self, camera: Side, time: Duration, frame: T) -> Outcome<T> {

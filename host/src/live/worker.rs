@@ -247,10 +247,12 @@ impl Worker {
     }
 
     /// Takes a free output buffer. If no buffer is free:
-    /// - In [`Pace::Wait`], waits until a reader returns one.
+    /// - In [`Pace::Wait`], waits until a reader returns a buffer.
     /// - In [`Pace::Live`], and whenever all readers were dropped, discards the oldest unread panorama to free its
-    ///   buffer. If no panorama is unread but pairs are in flight, waits for one. If the readers hold all buffers,
-    ///   returns [`NoOutput::Reader`].
+    ///   buffer. If all panoramas were read but pairs are in flight, waits for their panoramas. If the readers hold all
+    ///   buffers, returns [`NoOutput::Reader`].
+    ///
+    /// Returns [`NoOutput::Closed`] if the stitcher is being dropped or has failed.
     fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
         let shared = &self.shared;
         let mut waited = false;

@@ -21,7 +21,7 @@ use thiserror::Error;
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 
-/// Times or sizes are invalid, or the device failed.
+/// The error if times or sizes are invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResampleError {

@@ -62,7 +62,7 @@ pub struct Similarity {
     pub psnr_rgb: Option<f64>,
 }
 
-/// Pictures cannot be compared, or the device failed.
+/// The error if pictures cannot be compared, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SsimError {
@@ -369,8 +369,8 @@ mod tests {
         last
     }
 
-    /// For several sizes and numbers of concurrent blocks, the simulation compares all strip heights. With no other
-    /// height does the last block end more than 2 % earlier than with the selected height.
+    /// Checks the selected strip height for several sizes and numbers of concurrent blocks. In the simulation, no other
+    /// height makes the last block end more than 2 % earlier.
     #[test]
     fn selected_strip_height_is_nearly_optimal() {
         let sizes = [

@@ -9,7 +9,7 @@ use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::warp::{PlaneError, RenderError};
 
-/// An error because pictures, geometry and options do not match, or because the device failed.
+/// The error if pictures, geometry and options do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PanoramaError {

@@ -29,7 +29,7 @@ pub use seam::{
     seam_score,
 };
 
-/// The sizes of inputs do not match, or the device failed.
+/// The error if the sizes of the inputs do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QualityError {

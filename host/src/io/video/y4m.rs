@@ -2,8 +2,8 @@
 //!
 //! - The reader supports 8-bit 4:2:0 and mono. For 4:2:2, 4:4:4 and more than 8 bits, it returns an error that names
 //!   the format.
-//! - The chroma siting in the header is ignored: each chroma sample is assumed in the centre of four pixels, as in
-//!   `420jpeg`.
+//! - The chroma siting in the header is ignored: each chroma sample is assumed to be in the centre of four pixels, as
+//!   in `420jpeg`.
 //! - Interlaced frames are not deinterlaced.
 //! - The two chroma planes of Y4M are converted to the interleaved chroma plane of NV12 and back.
 //! - Y4M does not state the colour matrix, so the customary matrix for the frame size is assumed (see

@@ -146,8 +146,8 @@ impl Default for EstimateLimits {
 /// function is below. So the mean of the darker camera is slightly below t, and that of the brighter camera slightly
 /// above. A part of the difference may remain, but the gammas never increase or reverse it. On test pictures with level
 /// ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the difference of the means. Each camera has only
-/// one gamma for all channels: if the gains leave different differences in the channels, the gammas equalise luma, but
-/// a colour cast remains.
+/// one gamma for all channels: if the differences that the gains leave vary between the channels, the gammas equalise
+/// luma, but a colour cast remains.
 #[must_use]
 pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
     // A NaN weight fails this check. An infinite weight passes, but then the means are 0 and `mean` returns `None`.

@@ -22,8 +22,8 @@ const AVERAGED: u32 = 8;
 /// difference, the estimate counts as a real change instead of noise.
 const NEWS: f64 = 2.5;
 
-/// The minimum of `gamma · ln gain` when interpolating, because a gain of 0 has no finite logarithm. At this value, all
-/// outputs are below 0.005 levels.
+/// The lower limit of `gamma · ln gain` when interpolating between two colours. The limit is needed because a gain of 0
+/// has no finite logarithm. At the limit, all output levels are below 0.005.
 const BLACK: f64 = -11.0;
 
 /// The maximum difference from the target, in levels, at which a colour is set to the target. Without this rule, the
@@ -41,8 +41,8 @@ pub struct ColourTrackerOptions {
     /// If this value is less than 1, the rounded output levels of consecutive frames differ by at most 1. The edge
     /// boost, if it is used, multiplies the change by up to 1.35.
     pub max_step: f32,
-    /// The dead band, 0 to 255 levels. The target changes only if the averaged estimate differs from it by more than
-    /// this.
+    /// The dead band, 0 to 255 levels. The target changes only if the averaged estimate differs from the current target
+    /// by more than this.
     pub dead_band: f32,
     /// Whether the first estimate is applied at once instead of in small steps.
     pub snap_first: bool,
@@ -168,7 +168,8 @@ impl ColourTracker {
         }
         self.averaged = (self.averaged + 1).min(AVERAGED);
         self.average = mix_both(self.average, estimate, 1.0 / f64::from(self.averaged));
-        // While the colours are still changing, a new target causes no visible extra change.
+        // While the colours are still changing, update the target even within the dead band, because this causes no
+        // visible extra change.
         if self.now != self.target || difference(self.target, self.average) > dead_band {
             self.target = self.average;
         }
@@ -382,8 +383,8 @@ mod tests {
     }
 
     /// Multiplies the brightness of one of two equal cameras by `ratio`. Returns the number of frames until the
-    /// difference of the means is below 5 % of its initial value. The change happens at each possible frame between two
-    /// estimates, and the worst result is returned. Estimates arrive 3 frames after their pictures.
+    /// difference of the means is below 5 % of its initial value. Tries each possible frame of the change between two
+    /// estimates, and returns the worst result. Estimates arrive 3 frames after their pictures.
     fn frames_to_converge(ratio: f32, every: u32) -> u32 {
         let run = |phase| {
             let mut tracker = ColourTracker::default();

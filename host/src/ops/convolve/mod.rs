@@ -27,7 +27,7 @@ pub use taps::Taps;
 /// The maximum shared memory per block of a two-pass launch, in bytes. Every GPU since 2020 supports this size.
 const SHARED: u32 = 96 << 10;
 
-/// A filter is invalid, pictures differ in size, or the device failed.
+/// The error if a filter is invalid, pictures differ in size, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConvolveError {

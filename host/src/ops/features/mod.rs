@@ -71,7 +71,7 @@ pub struct Feature {
     pub value: f32,
 }
 
-/// The options or the picture are invalid, or the device failed.
+/// The error if the options or the picture are invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FeatureError {

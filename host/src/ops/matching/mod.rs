@@ -34,8 +34,8 @@ pub struct MatchOptions {
     /// The maximum number of pixels of the first pyramid level, at least 1. Larger pictures are downscaled first.
     pub pixels: u64,
     /// The ratio test: the descriptor distance of a match, divided by that of the best candidate at another position,
-    /// must be at most this ratio. It must be greater than 0 and at most 1. Larger values accept more ambiguous
-    /// matches.
+    /// must be at most this number. The number must be greater than 0 and at most 1. Larger values accept more
+    /// ambiguous matches.
     pub ratio: f32,
 }
 
@@ -65,7 +65,7 @@ impl MatchOptions {
     }
 }
 
-/// An option or the size of a picture is invalid, or the device failed.
+/// The error if an option or the size of a picture is invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MatchError {

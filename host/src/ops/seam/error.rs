@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::device::DeviceError;
 use crate::ops::stitch::StitchError;
 
-/// An error because a warp does not allow a seam, an option is invalid, or the device failed.
+/// The error if a warp does not allow a seam, an option is invalid, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SeamError {

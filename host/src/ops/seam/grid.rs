@@ -18,7 +18,7 @@ use crate::warp::DeviceWarp;
 /// The maximum number of cells across the seam in the coarse grids that determine the seam's direction.
 const COARSE: u32 = 64;
 
-/// The reciprocal of the tolerance for equivalent directions. Two directions of the seam are equivalent if both costs
+/// The reciprocal of the tolerance for equivalent directions. Directions of the seam are equivalent if their costs
 /// exceed the lowest cost by at most a quarter.
 const ALIKE: u64 = 4;
 

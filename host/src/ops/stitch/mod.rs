@@ -109,7 +109,7 @@ impl Default for StitchOptions {
     }
 }
 
-/// An error because pictures, warp and options do not match, or because the device failed.
+/// The error if pictures, warp and options do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StitchError {
@@ -233,8 +233,8 @@ fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<()
     Ok(())
 }
 
-/// Submits the stitch of `left` and `right` into `out` without waiting. The stitch is a single launch for all supported
-/// formats.
+/// Submits the stitch of `left` and `right` into `out` without waiting. The stitch itself is a single launch for all
+/// supported formats.
 ///
 /// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///

@@ -10,7 +10,7 @@ use crate::frame::Rate;
 use crate::io::text::TextError;
 use crate::ops::resample::ResampleError;
 
-/// An error because a trajectory could not be read, created, resampled or written.
+/// The error if a trajectory cannot be read, created, resampled or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TrajectoryError {

@@ -13,7 +13,7 @@ use shared_types::warp::{Camera, Canvas, Projection};
 use super::{MAX_FOV, MIN_FOV, ViewPose};
 use crate::geometry::{Geometry, largest_rectangle};
 
-/// The resolution of the cylinder on which the rectangle is searched, in pixels per radian.
+/// The resolution, in pixels per radian, of the cylinder on which the largest rectangle is searched for.
 const SCALE: f64 = 500.0;
 
 /// The upper and lower end of the cylinder (at a radius of 1). It is the tangent of the elevation, so the ends are at
@@ -60,7 +60,8 @@ impl ViewLimits {
     }
 
     /// Returns the pose nearest to `view` for which a view of `size` pixels is within the limits. Changes tilt and pan
-    /// as little as possible, and reduces the field of view only if it is too large for any tilt and pan.
+    /// as little as possible, and reduces the field of view only if the view would exceed the limits at every tilt and
+    /// pan.
     #[must_use]
     pub fn keep(&self, view: &ViewPose, size: UVec2) -> ViewPose {
         let widest = view.fov.clamp(MIN_FOV, MAX_FOV);

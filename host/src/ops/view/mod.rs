@@ -122,7 +122,7 @@ impl fmt::Debug for VirtualCamera {
     }
 }
 
-/// An error because the pose is invalid, the frames or the warp do not match the cameras, or the device failed.
+/// The error if the pose is invalid, the frames or the warp do not match the cameras, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ViewError {

@@ -22,7 +22,8 @@ pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
     let wider = Camera { size: camera.size + 1, ..*camera };
     for ray in border(&wider) {
         match ray {
-            // The rays are unit vectors, so z is 0 or less for rays that do not point forward. Exclude these.
+            // The rays are unit vectors, so z is the cosine of the angle to the optical axis. Exclude rays that do not
+            // point forward.
             Some(DVec3 { x, y, z }) if z > 1e-6 => {
                 let p = DVec2::new(x / z, y / z);
                 let (low, high) = bounds.unwrap_or((p, p));

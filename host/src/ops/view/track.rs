@@ -9,7 +9,7 @@
 //! ```
 //! Times are seconds from the first frame. Poses are interpolated linearly between keyframes, and are constant before
 //! the first and after the last keyframe. Then the track is smoothed, because linear segments have corners: each pose
-//! is replaced by a Gaussian-weighted mean of the poses shortly before and after it.
+//! is replaced by a Gaussian-weighted mean of the poses at nearby times.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
