@@ -1,8 +1,9 @@
-//! Stitches videos frame by frame for measurements of each panorama, its cameras' frames and its weights.
+//! Stitches two videos one pair of frames at a time, so that a program can measure each panorama together with the
+//! camera frames and the blending weights that it was made from.
 //!
-//! The stitcher and its options are those of [`stitch_video`](super::stitch_video), so colours and seams change in the
-//! same way. However, a pair is submitted only after the previous panorama was processed. So the panorama, the frames
-//! and the weights belong to the same pair.
+//! Uses the same stitcher and options as [`stitch_video`](super::stitch_video), so colours and seams change in the same
+//! way. However, a pair is submitted only after the previous panorama was processed. So the panorama, the frames and
+//! the weights belong to the same pair.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -36,7 +37,8 @@ pub struct Stitched<'a> {
 }
 
 impl Stitched<'_> {
-    /// Returns the weights of this panorama, left and right, row by row: those of the warp or of the seam.
+    /// Returns the blending weights of the left and the right camera for this panorama, row by row. With seam blending,
+    /// these are the weights of the current seam; otherwise, they are the weights of the warp.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the device fails.
@@ -110,8 +112,8 @@ pub fn for_each_pair<E: From<VideoError>>(
     Ok(())
 }
 
-/// Waits for the panorama of the one pair in flight. Returns `None` if the stitcher drops this pair. `given_up` is the
-/// number of pairs that it dropped before.
+/// Waits for the panorama of the only pair in flight. Returns `None` if the stitcher drops this pair. `given_up` is the
+/// number of pairs that the stitcher had dropped before this pair was submitted.
 fn next(
     stitcher: &Stitcher,
     panoramas: &mut StitchedFrames,

@@ -1,8 +1,8 @@
 //! Pairs the frames of two videos by time.
 //!
-//! Each panorama uses the frame of each video that is nearest in time, so frames are repeated or dropped if a video
-//! has another rate than the panorama. The panorama ends with the shorter video. A video that ends before the other
-//! one, or before its own stated length, is reported.
+//! Each panorama uses the frame of each video that is nearest in time, so frames are repeated or dropped if a video's
+//! frame rate differs from the rate of the panoramas. Stitching stops when the shorter video ends. A warning is logged
+//! if one video ends before the other, or before the length stated in its file.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::frame::Rate;
 use crate::io::video::{VideoError, VideoSource};
 use crate::live::{Side, Stitcher};
 
-/// The maximum difference in length, in panoramas, that is not reported, because two cameras never stop at exactly the
-/// same time.
+/// The maximum difference between the lengths of the two videos, in panoramas, that causes no warning. A small
+/// difference is normal, because two cameras never stop at exactly the same time.
 const SAME_END: u64 = 2;
 
 /// The maximum time to wait for a further frame of one video after the other video has ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A video is reported as too short if the number of its missing frames, times this factor, exceeds its stated number
-/// of frames: more than 0.5 % are missing.
+/// The factor that decides whether a warning is logged for a video that is too short. It is logged if `missing frames *
+/// SHORT > stated frames`, which means that more than 0.5 % of the stated frames are missing.
 const SHORT: u64 = 200;
 
-/// The counts of frames of both videos, left and right, and how the videos ended.
+/// The frame counts of both videos (left, right), which video ended first, and whether a stop was requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) read: [u64; 2],
@@ -58,7 +58,7 @@ impl Pairs {
         Self { sides: sources.map(side), rate }
     }
 
-    /// Submits the pairs of panoramas until a video ends or `limit` pairs were submitted.
+    /// Submits one pair of frames per panorama to `stitcher`, until a video ends or `limit` pairs were submitted.
     pub(super) fn submit_all(
         &mut self,
         stitcher: &Stitcher,
@@ -91,7 +91,8 @@ impl Pairs {
         (counts, result)
     }
 
-    /// Submits the pair of panorama `n`. Returns false if a video ends before it.
+    /// Submits the pair of frames for panorama `n`. Returns false if a video ends before the frame that this panorama
+    /// needs.
     fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoStitchError> {
         let time = self.rate.time(n);
         let Some([left, right]) = self.pair(n)? else { return Ok(false) };
@@ -99,7 +100,8 @@ impl Pairs {
         Ok(true)
     }
 
-    /// Returns the pair of panorama `n`, or `None` if a video ends before it.
+    /// Returns the pair of frames for panorama `n`, or `None` if a video ends before the frame that this panorama
+    /// needs.
     pub(super) fn pair(&mut self, n: u64) -> Result<Option<[Frame<'_>; 2]>, VideoError> {
         for side in &mut self.sides {
             if !side.advance(side.source.rate().nearest(n, self.rate))? {
@@ -112,8 +114,8 @@ impl Pairs {
         Ok(Some([left?, right?]))
     }
 
-    /// Returns the video that ended while the other one continues, and logs a warning about it. `n` is the first
-    /// missing panorama.
+    /// Returns the video that ended while the other one continues, and logs a warning about it. `n` is the number of
+    /// the first panorama that could not be made because a frame was missing.
     pub(super) fn ended_first(&mut self, n: u64) -> Option<Side> {
         let rate = self.rate;
         let [left, right] = &mut self.sides;
@@ -136,7 +138,7 @@ impl Pairs {
 }
 
 impl Feed {
-    /// Advances to frame `n`. Returns false if the video ends before it.
+    /// Advances to frame `n`. Returns false if the video ends before frame `n`.
     fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
         if self.held.as_ref().is_some_and(|(number, _)| *number == n) {
             self.repeated += 1;
@@ -166,8 +168,8 @@ impl Feed {
         Some(Frame::tight(self.source.format(), bytes).map_err(VideoError::Pair))
     }
 
-    /// Returns whether the video has frame `n`, by reading up to this frame. Discards the frames that it reads, and
-    /// does not count them.
+    /// Returns whether the video has a frame `n`. To find out, reads all frames up to `n`, and discards them without
+    /// counting them as read.
     fn has(&mut self, n: u64) -> bool {
         (self.read..=n).all(|_| match self.source.frame_within(Some(PATIENCE)) {
             Ok(Some(frame)) => {
@@ -184,7 +186,7 @@ impl Feed {
         let lacking = expected.saturating_sub(self.read);
         if lacking > SAME_END && lacking.saturating_mul(SHORT) > expected {
             tracing::warn!(
-                "{} ended after {} frames, but should have about {expected} by its stated length; the file is \
+                "{} ended after {} frames, but its stated length is about {expected} frames; the file is \
                  damaged, or its pictures end before its sound",
                 self.source.name().display(),
                 self.read

@@ -25,8 +25,8 @@ use crate::warp::DeviceWarp;
 /// Options of stitching two videos.
 #[derive(Clone, Debug, Default)]
 pub struct VideoOptions {
-    /// Flip, edge boost, gamma method and lookup. The colours in it apply if `colour.follow` is off. Otherwise, they
-    /// apply until the first frames that can be matched.
+    /// The stitch options, such as flip and lookup. If `colour.follow` is off, their colour corrections always apply.
+    /// Otherwise, they apply only until the stitcher has matched the colours of a pair of frames.
     pub stitch: StitchOptions,
     /// The options for the colour correction, which tracks changes in lighting.
     pub colour: ColourOptions,
@@ -34,7 +34,7 @@ pub struct VideoOptions {
     pub blend: Blend,
     /// The virtual camera to render instead of the panorama, if any.
     pub camera: Option<VirtualCamera>,
-    /// Panoramas per second, equal to the sink's rate; `None` for the left video's rate.
+    /// The number of panoramas per second, which must equal the sink's rate. `None` selects the left video's rate.
     pub rate: Option<Rate>,
     /// The maximum number of panoramas; `None` for no limit.
     pub limit: Option<u64>,
@@ -62,11 +62,12 @@ pub struct Summary {
     pub ended_first: Option<Side>,
     /// The number of panoramas written.
     pub written: u64,
-    /// The number of written panoramas that repeat the next one, because their own pair was dropped.
+    /// The number of written panoramas that are copies of the next one, because the stitcher dropped their own pair of
+    /// frames.
     pub filled: u64,
     /// The number of frames that were skipped, because they are not the nearest frame of any panorama: left, right.
     pub unpaired: [u64; 2],
-    /// The number of pairs that repeat a frame: left, right.
+    /// The number of pairs that use the same frame as the previous pair: left, right.
     pub repeated: [u64; 2],
     /// The time from the first pair to the last written panorama.
     pub time: Duration,
@@ -78,11 +79,11 @@ pub struct Summary {
     pub stopped: bool,
 }
 
-/// Stitches two videos to panoramas or views of the sink's size.
+/// Stitches two videos, and writes panoramas or the views of a virtual camera to `sink`, at the sink's picture size.
 ///
 /// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the output is closed
-/// before the error is returned. If the sink or the stitcher fails, the sources' [`Stop`] is set, because they may
-/// wait for a pipe.
+/// before the error is returned. If the sink or the stitcher fails, the sources' [`Stop`] is set, because a source may
+/// be blocked while it waits for data from a pipe.
 ///
 /// # Errors
 /// Returns [`VideoStitchError`] if a source, the sink or the stitcher fails.
@@ -157,8 +158,8 @@ pub fn stitch_video(
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }
 
-/// Waits for the first frames of two sources, and starts the stitcher for them. Returns `None` if a stop was requested
-/// before.
+/// Waits for the first frames of two sources, and starts the stitcher for them. Returns `None` if a stop is requested
+/// before both frames arrive.
 pub(super) fn start(
     device: &Device,
     warp: DeviceWarp,

@@ -3,8 +3,8 @@
 /// The maximum number of bytes per read or write. It is a multiple of 4, so a chunk ends between two numbers.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// Converts bytes to numbers of `N` bytes each. `number` is a conversion such as `f32::from_le_bytes`. Ignores an
-/// incomplete number at the end.
+/// Converts bytes to numbers of `N` bytes each. `number` converts the bytes of one number, as `f32::from_le_bytes`
+/// does. Ignores an incomplete number at the end.
 pub(crate) fn numbers_of<T, const N: usize>(
     bytes: &[u8],
     number: impl Fn([u8; N]) -> T,
@@ -13,8 +13,8 @@ pub(crate) fn numbers_of<T, const N: usize>(
     numbers.iter().map(move |bytes| number(*bytes))
 }
 
-/// Converts numbers to bytes, and passes the bytes to `sink` in chunks of at most [`CHUNK`]. `number` is a conversion
-/// such as `f32::to_le_bytes`.
+/// Converts numbers to bytes, and passes the bytes to `sink` in chunks of at most [`CHUNK`]. `number` converts one
+/// number to bytes, as `f32::to_le_bytes` does.
 pub(crate) fn bytes_of<T: Copy, const N: usize, E>(
     values: &[T],
     number: impl Fn(T) -> [u8; N],

@@ -24,10 +24,11 @@ pub struct DeviceWarp {
     ready: Event,
     /// The mesh for the current weights. It is empty until the mesh is uploaded or computed.
     mesh: OnceLock<DeviceMesh>,
-    /// The error of the mesh that was uploaded with the warp, in source pixels, if it exceeds [`MESH_ERROR`].
+    /// The error of the host warp's mesh, in source pixels, if the mesh was not uploaded because its error exceeds
+    /// [`MESH_ERROR`].
     coarse: Option<f32>,
-    /// A mesh that [follows](DeviceMesh::follows) the weights and needs an update to the current ones. If the update
-    /// fails, the mesh stays here, so that the next update can try again.
+    /// The mesh while it does not match the current weights yet, if it [follows](DeviceMesh::follows) the weights. If
+    /// its update fails, the mesh stays here, so that the next update can try again.
     behind: Option<DeviceMesh>,
     /// A cache of texture objects over the planes, and over the frames that were stitched with this warp.
     textures: Mutex<Textures>,
@@ -59,7 +60,7 @@ impl DeviceWarp {
         Ok(on_device)
     }
 
-    /// Renders the warp of a geometry with two cameras on the stream's device, without waiting.
+    /// Renders the warp of a geometry with two cameras on the stream's device. Does not wait for the device.
     ///
     /// # Errors
     /// Returns [`RenderError`] if the geometry does not have two cameras, if a size is invalid, or if the device fails.
@@ -97,7 +98,7 @@ impl DeviceWarp {
         Self::filled(stream, size, views.map(|(_, camera)| camera.size), planes)
     }
 
-    /// Converts the margins of [`margins`](Self::margins) to weights.
+    /// Converts the margins that [`margins`](Self::margins) rendered to blending weights.
     #[track_caller]
     pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
@@ -106,7 +107,7 @@ impl DeviceWarp {
         self.written(stream)
     }
 
-    /// Returns a warp for a panorama of `size` pixels that shows the same content, enlarged or reduced. Does not wait.
+    /// Returns a warp whose panorama shows the same content, scaled to `size` pixels. Does not wait for the device.
     ///
     /// A panorama that is much smaller than the sources shows aliasing, because each of its pixels reads only four
     /// source pixels.
@@ -160,8 +161,8 @@ impl DeviceWarp {
     /// it by default.
     ///
     /// If the warp was uploaded without such a mesh, the first call copies the planes to the host and computes the
-    /// mesh, which takes most of a second for a large panorama. If the warp had a mesh with a larger error, this call
-    /// also logs a warning.
+    /// mesh, which takes most of a second for a large panorama. If that is because the mesh of the host warp has a
+    /// larger error, the call also logs a warning.
     ///
     /// # Errors
     /// Returns [`RenderError`] if the planes cannot be copied to the host, or the mesh to the device.
@@ -219,8 +220,8 @@ impl DeviceWarp {
         self.weights.each_mut()
     }
 
-    /// Makes users of the warp wait for the work in `stream` that writes the weights, and submits the update of the
-    /// mesh to the new weights.
+    /// Submits the update of the mesh to the new weights. Must be called after the work in `stream` that writes the
+    /// weights: later users of the warp wait for this work.
     #[track_caller]
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;
@@ -284,7 +285,7 @@ impl DeviceWarp {
             .ok_or_else(|| DeviceError::refused("taking a warp's planes", UnlikePlanes))
     }
 
-    /// Returns one plane.
+    /// Returns one of the six planes: source columns, source rows or weights of one camera.
     #[must_use]
     pub fn plane(&self, plane: Plane) -> &Image<f32> {
         match plane {

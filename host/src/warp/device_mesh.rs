@@ -1,8 +1,8 @@
 //! A mesh in device memory, which the stitch reads instead of the planes of a warp.
 //!
-//! Patches and places are constant. If a warp gets new weights, for instance from a seam, a kernel rewrites layers and
-//! shares. A camera that did not contribute to a tile when the mesh was computed has no layer there. New weights do not
-//! add a layer.
+//! The source coordinates (patches and places) are constant. If a warp gets new weights, for instance from a seam, a
+//! kernel rewrites the layers and their normalised weights (shares). A camera that did not contribute to a tile when
+//! the mesh was computed has no layer in this tile, and new weights do not add one.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,8 @@ pub struct DeviceMesh {
     size: UVec2,
     sources: Vec<UVec2>,
     made: Arc<Made>,
-    /// Layers and shares for the current weights. `None` if the weights never change, so those in `made` apply.
+    /// Layers and shares for the current weights. `None` if the weights never change; then the layers and shares in
+    /// `made` are used.
     weighed: Option<Weighed>,
     /// An event that is recorded after the work that fills layers and shares.
     ready: Event,
@@ -86,8 +87,8 @@ impl DeviceMesh {
     }
 
     /// Submits a kernel that computes layers and shares for the weights in the planes `left` and `right` of a warp.
-    /// Does nothing if the mesh does not [follow](Self::follows) the weights. The planes may differ only in their
-    /// weights from those of which the mesh was computed.
+    /// Does nothing if the mesh does not [follow](Self::follows) the weights. The coordinates in the planes must be
+    /// those from which the mesh was computed. Only the weights may differ.
     #[track_caller]
     pub(super) fn weigh(
         &mut self,
@@ -110,8 +111,9 @@ impl DeviceMesh {
             layers: weighed.layers.view_mut(),
             shares: weighed.shares.view_mut(),
         };
-        // SAFETY: blocks are `WEIGH_BLOCK`. The layers are those of a valid mesh with two cameras, and `shares` has as
-        // many elements as the shares of this mesh, so everything to which the layers refer exists.
+        // SAFETY: `config` has blocks of `WEIGH_BLOCK` threads, as the kernel requires. `base` and `layers` hold the
+        // layers of a valid mesh with two cameras, and `shares` has as many elements as this mesh has shares. So each
+        // index in a layer is in bounds of its buffer.
         unsafe { stream.launch_unchecked(&config, &kernel) }?;
         self.ready.record(stream)
     }
@@ -152,8 +154,8 @@ impl DeviceMesh {
     }
 }
 
-/// Copies elements to a device buffer. If there are none, returns a buffer with one unused element, because a buffer
-/// cannot be empty.
+/// Copies elements to a device buffer. If `elements` is empty, returns a buffer with one unused element, because a
+/// buffer cannot be empty.
 #[track_caller]
 fn uploaded<T: bytemuck::Pod>(stream: &Stream, elements: &[T]) -> Result<Buffer<T>, DeviceError> {
     if elements.is_empty() {

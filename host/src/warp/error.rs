@@ -18,21 +18,21 @@ pub enum WarpError {
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
     /// The path is a folder of raw planes, which do not store their size.
-    #[error("{}: is a directory; raw planes do not store their size: give the sizes of the panorama and of both sources to import them", file.display())]
+    #[error("{}: is a directory; to import raw planes from it, also give the sizes of the panorama and of both sources, because raw planes do not store their size", file.display())]
     Directory { file: PathBuf },
-    /// One of the six raw files is missing.
+    /// One of the six raw plane files is missing.
     #[error("{}: the file is missing; a warp of raw planes has six files, lut_left_x.bin to weight_right.bin", file.display())]
     RawMissing { file: PathBuf },
-    /// The length of a raw file does not match the size of the panorama, which needs one f32 per pixel.
-    #[error("{}: {found} bytes; {}×{} pixels need {expected} bytes{hint}", file.display(), size.x, size.y)]
+    /// The length of a raw plane file does not match the size of the panorama, which needs one f32 per pixel.
+    #[error("{}: the file has {found} bytes, but a plane of {}×{} pixels needs {expected} bytes{hint}", file.display(), size.x, size.y)]
     RawLength { file: PathBuf, found: u64, expected: u64, size: UVec2, hint: String },
-    /// The file is too short for a safetensors header, or states an impossible length of its header.
+    /// The file is too short for a safetensors header, or the header length that it states is impossible.
     #[error("{}: not a safetensors file: {reason}", file.display())]
     NotSafetensors { file: PathBuf, reason: String },
     /// The safetensors header is invalid.
     #[error("{}: corrupt header: {reason}", file.display())]
     Header { file: PathBuf, reason: String },
-    /// The safetensors file contains other data than a warp.
+    /// The file is a safetensors file, but does not contain a warp.
     #[error("{}: a safetensors file, but not a panoweave warp (its metadata has no format = \"panoweave-warp\")", file.display())]
     NotAWarp { file: PathBuf },
     /// The version of the file format is not supported.
@@ -53,7 +53,7 @@ pub enum WarpError {
     /// The numbers of a plane are not f32.
     #[error("{}: plane {} is of type {found}; it must be F32", file.display(), plane.name())]
     Dtype { file: PathBuf, plane: Plane, found: String },
-    /// A plane is not two-dimensional, or has another size than the others.
+    /// A plane is not two-dimensional, or its size differs from the size of the other planes.
     #[error("{}: plane {} has shape {found:?}; it must be {expected}", file.display(), plane.name())]
     Shape { file: PathBuf, plane: Plane, found: Vec<usize>, expected: String },
     /// The numbers of a mesh tensor have the wrong type.
@@ -68,7 +68,7 @@ pub enum WarpError {
     /// The checksum in the file is not that of its contents.
     #[error("{}: the checksum of the contents is {found:08x}, but the file states {expected:08x}; the file is damaged: copy it again", file.display())]
     Checksum { file: PathBuf, found: u32, expected: u32 },
-    /// A size or a number in the planes is invalid.
+    /// The size of the panorama or of a source is invalid, or a plane contains an invalid number.
     #[error("{}: {error}", file.display())]
     Plane { file: PathBuf, error: PlaneError },
     /// The mesh in the file is invalid, or does not agree with the planes in the file.

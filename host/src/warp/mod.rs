@@ -38,7 +38,7 @@ pub use plane_error::RenderError;
 use shared_types::stitch::MIN_WEIGHT;
 pub use stats::{CameraStats, PixelBox, WarpStats};
 
-/// One of the six planes, in the order of [`Warp::planes`] and of all files.
+/// One of the six planes of a warp. The variants have the order of [`Warp::planes`] and of the planes in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
     /// The column in the left source, in pixels.
@@ -56,7 +56,7 @@ pub enum Plane {
 }
 
 impl Plane {
-    /// All planes, in the order of [`Warp::planes`] and of all files.
+    /// All six planes, in the order of [`Warp::planes`] and of the planes in files.
     pub const ALL: [Self; 6] =
         [Self::LeftX, Self::LeftY, Self::RightX, Self::RightY, Self::WeightLeft, Self::WeightRight];
 
@@ -79,11 +79,11 @@ impl Plane {
         matches!(self, Self::WeightLeft | Self::WeightRight)
     }
 
-    /// Checks that coordinates are finite and weights are from 0 to 1. `values` start at element `at` of a plane with
-    /// `width` pixels per row.
+    /// Checks a part of this plane: coordinates must be finite, and weights must be from 0 to 1. `values` start at
+    /// element `at` of the plane, which has `width` pixels per row.
     pub(crate) fn check(self, values: &[f32], at: usize, width: u32) -> Result<(), PlaneError> {
         let weight = self.is_weight();
-        // Written so that NaN is rejected.
+        // Test for valid values rather than for invalid ones, so that NaN is rejected.
         let fine = |v: &f32| {
             if weight { (0.0..=1.0).contains(v) } else { v.is_finite() }
         };
@@ -104,7 +104,7 @@ impl Plane {
     }
 }
 
-/// A warp of two cameras in host memory, whose numbers were checked.
+/// A warp of two cameras in host memory. Its sizes and numbers were checked when it was created.
 ///
 /// Two equal warps are saved to identical files.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,9 +147,9 @@ impl Warp {
         Self { projection, rig: rig.filter(|text| !text.is_empty()), ..self }
     }
 
-    /// Computes a mesh with [`Mesh::new`], and returns the warp with this mesh. The mesh deviates by at most `error`
-    /// source pixels along either axis. [`save`](Self::save) stores the mesh, and [`DeviceWarp::upload`] uses it if
-    /// `error` is at most [`MESH_ERROR`].
+    /// Computes a mesh with [`Mesh::new`], and returns the warp with this mesh. The source coordinates of the mesh
+    /// deviate from the planes by at most `error` source pixels along either axis. [`save`](Self::save) stores the
+    /// mesh, and [`DeviceWarp::upload`] uses it if `error` is at most [`MESH_ERROR`].
     ///
     /// # Errors
     /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.
@@ -206,21 +206,21 @@ impl Warp {
         self.rig.as_deref()
     }
 
-    /// Returns the weight of `camera` (0 is left, 1 is right) at element `at` of the planes, or `None` if the camera
+    /// Returns the weight of `camera` (0: left, 1: right) at the pixel with the index `at`, or `None` if the camera
     /// does not contribute to this pixel.
     pub(crate) fn counts(&self, camera: usize, at: usize) -> Option<f32> {
         let (weight, place) = (self.planes[4 + camera][at], self.source(camera, at));
         counting(place.into(), weight, self.sources[camera])
     }
 
-    /// Returns the source column and row of `camera` (0 is left, 1 is right) at element `at` of the planes.
+    /// Returns the source column and row of `camera` (0: left, 1: right) for the pixel with the index `at`.
     pub(crate) fn source(&self, camera: usize, at: usize) -> [f32; 2] {
         [self.planes[2 * camera][at], self.planes[2 * camera + 1][at]]
     }
 }
 
-/// Returns `weight`, or `None` if a camera with this weight and the source coordinates `place` does not contribute.
-/// `size` is the size of its source.
+/// Returns `weight` if a camera with this weight and the source coordinates `place` contributes to the pixel. Returns
+/// `None` otherwise. `size` is the size of the camera's source picture.
 pub(crate) fn counting(place: Vec2, weight: f32, size: UVec2) -> Option<f32> {
     let inside = place.cmpge(Vec2::ZERO).all() && place.cmplt(size.as_vec2()).all();
     (weight > MIN_WEIGHT && inside).then_some(weight)

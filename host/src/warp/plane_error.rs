@@ -1,4 +1,4 @@
-//! The errors of invalid sizes or numbers in a warp, and of rendering a warp.
+//! The errors for invalid sizes or numbers in a warp, and for a warp that cannot be rendered.
 
 use crate::device::DeviceError;
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
@@ -12,10 +12,10 @@ use thiserror::Error;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum PlaneError {
-    /// The panorama has no pixels or too many.
+    /// A side of the panorama or its area is 0 or too large.
     #[error("the panorama is {}×{} pixels; each side must be 1 to {MAX_CANVAS_SIDE} pixels, and the area at most {MAX_CANVAS_AREA} pixels", size.x, size.y)]
     Size { size: UVec2 },
-    /// A source picture has no pixels or too many.
+    /// A side of a source picture is 0 or too large.
     #[error("a source picture is {}×{} pixels; each side must be 1 to {MAX_SIDE} pixels", size.x, size.y)]
     SourceSize { size: UVec2 },
     /// A plane does not have one number for each pixel of the panorama.

@@ -4,7 +4,7 @@
 //! They have the order of [`Plane`] and no gaps. All numbers are little-endian. If the warp has a mesh, five more
 //! tensors follow:
 //!
-//! | tensor | type | shape | an element is |
+//! | tensor | type | shape | element |
 //! |---|---|---|---|
 //! | `mesh_layers` | U32 | `[layers, 5]` | a layer without its patch: camera (65535: none), cell, places, shares, next; see [`Layer`](shared_types::stitch::mesh::Layer) |
 //! | `mesh_layer_patches` | F32 | `[layers, 2, 6]` | a layer's patch for the whole tile: the coefficients of 1, x, y, x², xy, y² for the source column, then for the row |
@@ -19,8 +19,8 @@
 //! - `places` is the index of the layer's first element in `mesh_patches`, or of its first point in `mesh_places`,
 //!   which has 1024 points per element.
 //! - `shares` is the index of the layer's first number in `mesh_shares`, which has 1024 numbers per element. In the
-//!   last of several layers of a tile, `shares` may be 4294967294. This means that the layer takes the share that the
-//!   others leave.
+//!   last of several layers of a tile, `shares` may be 4294967294. Then the layer's share at each pixel is 1 minus the
+//!   shares of the tile's other layers.
 //! - `next` is the index of the tile's next layer.
 //!
 //! The header's `__metadata__` contains these strings:
@@ -90,9 +90,8 @@ impl Warp {
         MeshPart::ALL.into_iter().try_for_each(|part| mesh.pack(part, &mut sink))
     }
 
-    /// Returns the header as JSON. It is padded with spaces, so that the offset of the planes in the file is a multiple
-    /// of
-    /// 8. Returns the reason as an error if the header would be too long.
+    /// Returns the header as JSON. It is padded with spaces to a multiple of 8 bytes, so that the planes in the file
+    /// are 8-byte aligned. Returns the reason as an error if the header would be too long.
     fn header(&self) -> Result<Vec<u8>, String> {
         let mut crc = crc32fast::Hasher::new();
         let done: Result<(), Infallible> = self.tensors(|bytes| {

@@ -1,9 +1,9 @@
 //! Reads the panoweave warp file. The module `file` describes the format.
 //!
-//! The file may be damaged or malicious. The length of the header is limited, and the sizes in it are compared with the
-//! file's length before memory is allocated. The tensors are read twice: first in pieces of 1 MiB to check them, and
-//! then to store them. So rejecting a damaged file of any size takes the time of one pass and a few megabytes of
-//! memory.
+//! The file may be damaged or malicious. The length of the header is limited, and the sizes in the header are compared
+//! with the length of the file before memory is allocated. The tensors are read twice: first in pieces of 1 MiB to
+//! check them, and then to store them. So rejecting a damaged file of any size takes the time of one pass and a few
+//! megabytes of memory.
 //!
 //! A mesh is checked after it is read: first each index, then each pixel against the planes, on several threads. So the
 //! mesh of an accepted file agrees with its planes within its stated error.
@@ -31,11 +31,11 @@ struct Header {
     rig: Option<String>,
     checksum: u32,
     mesh: Option<MeshHeader>,
-    /// Offset of the tensors in the file.
+    /// The offset of the first tensor in the file, in bytes.
     start: u64,
 }
 
-/// The mesh as the header describes it.
+/// The properties of the mesh that the header states.
 struct MeshHeader {
     /// The maximum deviation from the planes along either axis, in source pixels.
     error: f32,
@@ -43,7 +43,7 @@ struct MeshHeader {
     counts: [usize; MeshPart::ALL.len()],
 }
 
-/// A tensor of the file.
+/// One of the tensors in a warp file: a plane, or a part of the mesh.
 #[derive(Clone, Copy)]
 enum Tensor {
     Plane(Plane),
@@ -83,7 +83,8 @@ impl Warp {
     }
 }
 
-/// Reads and checks the header. Allocates at most [`HEADER_LIMIT`] bytes, and the memory for the parsed JSON.
+/// Reads and checks the header. Allocates at most [`HEADER_LIMIT`] bytes for its text, plus the memory for the parsed
+/// JSON.
 fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, WarpError> {
     let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
     let foreign = |reason| WarpError::NotSafetensors { file: path.to_owned(), reason };
@@ -125,7 +126,7 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
             Some(MeshHeader { error, counts: read_mesh_layout(path, &layout, size, &mut end)? })
         }
     };
-    // This sum cannot overflow, because the sizes and counts were checked against their limits.
+    // This sum cannot overflow, because the size of the panorama and the element counts were checked against limits.
     let expected = start + end as u64;
     if length != expected {
         return Err(WarpError::Length { file: path.to_owned(), found: length, expected });
@@ -134,8 +135,8 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     Ok(Header { size, sources, projection, rig, checksum, mesh, start })
 }
 
-/// The contents of the metadata: the sizes of the sources, the projection, the error of the mesh if there is one, and
-/// the checksum.
+/// The parsed metadata: the sizes of the sources, the projection, the error of the mesh (if there is one), and the
+/// checksum.
 type Description = ([UVec2; 2], Option<ProjectionName>, Option<f32>, u32);
 
 fn read_metadata(
@@ -160,7 +161,8 @@ fn read_metadata(
         let text = metadata.get(key).map_or("", String::as_str);
         let sides =
             text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-        // Accept only the text that `size_text` writes: for example, "+5x05" is invalid, because "5x5" is written.
+        // Accept only text that `size_text` could have written. For example, reject "+5x05", because `size_text` writes
+        // "5x5".
         let size = sides.map(UVec2::from).filter(|size| size_text(*size) == text);
         size.ok_or_else(|| wrong(key, "a size such as 3840x2160"))
     };
@@ -176,7 +178,7 @@ fn read_metadata(
     };
     let mesh_error = if version == MESH_VERSION {
         let text = metadata.get("mesh_error");
-        // As for sizes, accept only the text that `save` writes.
+        // Accept only a text that `save` could have written, as for the sizes.
         let error =
             text.and_then(|text| text.parse().ok().filter(|e: &f32| e.to_string() == *text));
         let error = error.filter(|error| is_length(*error));
@@ -190,8 +192,8 @@ fn read_metadata(
     Ok((sources, projection, mesh_error, checksum))
 }
 
-/// Checks that the file starts with the six planes in order. It must have no other tensors, except those of a mesh if
-/// `mesh` is true. Returns the size of the planes in pixels, and the number of bytes of all planes together.
+/// Checks that the tensors start with the six planes in order. There must be no other tensors, except those of a mesh
+/// if `mesh` is true. Returns the size of the panorama in pixels, and the number of bytes of all six planes together.
 ///
 /// The parser of the header has already checked that the offsets have no gaps and fit the shapes.
 fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usize), WarpError> {
@@ -230,14 +232,14 @@ fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usi
         shape = Some(&info.shape);
         bytes = end;
     }
-    // Replace a side that does not fit u32 by the maximum, which `check_sizes` rejects.
+    // Replace a width or height that does not fit u32 by `u32::MAX`, which `check_sizes` rejects.
     let side = |at: usize| shape.map_or(0, |shape| u32::try_from(shape[at]).unwrap_or(u32::MAX));
     Ok((UVec2::new(side(1), side(0)), bytes))
 }
 
-/// Checks that the mesh tensors start at byte `end` of the data, have the right order, and have sizes that are possible
-/// for a panorama of `size` pixels. Returns the number of elements of each tensor, and advances `end` to the end of the
-/// last one.
+/// Checks that the mesh tensors follow the planes, whose data ends at byte `end`, that they have the right order, and
+/// that their sizes are possible for a panorama of `size` pixels. Returns the number of elements of each tensor, and
+/// sets `end` to the end of the last one.
 fn read_mesh_layout(
     path: &Path,
     layout: &Metadata,
@@ -279,8 +281,8 @@ fn read_mesh_layout(
     Ok(counts)
 }
 
-/// Reads all tensors in pieces, and checks the numbers in the planes and the checksum. Passes each piece to `keep`: its
-/// tensor, its bytes, and its numbers if the tensor is a plane.
+/// Reads all tensors in pieces, and checks the numbers in the planes and the checksum. Passes three values of each
+/// piece to `keep`: the tensor to which it belongs, its bytes, and its numbers (empty unless the tensor is a plane).
 fn read_tensors(
     path: &Path,
     file: &mut File,
@@ -317,7 +319,8 @@ fn read_tensors(
     let error = header.mesh.as_ref().map(|mesh| mesh.error.to_string());
     let sealed = sealed_text(&left, &right, projection, error.as_deref(), header.rig.as_deref());
     crc.update(sealed.as_bytes());
-    // If the checksum is wrong, report this instead of an invalid number, which is probably a result of the damage.
+    // If the checksum is wrong, report it rather than an invalid number: the number is probably invalid because the
+    // file is damaged.
     let (found, expected) = (crc.finalize(), header.checksum);
     if found != expected {
         return Err(WarpError::Checksum { file: path.to_owned(), found, expected });

@@ -1,8 +1,8 @@
 //! Computes a mesh on several threads. Each thread fits the tiles of a band, which is a range of tile rows.
 //!
-//! The indices of patches, places, shares and further layers in a band start at 0. Then the bands are joined from top
-//! to bottom, and the indices of each band are offset by the elements before it. So the mesh does not depend on the
-//! number of threads.
+//! While a band is computed, its indices of patches, places, shares and further layers count from the start of the
+//! band. Then the bands are joined from top to bottom: each index is increased by the number of elements in the bands
+//! above. So the mesh does not depend on the number of threads.
 
 use std::iter::once;
 use std::ops::Range;
@@ -16,8 +16,8 @@ use super::Mesh;
 use super::fit::{Tile, corners};
 use super::looks::Looks;
 
-/// Maximum number of threads. A single thread takes about half a second for the mesh of a large panorama, so more than
-/// 8 threads would save little.
+/// The maximum number of threads. A single thread takes about half a second for the mesh of a large panorama, so more
+/// than 8 threads would save little.
 const MAX_THREADS: usize = 8;
 
 /// Returns the number of bands, one per thread.
@@ -25,8 +25,8 @@ pub(super) fn bands() -> u32 {
     available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS) as u32)
 }
 
-/// Divides the tile rows 0 to `rows` into bands, and runs `work` for each band on a thread of its own. Returns the
-/// results from the top band to the bottom one.
+/// Divides the tile rows 0 to `rows` (exclusive) into bands, and runs `work` for each band on a separate thread.
+/// Returns the results from the top band to the bottom one.
 pub(super) fn each_band<T: Send>(
     rows: u32,
     bands: u32,
@@ -49,7 +49,7 @@ pub(super) fn each_band<T: Send>(
 }
 
 impl Mesh {
-    /// Computes a mesh as [`new`](Self::new) does. The caller must have checked the error bound.
+    /// Computes a mesh as [`new`](Self::new) does. The caller must have checked that `error` is positive and finite.
     pub(in crate::warp) fn within(looks: &Looks<'_>, error: f32) -> Self {
         Self::by_bands(looks, error, bands())
     }
@@ -80,7 +80,8 @@ impl Mesh {
     }
 }
 
-/// Adds `before` to an index, unless the index is [`NONE`] or [`REST`].
+/// Converts an index that counts from the start of a band to one that counts from the start of the mesh: adds `before`,
+/// the number of elements in the bands above. Keeps [`NONE`] and [`REST`], which are not indices.
 fn behind(index: u32, before: usize) -> u32 {
     if index >= REST { index } else { index + before as u32 }
 }
@@ -109,12 +110,12 @@ impl Band {
         band
     }
 
-    /// Adds the layers of a tile: one for each camera that contributes to it, or a black one if there is none.
-    /// `cameras` is the number of all cameras.
+    /// Adds the layers of a tile: one for each camera that contributes to the tile, or one black layer if no camera
+    /// does. `cameras` is the number of all cameras.
     fn add(&mut self, tile: &Tile<'_>, cameras: usize, error: f32) {
         let cameras: Vec<_> = (0..cameras).filter(|camera| tile.is_seen(*camera)).collect();
-        // If each pixel has a contributing camera, the shares at each pixel have the sum 1. Then the last layer needs
-        // no shares of its own, because it takes the share that the others leave.
+        // If each pixel has a contributing camera, the shares at each pixel add up to 1. Then the last layer stores no
+        // shares, because its share is 1 minus the other layers' shares.
         let covered = tile.is_covered();
         let layer = |camera: &usize| {
             let shares = match cameras[..] {
@@ -144,8 +145,9 @@ impl Band {
         first
     }
 
-    /// Adds the patches of a camera in a tile, for the largest cells whose patches are within the error bound. If there
-    /// are none, adds places instead. Returns a layer that refers to them.
+    /// Adds the patches of a camera in a tile, for the largest cell size at which all patches are within the error
+    /// bound. If there is no such size, adds the source coordinates of each pixel (places) instead. Returns a layer
+    /// that refers to these patches or places.
     fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> Layer {
         if tile.may_have_one_patch(camera)
             && let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error)
@@ -176,8 +178,8 @@ mod tests {
     use super::*;
     use crate::warp::Warp;
 
-    /// Returns a warp of two cameras that overlap in the middle. It is made such that some tiles need one patch, some
-    /// need several smaller cells, and some need places.
+    /// Returns a warp of two cameras that overlap in the middle. Its distortion grows from top to bottom, so that some
+    /// tiles need one patch, some need several smaller cells, and some need places.
     fn warp(size: UVec2) -> Warp {
         let plane = |at: &dyn Fn(f32, f32) -> f32| {
             let pixels = (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));

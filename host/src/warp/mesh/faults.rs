@@ -5,9 +5,9 @@
 //! - [`Mesh::at`] would panic or loop forever.
 //! - The kernel that rewrites shares uses one block per tile, so two blocks would write the same share.
 //!
-//! Therefore every index must be exactly the one that follows from the order of the tiles. Then all indices are in
-//! range, the chains of layers end, and no two layers use the same element. After this check, the mesh is compared with
-//! the planes at each pixel.
+//! Therefore every index must have exactly one valid value, which follows from the order of the tiles. Then all indices
+//! are in range, the chains of layers end, and no two layers use the same element. After this check, the mesh is
+//! compared with the planes at each pixel.
 
 use glam::UVec2;
 use shared_types::stitch::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
@@ -23,7 +23,7 @@ use crate::warp::mesh::part::MeshPart;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum MeshFault {
-    /// A layer's camera is invalid, or the cameras of a tile are not in ascending order.
+    /// A layer refers to an invalid camera, or the cameras of a tile are not in ascending order.
     #[error(
         "layer {layer} of the mesh has camera {found}; it must be 0 or 1, in ascending order within a tile: make the warp again"
     )]
@@ -34,32 +34,32 @@ pub enum MeshFault {
         CELLS[0], CELLS[1], CELLS[2]
     )]
     Cell { layer: usize, found: u32 },
-    /// An index in a layer is not the one that follows from the order of the elements.
+    /// A layer refers to another element than the one that follows from the order of the elements.
     #[error(
-        "layer {layer} of the mesh has index {found} in {part}; it must be {expected} ({NONE} means none): make the warp again"
+        "layer {layer} of the mesh refers to element {found} of {part}, but must refer to {expected} ({NONE} means no element); make the warp again"
     )]
     Index { layer: usize, part: &'static str, found: u32, expected: u32 },
-    /// There are more or fewer elements than the layers use.
+    /// A tensor of the mesh has more or fewer elements than the layers use.
     #[error(
-        "{part} has {found} elements, but the layers of the mesh need {expected}; make the warp again"
+        "tensor {part} has {found} elements, but the layers of the mesh need {expected}; make the warp again"
     )]
     Count { part: &'static str, found: usize, expected: usize },
-    /// A number is NaN or infinite.
-    #[error("number {at} of {part} is {value}; it must be finite: make the warp again")]
+    /// A coefficient or a source coordinate of the mesh is NaN or infinite.
+    #[error("number {at} of tensor {part} is {value}; it must be finite: make the warp again")]
     NotFinite { part: &'static str, at: usize, value: f32 },
     /// Source coordinates of the mesh differ from those of the planes by more than the error of the mesh.
     #[error(
         "the source coordinates of camera {camera} at column {x}, row {y} differ by {off} pixels between mesh and planes, but the mesh states an error of at most {error} pixels; make the warp again"
     )]
     Place { camera: usize, x: u32, y: u32, off: f32, error: f32 },
-    /// A share of the mesh differs from that of the planes.
+    /// A camera's share in the mesh differs from its share according to the weight planes.
     #[error(
-        "the share of camera {camera} in the weights at column {x}, row {y} is {found} in the mesh but {expected} in the planes; make the warp again"
+        "at column {x}, row {y}, the share of camera {camera} is {found} in the mesh, but {expected} according to the weight planes; make the warp again"
     )]
     Share { camera: usize, x: u32, y: u32, found: f64, expected: f64 },
 }
 
-/// The number of elements of each part of a mesh that are used by the layers that were checked so far.
+/// The number of elements of each mesh array that the layers checked so far refer to.
 struct Taken {
     layers: usize,
     patches: usize,
@@ -101,8 +101,8 @@ impl Mesh {
         check_finite(MeshPart::Places, bytemuck::cast_slice(&self.places))
     }
 
-    /// Compares the mesh with its input at each pixel. The contributing cameras and their rounded shares must be the
-    /// same, and the source coordinates must agree within the error of the mesh.
+    /// Compares the mesh with the coordinates and weights in `looks` at each pixel. The contributing cameras and their
+    /// rounded shares must be the same, and the source coordinates must agree within the error that the mesh states.
     pub(in crate::warp) fn check_against(&self, looks: &Looks<'_>) -> Result<(), MeshFault> {
         let tiles = Self::tiles_of(self.size);
         let check = |x, y| {
@@ -143,8 +143,8 @@ impl Mesh {
             let found = self.shown(first, pixel).find(is_this).map_or(0, |(_, share)| share);
             let (found, whole) = (f64::from(found), f64::from(WHOLE_SHARE));
             let expected = tile.share(camera, pixel);
-            // The mesh rounds a share to 16 bits, so it differs by at most 0.5 in units of the last bit. The margin is
-            // for rounding errors in f64.
+            // The mesh rounds a share to 16 bits, so `found` differs from the exact value by at most 0.5. The extra
+            // 0.000001 allows for rounding errors in f64.
             if (found - expected * whole).abs() > 0.500_001 {
                 let (UVec2 { x, y }, found) = (tile.corner + pixel, found / whole);
                 return Err(MeshFault::Share { camera, x, y, found, expected });
@@ -154,7 +154,7 @@ impl Mesh {
     }
 
     /// Returns the first pixel of a tile at which a layer's source coordinates deviate from the planes by more than the
-    /// error of the mesh. Returns `None` if there is no such pixel.
+    /// error that the mesh states. Returns `None` if there is no such pixel.
     fn far(&self, tile: &Tile<'_>, layer: &Layer) -> Option<UVec2> {
         let (camera, first, error) = (layer.camera.into(), layer.places as usize, self.error);
         match u32::from(layer.cell) {
@@ -175,7 +175,8 @@ impl Mesh {
 
 impl Taken {
     /// Checks the layer with the index `at`, and returns the index of the tile's next layer, if any. The camera of the
-    /// layer must be at least `least` and less than `cameras`. Sets `least` for the next layer.
+    /// layer must be at least `least` and less than `cameras`. Sets `least` to the lowest camera that the next layer
+    /// may have.
     fn check(
         &mut self,
         at: usize,
@@ -204,8 +205,8 @@ impl Taken {
         };
         named(at, part, layer.places, taken, take)?;
         let shared = match layer.shares {
-            // The layer takes the share that the other layers leave. The first layer of a tile must not do this,
-            // because no layers precede it.
+            // `REST`: the layer's share is 1 minus the shares of the tile's earlier layers. So it is invalid in the
+            // first layer.
             REST if !is_first => false,
             found => {
                 let take = if is_first && (black || found == NONE) { 0 } else { pixels };
@@ -213,15 +214,16 @@ impl Taken {
                 take > 0
             }
         };
-        // A layer without shares of its own is the last one of its tile.
+        // A layer that stores no shares must be the last one of its tile.
         let (next, take) = (self.layers, usize::from(shared && layer.next != NONE));
         named(at, MeshPart::Layers, layer.next, &mut self.layers, take)?;
         Ok((take > 0).then_some(next))
     }
 }
 
-/// Checks an index in a layer. `taken` is the number of elements that earlier layers use, and `take` is the number that
-/// this layer uses. The index must be `taken`, or [`NONE`] if `take` is 0. Adds `take` to `taken`.
+/// Checks that the index `found` in a layer is the only valid one. `taken` is the number of elements that earlier
+/// layers use, and `take` is the number that this layer uses. So `found` must be `taken`, or [`NONE`] if `take` is 0.
+/// Adds `take` to `taken`.
 fn named(
     layer: usize,
     part: MeshPart,
@@ -229,7 +231,7 @@ fn named(
     taken: &mut usize,
     take: usize,
 ) -> Result<(), MeshFault> {
-    // This cast is exact, because the numbers of elements of the largest allowed panorama fit u32.
+    // This cast is exact: even the mesh of the largest allowed panorama has fewer than 2³² elements.
     let expected = if take == 0 { NONE } else { *taken as u32 };
     if found != expected {
         return Err(MeshFault::Index { layer, part: part.name(), found, expected });

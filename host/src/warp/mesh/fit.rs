@@ -1,7 +1,7 @@
 //! Fits a quadratic map to a camera's source coordinates in a cell of a tile, by least squares.
 //!
-//! On a grid of n by m pixels, the products of discrete Legendre polynomials (Gram, 1883) are orthogonal, so each
-//! coefficient of the fit is one weighted sum. This module does not select the size of the cells; `bands` does.
+//! Discrete Legendre polynomials (Gram, 1883) are orthogonal on a grid of pixels, and so are their products for the two
+//! axes. Therefore each coefficient of the fit is one weighted sum. `bands` selects the size of the cells.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use shared_types::stitch::mesh::{Patch, TILE};
 use super::looks::Looks;
 use crate::warp::counting;
 
-/// A tile of a panorama. Pixels of the tile are relative to its first pixel, which is at the top left.
+/// A tile of a panorama. Pixel positions in the tile are relative to the tile's top left pixel.
 pub(super) struct Tile<'a> {
     looks: &'a Looks<'a>,
-    /// The tile's first pixel in the panorama.
+    /// The position of the tile's top left pixel in the panorama.
     pub(super) corner: UVec2,
     /// The number of columns and rows of the tile that are inside the panorama.
     size: UVec2,
@@ -60,7 +60,8 @@ impl<'a> Tile<'a> {
         self.seen[camera] == self.size.element_product() as usize
     }
 
-    /// Returns whether a camera contributes to every pixel of the tile, and no other camera contributes to any.
+    /// Returns whether a camera contributes to every pixel of the tile, and no other camera contributes to any of its
+    /// pixels.
     pub(super) fn is_alone(&self, camera: usize) -> bool {
         self.counts_throughout(camera) && self.seen.iter().sum::<usize>() == self.seen[camera]
     }
@@ -68,8 +69,8 @@ impl<'a> Tile<'a> {
     /// Returns whether one patch for the whole tile may be used for a camera.
     ///
     /// A chroma sample covers four pixels. So the stitch may also evaluate a patch at pixels outside the panorama, and
-    /// at pixels to which the camera does not contribute. The result must be meaningful there, too. In a tile with only
-    /// two columns or rows, or with at most three of both, a patch has enough free coefficients to match even invalid
+    /// at pixels to which the camera does not contribute, and needs usable source coordinates there, too. If a tile has
+    /// only two columns or rows, or at most three of both, a patch has enough free coefficients to match even invalid
     /// coordinates at such pixels. Therefore the camera must contribute to every pixel of these tiles.
     pub(super) fn may_have_one_patch(&self, camera: usize) -> bool {
         let passes_through = self.size.min_element() == 2 || self.size.max_element() <= 3;
@@ -83,8 +84,8 @@ impl<'a> Tile<'a> {
         cameras().any(|camera| self.counts_throughout(camera)) || self.pixels().all(counts)
     }
 
-    /// Yields `TILE` × `TILE` pixels row by row. A pixel outside the panorama, at which the stitch may evaluate chroma,
-    /// is replaced by the nearest pixel inside.
+    /// Yields `TILE` × `TILE` pixels row by row. If the tile extends beyond the panorama, yields the nearest pixel of
+    /// the panorama for each pixel outside, because the stitch may evaluate chroma there.
     pub(super) fn whole(&self) -> impl Iterator<Item = UVec2> + use<'a> {
         let last = self.size - 1;
         (0..TILE).flat_map(move |y| (0..TILE).map(move |x| UVec2::new(x, y).min(last)))
@@ -96,7 +97,7 @@ impl<'a> Tile<'a> {
         (0..size.y).flat_map(move |y| (0..size.x).map(move |x| UVec2::new(x, y)))
     }
 
-    /// Returns source columns, source rows and weights of a camera for `columns` of row `y`.
+    /// Returns three slices for `columns` of row `y`: the camera's source columns, source rows and weights.
     fn row(&self, camera: usize, y: u32, columns: Range<u32>) -> [&'a [f32]; 3] {
         let first = (self.corner.y + y) as usize * self.looks.size.x as usize;
         let [start, end] =
@@ -122,9 +123,9 @@ impl<'a> Tile<'a> {
         if whole > 0.0 { self.weight(camera, pixel) / whole } else { 0.0 }
     }
 
-    /// Returns the quadratic map that best fits a camera's source coordinates in the cell with the first pixel `corner`
-    /// and sides of `cell` pixels. Returns `None` if the map deviates by more than `error` source pixels at a pixel to
-    /// which the camera contributes.
+    /// Returns the quadratic map that best fits a camera's source coordinates in the cell with the top left pixel
+    /// `corner` and sides of `cell` pixels. Returns `None` if the map deviates by more than `error` source pixels at a
+    /// pixel to which the camera contributes.
     pub(super) fn patch(
         &self,
         camera: usize,
@@ -189,16 +190,16 @@ pub(super) fn is_near(one: Vec2, other: Vec2, error: f32) -> bool {
     (one - other).abs().cmple(Vec2::splat(error)).all()
 }
 
-/// A fast test whether a patch is surely within the error bound at a pixel. If the test fails, the patch may still be
-/// within the bound, so the caller must compute it as the kernels do, in f32.
+/// A fast, conservative test whether a patch is within the error bound at a pixel. If the test fails, the patch may
+/// still be within the bound, so the caller must evaluate the patch in f32, as the kernels do.
 ///
 /// The test computes in f64 without fused multiply-adds, which are slow function calls in code for a generic CPU. The
-/// result of the kernels differs by at most eight rounding errors of the sum of all terms. The test subtracts these
-/// from the error bound.
+/// kernels' f32 result differs from it by at most eight f32 rounding errors of the sum of the terms' magnitudes. The
+/// test reduces the error bound by this difference.
 struct Surely {
     u: [f64; 6],
     v: [f64; 6],
-    /// The error bound minus the rounding errors.
+    /// The error bound, reduced by the maximum rounding error of the kernels, in source pixels.
     off: f64,
 }
 
@@ -214,8 +215,9 @@ impl Surely {
         Self { u, v, off: error - 8.0 * rounding * (size(u).max(size(v)) + error) }
     }
 
-    /// Returns a function for row `y` of the tile. Its arguments are a column relative to the tile's centre, and the
-    /// source column and row of that pixel. It returns whether the patch is surely within the error bound there.
+    /// Returns a test for the pixels in row `y` of the tile. Its arguments are a pixel's column relative to the tile's
+    /// centre, and the pixel's source column and row. The test returns whether the patch is surely within the error
+    /// bound at this pixel.
     fn row(&self, y: u32) -> impl Fn(f64, f32, f32) -> bool {
         let y = f64::from(y) - MIDDLE;
         let line = |[c, x, yc, xx, xy, yy]: [f64; 6]| [c + (yc + yy * y) * y, x + xy * y, xx];
@@ -242,15 +244,16 @@ const COLUMNS: [f64; TILE as usize] = {
 };
 
 /// Returns the quadratic map that fits the source coordinates in a range of columns and rows of a tile by least
-/// squares. `places` returns source columns, source rows and weights of the range in a row. The weights are ignored.
+/// squares. `places` returns the source columns, source rows and weights of these columns in a given row. The weights
+/// are ignored.
 fn fitted<'a>(
     columns: Range<u32>,
     rows: Range<u32>,
     places: impl Fn(u32) -> [&'a [f32]; 3],
 ) -> Patch {
     let (along, down) = (Legendre::over(&columns), Legendre::over(&rows));
-    // `sums[i][j]` is the coefficient of the product of two polynomials: that of degree i along x and that of degree j
-    // along y.
+    // `sums[i][j]` is the coefficient of a product of two polynomials: the polynomial of degree i in x, and the one of
+    // degree j in y.
     let mut sums = [[DVec2::ZERO; 3]; 3];
     for y in rows {
         let mut row = [DVec2::ZERO; 3];
@@ -271,7 +274,8 @@ fn fitted<'a>(
     }
     let mut powers = [[DVec2::ZERO; 3]; 3];
     for (i, sums) in sums.into_iter().enumerate() {
-        // This includes products with a total degree above 2. Their coefficients in `sums` are 0.
+        // These loops include products with a total degree above 2, but the coefficients of these products in `sums`
+        // are 0.
         for (j, sum) in sums.into_iter().enumerate() {
             for (powers, x) in powers.iter_mut().zip(along.powers(i)) {
                 for (power, y) in powers.iter_mut().zip(down.powers(j)) {
@@ -285,9 +289,9 @@ fn fitted<'a>(
     Patch { u: of(|p| p.x), v: of(|p| p.y) }
 }
 
-/// The first three discrete Legendre polynomials over a range of n pixels, normalised. They are 1, t and t² − (n² −
-/// 1)/12, where t is the position of a pixel relative to the centre of the range. On fewer than three pixels, the
-/// polynomials that are 0 at all of them are dropped.
+/// The first three normalised discrete Legendre polynomials over a range of n pixels. Before normalisation, they are 1,
+/// t and t² − (n² − 1)/12, where t is the position of a pixel relative to the centre of the range. If n is less than 3,
+/// a polynomial that is 0 at every pixel of the range is dropped.
 struct Legendre {
     /// The position of the range's centre relative to the tile's centre, in pixels.
     middle: f64,
@@ -312,8 +316,8 @@ impl Legendre {
         [self.scales[0], self.scales[1] * t, self.scales[2] * (t * t - self.second)]
     }
 
-    /// Returns the coefficients of 1, d and d² in the polynomial of a degree, where d is the position relative to the
-    /// tile's centre.
+    /// Returns the coefficients of 1, d and d² in the polynomial of the given degree, where d is the position relative
+    /// to the tile's centre.
     fn powers(&self, degree: usize) -> [f64; 3] {
         let (m, scale) = (self.middle, self.scales[degree]);
         match degree {

@@ -1,5 +1,5 @@
-//! A mesh is a compressed warp with a limited error. It takes about a seventieth of the memory of the warp's planes, or
-//! a fifteenth if the overlap is half of the panorama.
+//! A mesh is a lossy compressed warp with a bounded error. It takes about 1/70 of the memory of the warp's planes, or
+//! 1/15 if the cameras overlap in half of the panorama.
 //!
 //! The panorama is divided into tiles. A tile has a *layer* for each camera that contributes to it. A layer has two
 //! parts:
@@ -8,9 +8,10 @@
 //!   camera contributes, the tile is divided into smaller cells with one patch each. If the patches of the smallest
 //!   cells deviate too much as well, the layer stores the source coordinates of each pixel, which are called places.
 //! - *Shares* for the weights: the share of a camera is its weight divided by the sum of all cameras' weights. A layer
-//!   stores a 16-bit share for each pixel, with two exceptions. A camera that contributes alone and to all pixels of
-//!   the tile has a share of 1. In a tile without black pixels, the last of several layers takes the share that the
-//!   others leave. Shares are not fitted, so seams stay as sharp as in the planes.
+//!   stores a 16-bit share for each pixel, with two exceptions. If a camera alone contributes to all pixels of the
+//!   tile, its share is 1 and is not stored. In a tile without black pixels, the last of several layers stores no
+//!   shares, because its share is 1 minus the other layers' shares. Shares are not fitted, so seams stay as sharp as in
+//!   the planes.
 //!
 //! `looks` provides the input of a mesh, `fit` fits one cell, `bands` computes the whole mesh, `faults` checks a mesh
 //! from a file, `part` describes the tensors in a file, and `tensors` converts a mesh to and from them.
@@ -52,7 +53,7 @@ pub enum MeshError {
         "cannot compute a mesh: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS} cameras"
     )]
     Cameras(usize),
-    /// The cameras cannot be rendered.
+    /// The source coordinates of the cameras cannot be rendered.
     #[error("cannot compute a mesh: {0}")]
     Render(#[from] RenderError),
 }
@@ -65,8 +66,8 @@ impl From<DeviceError> for MeshError {
 
 /// A warp that is compressed to a mesh in host memory. [`DeviceMesh`](super::DeviceMesh) is its copy on a device.
 ///
-/// Patches, places, shares and further layers are in the order of the tiles, and within a tile in the order of its
-/// cameras.
+/// The patches, places, shares and all layers after the first one of a tile are stored tile by tile, and within a tile
+/// in the order of its cameras.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mesh {
     size: UVec2,
@@ -88,8 +89,8 @@ pub(super) struct Parts<'a> {
 }
 
 impl Mesh {
-    /// Computes the mesh of a warp. Its source coordinates deviate from the planes by at most `error` source pixels
-    /// along either axis. Its shares deviate by at most 1/131,070.
+    /// Computes the mesh of a warp. The source coordinates of the mesh deviate from the planes by at most `error`
+    /// source pixels along either axis. Its shares deviate by at most 1/131,070, because they are rounded to 16 bits.
     ///
     /// # Errors
     /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.
@@ -166,15 +167,16 @@ impl Mesh {
         })
     }
 
-    /// Yields the layers of the tile with the index `tile`. A tile without cameras has none.
+    /// Yields the layers of the tile with the index `tile`, without a black layer. So there are none if no camera
+    /// contributes.
     fn chain(&self, tile: usize) -> impl Iterator<Item = &Layer> {
         let next = |layer: &&Layer| self.layers.get(layer.next as usize);
         let chain = std::iter::successors(self.layers.get(tile), next);
         chain.filter(|layer| layer.camera != NO_CAMERA)
     }
 
-    /// Yields the layers of [`chain`](Self::chain) with their shares at a pixel of the tile. [`WHOLE_SHARE`] is a
-    /// share of 1.
+    /// Yields the same layers as [`chain`](Self::chain), each with its share at a pixel of the tile. [`WHOLE_SHARE`]
+    /// stands for a share of 1.
     fn shown(&self, tile: usize, UVec2 { x, y }: UVec2) -> impl Iterator<Item = (&Layer, u16)> {
         let mut left = u16::MAX;
         self.chain(tile).map(move |layer| {
@@ -182,7 +184,7 @@ impl Mesh {
                 NONE | REST => left,
                 first => self.shares[(first + y * TILE + x) as usize],
             };
-            // The sum of several rounded shares may exceed 1, so this subtraction must not overflow.
+            // The sum of several rounded shares may exceed 1 slightly. Saturate, so that the rest does not wrap around.
             left = left.saturating_sub(share);
             (layer, share)
         })
@@ -213,6 +215,6 @@ pub(super) fn check(error: f32) -> Result<(), MeshError> {
 
 /// Returns whether an error bound is a positive finite number.
 pub(super) fn is_length(error: f32) -> bool {
-    // Written so that NaN is rejected.
+    // NaN is rejected, because `error > 0.0` is false for NaN.
     error > 0.0 && error.is_finite()
 }

@@ -4,7 +4,7 @@ use safetensors::tensor::Dtype;
 use shared_types::stitch::mesh::{CELLS, TILE};
 use std::ops::RangeInclusive;
 
-/// The number of fields of a layer without its patch: camera, cell, places, shares, next.
+/// The number of fields of a stored layer, not counting its patch: camera, cell, places, shares, next.
 pub(super) const FIELDS: usize = 5;
 
 /// A tensor that stores a part of a mesh in a warp file.
@@ -52,7 +52,7 @@ impl MeshPart {
         }
     }
 
-    /// Returns the range of possible numbers of elements in a mesh of two cameras, which has `tiles` tiles and `layers`
+    /// Returns the allowed number of elements in this tensor for a mesh of two cameras with `tiles` tiles and `layers`
     /// layers. A tile has one or two layers. A layer has at most one patch for each of the smallest cells.
     pub(in crate::warp) fn allowed(self, tiles: usize, layers: usize) -> RangeInclusive<usize> {
         const CELLS_OF_TILE: usize = (TILE / CELLS[CELLS.len() - 1]).pow(2) as usize;

@@ -1,7 +1,7 @@
 //! Converts a mesh to and from the tensors that follow the planes in a warp file.
 //!
-//! The header of `warp/file/mod.rs` has a table of the tensors. All numbers are little-endian. `faults` checks a mesh
-//! that was read.
+//! The module `warp::file` describes the tensors in a table. All numbers are little-endian. The module `faults` checks
+//! the contents of a mesh after it was read.
 
 use glam::{UVec2, vec2};
 use shared_types::stitch::mesh::{Layer, Patch, SourcePoint, TILE};
@@ -57,7 +57,7 @@ pub(in crate::warp) struct Unpacked {
 }
 
 impl Unpacked {
-    /// Appends a piece of a tensor. The piece must not end in the middle of a number.
+    /// Appends the numbers in `bytes`, a piece of the tensor `part`. The piece must not end in the middle of a number.
     pub(in crate::warp) fn take(&mut self, part: MeshPart, bytes: &[u8]) {
         let floats = match part {
             MeshPart::Layers => {
@@ -73,8 +73,8 @@ impl Unpacked {
         floats.extend(numbers_of(bytes, f32::from_le_bytes));
     }
 
-    /// Returns the mesh for a panorama of `size` pixels and sources of `sources` pixels, or an error if its numbers or
-    /// indices are invalid. Does not compare the mesh with the planes.
+    /// Converts the numbers to a mesh for a panorama of `size` pixels and source pictures of `sources` pixels. Returns
+    /// an error if a number or an index is invalid. Does not compare the mesh with the planes.
     pub(in crate::warp) fn checked(
         self,
         size: UVec2,
