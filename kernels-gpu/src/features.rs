@@ -5,9 +5,9 @@
 //! [`min_eigenvalue`] sums the products of the gradients over a window around each pixel and writes the smaller
 //! eigenvalue of the resulting matrix (Shi and Tomasi 1994).
 //!
-//! The kernel sums the elements of each row of a window from the left, then these row sums from the top. A thread
-//! computes several adjacent sums. A running sum would take fewer additions, but its rounding error grows from pixel to
-//! pixel. The order of additions is the same for every pixel, so CPU and GPU agree to the bit.
+//! The kernel first sums the elements of each row of a window from left to right, then these row sums from top to
+//! bottom. A thread computes several adjacent sums. A running sum would take fewer additions, but its rounding error
+//! grows from pixel to pixel. The order of additions is the same for every pixel, so CPU and GPU agree to the bit.
 
 use crate::convolve::slide::{fits, slide, store_down};
 use crate::convolve::tile::SharedTile;
@@ -22,13 +22,13 @@ use shared_types::features::{
 
 const _: () = assert!(RUN <= 16 && ROWS.is_multiple_of(RUN) && COLUMNS.is_multiple_of(RUN));
 
-/// Writes the BT.709 luma of each pixel's R'G'B' levels, from 0 to 255. If all three levels are equal, the luma is
-/// exactly that level.
+/// Writes the BT.709 luma (0 to 255) of each pixel's R'G'B' levels. If all three levels are equal, the luma is exactly
+/// this level.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
     let at = thread::index_2d();
     if picture.contains(at.x, at.y) && out.contains(at.x, at.y) {
-        // SAFETY: the pixel is inside both pictures, and only this thread writes it.
+        // SAFETY: the pixel is inside `picture` and `out`, as just checked, and only this thread writes it.
         unsafe {
             let Rgba8 { r, g, b, .. } = picture.load(at.x, at.y);
             let [r, g, b] = [r, g, b].map(f32::from);
@@ -45,8 +45,9 @@ fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
     0.5 * (xx + yy - root)
 }
 
-/// Sums the products of the gradients over `window`×`window` pixels around each pixel and writes the smaller
-/// eigenvalue, or 0 where the window extends beyond the picture. This is the body of both eigenvalue kernels.
+/// Sums the products of the gradients over `window`×`window` pixels around each pixel, and writes the smaller
+/// eigenvalue of the matrix of these sums, or 0 where the window extends beyond the picture. This is the body of both
+/// eigenvalue kernels.
 #[inline(always)]
 fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut<f32>) {
     let (width, height) = (out.width(), out.height());
@@ -77,10 +78,11 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     let mut item = thread::rank();
     while item < rows * (COLUMNS / RUN) {
         let (first, row) = (item / rows * RUN, item % rows);
-        // SAFETY: the staged tiles contain the halo. Only this thread writes these elements of the sums.
+        // SAFETY: the staged tiles contain the halo, so the windows are in bounds. Only this thread writes these
+        // elements of the `summed` tiles.
         unsafe {
             let (x, y) = (staged(0).from(first, row), staged(1).from(first, row));
-            // Sums one product after the other, because the sums of all three do not fit into registers.
+            // Sum one product after the other, because the sums of all three products do not fit into registers.
             let xx = slide(window, |i| x.load(i), 0.0, |sum: f32, x, _| x.mul_add(x, sum));
             store_run(summed(0).from(first, row), xx);
             let xy = slide(
@@ -99,7 +101,8 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     let mut item = thread::rank();
     while item < COLUMNS * (ROWS / RUN) {
         let (x, first) = (item % COLUMNS, item / COLUMNS * RUN);
-        // SAFETY: the tiles contain the halo and were written before the barrier.
+        // SAFETY: the `summed` tiles contain the halo, so the windows are in bounds. They were written before the
+        // barrier.
         let [xx, xy, yy] = unsafe {
             [
                 sum_down(summed(0).from(x, first), window),
@@ -114,7 +117,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
                 values[i] = smaller_eigenvalue(xx[i], xy[i], yy[i]);
             }
         });
-        // SAFETY: no other thread accesses these pixels.
+        // SAFETY: each pixel of `out` belongs to one thread, so no other thread accesses these pixels.
         unsafe { store_down(out, (x, y), values) };
         item += BLOCK_THREADS;
     }
@@ -123,10 +126,10 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
 /// Returns [`RUN`] adjacent sums along a column: sum `i` adds `window` rows, starting with row `i` of `from`.
 ///
 /// # Safety
-/// The rows must exist, and no thread may write them without a barrier in between.
+/// All rows of the windows must exist, and no thread may write them without a barrier in between.
 #[inline(always)]
 unsafe fn sum_down(from: Shared<f32>, window: u32) -> [f32; RUN as usize] {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees that all rows of the windows exist and are not written at the same time.
     let row = |i| unsafe { from.load(i * pitch(COLUMNS)) };
     slide(window, row, 0.0, |sum: f32, row: f32, _| sum + row)
 }
@@ -134,15 +137,15 @@ unsafe fn sum_down(from: Shared<f32>, window: u32) -> [f32; RUN as usize] {
 /// Stores [`RUN`] adjacent results of a thread.
 ///
 /// # Safety
-/// `to` must have enough elements, which no other thread accesses without a barrier in between.
+/// `to` must have at least [`RUN`] elements, which no other thread accesses without a barrier in between.
 #[inline(always)]
 unsafe fn store_run(to: Shared<f32>, results: [f32; RUN as usize]) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees that `to` has `RUN` elements, and that no other thread accesses them.
     unroll!(RUN as usize, |i| unsafe { to.store(i as u32, results[i]) });
 }
 
-/// Writes for each pixel the smaller eigenvalue for a window of `window`×`window` pixels, or 0 where the window extends
-/// beyond the picture. `window` is odd; a width above [`MAX_WINDOW`] counts as [`MAX_WINDOW`].
+/// Writes one number for each pixel: the smaller eigenvalue for a window of `window`×`window` pixels, or 0 where the
+/// window extends beyond the picture. `window` must be odd. A width above [`MAX_WINDOW`] is treated as [`MAX_WINDOW`].
 ///
 /// Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
@@ -150,7 +153,8 @@ pub fn min_eigenvalue(along_x: View<f32>, along_y: View<f32>, window: u32, out: 
     eigenvalues(along_x, along_y, window.min(MAX_WINDOW), out);
 }
 
-/// Writes the results of [`min_eigenvalue`] for windows of 7×7 pixels, a width that is known at compile time.
+/// Writes the same results as [`min_eigenvalue`] with a window of 7×7 pixels, but faster, because the width is known at
+/// compile time.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
 pub fn min_eigenvalue_7(along_x: View<f32>, along_y: View<f32>, out: ViewMut<f32>) {
     eigenvalues(along_x, along_y, 7, out);

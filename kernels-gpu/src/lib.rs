@@ -6,8 +6,8 @@
 //!
 //! # Levels
 //!
-//! A module imports only modules of its own level and of the levels above it in this list.
-//! `tests/tests/builds/levels.rs` checks this rule.
+//! A module imports only modules of its own level and of lower-numbered levels. `tests/tests/builds/levels.rs` checks
+//! this rule.
 //!
 //! 1. `unroll`: unrolled loops
 //! 2. `io`: input and output pictures

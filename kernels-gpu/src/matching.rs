@@ -1,14 +1,15 @@
-//! Matching: finds distinctive points, describes their neighbourhood, and finds similar points of another picture.
+//! Matching: finds distinctive points in each of two pictures, describes the neighbourhood of each point, and finds
+//! similar points of the other picture.
 //!
-//! [`shrink`] makes the smoothed levels of a pyramid. [`find_peaks`] finds at most one point in each cell of a level,
-//! and [`orient`] sums the gradients around the point by direction, so that matching works for rotated pictures.
-//! [`describe`] sums the gradients in a grid of fields that rotates with the point (Lowe 2004; lobes of a cubed cosine
-//! replace his histogram, so no angle is computed). [`pack`] normalises these sums, takes square roots (Arandjelović
-//! and Zisserman 2012) and converts to bytes. [`find_nearest`] compares each descriptor with all descriptors of the
-//! other picture, four bytes per instruction.
+//! [`shrink`] makes the smoothed levels of an image pyramid. [`find_peaks`] finds at most one point in each cell of a
+//! level, and [`orient`] sums the gradients around the point by direction, so that matching works for rotated pictures.
+//! [`describe`] sums the gradients in a grid of fields that rotates with the point. This resembles SIFT (Lowe 2004),
+//! but lobes of a cubed cosine replace the histogram, so no angle is computed. [`pack`] normalises these sums, takes
+//! square roots (Arandjelović and Zisserman 2012) and converts them to bytes. [`find_nearest`] compares each descriptor
+//! with all descriptors of the other picture, four bytes per instruction.
 //!
-//! No kernel has a barrier: each thread computes one or a few numbers from memory that earlier kernels wrote. Some
-//! samples are therefore computed more than once, but the CPU runs each kernel as a plain loop.
+//! No kernel has a barrier: each thread computes one or a few numbers from memory that earlier kernels wrote. Therefore
+//! some samples are computed more than once. In return, the CPU can run each kernel as a plain loop.
 
 use cuda_std::prelude::*;
 use glam::{Vec2, vec2};
@@ -17,9 +18,9 @@ use shared_types::matching::{
     Nearest, ORIENTATION_RADIUS, Peak, Pose, REACH, SAMPLES, SPACING,
 };
 
-/// Scales `input` to the size of `out`. Each output pixel is the mean of the input pixels around the same position in
-/// the picture, weighted by `(1 − d²)²` along each axis, where `d` is the distance divided by [`REACH`] pixels of the
-/// smaller picture. Beyond the edge of the picture, its outermost pixels repeat.
+/// Scales `input` to the size of `out`. Each output pixel is the weighted mean of the input pixels around the same
+/// position in the picture. The weight is `(1 − d²)²` along each axis, where `d` is the distance divided by [`REACH`]
+/// pixels of the smaller picture. Outside the picture, its outermost pixels are repeated.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
     let at = thread::index_2d();
@@ -36,7 +37,7 @@ pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
         let from = y.clamp(0, input.height() as i32 - 1) as u32;
         for x in across.first..=across.last {
             let weight = across.weight(x);
-            // SAFETY: the position is clamped to the picture, which is not empty.
+            // SAFETY: the position is clamped to `input`, which is not empty, as checked above.
             let value = unsafe { input.load(x.clamp(0, input.width() as i32 - 1) as u32, from) };
             row = weight.mul_add(value, row);
             row_weights += weight;
@@ -49,7 +50,7 @@ pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
     unsafe { out.store(at.x, at.y, sum / weights) };
 }
 
-/// The source pixels of a scaled pixel along one axis, and their weights.
+/// The source pixels along one axis that contribute to a pixel of the scaled picture, and their weights.
 struct Window {
     first: i32,
     last: i32,
@@ -58,7 +59,7 @@ struct Window {
 }
 
 impl Window {
-    /// Returns the window of pixel `at` of a row or column that is scaled from `from` to `to` pixels.
+    /// Returns the window for pixel `at` of a row or column that is scaled from `from` pixels to `to` pixels.
     #[inline(always)]
     fn new(at: u32, from: u32, to: u32) -> Self {
         let step = from as f32 / to as f32;
@@ -76,7 +77,8 @@ impl Window {
     }
 }
 
-/// The four pixels around a position, clamped to the edge, and the fractional part of the position.
+/// The four pixels around a position, and the fractional part of the position. Pixels outside the picture are replaced
+/// by the nearest pixels inside.
 struct Corners {
     x: [u32; 2],
     y: [u32; 2],
@@ -106,7 +108,7 @@ impl Corners {
     unsafe fn sample(&self, view: &View<f32>) -> f32 {
         let ([x0, x1], [y0, y1]) = (self.x, self.y);
         let lerp = |a: f32, b: f32, t: f32| (b - a).mul_add(t, a);
-        // SAFETY: the corners are inside the picture.
+        // SAFETY: the caller guarantees that the corners belong to a picture of this size, so they are inside `view`.
         unsafe {
             let top = lerp(view.load(x0, y0), view.load(x1, y0), self.part.x);
             let bottom = lerp(view.load(x0, y1), view.load(x1, y1), self.part.x);
@@ -115,9 +117,10 @@ impl Corners {
     }
 }
 
-/// Finds the largest local maximum in each cell of [`CELL`]×[`CELL`] pixels: a positive value that exceeds its eight
-/// neighbours, except that the three above it and the one to its left may be equal. Writes one peak per cell, row by
-/// row, to `peaks` from element `first` on. A cell without a local maximum gets a peak of value 0.
+/// Finds the largest local maximum in each cell of [`CELL`]×[`CELL`] pixels. A local maximum is a positive value that
+/// exceeds its eight neighbours, except that it may equal the three neighbours above and the one to the left. Writes
+/// one peak per cell, row by row, to `peaks` from element `first` on. A cell without a local maximum gets a peak of
+/// value 0.
 ///
 /// The position is refined to the maximum of the parabolas through the pixel and its neighbours along each axis. Pixels
 /// closer than `border`, at least 1, to an edge of the picture are ignored.
@@ -137,7 +140,7 @@ pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Pe
     let mut best = Peak::default();
     for y in range(i / columns, height) {
         for x in range(i % columns, width) {
-            // SAFETY: the border is at least one pixel, so all neighbours are inside.
+            // SAFETY: `x` and `y` are at least one pixel away from the edges of `values`, so all neighbours are inside.
             let around = |dx: u32, dy: u32| unsafe { values.load(x + dx - 1, y + dy - 1) };
             let value = around(1, 1);
             if value <= best.value {
@@ -155,7 +158,7 @@ pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Pe
             }
         }
     }
-    // SAFETY: `to` is inside, as checked above, and only this thread writes this cell's peak.
+    // SAFETY: `to` is less than the length of `peaks`, as checked above, and only this thread writes this cell's peak.
     unsafe { peaks.store(to, best) };
 }
 
@@ -175,17 +178,17 @@ fn per_square(gradient: Vec2) -> f32 {
     if square > 0.0 { 1.0 / square } else { 0.0 }
 }
 
-/// Returns `(1 − d²)²`, or 0 beyond distance 1; `square` is d².
+/// Returns the weight `(1 − d²)²` for a relative distance d, or 0 if d exceeds 1. `square` is d².
 #[inline(always)]
 fn window(square: f32) -> f32 {
     let rest = (1.0 - square).max(0.0);
     rest * rest
 }
 
-/// Sums for each of `count` points, starting with point `first`, and for each bin the gradients within
-/// [`ORIENTATION_RADIUS`] pixels of the point that point in the direction of the bin (`lobe`). Element `p · BINS + bin`
-/// of `out` receives the sum for point `p`. `directions` has a unit vector for each bin. The gradients of the outermost
-/// [`EDGE`] pixels of the picture are ignored.
+/// Sums the gradients around each of `count` points by direction. The first one is point `first`. A sum includes the
+/// gradients within [`ORIENTATION_RADIUS`] pixels of the point, weighted by how closely they match the direction of the
+/// bin (`lobe`). Element `p · BINS + bin` of `out` receives the sum for point `p`. `directions` has a unit vector for
+/// each bin. The gradients of the outermost [`EDGE`] pixels of the picture are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn orient(
     along_x: View<f32>,
@@ -207,7 +210,7 @@ pub fn orient(
     if to >= out.len() || bin >= directions.len() {
         return;
     }
-    // SAFETY: both elements exist, as just checked.
+    // SAFETY: `point` and `bin` are less than the lengths of `points` and `directions`, as just checked.
     let (at, direction) = unsafe { (points.load(point), directions.load(bin)) };
     let (x, y) = (at.x.round_ties_even() as i32, at.y.round_ties_even() as i32);
     let range = |middle: i32, side: u32| {
@@ -222,18 +225,17 @@ pub fn orient(
             let distance = (dx * dx + dy * dy) as f32;
             let weight = window(distance / (ORIENTATION_RADIUS * ORIENTATION_RADIUS) as f32);
             let (column, row) = (column as u32, row as u32);
-            // SAFETY: the ranges contain only pixels of the picture.
+            // SAFETY: the ranges contain only pixels of the picture, and `along_x` and `along_y` have the same size.
             let gradient = unsafe { vec2(along_x.load(column, row), along_y.load(column, row)) };
             sum = weight.mul_add(lobe(gradient, direction, per_square(gradient)), sum);
         }
     }
-    // SAFETY: `to` is inside, as checked above, and only this thread writes the element.
+    // SAFETY: `to` is less than the length of `out`, as checked above, and only this thread writes this element.
     unsafe { out.store(to, sum) };
 }
 
-/// Sums for each of `count` poses, starting with pose `first`, the gradients around the pose by field and direction.
-/// Element `p · ALL_FIELDS + field` of `out` receives the sums for pose `p`. Fields are numbered along the rows of the
-/// rotated grid.
+/// Sums the gradients around each of `count` poses by field and direction. The first one is pose `first`. Element `p ·
+/// ALL_FIELDS + field` of `out` receives the sums for pose `p`. Fields are numbered along the rows of the rotated grid.
 ///
 /// A sample contributes to the four fields around it. Its weight decreases with the distance from the centre of the
 /// field and with the distance from the pose. Samples that touch the outermost [`EDGE`] pixels of the picture are
@@ -257,7 +259,7 @@ pub fn describe(
     if !same || i / ALL_FIELDS >= count || pose >= poses.len() || to >= out.len() {
         return;
     }
-    // SAFETY: the pose exists, as just checked.
+    // SAFETY: `pose` is less than the length of `poses`, as just checked.
     let Pose { at, along } = unsafe { poses.load(pose) };
     let (column, row) = (field % FIELDS, field / FIELDS);
     let (mut a, mut b, mut c, mut d) = (0.0, 0.0, 0.0, 0.0);
@@ -280,7 +282,7 @@ pub fn describe(
         if !within(place.x, width) || !within(place.y, height) {
             continue;
         }
-        // SAFETY: the pictures are not empty and have the same size, as checked above.
+        // SAFETY: `along_x` and `along_y` are not empty and have the same size, as checked above.
         let (x, y) = unsafe {
             let corners = Corners::around(place, &along_x);
             (corners.sample(&along_x), corners.sample(&along_y))
@@ -297,22 +299,23 @@ pub fn describe(
         g += in_lobe(0.0, -1.0);
         h += in_lobe(DIAGONAL, -DIAGONAL);
     }
-    // SAFETY: `to` is inside, as checked above, and only this thread writes the element.
+    // SAFETY: `to` is less than the length of `out`, as checked above, and only this thread writes this element.
     unsafe { out.store(to, [a, b, c, d, e, f, g, h]) };
 }
 
 /// Normalises descriptors and converts them to bytes.
 ///
-/// First, the kernel clamps the numbers to 0.2 times the descriptor's length, so that a strong edge, or an area clipped
-/// at white, does not dominate the descriptor. Then it divides the numbers by their sum and takes square roots, which
-/// form a vector of length 1. Finally, it multiplies the roots by [`Descriptor::LENGTH`] and rounds them to bytes.
+/// First, the kernel clamps the numbers to 0.2 times the descriptor's Euclidean length, so that a strong edge, or an
+/// area clipped at white, does not dominate the descriptor. Then it divides the numbers by their sum and takes square
+/// roots, which form a vector of length 1. Finally, it multiplies the roots by [`Descriptor::LENGTH`] and rounds them
+/// to bytes.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
     let i = thread::index_1d();
     if i >= fields.len() / ALL_FIELDS || i >= out.len() {
         return;
     }
-    // SAFETY: the descriptor has all its fields, as just checked.
+    // SAFETY: `fields` contains all fields of descriptor `i`, as just checked.
     let field = |j: u32| unsafe { fields.load(i * ALL_FIELDS + j) };
     let mut squares = 0.0;
     for j in 0..ALL_FIELDS {
@@ -331,33 +334,34 @@ pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
         words
             .copy_from_slice(&[u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]);
     }
-    // SAFETY: element `i` exists, as checked above, and only this thread writes it.
+    // SAFETY: `i` is less than the length of `out`, as checked above, and only this thread writes element `i`.
     unsafe { out.store(i, Descriptor(words)) };
 }
 
-/// The largest number in a descriptor of length 1 (Lowe 2004); see [`pack`].
+/// The limit to which [`pack`] clamps a number of a descriptor, relative to the descriptor's length (Lowe 2004).
 const MOST: f32 = 0.2;
 
-/// Finds for each descriptor of `these` the [`KEPT`] descriptors of `others` with the largest dot products, in
-/// descending order. Equal products are in ascending order of the index. Products of 0 are ignored.
+/// Finds similar descriptors: for each descriptor of `these`, writes the [`KEPT`] descriptors of `others` with the
+/// largest dot products, in descending order. Equal products are in ascending order of the index. Products of 0 are
+/// ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: SliceMut<Nearest>) {
     let i = thread::index_1d();
     if i >= these.len() || i >= out.len() {
         return;
     }
-    // SAFETY: the descriptor exists, as just checked.
+    // SAFETY: `i` is less than the length of `these`, as just checked.
     let Descriptor(this) = unsafe { these.load(i) };
     let mut best = Nearest::default();
     for other in 0..others.len() {
-        // SAFETY: `other` is less than the length.
+        // SAFETY: `other` is less than the length of `others`.
         let Descriptor(words) = unsafe { others.load(other) };
         let mut product = 0;
         for j in 0..Descriptor::WORDS {
             product = dp4a(this[j], words[j], product);
         }
         if product > best.product[KEPT - 1] {
-            // Inserts the match at the end and moves it up.
+            // Insert the match at the end of the sorted list, and move it up to its place.
             best.product[KEPT - 1] = product;
             best.index[KEPT - 1] = other;
             for j in (1..KEPT).rev() {
@@ -368,6 +372,6 @@ pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: Sl
             }
         }
     }
-    // SAFETY: element `i` exists, as checked above, and only this thread writes it.
+    // SAFETY: `i` is less than the length of `out`, as checked above, and only this thread writes element `i`.
     unsafe { out.store(i, best) };
 }

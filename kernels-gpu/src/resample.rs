@@ -1,4 +1,4 @@
-//! Resampling of trajectories: interpolates values at some times to other times.
+//! Resampling of trajectories: computes values at target times from values at source times, by interpolation.
 //!
 //! Each batch has S ascending source times, as many rows of D values, and T target times. At a target t between
 //! adjacent source times t₀ ≤ t < t₁ with the rows a and b, the result is
@@ -7,8 +7,8 @@
 //! out = a + w (b − a),   w = (t − t₀) / (t₁ − t₀),   but w = 0 if t₁ − t₀ < 1e-6
 //! ```
 //!
-//! Before the first and after the last time, the result is the first or last row. Interpolation uses f64 for f64
-//! values, and f32 for all other types.
+//! Before the first source time, the result is the first row; after the last, it is the last row. Interpolation uses
+//! f64 for f64 values, and f32 for all other types.
 //!
 //! The fast kernels divide a batch among blocks of up to [`TARGETS`] targets each. If there are few batches, blocks
 //! have fewer targets. A block stages the batch's times in shared memory. Each thread finds the position of one target
@@ -28,12 +28,12 @@ use shared_types::resample::{
     BLOCK_THREADS, F32x4, Half8, ResampleFault, SAME_TIME, TARGETS, Wide, fault_code,
 };
 
-/// The number type of times, which is also that of interpolation.
+/// The number type of the times. Interpolation uses the same type.
 trait Time: bytemuck::Pod + PartialOrd {
-    /// Returns the position of `self` between two times, from 0 to 1; 0 if they differ by less than [`SAME_TIME`].
+    /// Returns the position of `self` from `from` (0) to `to` (1); 0 if they differ by less than [`SAME_TIME`].
     fn share(self, from: Self, to: Self) -> Self;
 
-    /// Returns whether the number is finite.
+    /// Returns whether the number is finite, and so is a valid time.
     fn is_time(self) -> bool;
 
     const ZERO: Self;
@@ -68,7 +68,7 @@ macro_rules! time {
 time!(f32);
 time!(f64);
 
-/// A value that a thread interpolates at a time: one number, or 16 bytes of numbers.
+/// A value that a thread interpolates in one step: one number, or 16 bytes of numbers.
 trait Value: bytemuck::Pod {
     type Time: Time;
 
@@ -151,14 +151,14 @@ enum Times<T> {
 }
 
 impl<T: Time> Times<T> {
-    /// Returns time `i`.
+    /// Returns the source time with the index `i`.
     ///
     /// # Safety
     /// The caller must ensure that `i` is below the number of times, and that a barrier precedes the first read of
     /// staged times.
     #[inline(always)]
     unsafe fn at(&self, i: u32) -> T {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that `i` is in range and that staged times were written before a barrier.
         unsafe {
             match self {
                 Self::Staged(times) => times.load(i),
@@ -193,8 +193,8 @@ impl<T: Time> Times<T> {
     }
 }
 
-/// Copies a batch's times into shared memory if they fit. If `judge` is set, also checks them and records the first
-/// fault.
+/// Copies a batch's source times into shared memory if they fit. If `judge` is set, also checks these times and records
+/// the first fault.
 ///
 /// # Safety
 /// All threads of the block must call it with the same arguments. The batch must be one of `times`, and `fault` must
@@ -210,7 +210,7 @@ unsafe fn stage<T: Time>(
     let staged = memory.len() >= times.width();
     let mut i = thread::rank();
     while i < times.width() {
-        // SAFETY: the time is inside `times`, and only this thread writes its element in shared memory.
+        // SAFETY: `i` and the batch are inside `times`, and only this thread writes element `i` of the shared memory.
         unsafe {
             let time = times.load(i, batch);
             if staged {
@@ -228,7 +228,7 @@ unsafe fn stage<T: Time>(
     if staged { Times::Staged(memory) } else { Times::Far { times, batch } }
 }
 
-/// Records the code of a fault in `fault`, which keeps the smallest code.
+/// Records the code of a fault in `fault`, unless it already contains a smaller code.
 ///
 /// # Safety
 /// The caller must ensure that `fault` has an element.
@@ -251,12 +251,12 @@ fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
     }
 }
 
-/// Maximum bytes of values that are prefetched while the previous kernel runs (Hopper and later). That kernel needs
-/// memory and caches, too: prefetching 8 MB makes a resampling 6 % faster on an H100, prefetching 16 MB makes it 20 %
-/// slower.
+/// The maximum number of bytes of values that are prefetched while the previous kernel runs (Hopper and later). The
+/// previous kernel needs memory and caches, too: on an H100, prefetching 8 MB makes a resampling 6 % faster, but 16 MB
+/// 20 % slower.
 const MOST_AHEAD: u64 = 12 << 20;
 
-/// The targets of a block: `count` targets of a batch, from `first` on.
+/// The targets that a block processes: `count` targets of `batch`, starting with target `first`.
 #[derive(Clone, Copy, Default)]
 struct Part {
     batch: u32,
@@ -264,7 +264,7 @@ struct Part {
     count: u32,
 }
 
-/// The arguments of a kernel.
+/// The arguments of a resampling kernel, which are the same for all kernels.
 #[derive(Clone, Copy)]
 struct Batches<V: Value> {
     times: View<V::Time>,
@@ -275,8 +275,8 @@ struct Batches<V: Value> {
 }
 
 impl<V: Value> Batches<V> {
-    /// Returns whether the sizes match: at least one time, a row of values for each time, and a row of results for
-    /// each target.
+    /// Returns whether the sizes match: there is at least one time, a row of values for each time, and a row of results
+    /// for each target.
     #[inline(always)]
     fn is_sound(self) -> bool {
         let Self { times, values, targets, out, fault } = self;
@@ -310,9 +310,9 @@ impl<V: Value> Batches<V> {
         Part { batch, first, count: each.min(targets.width() - first) }
     }
 
-    /// Prefetches into the L2 cache the rows of values that the block's targets need if they are evenly spaced. Does
-    /// nothing if there are more than [`MOST_AHEAD`] bytes of values, long batches or padding between rows. Also does
-    /// nothing if a batch has more than four times as many times as targets, because then most rows are not needed.
+    /// Prefetches rows of values into the L2 cache: the rows that this block needs if its targets are evenly spaced.
+    /// Does nothing if there are more than [`MOST_AHEAD`] bytes of values, long batches or padding between rows, or if
+    /// a batch has more than four times as many times as targets, because then most rows are not needed.
     #[inline(always)]
     fn prefetch_values(self, batch: u32, first: u32, count: u32) {
         let Self { times, values, targets, .. } = self;
@@ -339,7 +339,7 @@ impl<V: Value> Batches<V> {
         let Part { batch, first, count } = self.part();
         let Self { times, values, targets, out, fault } = self;
         let t = thread::thread_idx_x();
-        // Prefetches while the previous kernel still runs. Memory that it may have written is read after it.
+        // Prefetch while the previous kernel still runs. Read memory that it may have written only after it ended.
         prefetch(times, batch, 0, times.width());
         prefetch(targets, batch, first, count);
         self.prefetch_values(batch, first, count);
@@ -349,8 +349,8 @@ impl<V: Value> Batches<V> {
         }
         let rows = shared_array![u32; TARGETS as usize];
         let shares = V::Time::shares();
-        // SAFETY: all threads of the block reach this call and both barriers, because `count` is uniform. The batch
-        // exists.
+        // SAFETY: `count` is uniform, so all threads of the block reach this call and both barriers. `batch` is a row
+        // of `times`.
         let staged = unsafe { stage(times, batch, first == 0, fault) };
         thread::sync_threads();
         if t < count {
@@ -368,7 +368,8 @@ impl<V: Value> Batches<V> {
         }
         thread::sync_threads();
         let width = values.width();
-        // The distance between two pieces of a thread, in rows and columns: as many pieces as the block has threads.
+        // The distance between two successive pieces of a thread, in rows and columns. The other threads of the block
+        // process the pieces in between.
         let (down, along) = (BLOCK_THREADS / width, BLOCK_THREADS % width);
         let on = |(target, column): (u32, u32)| {
             let (target, column) = (target + down, column + along);
@@ -376,7 +377,8 @@ impl<V: Value> Batches<V> {
         };
         let (from, to) = (batch * times.width(), batch * targets.width() + first);
         let last = times.width() - 1;
-        // SAFETY: the positions were written before the barrier. The row and the next one belong to the batch.
+        // SAFETY: `rows` and `shares` were written before the barrier. Rows `row` and `next` of `values` belong to the
+        // batch.
         let load = |(target, column): (u32, u32)| unsafe {
             let target = target.min(count - 1);
             let (row, share) = (rows.load(target), shares.load(target));
@@ -386,9 +388,10 @@ impl<V: Value> Batches<V> {
         let mut piece = (t / width, t % width);
         while piece.0 < count {
             let other = on(piece);
-            // Both pieces are in flight before the first one is used.
+            // Load both pieces before using the first one, so that both loads are in flight at once.
             let ((a, b, share), (c, d, far)) = (load(piece), load(other));
-            // SAFETY: the piece is inside `out`, and only this thread writes it.
+            // SAFETY: the first piece is inside `out`, and so is the second one if `other.0 < count`. Only this thread
+            // writes them.
             unsafe {
                 out.store(piece.1, to + piece.0, a.lerp(b, share));
                 if other.0 < count {
@@ -408,8 +411,8 @@ impl<V: Value> Batches<V> {
         let width = values.width();
         let mut batch = thread::block_idx_x();
         while batch < times.height() {
-            // SAFETY: all threads of the block reach this call, and a barrier separates it from the reads before and
-            // after.
+            // SAFETY: all threads of the block reach this call. A barrier separates it from earlier and later reads of
+            // the times.
             let staged = unsafe { stage(times, batch, true, fault) };
             thread::sync_threads();
             let mut target = thread::thread_idx_x();
@@ -440,15 +443,16 @@ impl<V: Value> Batches<V> {
     }
 }
 
-/// Defines a kernel for one type of values.
+/// Defines a resampling kernel for one type of values.
 macro_rules! resample {
     ($(#[$doc:meta])* $name:ident, $design:ident, $value:ty, $time:ty, $blocks:literal) => {
         $(#[$doc])*
         ///
         /// Each row of `times` and of `targets` is a batch. `values` has a row for each time, and `out` has a row for
-        /// each target, batch by batch. `fault` becomes the smallest [`fault_code`]. Nothing happens if sizes do not
-        /// match, blocks are not [`BLOCK_THREADS`], or, for the fast kernels, a batch has too few blocks for its
-        /// targets. If a time is invalid, results are wrong, but are still computed from values of the same batch.
+        /// each target, batch by batch. `fault` receives the smallest [`fault_code`] that occurs. The kernel does
+        /// nothing if sizes do not match, blocks are not [`BLOCK_THREADS`], or, for the fast kernels, a batch has too
+        /// few blocks for its targets. If a time is invalid, results are wrong, but are still computed from values of
+        /// the same batch.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(2), dims(1))]
         pub fn $name(
             times: View<$time>,

@@ -7,34 +7,35 @@ use glam::{UVec2, Vec2, Vec3};
 
 use crate::yuv::YuvToRgb;
 
-/// Threads per block in x and y for kernels over the overlap. A thread processes a column of pixels.
+/// The threads per block (x, y) of the kernels that process the overlap. A thread processes a column of pixels.
 pub const BLOCK: [u32; 2] = [32, 8];
 
-/// Threads per block, for launch bounds.
+/// The total number of threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
 /// The number of overlap pixels that a thread processes. They are in one column, [`BLOCK`]`[1]` rows apart.
 pub const PIXELS_PER_THREAD: u32 = 8;
 
-/// The number of rows of the overlap that a block covers.
+/// The number of rows of the overlap that a block processes.
 pub const BLOCK_ROWS: u32 = BLOCK[1] * PIXELS_PER_THREAD;
 
-/// The number of 64-bit elements in which blocks accumulate their sums: one per thread, because each thread of the
-/// block that finishes last reads one element.
+/// The number of 64-bit elements in which blocks accumulate their sums. It equals the number of threads per block,
+/// because each thread of the block that finishes last reads one element.
 pub const RUNNING_SUMS: u32 = BLOCK_THREADS;
 
 /// The fixed-point value of a weight of 1. Weights over the overlap are summed as integers.
 pub const WEIGHT_ONE: u32 = 65_535;
 
-/// The weight that both cameras must exceed at a panorama pixel for the pixel to belong to the overlap.
+/// The minimum weight in the overlap: a panorama pixel belongs to the overlap if the weights of both cameras exceed it.
 pub const MIN_WEIGHT: f32 = 0.1;
 
 /// The maximum level in the colour sums: a pixel contributes only if no channel of either camera exceeds it. Higher
 /// levels may have been clipped at 255.
 pub const SATURATED: f32 = 247.0;
 
-/// The minimum luma in the colour sums: a pixel contributes only if both cameras have at least this luma. Below it,
-/// noise and black offset exceed the signal. The value is 8, minus a margin for the rounding of a Y'CbCr luma of 8.
+/// The minimum luma in the colour sums: a pixel contributes only if both cameras have at least this luma. In darker
+/// pixels, noise and the black offset of the camera exceed the signal. The value is 8, minus a margin for the rounding
+/// of a Y'CbCr luma of 8.
 pub const BLACK: f32 = 7.9995;
 
 /// BT.709 luma weights of red, green and blue.
@@ -45,18 +46,18 @@ pub const LUMA: Vec3 = Vec3::new(0.2126, 0.7152, 0.0722);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub struct OverlapPixel {
-    /// Column and row in the left picture.
+    /// The column and row of the source pixel in the left picture.
     pub left: [u16; 2],
-    /// Column and row in the right picture.
+    /// The column and row of the source pixel in the right picture.
     pub right: [u16; 2],
 }
 
 impl OverlapPixel {
-    /// The largest column or row. The top bit is reserved for [`NONE`](Self::NONE).
+    /// The largest column or row that can be stored. The top bit marks [`NONE`](Self::NONE).
     pub const MAX: u16 = 0x7fff;
 
-    /// The value for a pixel at which one of the cameras does not contribute. Without the marker bit, it refers to the
-    /// first pixel of both pictures, so kernels may load that pixel before they test the bit.
+    /// The value for a pixel to which one of the cameras does not contribute. Its top bit is the marker. The other bits
+    /// refer to the first pixel of both pictures, so kernels may load this source pixel before they test the marker.
     pub const NONE: Self = Self { left: [!Self::MAX, 0], right: [0; 2] };
 }
 
@@ -64,14 +65,14 @@ impl OverlapPixel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct OverlapBox {
-    /// First column and row.
+    /// The column and row of the first pixel.
     pub min: UVec2,
-    /// Column and row after the last pixel.
+    /// The column after the last one, and the row after the last one.
     pub max: UVec2,
 }
 
 impl OverlapBox {
-    /// The empty box, the start value for a search of the minimum and the maximum.
+    /// The empty box. A search extends it to the minimum and maximum positions that it finds.
     pub const EMPTY: Self = Self { min: UVec2::MAX, max: UVec2::ZERO };
 
     /// Returns whether the box contains no pixels.
@@ -80,14 +81,14 @@ impl OverlapBox {
         self.min.x >= self.max.x || self.min.y >= self.max.y
     }
 
-    /// Returns the number of columns and rows.
+    /// Returns the numbers of columns and rows of the box.
     #[must_use]
     pub fn size(&self) -> UVec2 {
         self.max.saturating_sub(self.min)
     }
 }
 
-/// Parameters of the sums over the overlap.
+/// The parameters of the kernels that compute the colour sums over the overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SumParams {
@@ -104,23 +105,23 @@ pub struct SumParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ColourSums {
-    /// Red, green, blue and luma of the left camera.
+    /// The weighted sums of red, green, blue and luma of the left camera.
     pub left: [f32; 4],
-    /// Red, green, blue and luma of the right camera.
+    /// The weighted sums of red, green, blue and luma of the right camera.
     pub right: [f32; 4],
-    /// The sum of the weights.
+    /// The sum of the weights of all counted pixels.
     pub weight: f32,
 }
 
-/// The number of entries in a gamma table for each channel, one per 8-bit level.
+/// The number of entries in the gamma table per camera and channel, one per 8-bit level.
 pub const TABLE_LEVELS: u32 = 256;
 
 /// The number of entries in a gamma table: [`TABLE_LEVELS`] for each channel of each camera.
 pub const TABLE_LEN: u32 = 2 * 3 * TABLE_LEVELS;
 
-/// An entry of the gamma table: the result (0 to 1) at its level, and the difference from it to the next level's
-/// result.
+/// An entry of the gamma table for one level: the corrected colour (0 to 1) at this level, and the difference from it
+/// to the corrected colour at the next level.
 pub type TableEntry = Vec2;
 
-/// Threads per block of the kernel that builds the gamma table.
+/// The number of threads per block of the kernel that builds the gamma table.
 pub const TABLE_BLOCK: u32 = 256;

@@ -3,10 +3,10 @@
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
 
-/// Threads per block in x and y.
+/// The threads per block (x, y) of the convolution kernels.
 pub const BLOCK: [u32; 2] = [32, 8];
 
-/// Threads per block, for launch bounds.
+/// The total number of threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
 /// The number of output pixels that a block computes along a filtered axis.
@@ -15,23 +15,23 @@ pub const TILE: u32 = 64;
 /// The number of adjacent output pixels, in a row or a column, that a thread computes at a time. It divides [`TILE`].
 pub const RUN: u32 = 16;
 
-/// The maximum number of rows per block in the pass along rows, and of columns per block in the pass along columns.
+/// The maximum number of lines per block: rows in the pass along rows, and columns in the pass along columns.
 pub const MAX_LINES: u32 = 64;
 
-/// The maximum number of taps: the largest odd number up to 16,384, the maximum width and height of a picture in
-/// pixels.
+/// The maximum number of taps. The number of taps is odd, and a picture has at most 16,384 pixels per side, so a longer
+/// filter would be wider than any picture.
 pub const MAX_WIDTH: u32 = 16_383;
 
 /// The number of elements in [`ConstantTaps::taps`].
 pub const CONSTANT_TAPS: u32 = 64;
 
-/// The taps of a filter that is short enough for constant memory, passed as one launch argument.
+/// The taps of a filter that is short enough for constant memory. They are passed together as one launch argument.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ConstantTaps {
-    /// Taps in the order of the pixels that they multiply: the filter's last tap first.
+    /// The taps in the order of the pixels by which they are multiplied. This is the reverse order of the filter.
     pub taps: [f32; CONSTANT_TAPS as usize],
-    /// The number of taps in use; odd.
+    /// The number of taps in use, which is odd.
     pub width: u32,
 }
 

@@ -2,10 +2,10 @@
 
 use crate::convolve::{pitch, with_halo};
 
-/// Threads per block in x and y.
+/// The threads per block (x, y) of the feature kernels.
 pub const BLOCK: [u32; 2] = crate::convolve::BLOCK;
 
-/// Threads per block, for launch bounds.
+/// The total number of threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
 /// The number of columns of eigenvalues that a block computes.
@@ -22,7 +22,7 @@ pub const RUN: u32 = 8;
 pub const MAX_WINDOW: u32 = 31;
 
 /// Returns the number of shared-memory elements that the eigenvalue kernel needs for a window of `window`×`window`
-/// pixels: for both gradients with their halo, and for three row sums.
+/// pixels. They contain both gradients with their halo, and the sums of three products over the rows of the windows.
 #[must_use]
 pub const fn eigenvalue_elements(window: u32) -> u32 {
     let rows = with_halo(ROWS, window);

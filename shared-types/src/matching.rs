@@ -3,23 +3,23 @@
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-/// Threads per block in x and y for kernels with one thread per pixel.
+/// The threads per block (x, y) of kernels with one thread per pixel.
 pub const BLOCK: [u32; 2] = [32, 8];
 
-/// Threads per block.
+/// The total number of threads per block.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The side of a cell in pixels. At most one point is found per cell.
+/// The side of a cell in pixels. [`Peak`] is the point of a cell, so a cell has at most one point.
 pub const CELL: u32 = 8;
 
 /// The radius of the smoothing filter for downscaling, in pixels of the smaller picture.
 pub const REACH: f32 = 1.5;
 
-/// The width in pixels of the border where gradients depend on the picture's edge: the radii of the smoothing filter
-/// (5 taps) and of the gradient filter (7 taps).
+/// The width in pixels of the border in which gradients depend on pixels beyond the edge of the picture. It is the sum
+/// of the radii of the smoothing filter (2, for 5 taps) and the gradient filter (3, for 7 taps).
 pub const EDGE: u32 = 5;
 
-/// The number of orientation bins for the gradients around a point.
+/// The number of bins by which the gradients around a point are sorted by direction, to find the point's orientation.
 pub const BINS: u32 = 32;
 
 /// The radius in pixels of the disc around a point that determines its orientation.
@@ -41,17 +41,17 @@ pub const SPACING: f32 = 1.5;
 /// The number of gradient directions per field.
 pub const DIRECTIONS: usize = 8;
 
-/// The number of matches stored for each point. The ratio test compares the best match with the best one at a different
-/// position, and often several matches are at the position of the best.
+/// The number of matches stored for each point. The ratio test compares the best match with the best one of those at a
+/// different position. Several of the matches are often at the same position as the best one.
 pub const KEPT: usize = 4;
 
-/// The largest local maximum in a cell.
+/// The largest local maximum in a cell, which is a point to match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Peak {
     /// The position with subpixel precision; pixel centres are at integers.
     pub at: Vec2,
-    /// The value of the pixel at the maximum; 0 if the cell has no maximum.
+    /// The value of the pixel at the local maximum, or 0 if the cell has no local maximum.
     pub value: f32,
 }
 
@@ -59,35 +59,35 @@ pub struct Peak {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Pose {
-    /// The centre; pixel centres are at integers.
+    /// The centre of the sampled area. Pixel centres are at integers.
     pub at: Vec2,
-    /// Cosine and sine of the orientation, as the angle from the x axis towards the y axis.
+    /// The cosine and sine of the orientation, which is an angle from the x axis towards the y axis.
     pub along: Vec2,
 }
 
 /// The sums of a field's gradients, one per direction.
 pub type Field = [f32; DIRECTIONS];
 
-/// The gradients around a point: one byte for each direction of each field. As a vector, all descriptors have about
-/// the length [`LENGTH`](Self::LENGTH).
+/// The gradients around a point: one byte for each direction of each field. As a vector of bytes, every descriptor has
+/// a length of about [`LENGTH`](Self::LENGTH), so the dot product measures similarity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Descriptor(pub [u32; Descriptor::WORDS]);
 
 impl Descriptor {
-    /// The number of 4-byte words.
+    /// The number of 4-byte words in a descriptor.
     pub const WORDS: usize = ALL_FIELDS as usize * DIRECTIONS / 4;
 
-    /// The length of a descriptor as a vector, before its bytes are rounded.
+    /// The Euclidean length of a descriptor as a vector, before its bytes are rounded.
     pub const LENGTH: f32 = 512.0;
 }
 
-/// The points of another picture that are most similar to one point, best first.
+/// The points of the other picture that are most similar to a point, best first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Nearest {
-    /// Indices of the points.
+    /// The indices of these points.
     pub index: [u32; KEPT],
-    /// The dot products of the descriptors: at most about [`Descriptor::LENGTH`]². Entries without a point are 0.
+    /// The dot products of the descriptors of both points: at most about [`Descriptor::LENGTH`]². Unused entries are 0.
     pub product: [u32; KEPT],
 }

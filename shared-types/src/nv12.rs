@@ -1,6 +1,6 @@
 //! NV12 pictures as kernel arguments: a view of the luma plane, and a view of the chroma plane at half size.
 //!
-//! Chroma sample `(i, j)` is at the centre of luma pixels `2i`, `2i + 1` of rows `2j`, `2j + 1`. If the width or
+//! Chroma sample `(i, j)` is at the centre of luma columns `2i` and `2i + 1` in rows `2j` and `2j + 1`. If the width or
 //! height is odd, the last column or row of chroma covers fewer pixels. [`yuv`](crate::yuv) defines the colours that
 //! the values encode.
 

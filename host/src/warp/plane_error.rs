@@ -21,10 +21,10 @@ pub enum PlaneError {
     /// A plane does not have one number for each pixel of the panorama.
     #[error("plane {} has {found} numbers; it must have {expected}, one for each pixel of the panorama", plane.name())]
     Length { plane: Plane, found: usize, expected: usize },
-    /// A number is NaN or infinite.
+    /// A number in a plane is NaN or infinite.
     #[error("plane {} is {value} at column {x}, row {y}; it must be a finite number", plane.name())]
     NotFinite { plane: Plane, x: usize, y: usize, value: f32 },
-    /// A weight is out of range.
+    /// A weight in a plane is not from 0 to 1.
     #[error("plane {} is {value} at column {x}, row {y}; it must be 0 to 1", plane.name())]
     Weight { plane: Plane, x: usize, y: usize, value: f32 },
 }

@@ -18,8 +18,8 @@ const LINE: f32 = 0.6;
 const CELLS: f32 = 8.0;
 
 impl Warp {
-    /// Draws the warp. If a side of the panorama is longer than `max_side` pixels, the preview is reduced so that its
-    /// longer side has `max_side` pixels.
+    /// Draws the warp. If a side of the panorama is longer than `max_side` pixels, the preview is scaled down so that
+    /// its longer side has `max_side` pixels.
     #[must_use]
     pub fn preview(&self, max_side: u32) -> Picture {
         let size = self.size();
@@ -61,8 +61,8 @@ impl Warp {
         picture
     }
 
-    /// Returns the colour of element `at` of the planes. `next` contains the elements of the planes that belong to the
-    /// preview pixels to the right and below.
+    /// Returns the preview's colour for the panorama pixel with the index `at`. `next` contains the indices of the
+    /// panorama pixels that the preview pixels to the right and below show.
     fn preview_pixel(&self, at: usize, next: [usize; 2]) -> Rgba8 {
         let (mut sum, mut total) = ([0.0; 3], 0.0);
         for (camera, tint) in TINTS.iter().enumerate() {

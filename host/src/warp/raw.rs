@@ -16,8 +16,9 @@ use crate::warp::bytes::numbers_of;
 use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
 
 impl Warp {
-    /// Reads six raw planes of `size` pixels from a folder. The sources have `sources` pixels (left, right). Checks the
-    /// lengths of all files before it reads any of them.
+    /// Reads a warp from the six raw plane files in a folder. `size` is the size of the panorama in pixels, and
+    /// `sources` are the sizes of the source pictures (left, right). Checks the lengths of all files before it reads
+    /// any of them.
     ///
     /// # Errors
     /// Returns [`RawMissing`](WarpError::RawMissing), [`RawLength`](WarpError::RawLength) or
@@ -58,7 +59,7 @@ impl Warp {
     }
 
     /// Writes six raw planes to the folder `directory`, and creates the folder if it is missing. Each file is replaced
-    /// atomically. If an error occurs, some files may be new and others old.
+    /// atomically. If an error occurs, some files may be replaced already and others not.
     ///
     /// # Errors
     /// Returns [`Unwritable`](WarpError::Unwritable) if the folder cannot be created or a file cannot be written.
@@ -114,8 +115,8 @@ fn read(
     Ok(())
 }
 
-/// Returns the end of the error message for a file of `bytes` bytes that does not fit `size`. It names a panorama size
-/// that the file would fit, or another possible cause.
+/// Returns the end of the error message for a file whose length of `bytes` bytes does not match a panorama of `size`
+/// pixels. The text names a panorama size that the length would match, or another possible cause.
 fn hint(bytes: u64, size: UVec2) -> String {
     let numbers = bytes / 4;
     let (width, height) = (u64::from(size.x), u64::from(size.y));

@@ -49,7 +49,7 @@ pub struct WarpStats {
 }
 
 impl Warp {
-    /// Computes the coverage of the panorama by each camera, and their overlap.
+    /// Computes the coverage of the panorama by each camera, and the overlap of both cameras.
     #[must_use]
     pub fn stats(&self) -> WarpStats {
         let size = self.size();

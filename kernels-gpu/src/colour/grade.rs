@@ -1,10 +1,10 @@
 //! Colour correction of a camera: `clamp(gain · c / 255, 0, 1)^gamma` for each channel, in four variants.
 //!
-//! [`Linear`] omits the power, [`Exact`] and [`Fast`] compute it, and [`Table`] interpolates between its values at the
-//! 256 integer levels. The table is inaccurate in two ranges. Where the gain reaches white, the error is up to
-//! gain·gamma/4 levels: 0.6 of a level for gains up to 2 and gammas up to 1.2. Near black, it is below 0.5 of a level
-//! for gammas from 0.8, but 6 levels for a gamma of 0.45. Levels outside 0 to 255, which Y'CbCr can have, are clamped
-//! before the gain in the table, and after it in the other variants.
+//! [`Linear`] omits the power, [`Exact`] and [`Fast`] compute it, and [`Table`] interpolates linearly between the
+//! results for the 256 integer levels. The interpolation is least accurate in two ranges. Where the gain reaches white,
+//! the error is up to gain·gamma/4 levels (0.6 of a level for a gain of 2 and a gamma of 1.2). Near black, it is below
+//! 0.5 of a level for gammas from 0.8, but 6 levels for a gamma of 0.45. The table clamps levels outside 0 to 255,
+//! which Y'CbCr can have, before it applies the gain; the other variants clamp after the gain.
 
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
@@ -17,9 +17,9 @@ pub(crate) trait Grade {
     fn apply(&self, levels: Vec3) -> Vec3;
 }
 
-/// The correction without a power, as for a gamma of 1.
+/// The correction for a gamma of 1, which needs no power.
 pub(crate) struct Linear(pub(crate) Colour);
-/// The correction with a power that is accurate to 2 ULP.
+/// The correction with a power whose error is at most 2 ULP.
 pub(crate) struct Exact(pub(crate) Colour);
 /// The correction with a power from the special function unit, several times faster than [`Exact`]. For gammas from
 /// 0.25 to 4 and results above 1/255, its relative error is at most 1e-5.
@@ -54,7 +54,7 @@ fn gained(colour: &Colour, levels: Vec3) -> Vec3 {
     (levels * (colour.gain * (1.0 / 255.0))).clamp(Vec3::ZERO, Vec3::ONE)
 }
 
-/// A camera's colour correction for samples whose white is a given number: 255, or 1 for textures.
+/// A camera's colour correction for samples on a given scale: white is 255, or 1 if the samples come from a texture.
 #[derive(Clone, Copy)]
 pub(crate) struct Scaled(Colour);
 
@@ -98,7 +98,7 @@ pub(crate) fn fused(a: Vec3, t: f32, b: Vec3) -> Vec3 {
     vec3(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y), a.z.mul_add(t, b.z))
 }
 
-/// Returns the exact correction of one channel (0 red, 1 green, 2 blue) at an integer level, from 0 to 1.
+/// Returns the exact corrected colour (0 to 1) for an integer level of one channel (0 red, 1 green, 2 blue).
 #[inline(always)]
 pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {
     let gain = match channel {
@@ -129,7 +129,8 @@ impl Table {
         let threads = thread::block_dim_x() * thread::block_dim_y();
         let mut i = thread::rank();
         while i < TABLE_LEN {
-            // SAFETY: element `i` exists in `table` and in `entries`, and only this thread writes it.
+            // SAFETY: `i < TABLE_LEN`, which is the length of `entries` and, as the caller guarantees, of `table`. Only
+            // this thread writes element `i` of `entries`.
             unsafe { entries.store(i, table.load(i)) };
             i += threads;
         }
@@ -141,8 +142,8 @@ impl Table {
     fn channel(&self, channel: u32, level: f32) -> f32 {
         let level = level.clamp(0.0, (TABLE_LEVELS - 1) as f32);
         let floor = level.floor();
-        // SAFETY: the level is clamped to the table, which no thread writes after the barrier. Samples are finite, so
-        // no level is NaN.
+        // SAFETY: `level` is not NaN, because samples are finite, and it is clamped to the levels of the table. So the
+        // index is in bounds of `entries`, which no thread writes after the barrier in `load`.
         let entry = unsafe {
             let i = floor.to_int_unchecked::<u32>();
             self.entries.load(self.first + channel * TABLE_LEVELS + i)

@@ -50,7 +50,8 @@ pub fn find_overlap(
         }
     }
     if low < high && corners.len() >= 4 {
-        // SAFETY: there are four elements, and all threads access them only with atomics.
+        // SAFETY: `corners` has at least four elements, as checked above, and all threads access them only with
+        // atomics.
         unsafe {
             use cuda_std::atomic::AtomicMinMax;
             u32::atomic_min(corners.atomic(0), x);
@@ -61,9 +62,9 @@ pub fn find_overlap(
     }
 }
 
-/// Writes for every panorama pixel of the overlap's box the nearest source pixel of each camera, or
-/// [`OverlapPixel::NONE`] if one of the cameras does not contribute. Element `(0, 0)` of `out` is panorama pixel
-/// `place.min`. `left` and `right` are the sizes of the pictures.
+/// Writes one element of `out` for each panorama pixel in the bounding box of the overlap: the nearest source pixel of
+/// each camera, or [`OverlapPixel::NONE`] if one of the cameras does not contribute. Element `(0, 0)` of `out` is
+/// panorama pixel `place.min`. `left` and `right` are the sizes of the pictures.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn map_overlap(
     planes_left: CameraPlanes,
@@ -83,7 +84,7 @@ pub fn map_overlap(
                 (Some(left), Some(right)) => OverlapPixel { left, right },
                 _ => OverlapPixel::NONE,
             };
-            // SAFETY: the pixel is inside `out`, as just checked, and only this thread writes it.
+            // SAFETY: `(x, y)` is inside `out`, as just checked, and only this thread writes this element.
             unsafe { out.store(x, y, pixel) };
         }
     }
@@ -96,8 +97,8 @@ fn camera(planes: CameraPlanes, size: UVec2) -> SourceLookup {
     SourceLookup { planes, size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)) }
 }
 
-/// Returns column and row of the nearest source pixel for panorama pixel `(x, y)`, or `None` if the camera does not
-/// contribute there.
+/// Returns the column and row of the source pixel that is nearest to the source coordinates of panorama pixel `(x, y)`,
+/// or `None` if the camera does not contribute to this panorama pixel.
 #[inline(always)]
 fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     let (place, _) = camera.source(x, y, MIN_WEIGHT)?;
@@ -105,21 +106,21 @@ fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     Some([nearest(place.x, camera.size.x), nearest(place.y, camera.size.y)])
 }
 
-/// Returns the first of the rows that a thread processes. They are [`BLOCK`]`[1]` rows apart.
+/// Returns the first row that this thread processes. Each further row is [`BLOCK`]`[1]` rows below the previous one.
 #[inline(always)]
 fn first_row() -> u32 {
     thread::block_idx_y() * BLOCK_ROWS + thread::thread_idx_y()
 }
 
-/// Defines the kernel for the sums over one picture format.
+/// Defines the kernel that computes the colour sums for pictures of one format.
 macro_rules! colour_sums {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
         ///
-        /// A panorama pixel counts if both cameras contribute to it and none of their pixels is clipped at white or
-        /// nearly black ([`SATURATED`](shared_types::colour::SATURATED), [`BLACK`](shared_types::colour::BLACK)). Its
-        /// weight is `max(1 − |x − centre| · per_column, 0)²` at column `x` of the box, rounded to a multiple of
-        /// 1/[`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE).
+        /// A panorama pixel counts if both cameras contribute to it and neither of their source pixels is clipped at
+        /// white or nearly black ([`SATURATED`](shared_types::colour::SATURATED),
+        /// [`BLACK`](shared_types::colour::BLACK)). Its weight is `max(1 − |x − centre| · per_column, 0)²` at column
+        /// `x` of the box, rounded to a multiple of 1/[`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE).
         ///
         /// # Safety
         /// - Blocks must be [`BLOCK`]; the grid must cover `overlap` with [`BLOCK`]`[0]` columns and [`BLOCK_ROWS`]
@@ -136,7 +137,8 @@ macro_rules! colour_sums {
             running: SliceMut<u64>,
             sums: SliceMut<ColourSums>,
         ) {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller guarantees the conditions above, which are those of both functions. `sums` has one
+            // element.
             unsafe {
                 let column = column_sums(left, right, overlap, first_row(), &params);
                 if let Some(total) = add_blocks(column, running) {

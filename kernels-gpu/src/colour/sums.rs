@@ -23,10 +23,10 @@ use shared_types::{Chroma, Rgba8};
 /// The number of sums: the three bytes of the left camera, the three bytes of the right camera, and the weight.
 const SUMS: usize = 7;
 
-/// The number of elements in a set of running sums: [`SUMS`], and one that counts finished blocks in the first set.
+/// The number of elements in a set of running sums: [`SUMS`] sums, and a counter of finished blocks (first set only).
 const SET: u32 = 8;
 
-/// The number of sets of running sums.
+/// The number of sets of running sums. Each block adds its sums to one of the sets.
 const SETS: u32 = RUNNING_SUMS / SET;
 
 /// The fourth byte of every stored pixel. It is 1, so its sum is the number of pixels.
@@ -54,7 +54,7 @@ pub(crate) trait Stored: Sampler2d {
 impl Stored for View<Rgba8> {
     #[inline(always)]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that `(x, y)` is inside the picture.
         let pixel: u32 = bytemuck::cast(unsafe { self.load(x, y) });
         pixel & 0xff_ff_ff | ONE
     }
@@ -64,7 +64,7 @@ impl Stored for View<Rgba8> {
         // `CARRY` adds 8 to the low seven bits of each byte. The top bit is then set if those bits exceed 247 − 128. If
         // the byte's own top bit is set as well, the byte exceeds `SATURATED`, which is 247.
         const CARRY: u32 = 0x01_01_01 * (255 - SATURATED as u32);
-        // Luma times 10,000 has integer weights. These are their high and low bytes.
+        // The luma weights times 10,000 are integers. `HIGH` and `LOW` contain their high and low bytes.
         const HIGH: u32 = u32::from_le_bytes([8, 27, 2, 0]);
         const LOW: u32 = u32::from_le_bytes([78, 240, 210, 0]);
         let white = ((stored & 0x7f_7f_7f) + CARRY) & stored & 0x80_80_80 != 0;
@@ -81,7 +81,7 @@ impl Stored for View<Rgba8> {
 impl Stored for Nv12 {
     #[inline(always)]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
-        // SAFETY: guaranteed by the caller. A whole picture has chroma for every pixel.
+        // SAFETY: the caller guarantees that `(x, y)` is inside the picture and that it has chroma for every pixel.
         unsafe {
             let chroma: u16 = bytemuck::cast(self.uv.load(x / 2, y / 2));
             u32::from(self.y.load(x, y)) | u32::from(chroma) << 8 | ONE
@@ -158,8 +158,8 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         let seen = inside & (at.left[0] <= OverlapPixel::MAX);
         let [[lx, ly], [rx, ry]] = [at.left, at.right].map(|at| at.map(u32::from));
         let lx = lx & u32::from(OverlapPixel::MAX);
-        // SAFETY: the overlap was made for pictures of this size, as guaranteed by the caller. An invalid pixel refers
-        // to the first pixel of both pictures, which exists.
+        // SAFETY: the caller guarantees that the source pixels in `overlap` are inside these pictures. For `NONE`,
+        // which is no source pixel, the code reads the first pixel of both pictures, which exists.
         unsafe { (left.stored(lx, ly), right.stored(rx, ry), seen) }
     };
     let (mut l, mut r) = (Packed::default(), Packed::default());
@@ -185,7 +185,7 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         (-(x as f32 - params.centre).abs()).mul_add(params.per_column, 1.0).max(0.0).min(1.0);
     // SAFETY: `band` is from 0 to 1, even if an argument is NaN, so the result fits into a `u32`.
     let weight = unsafe { (band * band * WEIGHT_ONE as f32 + 0.5).to_int_unchecked::<u32>() };
-    // The weighted sums of a warp fit into 32 bits.
+    // Assert that the weighted sums over the 32 lanes of a warp fit into 32 bits.
     const {
         let column = PIXELS_PER_THREAD as u64 * 255 * WEIGHT_ONE as u64;
         assert!(column * warp::WARP_SIZE as u64 <= u32::MAX as u64);
@@ -198,8 +198,8 @@ pub(crate) unsafe fn column_sums<P: Stored>(
 /// all other threads return `None`.
 ///
 /// Blocks are distributed over [`SETS`] sets of running sums, and each thread of the last block reads one element. With
-/// a single set, blocks would wait for each other's atomics. With a set per block, reading all sets would take the last
-/// block longer than the atomics take the others.
+/// a single set, blocks would wait for each other's atomics. With one set per block, the last block would take longer
+/// to read all sets than the other blocks would save.
 ///
 /// # Safety
 /// The conditions of the kernels that `colour_sums!` defines apply.
@@ -209,7 +209,7 @@ pub(crate) unsafe fn add_blocks(
     running: SliceMut<u64>,
 ) -> Option<[u64; SUMS]> {
     use cuda_std::atomic::AtomicAdd;
-    // A row of the block is one warp.
+    // Assert that each row of the block is one warp.
     const { assert!(BLOCK[0] == warp::WARP_SIZE && SUMS < SET as usize) };
     let warps = shared_array![u64; (WARPS * SET) as usize];
     let last = shared_array![u32; 1];

@@ -85,7 +85,7 @@ impl Taps for Global {
 
     #[inline(always)]
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize] {
-        // SAFETY: `j` is less than the number of taps.
+        // SAFETY: `slide_far` calls this function only with `j` less than `self.0.len()`.
         slide_far(self.0.len(), load, |j| unsafe { self.0.load(j) })
     }
 }
@@ -95,7 +95,8 @@ impl Taps for Global {
 ///
 /// # Safety
 /// - Every thread of the block must call it, after the barrier that follows staging.
-/// - Both tiles must be large enough, and nothing else may have accessed `to` since that barrier.
+/// - `from` must contain the rows with their halo, `to` must have room for all results, and no other code may have
+///   accessed `to` since that barrier.
 #[inline(always)]
 unsafe fn filter_rows(
     from: SharedTile,
@@ -109,7 +110,7 @@ unsafe fn filter_rows(
     let mut item = thread::rank();
     while item < rows * (TILE / RUN) {
         let (first, y) = (item / rows * RUN, item % rows);
-        // SAFETY: the tile contains the halo.
+        // SAFETY: `from` contains the halo, as the caller guarantees, so the windows of all results are in bounds.
         let mut sums = unsafe {
             let line = from.from(first, y);
             taps.run(|i| line.load(i))
@@ -118,15 +119,15 @@ unsafe fn filter_rows(
             clear_unfit(&mut sums, x0 + first, taps.width(), width);
         }
         unroll!(RUN as usize, |i| {
-            // SAFETY: the element is inside the tile, and only this thread writes it.
+            // SAFETY: the element is inside `to`, and only this thread writes it.
             unsafe { to.store(first + i as u32, y, sums[i]) };
         });
         item += BLOCK_THREADS;
     }
 }
 
-/// Sets results to 0 if their windows of `width` elements are not inside `0..extent`. The first result is at position
-/// `first`.
+/// Sets each result to 0 whose window of `width` elements extends beyond `0..extent`. `first` is the position of the
+/// first result.
 #[inline(always)]
 fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent: u32) {
     unroll!(RUN as usize, |i| {
@@ -141,7 +142,7 @@ fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent
 ///
 /// # Safety
 /// - Every thread of the block must call it, after the barrier that follows the filling of the tile.
-/// - The tile must contain the halo, and no other block may write this part of the output.
+/// - `from` must contain the columns with their halo, and no other block may write this part of the output.
 #[inline(always)]
 unsafe fn filter_columns(
     from: SharedTile,
@@ -154,7 +155,7 @@ unsafe fn filter_columns(
     let mut item = thread::rank();
     while item < columns * (TILE / RUN) {
         let (x, first) = (item % columns, item / columns * RUN);
-        // SAFETY: the tile contains the halo.
+        // SAFETY: `from` contains the halo, as the caller guarantees, so the windows of all results are in bounds.
         let mut sums = unsafe {
             let line = from.from(x, first);
             taps.run(|i| line.load(i * from.pitch()))
@@ -163,7 +164,8 @@ unsafe fn filter_columns(
         if !all_fit {
             clear_unfit(&mut sums, y, taps.width(), out.height());
         }
-        // SAFETY: no other thread accesses these pixels.
+        // SAFETY: the caller guarantees that no other block writes these pixels, and no other thread of this block
+        // does.
         unsafe { store_down(out, (x, y), sums) };
         item += BLOCK_THREADS;
     }
@@ -182,8 +184,8 @@ fn is_sound(input: View<f32>, out: ViewMut<f32>, [columns, rows]: [u32; 2], elem
     block && same && inside && shared::dynamic_shared_mem::<f32>().len() >= elements
 }
 
-/// Returns whether a pass with `width` taps, and with `lines` rows or columns per block, is within the kernels' limits.
-/// Within them, the size of shared memory does not overflow.
+/// Returns whether a pass with `width` taps, and with `lines` rows or columns per block, is within the limits of the
+/// kernels. Within these limits, the computed size of shared memory does not overflow.
 #[inline(always)]
 fn is_possible(width: u32, lines: u32) -> bool {
     (1..=MAX_LINES).contains(&lines) && width <= MAX_WIDTH
@@ -216,8 +218,8 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
         let mut x = thread::thread_idx_x();
         while x < TILE {
             if out.contains(x0 + x, y0 + y) {
-                // SAFETY: the element is inside the tile. The pixel is inside the output, and only this thread writes
-                // it.
+                // SAFETY: the element is inside `filtered`. The pixel is inside `out`, as just checked, and only this
+                // thread writes the pixel.
                 unsafe { out.store(x0 + x, y0 + y, filtered.load(x, y)) };
             }
             x += BLOCK[0];
@@ -321,8 +323,8 @@ macro_rules! one_pass {
         ///
         /// Nothing is written if input and output differ in size, `lines` is not from 1 to [`MAX_LINES`], there are
         /// more than [`MAX_WIDTH`] taps, shared memory is too small, or blocks are not [`BLOCK`].
-        // Three blocks per multiprocessor, where the fused kernels have four: with the loads of staging in flight,
-        // these kernels need more than 64 registers.
+        // Three blocks fit on a multiprocessor, rather than four as for the fused kernels: with the loads of staging in
+        // flight, these kernels need more than 64 registers.
         #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers))]
         pub fn $name(input: View<f32>, taps: $argument, lines: u32, out: ViewMut<f32>) {
             $pass(input, $taps(taps), lines, out);

@@ -3,7 +3,7 @@
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
-/// Calls a macro with the indices of all steps of the widest window.
+/// Calls the macro `$step` with the indices of all steps of the widest window, which it uses to unroll a loop.
 macro_rules! all_steps {
     ($step:ident) => {
         $step! {
@@ -54,8 +54,8 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     sums
 }
 
-/// Returns `R` sums of products, with windows like those of [`slide`] but of any `width`: the steps are a loop. `tap`
-/// returns the factor of a step.
+/// Returns `R` sums of products, whose windows start at elements 0 to `R − 1` as in [`slide`]. `width` is not limited,
+/// because the loop over the steps is not unrolled. `tap` returns the factor for a step.
 #[inline(always)]
 pub(crate) fn slide_far<const R: usize>(
     width: u32,
@@ -96,7 +96,7 @@ pub(crate) fn fits(at: u32, width: u32, extent: u32) -> bool {
     at >= radius && at.wrapping_add(radius) < extent
 }
 
-/// Stores a column of results, from `(x, y)` down, as far as the pixels are inside the picture.
+/// Stores a column of results, from `(x, y)` down. Omits results for pixels outside the picture.
 ///
 /// # Safety
 /// No other thread may access these pixels.
@@ -109,13 +109,14 @@ pub(crate) unsafe fn store_down<const R: usize>(
     // A complete column takes a single branch. If each store had its own branch, the compiler would move the
     // computation into the branches, and the chains of additions would run one after the other.
     if out.contains(x, y + R as u32 - 1) {
-        // SAFETY: the last pixel is inside, so all pixels are. They belong to this thread, as guaranteed by the
-        // caller.
+        // SAFETY: the last pixel is inside `out`, so all pixels are. The caller guarantees that no other thread
+        // accesses them.
         unroll!(R, |i| unsafe { out.store(x, y + i as u32, results[i]) });
     } else {
         unroll!(R, |i| {
             if out.contains(x, y + i as u32) {
-                // SAFETY: the pixel is inside, as just checked. The caller guarantees that no other thread accesses it.
+                // SAFETY: the pixel is inside `out`, as just checked. The caller guarantees that no other thread
+                // accesses it.
                 unsafe { out.store(x, y + i as u32, results[i]) };
             }
         });

@@ -29,17 +29,17 @@ impl SharedTile {
     /// The element must exist, and a barrier must separate this load from every store to the element.
     #[inline(always)]
     pub(crate) unsafe fn load(&self, x: u32, y: u32) -> f32 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the element exists and that no thread stores it at the same time.
         unsafe { self.memory.load(self.first + y * self.pitch + x) }
     }
 
-    /// Returns the shared memory from element `(x, y)` on.
+    /// Returns the part of the shared memory that starts at element `(x, y)`.
     ///
     /// # Safety
     /// The element must exist.
     #[inline(always)]
     pub(crate) unsafe fn from(&self, x: u32, y: u32) -> Shared<f32> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the element exists, so its index is within `memory`.
         unsafe { self.memory.tail(self.first + y * self.pitch + x) }
     }
 
@@ -55,7 +55,7 @@ impl SharedTile {
     /// The element must exist, and a barrier must separate this store from every access by another thread.
     #[inline(always)]
     pub(crate) unsafe fn store(&self, x: u32, y: u32, value: f32) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the element exists and that no other thread accesses it.
         unsafe { self.memory.store(self.first + y * self.pitch + x, value) };
     }
 
@@ -64,7 +64,7 @@ impl SharedTile {
     ///
     /// # Safety
     /// - Every thread of the block must call it, and the block must be [`BLOCK`].
-    /// - The tile must be large enough, and nothing else may have accessed it since the last barrier.
+    /// - The tile must have room for these pixels, and no other code may have accessed the tile since the last barrier.
     /// - The picture must not be empty.
     #[inline(always)]
     pub(crate) unsafe fn stage(
@@ -74,18 +74,19 @@ impl SharedTile {
         columns: u32,
         rows: u32,
     ) {
-        // The number of columns from the last multiple of four to `x0`. The remainder is also correct if `x0` wrapped.
+        // The number of columns from the last multiple of four to `x0`. This is also correct for a negative, wrapped
+        // `x0`.
         let lead = x0 % 4;
         let fours = (lead + columns).div_ceil(4);
         let lies_inside =
             |first: u32, many: u32, extent: u32| first <= extent && many <= extent - first;
         let inside = lies_inside(x0 - lead, 4 * fours, picture.width())
             && lies_inside(y0, rows, picture.height());
-        // SAFETY: in the first case, all groups of four pixels are inside and aligned. The caller guarantees the other
-        // conditions.
+        // SAFETY: the caller guarantees the conditions of `stage`. For `stage_fours`, the checks ensure that all groups
+        // of four pixels are inside the picture and aligned.
         unsafe {
-            // The branch is uniform for the block. If rows are aligned, only blocks at the picture's edges take the
-            // second case.
+            // The branch is uniform for the block. If rows are aligned, only blocks at the picture's edges call
+            // `stage_each`.
             if inside && picture.is_aligned(16) {
                 self.stage_fours(picture, (x0 - lead, y0), lead, columns, rows);
             } else {
@@ -123,15 +124,16 @@ impl SharedTile {
         let many = fours * rows;
         let mut item = thread::rank();
         while item < many {
-            // Indices beyond the last group of four repeat it.
+            // An index beyond the last group of four pixels is replaced by the last one, so that every load is in
+            // bounds.
             let place = |i: u32| {
                 let item = (item + i * BLOCK_THREADS).min(many - 1);
                 (item % fours * 4, item / fours)
             };
             let load = |i: u32| {
                 let (x, y) = place(i);
-                // SAFETY: the group is inside the picture and aligned, as guaranteed by the caller; `x` is a multiple
-                // of four, too.
+                // SAFETY: the caller guarantees that the group is inside the picture and that rows are aligned. `x0 +
+                // x` is a multiple of four, so the group is aligned, too.
                 unsafe { picture.load_wide(x0 + x, y0 + y) }
             };
             let store = |i: u32, Four(values): Four| {
@@ -140,7 +142,8 @@ impl SharedTile {
                     unroll!(4, |c| {
                         let column = (x + c as u32).wrapping_sub(lead);
                         if column < columns {
-                            // SAFETY: the element is inside the tile, and only this thread writes it.
+                            // SAFETY: `column < columns` and `y < rows`, so the element is inside the tile. Only this
+                            // thread writes it.
                             unsafe { self.store(column, y, values[c]) };
                         }
                     });
@@ -155,13 +158,13 @@ impl SharedTile {
         }
     }
 
-    /// Copies like [`stage`](Self::stage), pixel by pixel, at any position and alignment.
+    /// Copies like [`stage`](Self::stage), but pixel by pixel, so any position and alignment is allowed.
     ///
     /// # Safety
     /// The conditions of `stage` apply.
     #[inline(always)]
     unsafe fn stage_each(&self, picture: View<f32>, (x0, y0): (u32, u32), columns: u32, rows: u32) {
-        /// The number of rows that a thread loads before it stores the first.
+        /// The number of rows that a thread loads before it stores the first of them.
         const DEPTH: u32 = 4;
         let mut y = thread::thread_idx_y();
         while y < rows {
@@ -170,15 +173,17 @@ impl SharedTile {
                 let load = |i: u32| {
                     let (px, py) = (x0.wrapping_add(x), y0.wrapping_add(y + i * BLOCK[1]));
                     let inside = picture.contains(px, py) && y + i * BLOCK[1] < rows;
-                    // Loads unconditionally, because a load inside a branch would wait for those before it.
+                    // Load unconditionally, because a load inside a branch would wait for the loads before the branch.
                     let (px, py) = if inside { (px, py) } else { (0, 0) };
-                    // SAFETY: the pixel is inside, or it is the first pixel of a picture that is not empty.
+                    // SAFETY: the pixel is inside the picture, or it is the picture's first pixel, which exists because
+                    // the picture is not empty.
                     let value = unsafe { picture.load(px, py) };
                     if inside { value } else { 0.0 }
                 };
                 let store = |i: u32, value: f32| {
                     if y + i * BLOCK[1] < rows {
-                        // SAFETY: the element is inside the tile, and only this thread writes it.
+                        // SAFETY: `x < columns` and the row is less than `rows`, so the element is inside the tile.
+                        // Only this thread writes it.
                         unsafe { self.store(x, y + i * BLOCK[1], value) };
                     }
                 };

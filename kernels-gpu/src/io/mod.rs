@@ -1,8 +1,8 @@
 //! Input and output pictures, in RGBA and NV12.
 //!
-//! A kernel is generic over its input ([`Sampler2d`]) and its output ([`Target`]), so every combination of formats
-//! shares one kernel body and converts colours in registers. Levels range from 0 to 255, or from 0 to 1 if a texture
-//! returns fractions. A Y'CbCr value outside the R'G'B' range converts to levels outside that range.
+//! A kernel is generic over its input ([`Sampler2d`]) and its output ([`Target`]), so one kernel body serves every
+//! combination of formats and converts colours in registers. Levels range from 0 to 255, or from 0 to 1 if a texture
+//! returns fractions. A Y'CbCr value outside the R'G'B' range converts to levels outside this range.
 
 mod pack;
 mod sampler;

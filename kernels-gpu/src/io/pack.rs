@@ -1,15 +1,15 @@
 //! Packing of colour levels into bytes, without conversion instructions.
 
 use crate::unroll::unroll;
-// On the host, `f32` has these methods in `core` or `std`.
+// On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 use glam::Vec3;
 use shared_types::Rgba8;
 use shared_types::yuv::RgbToYuv;
 
-/// Encodes four colours, from 0 to 1, that share a chroma sample. Returns the luma level of each colour, and the Cb and
-/// Cr levels of their mean, all unrounded.
+/// Encodes four colours (0 to 1) that share a chroma sample. Returns the luma level of each colour, and the Cb and Cr
+/// levels of the mean colour, all unrounded.
 #[inline(always)]
 pub(super) fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [f32; 2]) {
     let luma = encode.y * 255.0;
@@ -17,20 +17,21 @@ pub(super) fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [
     unroll!(4, |i| levels[i] = fused_dot(luma, colours[i], encode.black));
     let [a, b, c, d] = colours;
     let mean = ((a + b) + (c + d)) * (0.25 * 255.0);
-    // Without the limit, pure blue and pure red would round to 256 in full range.
+    // Limit the level to 255. Otherwise, Cb of pure blue and Cr of pure red would round to 256 in full range.
     (levels, [encode.cb, encode.cr].map(|weights| fused_dot(weights, mean, 128.0).min(255.0)))
 }
 
-/// From 2²³ to 2²⁴, every f32 is an integer. So the sum of this value and a level is rounded to an integer whose lowest
-/// byte is the rounded level, without a conversion instruction. Code that stores a single byte uses a conversion
-/// instruction instead, because ptxas 13.0 stores the lowest byte of such a sum incorrectly.
+/// The number 2²³, which rounds a level without a conversion instruction. From 2²³ to 2²⁴, adjacent f32 numbers differ
+/// by 1. So the sum of 2²³ and a level is rounded to an integer, and its lowest byte is the rounded level. Code that
+/// stores a single byte uses a conversion instruction instead, because ptxas 13.0 stores the lowest byte of such a sum
+/// incorrectly.
 pub(super) const WHOLE: f32 = (1 << 23) as f32;
 
 /// Rounds two levels from 0 to 255 and packs them into two bytes, the first level in the lower one.
 #[inline(always)]
 pub(super) fn beside(levels: [f32; 2]) -> u16 {
     let [first, second] = levels.map(|level| (level + WHOLE).to_bits());
-    // The second byte of each number is 0, so the two levels do not overlap.
+    // The second byte of `first` is 0, so the two levels do not overlap.
     (first.wrapping_add(second << 8) as u16).to_le()
 }
 

@@ -16,29 +16,29 @@ pub(crate) trait Sampler2d: Copy {
     const WHITE: f32;
 
     /// The coordinate of the first pixel's centre in [`sample_near`](Self::sample_near), along both axes: 0, or ½ for
-    /// textures. Textures have it there by definition, so no sample needs an addition.
+    /// textures. CUDA defines ½ for textures, so no coordinate needs an addition before a texture read.
     const MIDDLE: f32;
 
     /// Returns the number of columns and rows.
     fn size(&self) -> UVec2;
 
-    /// Returns whether all planes have matching sizes.
+    /// Returns whether all planes of the picture have matching sizes.
     fn is_whole(&self) -> bool;
 
-    /// Samples bilinearly at pixel coordinates, whose integers are pixel centres. Neighbours beyond the last row or
-    /// column repeat it.
+    /// Samples bilinearly at the pixel coordinates `(u, v)`. Pixel centres are at integer coordinates. Beyond the last
+    /// row or column, its pixels are repeated.
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         const { assert!(Self::MIDDLE > 0.0, "a picture that is not a texture must define `sample`") };
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the picture is whole and contains `(u, v)`, so it is not empty.
         unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
     }
 
-    /// Samples at any position; the centre of the first pixel is at [`MIDDLE`](Self::MIDDLE). A position outside the
-    /// picture is clamped to its edge.
+    /// Samples at any position. The centre of the first pixel is at [`MIDDLE`](Self::MIDDLE). A position outside the
+    /// picture is clamped to the picture's edge.
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole and not empty.
@@ -46,11 +46,12 @@ pub(crate) trait Sampler2d: Copy {
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         const { assert!(Self::MIDDLE == 0.0, "a texture must define `sample_near`") };
         let size = self.size().as_vec2();
-        // Clamps to just below the size instead of the last pixel's centre, because chroma may extend beyond that
-        // centre. NaN becomes 0.
+        // Clamp to just below the size, not to the last pixel's centre, because in NV12 a chroma sample may be beyond
+        // this centre. NaN becomes 0.
         let (u, v) =
             (place.x.max(0.0).min(size.x.next_down()), place.y.max(0.0).min(size.y.next_down()));
-        // SAFETY: the position is clamped to the picture, which is whole, as guaranteed by the caller.
+        // SAFETY: the position is clamped to the picture. The caller guarantees that the picture is whole and not
+        // empty.
         unsafe { self.sample(u, v, decode) }
     }
 }
@@ -71,7 +72,7 @@ impl Sampler2d for View<Rgba8> {
 
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that `(u, v)` is inside the picture.
         unsafe { Corners::around(u, v, View::width(self), View::height(self)).mix(self, rgb) }
     }
 }
@@ -92,10 +93,10 @@ impl Sampler2d for Nv12 {
 
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        // A chroma sample is at the centre of its four pixels.
+        // A chroma sample is at the centre of its 2×2 pixels: chroma column c is at pixel column 2c + ½.
         let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
-        // SAFETY: the caller guarantees that `(u, v)` is inside the picture. Then half of it is inside the chroma
-        // plane.
+        // SAFETY: the caller guarantees that `(u, v)` is inside the luma plane and that the picture is whole. So `(cu,
+        // cv)` is inside the chroma plane.
         unsafe {
             let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
             let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());
@@ -141,7 +142,8 @@ impl Sampler2d for Nv12Texture {
     #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         let y = self.y.read(place.x, place.y).x;
-        // A chroma sample is at the centre of its four pixels, so its texture coordinates are half of theirs.
+        // A chroma sample is at the centre of its 2×2 pixels, so its texture coordinates are half of the luma
+        // coordinates.
         let chroma = self.uv.read(place.x * 0.5, place.y * 0.5).truncate();
         let in_fractions = YuvToRgb { black: decode.black * (1.0 / 255.0), ..*decode };
         to_rgb(&in_fractions, y, chroma - 128.0 / 255.0)
@@ -155,11 +157,11 @@ impl Sampler2d for Nv12Texture {
 #[inline(always)]
 pub(crate) unsafe fn sample_plane(plane: &View<f32>, place: Vec2) -> f32 {
     let number = |value: f32| vec3(value, 0.0, 0.0);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees that `place` is inside the plane.
     unsafe { Corners::around(place.x, place.y, plane.width(), plane.height()).mix(plane, number).x }
 }
 
-/// The four pixels around a position, and the offset `(a, b)` of the position from the first of them.
+/// The four pixels around a position, and the offset `(a, b)` of the position from the top left one of them.
 struct Corners {
     x: [u32; 2],
     y: [u32; 2],
@@ -168,14 +170,15 @@ struct Corners {
 }
 
 impl Corners {
-    /// Returns the pixels around `(u, v)` in a picture of this size.
+    /// Returns the four pixels around `(u, v)` in a picture of `width`×`height` pixels.
     ///
     /// # Safety
     /// The caller must ensure `0 ≤ u < width` and `0 ≤ v < height`.
     #[inline(always)]
     unsafe fn around(u: f32, v: f32, width: u32, height: u32) -> Self {
         let (fu, fv) = (u.floor(), v.floor());
-        // SAFETY: both are at least 0 and less than the picture's size, so they fit into a `u32`.
+        // SAFETY: the caller guarantees that `u` and `v` are at least 0 and less than the picture's size, so both fit
+        // into a `u32`.
         let (x, y) = unsafe { (fu.to_int_unchecked::<u32>(), fv.to_int_unchecked::<u32>()) };
         Self {
             x: [x, (x + 1).min(width - 1)],
@@ -185,14 +188,15 @@ impl Corners {
         }
     }
 
-    /// Interpolates bilinearly between the four pixels, after `levels` has converted each pixel to numbers.
+    /// Interpolates bilinearly between the four pixels. First, `levels` converts each pixel to numbers.
     ///
     /// # Safety
     /// The caller must ensure that the corners were computed for a picture of `view`'s size.
     #[inline(always)]
     unsafe fn mix<T: bytemuck::Pod>(&self, view: &View<T>, levels: impl Fn(T) -> Vec3) -> Vec3 {
         let ([x0, x1], [y0, y1]) = (self.x, self.y);
-        // SAFETY: all four pixels are inside the picture.
+        // SAFETY: the caller guarantees that the corners belong to a picture of this size, so all four pixels are
+        // inside it.
         let [p00, p10, p01, p11] =
             unsafe { [view.load(x0, y0), view.load(x1, y0), view.load(x0, y1), view.load(x1, y1)] };
         let top = lerp(levels(p00), levels(p10), self.a);
@@ -207,13 +211,13 @@ fn rgb(pixel: Rgba8) -> Vec3 {
     vec3(pixel.r.into(), pixel.g.into(), pixel.b.into())
 }
 
-/// Returns luma in the first component. The compiler removes the other components, which are 0.
+/// Returns a vector with luma in the first component. The other components are 0, and the compiler removes them.
 #[inline(always)]
 fn luma(y: u8) -> Vec3 {
     vec3(y.into(), 0.0, 0.0)
 }
 
-/// Returns Cb and Cr minus 128, so neutral chroma is 0. The third component is unused.
+/// Returns the vector (Cb − 128, Cr − 128, 0), so neutral chroma is 0. The third component is unused.
 #[inline(always)]
 fn differences(chroma: Chroma) -> Vec3 {
     vec3(f32::from(chroma.u) - 128.0, f32::from(chroma.v) - 128.0, 0.0)
@@ -232,7 +236,7 @@ pub(crate) fn yuv_levels(y: u8, chroma: Chroma, decode: &YuvToRgb) -> Vec3 {
     to_rgb(decode, y.into(), differences(chroma))
 }
 
-/// Converts luma, and Cb and Cr minus 128, to R'G'B' levels.
+/// Converts luma `y` and `chroma`, which contains Cb − 128 and Cr − 128, to R'G'B' levels.
 #[inline(always)]
 fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
     let y = (y - decode.black) * decode.scale;

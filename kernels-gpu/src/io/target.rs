@@ -1,4 +1,4 @@
-//! Output pictures: RGBA or NV12, written in cells of pixels.
+//! Output pictures, in RGBA or NV12. Kernels write them cell by cell, because 2×2 pixels share a chroma sample in NV12.
 
 use crate::io::pack::beside;
 use crate::io::pack::fused_dot;
@@ -27,20 +27,22 @@ pub(crate) trait Target: Copy {
     /// Returns whether all planes have matching sizes; see [`Sampler2d::is_whole`].
     fn is_whole(&self) -> bool;
 
-    /// Writes the cell that starts at `(x, y)`. `colour` returns the R'G'B' levels (0 to 255) of a pixel, which are
-    /// rounded once. Where the cell extends beyond the picture, its chroma repeats the last column or row inside.
+    /// Writes the cell whose first pixel is `(x, y)`. `colour` returns the R'G'B' levels (0 to 255) of a pixel, which
+    /// are rounded once. If the cell extends beyond the picture, the last column or row of the picture is repeated to
+    /// compute the cell's chroma.
     ///
     /// # Safety
     /// - The picture must [be whole](Self::is_whole) and contain `(x, y)`.
     /// - No other thread may write the cell.
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv);
 
-    /// Columns and rows that [`store_four`](Self::store_four) writes.
+    /// The numbers of columns and rows that [`store_four`](Self::store_four) writes.
     const FOUR: UVec2;
 
     /// Writes [`FOUR`](Self::FOUR) pixels, the first one at `(x, y)`. `colours` are from 0 to 1, row by row, and are
-    /// rounded once. Colours of pixels beyond the edge of the picture are ignored; chroma repeats the last colours
-    /// inside. If `flip` is set, each pixel is written to its position after a rotation of the picture by 180°.
+    /// rounded once. Colours of pixels outside the picture are ignored. For chroma, the colours of the last pixels
+    /// inside replace them. If `flip` is set, each pixel is written to its position after a rotation of the picture by
+    /// 180°.
     ///
     /// # Safety
     /// - The picture must [be whole](Self::is_whole) and contain `(x, y)`, a multiple of [`CELL`](Self::CELL).
@@ -48,12 +50,12 @@ pub(crate) trait Target: Copy {
     /// - The width and height of a flipped picture must be multiples of [`CELL`](Self::CELL).
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool);
 
-    /// Columns and rows that [`store_eight`](Self::store_eight) writes: two blocks of [`FOUR`](Self::FOUR), side by
-    /// side or one above the other.
+    /// The numbers of columns and rows that [`store_eight`](Self::store_eight) writes: two blocks of
+    /// [`FOUR`](Self::FOUR), side by side or one above the other.
     const EIGHT: UVec2;
 
-    /// Returns the offset of the `i`-th of eight pixels from the first one. The pixels are in the order of two
-    /// [`store_four`](Self::store_four) calls.
+    /// Returns the offset of the `i`-th of eight pixels from the first one. The order of the pixels is that of two
+    /// successive [`store_four`](Self::store_four) calls.
     #[inline(always)]
     fn of_eight(i: u32) -> UVec2 {
         let second = if i < 4 { UVec2::ZERO } else { Self::EIGHT - Self::FOUR };
@@ -61,7 +63,7 @@ pub(crate) trait Target: Copy {
     }
 
     /// Writes [`EIGHT`](Self::EIGHT) pixels like two [`store_four`](Self::store_four) calls. In NV12, four adjacent
-    /// bytes become one store if rows start at multiples of four bytes.
+    /// bytes are written with one store if rows start at multiples of four bytes.
     ///
     /// # Safety
     /// The conditions of [`store_four`](Self::store_four) apply, and `x` and `y` must be multiples of the columns and
@@ -97,7 +99,7 @@ impl Target for ViewMut<Rgba8> {
     #[inline(always)]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, _: &RgbToYuv) {
         let [r, g, b] = colour(x, y).to_array().map(GpuPower::to_u8_saturating);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that `(x, y)` is inside the picture and that no other thread writes it.
         unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
     }
 
@@ -106,7 +108,7 @@ impl Target for ViewMut<Rgba8> {
 
     #[inline(always)]
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], _: &RgbToYuv, flip: bool) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions of `store_four`, which `store_down` has, too.
         unsafe { store_down(self, x, y, colours, flip) };
     }
 
@@ -119,12 +121,12 @@ impl Target for ViewMut<Rgba8> {
         _: &RgbToYuv,
         flip: bool,
     ) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions of `store_four`, which `store_down` has, too.
         unsafe { store_down(self, x, y, [a, b, c, d, e, f, g, h], flip) };
     }
 }
 
-/// Stores a column of opaque pixels, from `(x, y)` down, as far as they are inside the picture.
+/// Stores a column of opaque pixels, from `(x, y)` down. Omits pixels below the picture.
 ///
 /// # Safety
 /// The conditions of [`Target::store_four`] apply.
@@ -144,12 +146,14 @@ pub(super) unsafe fn store_down<const N: usize>(
         if flip { height - 1 - y } else { y }
     };
     if y + (N as u32 - 1) < height {
-        // SAFETY: the last pixel is inside, so all pixels are. The caller guarantees the other conditions.
+        // SAFETY: the last pixel is inside `out`, so all pixels are. The caller guarantees that no other thread writes
+        // them.
         unroll!(N, |i| unsafe { out.store(x, row(i), pixels[i]) });
     } else {
         unroll!(N, |i| {
             if y + (i as u32) < height {
-                // SAFETY: the pixel is inside, as just checked. The caller guarantees the other conditions.
+                // SAFETY: the pixel is inside `out`, as just checked. The caller guarantees that no other thread writes
+                // it.
                 unsafe { out.store(x, row(i), pixels[i]) };
             }
         });
@@ -177,16 +181,17 @@ impl Target for Nv12Mut {
     #[inline(always)]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
         let mut sum = Vec3::ZERO;
-        // Processes one pixel at a time, because an array of colours would be in local memory.
+        // Process one pixel at a time, because an array of colours would be in local memory.
         for i in 0..4 {
             let (x, y) = (x + i % 2, y + i / 2);
             let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
-            // Levels outside the colour range are clamped before averaging.
+            // Clamp levels outside 0 to 255 before averaging, because they cannot be displayed.
             let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
             sum += colour;
             if self.y.contains(x, y) {
                 let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
-                // SAFETY: the pixel is inside, as just checked. The caller guarantees the other conditions.
+                // SAFETY: the pixel is inside the luma plane, as just checked. The caller guarantees that no other
+                // thread writes it.
                 unsafe { self.y.store(x, y, luma) };
             }
         }
@@ -195,7 +200,8 @@ impl Target for Nv12Mut {
             u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
             v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
         };
-        // SAFETY: the chroma plane has a sample for every cell. The caller guarantees the other conditions.
+        // SAFETY: the picture is whole, so the chroma plane has a sample for every cell. The caller guarantees that no
+        // other thread writes this cell.
         unsafe { self.uv.store(x / 2, y / 2, chroma) };
     }
 
@@ -206,8 +212,9 @@ impl Target for Nv12Mut {
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(2) && self.uv.is_aligned(2);
-        // SAFETY: all four pixels are inside, as checked before the first store. Two neighbours are stored at once only
-        // if rows start at even addresses; `x` is even. The caller guarantees the other conditions.
+        // SAFETY: all four pixels are inside the picture, as checked before the first store. Two neighbours are stored
+        // at once only if rows start at even addresses, and `x` is even. The caller guarantees that no other thread
+        // writes these pixels.
         unsafe {
             if !wide || x + 1 >= width || y + 1 >= height {
                 return store_bytes(self, x, y, colours, encode, flip);
@@ -235,10 +242,10 @@ impl Target for Nv12Mut {
     ) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(4) && self.uv.is_aligned(4) && (!flip || width % 4 == 0);
-        // SAFETY: all eight pixels are inside, as checked before the first store. Four neighbours are stored at once
-        // only if rows start at multiples of four bytes. The caller guarantees that `x` is a multiple of four. After a
-        // flip it is still a multiple of four, because then the width is one, too. The caller guarantees the other
-        // conditions.
+        // SAFETY: all eight pixels are inside the picture, as checked before the first store. Four neighbours are
+        // stored at once only if rows start at multiples of four bytes. The caller guarantees that `x` is a multiple of
+        // four. With `flip`, `wide` also requires such a width, so the flipped column is a multiple of four, too. The
+        // caller guarantees that no other thread writes these pixels.
         unsafe {
             if !wide || x + 3 >= width || y + 1 >= height {
                 store_bytes(self, x, y, first, encode, flip);
@@ -262,7 +269,8 @@ impl Target for Nv12Mut {
     }
 }
 
-/// Writes like [`Target::store_four`], byte by byte, at any alignment and at the edges of the picture.
+/// Writes like [`Target::store_four`], but byte by byte, so any alignment and pixels at the edges of the picture are
+/// allowed.
 ///
 /// # Safety
 /// The conditions of [`Target::store_four`] apply.
@@ -276,7 +284,8 @@ pub(super) unsafe fn store_bytes(
     flip: bool,
 ) {
     let (width, height) = (out.y.width(), out.y.height());
-    // Pixels beyond the edge get the colours of the last pixels inside, for the mean of chroma.
+    // Replace the colours of pixels outside the picture by those of the last pixels inside, because chroma is computed
+    // from the mean of all four colours.
     if x + 1 >= width {
         [colours[1], colours[3]] = [colours[0], colours[2]];
     }
@@ -284,8 +293,8 @@ pub(super) unsafe fn store_bytes(
         [colours[2], colours[3]] = [colours[0], colours[1]];
     }
     let (levels, [u, v]) = yuv_of_four(colours, encode);
-    // SAFETY: each pixel is inside, as checked before its store. The chroma plane is whole, so it has a sample for
-    // every cell. The caller guarantees the other conditions.
+    // SAFETY: each pixel is inside the luma plane, as checked before its store. The picture is whole, so the chroma
+    // plane has a sample for every cell. The caller guarantees that no other thread writes these pixels.
     unsafe {
         unroll!(4, |i| {
             let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);

@@ -1,19 +1,21 @@
-//! Seam: a path through the overlap where one camera ends and the other begins, so that nothing appears twice.
+//! Seam: a path through the overlap at which the panorama changes from one camera to the other, so that no object
+//! appears twice.
 //!
-//! The seam works on a grid of cells over the overlap's bounding box. Once per warp, [`seam_cells`] determines the
-//! cameras that see each cell, and [`seam_sides`] determines the cost of ending a camera at the edge of its picture.
-//! For each analysed pair of frames, [`seam_difference_rgba8`] or [`seam_difference_nv12`] compares the cameras after
-//! the colour correction of the stitch, [`seam_cost`] turns the difference into costs, and [`seam_path`] finds the
-//! cheapest path. [`seam_weights`] turns paths into weights for any stitch.
+//! The seam works on a grid of cells over the bounding box of the overlap. Once per warp, [`seam_cells`] determines the
+//! cameras that see each cell, and [`seam_sides`] determines the cost of paths at which the edge of a camera's picture
+//! becomes visible. For each analysed pair of frames, [`seam_difference_rgba8`] or [`seam_difference_nv12`] compares
+//! the cameras after the colour correction of the stitch, [`seam_cost`] turns the difference into costs, and
+//! [`seam_path`] finds the cheapest path. [`seam_weights`] turns paths into weights for any stitch.
 //!
 //! A path assigns a camera to each cell that both cameras see: the near camera before the path, the far one after it.
-//! Its cost is the cost of this assignment. Two adjacent cells of this kind with different cameras cost the sum of
-//! their costs. A cell next to one that only the other camera sees costs a breach. So a path may be anything from
-//! straight to almost parallel to the rows, and the overlap may have any outline.
+//! The cost of the path has two parts. If two adjacent cells show different cameras, the path pays the sum of the costs
+//! of both cells. If a cell is next to a cell that only its other camera sees, the edge of a picture is visible there,
+//! and the path pays a fixed cost, called a breach. So a path may be anything from straight to almost parallel to the
+//! rows, and the overlap may have any outline.
 //!
-//! The host decides whether to move to a better path. Path costs are sums of integers, so the same cell costs give the
-//! same path on every run, on CPU and GPU. Cell costs may differ by one unit between CPU and GPU, because gamma is
-//! computed with powers that round differently.
+//! The host decides whether to replace the current path by a cheaper one. Path costs are sums of integers, so the same
+//! cell costs give the same path on every run, on CPU and GPU. Cell costs may differ by one unit between CPU and GPU,
+//! because the power functions for gamma round differently.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec2};
@@ -37,13 +39,13 @@ use crate::io::Sampler2d;
 use crate::warp::camera::SourceLookup;
 use crate::warp::edge_distance;
 
-/// The planes and picture sizes of both cameras.
+/// The warp planes and the picture sizes of both cameras.
 struct Cameras {
     left: SourceLookup,
     right: SourceLookup,
 }
 
-/// The cameras that contribute at a panorama pixel, by the rule of the stitch.
+/// The cameras that contribute to a panorama pixel, by the same rule as in the stitch.
 enum Seen {
     Nobody,
     Left,
@@ -53,7 +55,7 @@ enum Seen {
 }
 
 impl Cameras {
-    /// Creates the lookup from these planes and picture sizes, left camera first.
+    /// Creates the lookup of both cameras from their planes and picture sizes (left camera first).
     #[inline(always)]
     fn new([left, right]: [CameraPlanes; 2], sizes: [UVec2; 2]) -> Self {
         Self {
@@ -62,7 +64,7 @@ impl Cameras {
         }
     }
 
-    /// Returns the cameras that contribute at panorama pixel `at`.
+    /// Returns the cameras that contribute to panorama pixel `at`.
     #[inline(always)]
     fn seen(&self, at: UVec2) -> Seen {
         let left = self.left.source(at.x, at.y, MIN_WEIGHT);
@@ -75,9 +77,9 @@ impl Cameras {
         }
     }
 
-    /// Returns the share of each camera at a pixel: the smaller of its share of the weights and its share of the
-    /// distances from the picture edges. The share is 0 at the edge of the camera's picture, and 1/2 in the middle of
-    /// the overlap.
+    /// Returns the share of each camera at a pixel: the smaller of two ratios. One is the camera's weight to the sum of
+    /// both weights. The other is the distance from the edge of the camera's picture to the sum of this distance for
+    /// both cameras. The share is 0 at the edge of the camera's picture, and 1/2 in the middle of the overlap.
     #[inline(always)]
     fn shares(&self, [left, right]: [(Vec2, f32); 2]) -> Vec2 {
         let distance =
@@ -87,7 +89,7 @@ impl Cameras {
     }
 }
 
-/// Returns the first pixel of a cell and the pixel after its last.
+/// Returns the first panorama pixel of a cell, and the column and row after its last pixel.
 #[inline(always)]
 fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
     let cell = if grid.transposed != 0 { uvec2(cell.y, cell.x) } else { cell };
@@ -95,8 +97,8 @@ fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
     (min, (min + grid.cell).min(grid.max))
 }
 
-/// Writes for each cell the cameras that see it ([`Sees`]), and its additional costs: up to [`ASIDE`] for the distance
-/// from the overlap's middle, and up to [`MARGIN`] near the edge of a picture.
+/// Writes a word for each cell: the cameras that see the cell ([`Sees`]), and its additional costs, which are up to
+/// [`ASIDE`] for the distance from the overlap's middle, and up to [`MARGIN`] near the edge of a picture.
 ///
 /// `left` and `right` are the sizes of the pictures. `out` has an element per cell of the grid, with columns across
 /// the seam and rows along it.
@@ -142,11 +144,12 @@ pub fn seam_cells(
     unsafe { out.store(cell.x, cell.y, sees | margin << Sees::COST) };
 }
 
-/// Writes the cost of breaches for each position at which a path may cross a row of cells, one thread per row.
+/// Writes the cost of breaches for each position at which a path may cross a row of cells, one thread per row. A breach
+/// is a place where the edge of a camera's picture would be visible.
 ///
-/// The path assigns one camera to each cell that both cameras see. Such a cell costs a breach if it contains a pixel
-/// that only the other camera sees, and another breach for each of its four neighbours that only the other camera sees.
-/// `out` has one column more than `cells`.
+/// The path assigns one camera to each cell that both cameras see. Such a cell costs one breach if it contains a pixel
+/// that only the unassigned camera sees, and one more breach for each of its four neighbours that only the unassigned
+/// camera sees. `out` has one column more than `cells`.
 #[kernel(launch_bounds(BLOCK_THREADS), dims(1))]
 pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
     let y = thread::index_1d();
@@ -155,10 +158,11 @@ pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
         return;
     }
     let cell = |x: u32, y: u32| {
-        // SAFETY: the cell is inside `cells`, as just checked. Outside the grid, no camera sees a pixel.
+        // SAFETY: `(x, y)` is inside `cells` where it is loaded. Outside the grid, no camera sees a pixel, so the flags
+        // are 0.
         if cells.contains(x, y) { unsafe { cells.load(x, y) } } else { 0 }
     };
-    // Returns the number of breaches if cell `(x, y)` does not show the camera of `bit`.
+    // Returns the number of breaches at cell `(x, y)` if it shows the other camera than the one of flag `bit`.
     let alone = |x: u32, y: u32, bit: u32| {
         let here = cell(x, y);
         if here & Sees::BOTH == 0 {
@@ -183,24 +187,24 @@ pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
     }
     let mut x = 0;
     loop {
-        // SAFETY: `x` is at most `across`, and `out` has one column more than that. The row belongs to this thread.
+        // SAFETY: `x` is at most `across`, and `out` has `across + 1` columns. Only this thread writes row `y`.
         unsafe { out.store(x, y, (BREACH * breaches).min(MOST)) };
         if x == across {
             return;
         }
-        // For all further positions, cell `x` shows the near camera.
+        // At all further positions of the path, cell `x` is before the path and shows the near camera.
         breaches += alone(x, y, Sees::FAR);
         breaches -= alone(x, y, Sees::NEAR);
         x += 1;
     }
 }
 
-/// Defines the comparison for one picture format.
+/// Defines the kernel that compares both cameras, for one picture format.
 macro_rules! seam_difference {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
         ///
-        /// Writes for each cell the mean difference over its pixels that both cameras see: levels (−255 to 255) of red,
+        /// Writes the mean difference for each cell over the pixels that both cameras see: levels (−255 to 255) of red,
         /// green and blue, after each camera's colour correction with the fast power. It is 0 if there are no such
         /// pixels. The fourth number is always 0. Nothing is written if the chroma plane of an NV12 picture is not half
         /// the size of its luma plane. `out` has an element per cell of the grid.
@@ -253,7 +257,8 @@ fn difference<P: Sampler2d>(
         let mut x = min.x;
         while x < max.x {
             if let Seen::Both([(l, _), (r, _)]) = cameras.seen(uvec2(x, y)) {
-                // SAFETY: the pictures are whole, as the kernel has checked, and both positions are inside.
+                // SAFETY: the kernel has checked that both pictures are whole. `seen` returned positions inside these
+                // pictures.
                 let (l, r) = unsafe {
                     (left.sample(l.x, l.y, &look.decode), right.sample(r.x, r.y, &look.decode))
                 };
@@ -269,14 +274,15 @@ fn difference<P: Sampler2d>(
     unsafe { out.store(cell.x, cell.y, mean.extend(0.0)) };
 }
 
-/// Writes the cost of each cell: 0 unless both cameras see it; otherwise the sum of [`BASE`], the cell's additional
-/// costs ([`ASIDE`] and [`MARGIN`]), and [`PER_LEVEL`] times the smoothed difference above [`NOISE`].
+/// Writes the cost of each cell: 0 if it has no pixel that both cameras see. Otherwise, the cost is the sum of
+/// [`BASE`], the cell's additional costs ([`ASIDE`] and [`MARGIN`]), and [`PER_LEVEL`] times the smoothed difference
+/// above [`NOISE`].
 ///
-/// The difference at a cell is the mean of the absolute colour difference over the three channels. It is increased by
-/// half of the change of the colour difference to the cell on the right, and half of the change to the cell below. So
-/// an edge in only one camera is expensive. The difference is smoothed with weights 1 2 1 along each axis, over 3×3
-/// adjacent cells and over 3×3 cells that are `reach` cells apart. `reach` is half the width of the feather, so a path
-/// stays that far away from differences. `cells`, `difference` and `out` have the same size.
+/// The difference at a cell is the mean of the absolute colour differences of the three channels. Half of the change of
+/// the colour difference from this cell to the cell on the right is added to it, and half of the change to the cell
+/// below. So an edge in only one camera is expensive. The difference is smoothed with weights 1 2 1 along each axis,
+/// over 3×3 adjacent cells and over 3×3 cells that are `reach` cells apart. `reach` is half the width of the feather,
+/// so a path stays that far away from differences. `cells`, `difference` and `out` have the same size.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
     let at = thread::index_2d();
@@ -288,7 +294,7 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         if !cells.contains(x, y) {
             return None;
         }
-        // SAFETY: the cell is inside both images, which have the same size.
+        // SAFETY: the cell is inside `cells` and `difference`, which have the same size.
         let (sees, levels) = unsafe { (cells.load(x, y), difference.load(x, y)) };
         (sees & Sees::BOTH != 0).then(|| levels.truncate())
     };
@@ -306,7 +312,7 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         for i in 0..18 {
             let (dx, dy, apart) = (i % 3, i / 3 % 3, if i < 9 { 1 } else { reach });
             let weight = (if dx == 1 { 2.0 } else { 1.0 }) * (if dy == 1 { 2.0 } else { 1.0 });
-            // A wrapped coordinate is outside every grid.
+            // A negative coordinate wraps around to a large number, which is outside every grid.
             let x = (at.x + dx * apart).wrapping_sub(apart);
             let y = (at.y + dy * apart).wrapping_sub(apart);
             if let Some(levels) = single(x, y) {

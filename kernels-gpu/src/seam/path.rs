@@ -3,14 +3,14 @@
 use cuda_std::prelude::*;
 use shared_types::seam::{BIAS, BIAS_CELLS, MOST, PLACES, STEP, SeamCosts};
 
-/// Returns the cost of showing different cameras in two adjacent cells with costs `a` and `b`; 0 unless both cameras
-/// see both cells.
+/// Returns the cost of showing different cameras in two adjacent cells with costs `a` and `b`. Returns 0 if one of the
+/// costs is 0, because then only one camera sees this cell, or none does.
 #[inline(always)]
 fn between(a: u32, b: u32) -> u32 {
     if a != 0 && b != 0 { a + b } else { 0 }
 }
 
-/// The input of the search: the cost of each cell (`cost`), and of the breaches at each position in a row (`sides`).
+/// The input of the search: the cost of each cell (`cost`), and of a row's breaches at each path position (`sides`).
 #[derive(Clone, Copy)]
 struct Cells {
     cost: View<u32>,
@@ -30,18 +30,18 @@ impl Cells {
     /// Returns the cost of a cell; 0 outside the grid.
     #[inline(always)]
     fn cell(&self, x: u32, y: u32) -> u32 {
-        // SAFETY: the cell is inside the grid, as just checked.
+        // SAFETY: `(x, y)` is inside `cost` where it is loaded.
         if self.cost.contains(x, y) { unsafe { self.cost.load(x, y) } } else { 0 }
     }
 
-    /// Returns the cost of row `y` for a path that crosses this row at `at` and the previous row at `from`; and the
-    /// cost of the row's breaches alone.
+    /// Returns the cost of row `y` for a path that crosses this row at `at` and the previous row at `from`. Also
+    /// returns the part of this cost that is due to breaches.
     ///
     /// # Safety
     /// Position `(at, y)` of `sides` must exist.
     #[inline(always)]
     unsafe fn row(&self, y: u32, at: u32, from: u32) -> (u32, u32) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that `(at, y)` is inside `sides`.
         let sides = unsafe { self.sides.load(at, y) };
         let beside = between(self.cell(at.wrapping_sub(1), y), self.cell(at, y));
         let mut row = (sides + beside).min(MOST);
@@ -54,13 +54,13 @@ impl Cells {
     }
 }
 
-/// The state of the search in shared memory: arrays with an element for each position in a row of cells. Each array has
-/// two halves, which alternate rows use.
+/// The state of the search in shared memory: three arrays with an element for each position in a row of cells. Each
+/// array has two halves, of which rows use one in turn.
 #[derive(Clone, Copy)]
 struct LastRow {
-    /// The cost of the cheapest path to the position in the previous row.
+    /// The cost of the cheapest path down to this position in the previous row.
     totals: Shared<u32>,
-    /// The cost of a path that passes between this cell of the current row and the cell above it.
+    /// The cost of a path that separates this cell of the current row from the cell above.
     runs: Shared<u32>,
     /// The cost of this cell of the current row.
     heres: Shared<u32>,
@@ -76,13 +76,13 @@ impl LastRow {
         }
     }
 
-    /// Stores element `at` of all three arrays.
+    /// Stores one element (index `at`) in each of the three arrays.
     ///
     /// # Safety
-    /// The element must exist. No other thread may access it until the next barrier.
+    /// The element must exist, and no other thread may access it until the next barrier.
     #[inline(always)]
     unsafe fn store(&self, at: u32, total: u32, run: u32, here: u32) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that element `at` exists and that no other thread accesses it.
         unsafe {
             self.totals.store(at, total);
             self.runs.store(at, run);
@@ -90,16 +90,16 @@ impl LastRow {
         }
     }
 
-    /// Returns the cost of the cheapest path to position `place` of the current row, without the cost of this row; and
-    /// the path's position in the previous row. `half` is the first element of the current half.
+    /// Returns the cost of the cheapest path to position `place` of the current row, excluding the cost of this row,
+    /// and the path's position in the previous row. `half` is the first element of the half that the current row uses.
     ///
     /// # Safety
-    /// `places` must be the number of positions in a row, and `place` must be less than that. The half must have been
-    /// written, and a barrier must have followed.
+    /// `places` must be the number of positions in a row, and `place` must be less than `places`. The elements of this
+    /// half must have been written before the last barrier.
     #[inline(always)]
     unsafe fn cheapest(&self, half: u32, place: u32, places: u32) -> (u32, u32) {
         let Self { totals, runs, .. } = self;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the code reads only positions below `places`, and the caller guarantees that they were written.
         unsafe {
             let (mut least, mut from) = (totals.load(half + place), place);
             let mut run = 0;
@@ -129,7 +129,7 @@ impl LastRow {
     }
 }
 
-/// Writes the cheapest path to `best`, following `parent` back from the last row. One thread calls it.
+/// Writes the cheapest path to `best`: follows `parent` back from the last row to the first. Only one thread calls it.
 ///
 /// # Safety
 /// `totals` must have `half + places` elements, `parent` must have `places` columns, and `parent` and `best` must have
@@ -143,7 +143,7 @@ unsafe fn trace_back(
     best: SliceMut<u32>,
 ) {
     let mut at = 0;
-    // SAFETY: guaranteed by the caller. `at` is always a valid position.
+    // SAFETY: the caller guarantees the lengths of all arrays. `at` is always less than `places`.
     unsafe {
         for i in 1..places {
             if totals.load(half + i) < totals.load(half + at) {
@@ -161,13 +161,13 @@ unsafe fn trace_back(
 
 /// Finds the cheapest path from the first to the last row of cells, by dynamic programming.
 ///
-/// `best` becomes the number of cells before the path, for each row. From row to row, the path moves by at most
-/// [`STEP`] cells. Ties are broken from the last row up: in the last row, the first position wins; in each row above,
-/// a straight step, then a step to the near side, then a shorter step. If `biased` is not 0, each cell of distance
+/// For each row, `best` receives the number of cells before the path. From row to row, the path moves by at most
+/// [`STEP`] cells. Ties are broken from the last row up. In the last row, the first position wins. In each row above, a
+/// straight step wins, then a step to the near side, then a shorter step. If `biased` is not 0, each cell of distance
 /// from `current` costs [`BIAS`] more, up to [`BIAS_CELLS`] cells; the result `costs` excludes this bias.
 ///
-/// The cost of a row is `sides` plus the costs of the two cells beside the path, at most [`MOST`], plus the costs of
-/// vertically adjacent cells that the path separates between its positions in the previous row and in this one.
+/// The cost of a row is `sides` plus the costs of the two cells beside the path, limited to [`MOST`]. Added to this are
+/// the costs of the vertically adjacent cells that the path separates on its way from the previous row to this one.
 ///
 /// Each row depends on the previous one, so the search is a single block with one thread per position and one barrier
 /// per row. One thread traces the path back. Cost: about a microsecond per row.
@@ -197,17 +197,18 @@ pub unsafe fn seam_path(
     let (mut total, mut above) = (0, 0);
     let mut y = 0;
     while y < along {
-        // Rows use the two halves in turn, because other threads may still read the previous row.
+        // Use the two halves in turn, because other threads may still read the half of the previous row.
         let half = (y & 1) * PLACES;
         let here = cells.cell(place, y);
-        // SAFETY: a block has `PLACES` threads, each with its own element in each half. Other threads read the element
-        // after the barrier. The next row writes to the other half; the row after that writes to this half, but after
-        // another barrier.
+        // SAFETY: a block has `PLACES` threads, each with its own element in each half. Other threads read this element
+        // only after the barrier. The next row writes to the other half, and the row after that writes to this half
+        // only after another barrier.
         unsafe { last.store(half + place, total, between(above, here), here) };
         above = here;
         thread::sync_threads();
         if place < places {
-            // SAFETY: the elements were written before the barrier. `place` is inside the images and below `PLACES`.
+            // SAFETY: `last` was written before the barrier. `place < places`, so the position is inside `sides` and
+            // `parent`.
             unsafe {
                 let (least, from) = last.cheapest(half, place, places);
                 let before = if place > 0 { last.heres.load(half + place - 1) } else { 0 };
@@ -221,7 +222,8 @@ pub unsafe fn seam_path(
         y += 1;
     }
     let half = (along & 1) * PLACES;
-    // SAFETY: each thread has its own element. Other threads read it after the barrier, as in the loop.
+    // SAFETY: each thread writes only its own element of `last`, which other threads read after the barrier, and of
+    // `sums`.
     unsafe {
         last.totals.store(half + place, total);
         if place < 3 {
@@ -230,14 +232,15 @@ pub unsafe fn seam_path(
     }
     thread::sync_threads();
     if place == 0 {
-        // SAFETY: all elements were written before the barrier, and the sizes were checked.
+        // SAFETY: `last` and `parent` were written before the barrier. The kernel has checked the sizes of `parent` and
+        // `best`.
         unsafe { trace_back(last.totals, (half, places), parent, along, best) };
     }
     thread::sync_threads();
     let mut y = place;
     while y < along {
         let before = y.saturating_sub(1);
-        // SAFETY: rows `y` and `before` exist. Thread 0 wrote `best` before the barrier.
+        // SAFETY: `y` and `before` are less than `along`, the number of rows. Thread 0 wrote `best` before the barrier.
         unsafe {
             let (cost, breaches) = cells.row(y, best.load(y), best.load(before));
             let (at, from) =
@@ -248,7 +251,7 @@ pub unsafe fn seam_path(
     }
     thread::sync_threads();
     if place == 0 {
-        // SAFETY: no thread adds after the barrier. `costs` has an element, which only this thread writes.
+        // SAFETY: no thread adds to `sums` after the barrier. `costs` has one element, which only this thread writes.
         unsafe {
             let (best, breaches, current) = (sums.load(0), sums.load(1), sums.load(2));
             costs.store(0, SeamCosts { best, breaches, current });
@@ -262,7 +265,7 @@ pub unsafe fn seam_path(
 /// `sums` must have three elements. Other threads may access them only with this function.
 #[inline(always)]
 unsafe fn add(sums: Shared<u32>, row: SeamCosts) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees that `sums` has three elements. All threads access them with atomics.
     unsafe {
         let _ = sums.atomic_add(0, row.best);
         let _ = sums.atomic_add(1, row.breaches);

@@ -6,8 +6,8 @@ use glam::{UVec2, Vec2};
 use shared_types::seam::{BLOCK_THREADS, FREEDOM, SeamBlend, SeamGrid};
 use shared_types::warp::CameraPlanes;
 
-/// Writes the weights of both cameras for the pixels of the grid's box. They sum to 1 wherever a camera sees the
-/// pixel.
+/// Writes the weights of both cameras for the pixels in the bounding box of the overlap. The two weights sum to 1 at
+/// each pixel that at least one camera sees.
 ///
 /// If only one camera sees the pixel, its weight is 1. If both cameras see it, the weight of the near camera is
 ///
@@ -19,9 +19,10 @@ use shared_types::warp::CameraPlanes;
 /// mean is over rows within half a feather of the pixel, with the largest weight for the nearest row, so the fade has
 /// about the same width for any direction of the path.
 ///
-/// Near the edge of its picture, a camera's weight is at most its freedom ([`FREEDOM`]), and the other camera gets at
-/// least 1 minus this freedom. So weights fall to 0 at the edge without a step. With the freedoms f and g of the near
-/// and the far camera, w is clamped to [1 − g, f]. If the freedoms sum to less than 1, w is f / (f + g) instead.
+/// Near the edge of its picture, a camera's weight is limited to a maximum that is called its freedom ([`FREEDOM`]).
+/// The other camera's weight is then at least 1 minus this freedom. So weights fall to 0 at the edge without a step.
+/// With the freedoms f and g of the near and the far camera, w is clamped to [1 − g, f]. If f + g is less than 1, w is
+/// f / (f + g) instead.
 ///
 /// The written weights fade from those of path `from`, with the factor 1 − `blend.part`, to those of path `to`, with
 /// the factor `blend.part`. Without a previous path (`blend.from_path` is 0), the weights of the warp replace those of
@@ -58,15 +59,15 @@ pub fn seam_weights(
             [left, 1.0 - left]
         }
     };
-    // SAFETY: the pixel is inside both outputs, as just checked, and only this thread writes it.
+    // SAFETY: the pixel is inside `out_left` and `out_right`, as just checked, and only this thread writes it.
     unsafe {
         out_left.store(at.x, at.y, left);
         out_right.store(at.x, at.y, right);
     }
 }
 
-/// Returns the left camera's weight for a path, at a pixel that both cameras see; see [`seam_weights`]. The last
-/// argument is the freedom of the left and of the right camera.
+/// Returns the left camera's weight at a pixel that both cameras see, for one path; [`seam_weights`] defines the
+/// weight. The last argument contains the freedoms of the left and the right camera.
 #[inline(always)]
 fn left_share(
     path: Slice<u32>,
@@ -75,7 +76,7 @@ fn left_share(
     feather: f32,
     [left, right]: [f32; 2],
 ) -> f32 {
-    /// The number of path samples on each side of the pixel's row.
+    /// The number of rows above the pixel's row, and also below it, at which the path is sampled.
     const TAPS: i32 = 4;
     let scale = 1.0 / grid.cell as f32;
     let place = ((at - grid.min).as_vec2() + 0.5) * scale;
@@ -88,7 +89,7 @@ fn left_share(
         let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
         let row = row.max(0.0).min((path.len() - 1) as f32);
         let first = row.floor();
-        // SAFETY: the row is clamped to the path, even for NaN. A path has at least one row.
+        // SAFETY: `row` is clamped to the rows of `path`, even for NaN. A path has at least one row.
         let (a, b) = unsafe {
             let first = first.to_int_unchecked::<u32>();
             (path.load(first), path.load((first + 1).min(path.len() - 1)))

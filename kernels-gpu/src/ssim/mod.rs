@@ -16,18 +16,18 @@
 //! pixels. The horizontal taps also divide by the sum of the vertical taps. So each pixel is read from memory and
 //! squared once, except in the margins of strips, and only the sums are written.
 //!
-//! In shared memory, the four moments of a column take 16 bytes, with a gap of 16 bytes after every fourth column. Then
-//! eight lanes that read every fourth column have no bank conflict, and neither do eight lanes that write two runs of
-//! four columns, 16 columns apart. There are two buffers, so one barrier per batch is enough. No branch follows between
-//! the barrier and the SSIM values, so the compiler can move vertical filtering there to hide the latency of shared
-//! memory.
+//! In shared memory, the four moments of a column take 16 bytes, and a gap of 16 bytes follows every fourth column. So
+//! there are no bank conflicts: neither when eight lanes read every fourth column, nor when eight lanes write two runs
+//! of four columns that are 16 columns apart. There are two buffers, so one barrier per batch is enough. No branch is
+//! between the barrier and the SSIM values, so the compiler can move vertical filtering there to hide the latency of
+//! shared memory.
 //!
 //! Cost: (10 + 11) · 4 additions or fused multiply-adds per pixel, and half as many other instructions. The kernel is
 //! bound by arithmetic, not by memory.
 //!
-//! Error of the mean SSIM against f64: 5e-7 for noise and gradients, 4e-6 for photographs 60 levels apart. Variances
-//! are differences of large numbers in f32. Where both pictures are flat and more than 50 levels apart, the error is up
-//! to 1.3e-4 per pixel.
+//! The mean SSIM differs from a computation in f64 by 5e-7 for noise and gradients, and by 4e-6 for photographs 60
+//! levels apart. The reason is that variances are differences of large f32 numbers. Where both pictures are flat and
+//! more than 50 levels apart, the error is up to 1.3e-4 per pixel.
 //!
 //! The two-pass kernels are the previous design: five moments, 16×8 pixels per block, and planes in memory between the
 //! passes. The benchmarks compare the fused kernels with them.
@@ -67,8 +67,8 @@ const fn place(column: u32) -> u32 {
 /// The number of columns between two gaps in shared memory.
 const GAP: u32 = RUN;
 
-/// Returns the column of a block that a thread filters vertically. Eight lanes write at a time, and their positions
-/// must differ modulo 8. They write two runs of four columns. The runs are 16 columns apart, which is 20 positions.
+/// Returns the column of a block that a thread filters vertically. Eight lanes write at a time, at positions that must
+/// differ modulo 8. So they write two runs of four columns that are 16 columns (20 positions) apart.
 #[inline(always)]
 const fn column_of(thread: u32) -> u32 {
     const { assert!(RUN == 4) };
@@ -79,7 +79,7 @@ const fn column_of(thread: u32) -> u32 {
 /// The distance between two rows of a batch in shared memory, in columns.
 const PITCH: u32 = place(BLOCK_THREADS);
 
-/// Returns the SSIM from the moments, of which u² already includes 2 C2. Numerator and denominator are scaled by four.
+/// Returns the SSIM for these moments, where u² already includes 2 C2. Numerator and denominator are scaled by four.
 #[inline(always)]
 fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
     let spread_u = (-u).mul_add(u, uu);
@@ -95,17 +95,17 @@ fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
 struct Strip<P> {
     a: ColumnView<P>,
     b: ColumnView<P>,
-    /// The last row of the strip, counted from its first row.
+    /// The index of the strip's last row. Row 0 is its first row.
     last: u32,
 }
 
 impl<P: Pixel> Strip<P> {
-    /// Loads the thread's column of a batch that starts at row `line` of the strip. Rows below the last one repeat it.
+    /// Loads the thread's column of a batch that starts at row `line`. Rows below the strip repeat its last row.
     #[inline(always)]
     fn fetch(&self, line: u32) -> Batch {
         let fetch = |i: u32| {
             let line = (line + i).min(self.last);
-            // SAFETY: the row is inside both pictures, which have the same size.
+            // SAFETY: `line` is at most `self.last`, so the row is inside both pictures, which have the same size.
             unsafe { [self.a.load(line).bits(), self.b.load(line).bits()] }
         };
         // Four separate calls, because the results of a loop would be an array in local memory.
@@ -121,7 +121,7 @@ impl<P: Pixel> Strip<P> {
 unsafe fn filter_along(run: Shared<Column>) -> [Moments; RUN as usize] {
     let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
     unroll!((WINDOW + RUN) as usize - 1, |i| {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the columns of all four windows exist and were written.
         let Column(column) = unsafe { run.load(place(i as u32)) };
         unroll!(RUN as usize, |j| {
             if i >= j && i - j < WINDOW as usize {
@@ -142,7 +142,7 @@ fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
     sum
 }
 
-/// Stores those of four adjacent SSIM values that are in the map and left of column `inside`. The first is at `at`.
+/// Stores four adjacent SSIM values, the first one at `at`. Omits values outside the map or from column `inside` on.
 #[inline(always)]
 fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usize]) {
     unroll!(RUN as usize, |j| {
@@ -183,13 +183,13 @@ fn fused<P: Pixel>(
     let t = thread::thread_idx_x();
     let lines = params.rows.min(rows - y0);
     let own_column = column_of(t);
-    // A block sums the squared differences of its own columns and rows. Only the last blocks include the margin.
+    // A block sums the squared differences of its own columns and rows. Only the rightmost and lowest add the margin.
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
     let twice = (2.0 * params.middle) as i32;
     let last_column = (x0 + own_column).min(width - 1);
-    // SAFETY: the column and the row are inside both pictures.
+    // SAFETY: `last_column` and `y0` are less than the width and height of both pictures.
     let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
     let strip = Strip { a, b, last: lines + MARGIN - 1 };
     // In each batch, a thread filters four adjacent pixels of one row. The last threads of a row repeat the work of
@@ -212,27 +212,28 @@ fn fused<P: Pixel>(
         next = strip.fetch(line + LINES);
         line += LINES;
     }
-    // SAFETY: both positions are inside the buffer.
+    // SAFETY: `own_column` and the run are columns of this block, and `row` is less than `LINES`, so both positions are
+    // inside `buffer`.
     let (mine, run) =
         unsafe { (buffer.tail(place(own_column)), buffer.tail(row * PITCH + place(first))) };
     let whole_run = x + RUN <= inside;
     let mapped = map.width() > 0;
     while line < lines + MARGIN {
         let half = line / LINES % 2 * (LINES * PITCH);
-        // SAFETY: the buffer has two halves, so the positions in the second half are inside, too.
+        // SAFETY: `buffer` has two halves of equal size, so the same positions of the second half are inside it, too.
         let (mine, run) = unsafe { (mine.tail(half), run.tail(half)) };
         let lumas = lumas::<P>(next);
         totals.add_squares::<P>(next, lumas, line, own_lines);
         let whole = filter_down(&mut window, lumas, twice, params);
         unroll!(LINES as usize, |i| {
-            // SAFETY: the element is inside the buffer and has one writer. Its readers of two batches ago have passed
-            // the barrier of the last batch.
+            // SAFETY: the element is inside `buffer` and has one writer. Threads that read it two batches ago have
+            // passed the barrier of the last batch since then.
             unsafe { mine.store(i as u32 * PITCH, Column(whole[i])) };
         });
-        // These loads are in flight while this batch is filtered horizontally.
+        // Start these loads now, so that they are in flight while this batch is filtered horizontally.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
-        // Filters even if the results do not count, because a branch would prevent the overlap with vertical filtering.
+        // Filter even if the results do not count, because a branch would prevent the overlap with vertical filtering.
         // SAFETY: the last window of the run ends with the block's columns, which were written before the barrier.
         let values = unsafe { filter_along(run) }.map(|sums| ssim(sums, params));
         let sum = if whole_run {
@@ -252,7 +253,7 @@ fn fused<P: Pixel>(
         (totals.squares, totals.colour_squares) = (0, 0);
     }
     let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);
-    // SAFETY: all threads of the block reach this call. The lengths were checked.
+    // SAFETY: all threads of the block reach this call. The lengths of `running` and `sums` were checked.
     unsafe { totals.finish(running, blocks, sums) };
 }
 
@@ -263,9 +264,9 @@ macro_rules! ssim_fused {
         ///
         /// Writes the [`SUMS`] sums to `sums`. `running` must be all zeros before the first launch, and each launch
         /// resets it to zeros. `map` receives the SSIM of each pixel whose window is inside the pictures, at the
-        /// position of the window's first pixel; positions outside `map` are left out. Nothing happens if the pictures
-        /// differ in size or are smaller than the window, `running` or `sums` is too short, or blocks are not
-        /// [`BLOCK_THREADS`]. If there are too few blocks, `sums` is not written and `running` is not reset.
+        /// position of the window's first pixel. Values for positions outside `map` are not written. Nothing happens if
+        /// the pictures differ in size or are smaller than the window, `running` or `sums` is too short, or blocks are
+        /// not [`BLOCK_THREADS`]. If there are too few blocks, `sums` is not written and `running` is not reset.
         #[kernel(launch_bounds(BLOCK_THREADS, BLOCKS), barriers(2))]
         pub fn $name(
             a: View<$type>,

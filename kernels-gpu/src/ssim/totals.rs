@@ -1,4 +1,4 @@
-//! Sums over all pixels, in integers, so that their order does not change the result.
+//! Integer sums over all pixels. They do not depend on the order of the additions.
 
 use super::luma::{Batch, Lumas, Pixel};
 use crate::unroll::unroll;
@@ -14,11 +14,11 @@ pub(super) struct Totals {
     pub(super) colour_squares: u64,
 }
 
-/// Converts the sum of `N` SSIM values to fixed point; returns 0 if `counts` is false.
+/// Converts the sum of `N` SSIM values to a fixed-point number. Returns 0 if `counts` is false.
 #[inline(always)]
 pub(super) fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
     let most = N as f32;
-    // Each SSIM is from −1 to 1 for valid levels. `max` replaces NaN by −`N`, whereas `clamp` would keep it.
+    // Each SSIM is from −1 to 1 for valid levels. If `sum` is NaN, `max` returns −`N`, but `clamp` would return NaN.
     let sum = sum.max(-most).min(most);
     let scale = if counts { ONE / most } else { 0.0 };
     // SAFETY: the product is finite and from −`ONE` to `ONE`, so it fits into an `i32`.
@@ -26,8 +26,8 @@ pub(super) fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
 }
 
 impl Totals {
-    /// Adds the squared differences of those rows of a batch that are before row `end`. The batch starts at row
-    /// `line`. `end` is uniform for the block.
+    /// Adds the squared differences in the rows of a batch that are before row `end`. The batch starts at row `line`.
+    /// `end` must be uniform for the block.
     #[inline(always)]
     pub(super) fn add_squares<P: Pixel>(
         &mut self,
@@ -43,7 +43,7 @@ impl Totals {
         }
     }
 
-    /// Adds the squared differences of the first `lines` rows of a batch. The caller inlines two copies. In the copy
+    /// Adds the squared differences in the first `lines` rows of a batch. The caller inlines two copies. In the copy
     /// for complete batches, `lines` is a constant, so there is no test per row.
     #[inline(always)]
     pub(super) fn add_squares_of<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
@@ -70,10 +70,10 @@ impl Totals {
     /// All lanes must call it.
     #[inline(always)]
     pub(super) unsafe fn over_warp(self) -> [u64; SUMS as usize] {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that all lanes of the warp call this function.
         unsafe {
             [
-                // SSIM sums may be negative. They are added in two's complement.
+                // SSIM sums may be negative. Wrapping addition of two's complement numbers is correct for them, too.
                 warp::warp_reduce_by(self.ssim as u64, u64::wrapping_add),
                 warp::warp_reduce_add(self.squares),
                 warp::warp_reduce_add(self.colour_squares),
@@ -87,7 +87,7 @@ impl Totals {
     /// All threads of the block must call it, in complete warps. `sums` must have [`SUMS`] elements.
     #[inline(always)]
     pub(super) unsafe fn add_to(self, sums: SliceMut<u64>) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees complete warps and `SUMS` elements in `sums`.
         unsafe {
             let own = self.over_warp();
             if warp::lane_id() == 0 {
@@ -98,8 +98,8 @@ impl Totals {
         }
     }
 
-    /// Sums over the threads of the block and adds the result to `running`. The last of `blocks` blocks to finish
-    /// writes the totals to `sums` and resets `running` to zeros for the next launch.
+    /// Adds the sums of the block's threads to `running`. Of all `blocks` blocks, the one that finishes last writes the
+    /// totals to `sums` and resets `running` to zeros for the next launch.
     ///
     /// Contains a barrier.
     ///
@@ -110,9 +110,9 @@ impl Totals {
     pub(super) unsafe fn finish(self, running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
         let warps = shared_array![u64; (WARPS * SUMS) as usize];
         let (warp, lane) = (thread::thread_idx_x() / warp::WARP_SIZE, warp::lane_id());
-        // SAFETY: guaranteed by the caller. One thread writes each element of shared memory, and others read it after
-        // the barrier. The fences make the sums of all counted blocks visible to the block that counts last. At that
-        // time, no other block accesses them.
+        // SAFETY: the caller guarantees complete blocks and the lengths. One thread writes each element of shared
+        // memory, and others read it after the barrier. The fences make the sums of all counted blocks visible to the
+        // block that counts last. At that time, no other block accesses `running` or `sums`.
         unsafe {
             let own = self.over_warp();
             if lane == 0 {
@@ -129,7 +129,7 @@ impl Totals {
             }
             warp::sync_warp(warp::FULL_MASK);
             if lane == 0 {
-                // The fence of one lane is enough: it covers everything that was ordered before it.
+                // A fence in one lane is enough, because it orders everything that `sync_warp` has ordered before it.
                 thread::device_fence();
                 let before = u64::atomic_add(running.atomic(SUMS), 1);
                 if before + 1 == blocks.into() {

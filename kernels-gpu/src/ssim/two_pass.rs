@@ -1,4 +1,5 @@
-//! SSIM in two straightforward passes: the previous design, with which the benchmarks compare the fused kernels.
+//! SSIM in two straightforward passes. This is the previous design, with which the benchmarks compare the fused
+//! kernels.
 
 use super::luma::{Pixel, load_luma};
 use super::totals::{Totals, summand};
@@ -7,8 +8,8 @@ use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use shared_types::ssim::{MARGIN, SUMS, SsimParams, TWO_PASS_THREADS, WINDOW};
 
-/// The body of the first pass. Filters a, b, a², b² and ab along the rows, for each pixel whose window is inside the
-/// pictures, and sums the squared differences.
+/// The body of the first pass. It filters a, b, a², b² and ab along the rows, for each pixel whose window is inside the
+/// pictures, and sums the squared differences. Here a and b are the lumas of the two pictures.
 #[inline(always)]
 pub(super) fn rows<P: Pixel>(
     a: View<P>,
@@ -47,16 +48,16 @@ pub(super) fn rows<P: Pixel>(
             moments[4] = (a * b).mul_add(tap(i), moments[4]);
         });
         unroll!(5, |i| {
-            // SAFETY: the pixel is inside all planes, as just checked, and only this thread writes it.
+            // SAFETY: the pixel is inside all five planes, as checked above, and only this thread writes it.
             unsafe { planes[i].store(x, y, moments[i]) };
         });
     }
-    // SAFETY: all threads of the block reach this call, and warps are complete, because the launch checks the block
-    // size. The length was checked.
+    // SAFETY: all threads of the block reach this call. Warps are complete, because the launch checks the block
+    // size. The length of `sums` was checked above.
     unsafe { totals.add_to(sums) };
 }
 
-/// Defines the first pass for one pixel type.
+/// Defines the kernel of the first pass for one pixel type.
 macro_rules! ssim_rows {
     ($(#[$doc:meta])* $name:ident, $type:ty) => {
         $(#[$doc])*
@@ -114,7 +115,7 @@ pub fn ssim_columns(
         let mut moments = [0.0_f32; 5];
         unroll!(WINDOW as usize, |i| {
             let y = y + i as u32;
-            // SAFETY: the window is inside all planes, as just checked.
+            // SAFETY: the window is inside all five planes, as checked above.
             unsafe {
                 moments[0] = mean_a.load(x, y).mul_add(tap(i), moments[0]);
                 moments[1] = mean_b.load(x, y).mul_add(tap(i), moments[1]);
@@ -130,7 +131,7 @@ pub fn ssim_columns(
             ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2));
         totals.ssim = summand::<1>(ssim, true);
     }
-    // SAFETY: all threads of the block reach this call, and warps are complete, because the launch checks the block
-    // size. The length was checked.
+    // SAFETY: all threads of the block reach this call. Warps are complete, because the launch checks the block
+    // size. The length of `sums` was checked above.
     unsafe { totals.add_to(sums) };
 }

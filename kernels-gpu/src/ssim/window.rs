@@ -3,31 +3,32 @@
 
 use super::luma::Lumas;
 use crate::unroll::unroll;
-// On the host, `f32` has these methods in `core` or `std`.
+// On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 use shared_types::ssim::{LINES, SsimParams, TAPS, WINDOW};
 
-/// Returns the weight of pixel `i` of the window along one axis.
+/// Returns the window's weight for its pixel `i` along one axis.
 pub(super) const fn tap(i: usize) -> f32 {
     if i < TAPS.len() { TAPS[i] } else { TAPS[WINDOW as usize - 1 - i] }
 }
 
-/// The moments of u, v, u² and v², filtered with a part of the window.
+/// The means of u, v, u² and v² under the window or a part of it, where u = a + b and v = a − b.
 pub(super) type Moments = [f32; 4];
 
-/// The inner tap of the first of three filters whose convolution is the window times [`DOWN`]. The first and last taps
-/// of all three are 1. The factors exist because the window, as a polynomial in `z + 1/z`, has one real root and two
-/// pairs of complex roots.
+/// The inner tap of the first of three filters. The convolution of these filters is the window times [`DOWN`], and
+/// their first and last taps are 1. Such filters exist because the window, as a polynomial in `z + 1/z`, has one real
+/// root and two pairs of complex roots.
 pub(super) const THREE: [f32; 1] = [1.960_053_3];
 
-/// The inner taps of the second filter.
+/// The inner taps of the second of the three filters.
 pub(super) const FIVE: [f32; 3] = [1.934_477_4, 11.257_211, 1.934_477_4];
 
-/// The inner taps of the third filter.
+/// The inner taps of the third of the three filters.
 pub(super) const OTHER_FIVE: [f32; 3] = [3.494_525_2, 5.348_836_4, 3.494_525_2];
 
-/// The sum of the taps of the three filters' convolution: the product of the sums of each filter's taps.
+/// The factor between the window and the convolution of the three filters. It is the sum of the convolution's taps: the
+/// product of the sums of each filter's taps.
 pub(super) const DOWN: f64 = (2.0 + THREE[0] as f64) * sum_of(FIVE) * sum_of(OTHER_FIVE);
 
 /// Returns all five taps of a filter, given the inner ones.
@@ -71,7 +72,7 @@ pub(super) const fn tap_along(i: usize) -> f32 {
     (tap(i) as f64 / DOWN) as f32
 }
 
-/// The partial results of the three filters for later rows.
+/// The partial results of the three filters: contributions of the rows so far to the results of later rows.
 #[derive(Default)]
 pub(super) struct Window {
     pub(super) three: [Moments; 2],
@@ -80,7 +81,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Adds a row's moments. Returns the moments, times [`DOWN`], of the window that this row completes.
+    /// Adds the values of a row. Returns the moments, times [`DOWN`], of the window that ends at this row.
     #[inline(always)]
     pub(super) fn push(&mut self, row: Moments) -> Moments {
         let row = filter(&mut self.three, THREE, row);
@@ -89,8 +90,8 @@ impl Window {
     }
 }
 
-/// Adds a row to a filter, and returns the completed result. `ahead[i]` is the contribution of the rows so far to the
-/// result `i` rows later.
+/// Adds a row to a filter, and returns the result that this row completes. `ahead[i]` is the contribution of the rows
+/// so far to the result that the row after `i` more rows completes.
 #[inline(always)]
 pub(super) fn filter<const N: usize, const INNER: usize>(
     ahead: &mut [Moments; N],
@@ -105,13 +106,13 @@ pub(super) fn filter<const N: usize, const INNER: usize>(
     done
 }
 
-/// Combines each moment of `a` with that of `b`.
+/// Returns `f` of each moment of `a` and the same moment of `b`.
 #[inline(always)]
 pub(super) fn zip(a: Moments, b: Moments, f: impl Fn(f32, f32) -> f32) -> Moments {
     [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])]
 }
 
-/// Filters a batch vertically. Returns, for each row, the moments of the window that it completes. `twice` is twice the
+/// Filters a batch of rows vertically. Returns the moments of the window that ends at each row. `twice` is twice the
 /// middle level, which is subtracted from u.
 #[inline(always)]
 pub(super) fn filter_down(
@@ -124,8 +125,8 @@ pub(super) fn filter_down(
     unroll!(LINES as usize, |i| {
         let [a, b] = lumas[i];
         let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
-        // Adds 2 C2 to u² here, where it costs no instruction. The window's weights sum to 1, so its moment increases
-        // by 2 C2.
+        // Add 2 C2 to u² here, where it costs no instruction. The weights of the window sum to 1, so the moment of u²
+        // increases by 2 C2.
         whole[i] = window.push([u, v, u.mul_add(u, 2.0 * params.c2), v * v]);
     });
     whole

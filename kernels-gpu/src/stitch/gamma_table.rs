@@ -1,4 +1,5 @@
-//! The gamma table: the corrected value of each 8-bit level, and the difference to the value of the next level.
+//! The gamma table. For each 8-bit level, it contains the corrected value and the difference to the corrected value of
+//! the next level.
 //!
 //! The kernels of [`planes`](crate::stitch::planes) copy the table to shared memory and interpolate between its levels.
 
@@ -21,6 +22,6 @@ pub fn gamma_table(left: Colour, right: Colour, table: SliceMut<TableEntry>) {
     let (channel, level) = (i / TABLE_LEVELS % 3, i % TABLE_LEVELS);
     let here = graded(&colour, channel, level);
     let next = graded(&colour, channel, (level + 1).min(TABLE_LEVELS - 1));
-    // SAFETY: entry `i` exists, as just checked, and only this thread writes it.
+    // SAFETY: `i` is less than the length of `table`, as just checked, and only this thread writes entry `i`.
     unsafe { table.store(i, Vec2::new(here, next - here)) };
 }

@@ -1,7 +1,7 @@
 //! Stitch: makes a panorama from the pictures of several cameras and a warp.
 //!
-//! [`mesh`] is the fast variant. [`planes`] is the reference for it and the fallback, because it accepts every warp of
-//! two cameras.
+//! [`mesh`] is the fast variant. [`planes`] is the reference for [`mesh`] and the fallback if a mesh cannot be used,
+//! because it accepts every warp of two cameras.
 
 mod gamma_table;
 pub mod mesh;
@@ -9,7 +9,7 @@ pub mod planes;
 
 pub use gamma_table::*;
 
-// On the host, `f32` has these methods in `core` or `std`.
+// On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 

@@ -32,9 +32,9 @@ macro_rules! stitch_planes {
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, Table) => {
         $(#[$doc])*
         ///
-        /// `table` contains the results of both cameras' gains and gammas, and replaces those in `params`. Nothing is
-        /// written if `table` has fewer than [`TABLE_LEN`] entries. The other conditions are those of
-        /// [`stitch_planes_exact`].
+        /// `table` contains the precomputed colour correction of both cameras, and replaces the gains and gammas in
+        /// `params`. Nothing is written if `table` has fewer than [`TABLE_LEN`] entries. The other conditions are those
+        /// of [`stitch_planes_exact`].
         #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(1))]
         pub fn $name(
             left: $picture,
@@ -48,7 +48,7 @@ macro_rules! stitch_planes {
             if table.len() < TABLE_LEN {
                 return;
             }
-            // SAFETY: all threads of the block reach this call. The length was just checked.
+            // SAFETY: all threads of the block reach this call. The length of `table` was just checked.
             let grades = unsafe { Table::load(table) };
             let left = Source { picture: left, planes: planes_left };
             let right = Source { picture: right, planes: planes_right };
@@ -61,9 +61,9 @@ macro_rules! stitch_planes {
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident, $planes:ty) => {
         $(#[$doc])*
         ///
-        /// `out` and the planes have the size of the panorama; pixels outside smaller planes have weight 0. Pixels
-        /// that no camera sees become opaque black. Nothing is written if the chroma plane of an NV12 picture is not
-        /// half the size of its luma plane.
+        /// `out` and the planes should have the size of the panorama. If planes are smaller, pixels outside them have
+        /// weight 0. Pixels that no camera sees become opaque black. Nothing is written if the chroma plane of an NV12
+        /// picture is not half the size of its luma plane.
         #[kernel(launch_bounds(BLOCK_THREADS, 4))]
         pub fn $name(
             left: $picture,
@@ -216,7 +216,8 @@ fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
         return;
     }
     let colour = |x: u32, y: u32| {
-        // A thread always writes the same cell; a flip changes the position that it computes.
+        // A flip does not change the cell that a thread writes, only the panorama position that it computes for this
+        // cell.
         let (x, y) = if params.flip != 0 { (width - 1 - x, height - 1 - y) } else { (x, y) };
         let mut sum = WeightedSum::default();
         left.add(x, y, &grades[0], &params.decode, &mut sum);
@@ -225,30 +226,31 @@ fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
         sum.levels(boost)
     };
     let cell = cell * O::CELL;
-    // SAFETY: the panorama is whole and the cell starts inside, as checked. The cell belongs to this thread.
+    // SAFETY: the panorama is whole and contains the cell's first pixel, as checked above. No other thread writes the
+    // cell.
     unsafe { out.store(cell.x, cell.y, colour, &params.encode) };
 }
 
-/// One camera: its picture and its source coordinates.
+/// One camera: its picture, and the planes with its source coordinates and weights.
 struct Source<P, M> {
     picture: P,
     planes: M,
 }
 
 impl<P: Sampler2d, M: Planes> Source<P, M> {
-    /// Adds the camera's colour at panorama pixel `(x, y)`, if it contributes.
+    /// Adds the camera's colour at panorama pixel `(x, y)` to `sum`, if the camera contributes to this pixel.
     #[inline(always)]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
         let camera = SourceLookup { planes: self.planes, size: self.picture.size() };
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
-            // SAFETY: `place` is inside the picture, which is whole, as the kernel has checked.
+            // SAFETY: `place` is inside the picture. The kernel has checked that the picture is whole.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
             sum.add(weight, grade.apply(levels * (255.0 / P::WHITE)));
         }
     }
 }
 
-/// The sums of weight · colour and of the weights. Colours are from 0 to 1.
+/// The sum of all weights, and the sum of the colours (0 to 1) times their weights.
 #[derive(Default)]
 pub(crate) struct WeightedSum {
     colour: Vec3,
@@ -262,7 +264,7 @@ impl WeightedSum {
         self.weight += weight;
     }
 
-    /// Returns the mean times `boost`, in levels; black if nothing was added.
+    /// Returns the weighted mean colour times `boost`, in levels (0 to 255), or black if nothing was added.
     #[inline(always)]
     pub(crate) fn levels(&self, boost: f32) -> Vec3 {
         if self.weight > 0.0 { self.colour * (255.0 * boost / self.weight) } else { Vec3::ZERO }

@@ -1,4 +1,4 @@
-//! One camera of a view, and the weights of both.
+//! A camera that contributes to a view, and the blending weights of both cameras.
 
 use crate::colour::grade::Scaled;
 use crate::io::{Sampler2d, sample_plane};
@@ -38,8 +38,9 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
     }
 
     /// Returns the distance in pixels from a position to the edge of the picture, or 0 if the position is `None` or
-    /// outside. As in a warp, edges are one pixel beyond the centres of the first and the last pixel. A warp's weights
-    /// are this distance as a fraction of the shorter side, divided by the sum for both cameras.
+    /// outside. As in a warp, edges are one pixel beyond the centres of the first and the last pixel. To get the
+    /// weights of a warp, this distance is divided by the shorter side of the picture, and then by the sum for both
+    /// cameras.
     #[inline(always)]
     pub(super) fn margin(&self, place: Option<Vec2>) -> f32 {
         let Some(place) = place else { return 0.0 };
@@ -49,10 +50,10 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
         if is_inside { (near + (1.0 - P::MIDDLE)).min(far) } else { 0.0 }
     }
 
-    /// Samples at a position, clamped to the edge.
+    /// Samples the picture at a position. A position outside the picture is clamped to the picture's edge.
     #[inline(always)]
     pub(super) fn sample(&self, place: Vec2) -> Vec3 {
-        // SAFETY: the picture is whole and not empty, as `ViewTile::new` has checked.
+        // SAFETY: `ViewTile::new` has checked that the picture is whole and not empty.
         unsafe { self.picture.sample_near(place, self.decode) }
     }
 }
@@ -64,7 +65,7 @@ pub(super) struct Weights<'a> {
 }
 
 impl Weights<'_> {
-    /// Returns whether both planes have the canvas's size.
+    /// Returns whether both weight planes have the size of the canvas. Otherwise, they are not used.
     #[inline(always)]
     pub(super) fn are_there(&self) -> bool {
         let there = |plane: &View<f32>| uvec2(plane.width(), plane.height()) == self.canvas.size;
@@ -83,15 +84,17 @@ impl Weights<'_> {
 }
 
 /// The rounding error of a canvas position in f32, as a fraction of the canvas's size. On a canvas of 360°, the last
-/// column meets the first one; without this tolerance, rounded positions between the two would be outside both.
+/// column is next to the first one. Without this tolerance, a rounded position between them could be outside the canvas
+/// on both sides.
 pub(super) const ROUNDING: f32 = 3e-7;
 
-/// Clamps a position to the canvas's pixel centres. Returns `None` if it is more than half a pixel outside.
+/// Clamps a position to the centres of the canvas's pixels. Returns `None` if the position is more than half a pixel
+/// outside these centres.
 #[inline(always)]
 pub(super) fn clamp_to_canvas(canvas: &ViewCanvas, place: Vec2) -> Option<Vec2> {
     let size = canvas.size.as_vec2();
     let reach = 0.5 + ROUNDING * size;
-    // A NaN fails both comparisons.
+    // A NaN fails both comparisons, so the result is `None`.
     let inside = place.cmpge(-reach).all() && place.cmplt(size - 1.0 + reach).all();
     inside.then(|| place.clamp(Vec2::ZERO, (canvas.size - 1).as_vec2()))
 }

@@ -4,7 +4,7 @@ use crate::view::pixel::Columns;
 use crate::view::pixel::Pixel;
 use crate::warp::lens::{Real, bend};
 use crate::warp::patch::Map;
-// On the host, `f32` has these methods in `core` or `std`.
+// On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 use glam::{Vec2, vec2};
@@ -17,7 +17,7 @@ pub(super) trait TileMap {
     fn place(&self, pixel: Pixel) -> Option<Vec2>;
 }
 
-/// Interpolates positions along the thread's columns.
+/// A map that interpolates positions along the thread's columns.
 impl TileMap for Columns {
     #[inline(always)]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
@@ -25,7 +25,7 @@ impl TileMap for Columns {
     }
 }
 
-/// Computes the exact position of each pixel.
+/// A map that computes the exact position of each pixel.
 impl<M: Map> TileMap for M {
     #[inline(always)]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
@@ -48,7 +48,7 @@ impl Map for LensMap<'_> {
         let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
         let centre = *centre + self.middle;
         let place = vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
-        // The coordinates overflow for a ray almost parallel to the picture plane.
+        // The coordinates overflow to infinity for a ray that is almost parallel to the picture plane.
         place.is_finite().then_some(place)
     }
 }
@@ -57,7 +57,7 @@ impl Map for LensMap<'_> {
 pub(super) struct CanvasMap<'a>(pub(super) &'a ViewCanvas);
 
 impl Map for CanvasMap<'_> {
-    /// Returns the canvas position of a view position.
+    /// Returns the canvas position that a view position shows.
     #[inline(always)]
     fn place(&self, at: Vec2) -> Option<Vec2> {
         let canvas = self.0;
@@ -74,7 +74,7 @@ impl Map for CanvasMap<'_> {
     }
 }
 
-/// Returns the ray of a view position, which is an offset in pixels from the view's centre.
+/// Returns the ray through a view position. `at` is the position's offset from the view's centre, in pixels.
 #[inline(always)]
 pub(super) fn ray(Rays { middle, along, down }: &Rays, at: Vec2) -> [f32; 3] {
     let axis = |m: f32, a: f32, d: f32| at.x.mul_add(a, at.y.mul_add(d, m));

@@ -2,12 +2,12 @@
 //!
 //! A block computes a tile of the view, and a thread eight of its pixels: one column, or, where pixels share chroma,
 //! two columns of four rows. The ray of a pixel is linear in its position. With two cameras, the ray passes through
-//! each camera's lens, as in the computation of a warp but in f32. The overlap is blended: feathered like a warp, or
-//! by the weights of a warp, which may have a seam. There is no intermediate panorama and there are no planes: an RGBA
-//! view of 1920×1080 writes 8 MB and reads the visible part of the frames.
+//! each camera's lens, as in the computation of a warp but in f32. In the overlap, the cameras are blended: feathered
+//! like a warp, or by the weights of a warp, which may have a seam. The kernel uses neither an intermediate panorama
+//! nor coordinate planes: an RGBA view of 1920×1080 writes 8 MB and reads the visible part of the frames.
 //!
-//! Lenses are computed at a few positions of a tile and interpolated (`warp::patch`) if that is accurate enough.
-//! Cameras that cannot see a tile are skipped there. Eight samples are in flight at a time.
+//! The lens is computed at a few positions of a tile and interpolated between them (`warp::patch`) if that is accurate
+//! enough. A block skips cameras that cannot see its tile. Eight samples are in flight at a time.
 //!
 //! Samples are bilinear, without prefiltering: a view with far fewer pixels than the frames is aliased.
 
@@ -40,7 +40,7 @@ macro_rules! cameras_kernel {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
         #[doc = concat!("Renders a view from two cameras: ", $formats, ".")]
         ///
-        /// Blends both cameras by their weights if both weight planes have the size of `canvas`. If they do not, and
+        /// Blends both cameras by the weight planes if both planes have the size of `canvas`. Otherwise, and at pixels
         /// where both weights are 0, the kernel feathers the cameras like a warp. Pixels that no camera sees become
         /// opaque black. Nothing is written if the chroma plane of an NV12 picture is not half the size of its luma
         /// plane, a picture is empty, or blocks are not [`BLOCK`](shared_types::view::BLOCK).
@@ -94,13 +94,13 @@ macro_rules! panorama_kernel {
             if let Some(tile) = &tile
                 && thread::thread_idx_y() == 0
             {
-                // SAFETY: row 0 of the block is one complete warp, and the barrier follows.
+                // SAFETY: row 0 of the block is one complete warp. The patch is read only after the barrier below.
                 unsafe { tile.make(patches, 0, &CanvasMap(&canvas), true) };
             }
             thread::sync_threads();
             thread::wait_for_kernel_before();
             let Some(tile) = tile else { return };
-            // The branch is uniform. SAFETY: the patch was computed before the barrier.
+            // The branch is uniform for the block. SAFETY: patch 0 was computed before the barrier.
             unsafe {
                 if patches.fit(0) == Fit::Whole {
                     let map = tile.columns(patches, 0);
@@ -139,7 +139,7 @@ fn from_cameras<P: Sampler2d, O: Target>(
     if let Some(tile) = &tile {
         let sees_left = || tile.may_see(&cameras.left);
         let sees_right = || tile.may_see(&cameras.right);
-        // SAFETY: each row of the block is one complete warp, and the barrier follows.
+        // SAFETY: each row of the block is one complete warp. The patches are read only after the barrier below.
         unsafe {
             match thread::thread_idx_y() {
                 LEFT => tile.make(patches, LEFT, &left_lens, sees_left()),
@@ -153,11 +153,11 @@ fn from_cameras<P: Sampler2d, O: Target>(
         }
     }
     thread::sync_threads();
-    // Patches of lenses depend only on arguments, so they are computed while the previous kernel still runs. Pictures
-    // are read and written after it.
+    // The patches depend only on kernel arguments, so they are computed while the previous kernel still runs. Pictures
+    // are read and written only after the previous kernel has ended.
     thread::wait_for_kernel_before();
     let Some(tile) = tile else { return };
-    // SAFETY: the results of all patches were set before the barrier.
+    // SAFETY: `make` has set the fit of all three patches before the barrier.
     let (left_fit, right_fit, canvas_fit) =
         unsafe { (patches.fit(LEFT), patches.fit(RIGHT), patches.fit(CANVAS)) };
     let off = left_fit == Fit::Off || right_fit == Fit::Off || canvas_fit == Fit::Off;
@@ -165,8 +165,8 @@ fn from_cameras<P: Sampler2d, O: Target>(
     let weighed = canvas_fit != Fit::Unused;
     let left = SourceCamera::new(left, &cameras.left, &frame.decode);
     let right = SourceCamera::new(right, &cameras.right, &frame.decode);
-    // Each branch is uniform. SAFETY: the patches that a branch uses were computed. In particular, the canvas's patch
-    // was computed if `weighed` is true.
+    // Each branch is uniform for the block. SAFETY: the patches that a branch uses were computed before the barrier. In
+    // particular, the patch of the canvas was computed if `weighed` is true.
     unsafe {
         if off {
             let maps = (left_lens, right_lens);
@@ -195,11 +195,11 @@ fn from_cameras<P: Sampler2d, O: Target>(
     }
 }
 
-/// The index of the left camera's patch, and of the warp that computes it.
+/// The index of the left camera's patch, and of the block's warp (32 threads) that computes the patch.
 const LEFT: u32 = 0;
 
-/// The index of the right camera's patch, and of the warp that computes it.
+/// The index of the right camera's patch, and of the block's warp (32 threads) that computes the patch.
 const RIGHT: u32 = 1;
 
-/// The index of the canvas's patch, and of the warp that computes it.
+/// The index of the canvas's patch, and of the block's warp (32 threads) that computes the patch.
 const CANVAS: u32 = 2;

@@ -3,8 +3,8 @@
 use crate::warp::patch::Line;
 use glam::{Vec2, Vec3};
 
-/// A pixel of a thread: its column among those of the thread, its row in the tile, and its offset in pixels from the
-/// view's middle.
+/// A pixel that a thread computes: its index among the thread's columns, its row in the tile, and its offset in pixels
+/// from the view's middle.
 #[derive(Clone, Copy)]
 pub(super) struct Pixel {
     pub(super) column: u32,
@@ -19,13 +19,13 @@ pub(super) struct Columns(pub(super) [Line; 2]);
 impl Columns {
     #[inline(always)]
     pub(super) fn at(&self, pixel: Pixel) -> Vec2 {
-        // If the column is known at compile time, so is this selection.
+        // If the compiler knows the column, it also makes this selection at compile time.
         if pixel.column == 0 { self.0[0].at(pixel.row) } else { self.0[1].at(pixel.row) }
     }
 }
 
-/// A shader computes the colour of a pixel in two steps, so that the samples of four pixels are taken before their
-/// colours are computed.
+/// A shader, which computes the colour of a pixel in two steps, so that the samples of four pixels are taken before
+/// their colours are computed.
 pub(super) trait Shader {
     type Sample: Copy;
 
@@ -35,6 +35,6 @@ pub(super) trait Shader {
     /// Takes the samples that the colour of a pixel needs.
     fn sample(&self, pixel: Pixel) -> Self::Sample;
 
-    /// Returns the colours of samples, from 0 to 1.
+    /// Converts the samples of four pixels to colours from 0 to 1.
     fn colours(&self, samples: [Self::Sample; 4]) -> [Vec3; 4];
 }

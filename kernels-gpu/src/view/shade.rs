@@ -49,7 +49,7 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
     fn sample(&self, pixel: Pixel) -> Vec3 {
         const { assert!(P::MIDDLE == 0.0, "canvas positions have the first pixel's centre at 0") };
         let place = self.map.place(pixel).and_then(|place| clamp_to_canvas(self.canvas, place));
-        // SAFETY: the panorama is whole and not empty, as `ViewTile::new` has checked.
+        // SAFETY: `ViewTile::new` has checked that the panorama is whole and not empty.
         let sample =
             unsafe { self.panorama.sample_near(place.unwrap_or_default(), &self.frame.decode) };
         if place.is_some() { sample } else { Vec3::ZERO }
@@ -68,7 +68,7 @@ pub(super) struct OneCamera<'a, P> {
 }
 
 impl<P: Sampler2d> Shader for OneCamera<'_, P> {
-    /// A sample, and whether it is inside the picture.
+    /// A sample, and whether its position is inside the picture.
     type Sample = (Vec3, bool);
 
     const AHEAD: bool = true;
@@ -96,13 +96,13 @@ pub(super) struct TwoCameras<'a, P, M, C> {
     pub(super) left: SourceCamera<'a, P>,
     pub(super) right: SourceCamera<'a, P>,
     pub(super) maps: (M, M),
-    /// The weights of a warp and the map to their canvas; `None` to feather.
+    /// The weight planes of a warp, and the map to their canvas. `None` if the cameras are feathered.
     pub(super) counts: Option<(&'a Weights<'a>, C)>,
 }
 
 impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
-    /// Returns the left camera's weight and the sum of both weights. `left` and `right` are the distances in pixels of
-    /// the pixel's positions from the edges of the pictures.
+    /// Returns the left camera's weight and the sum of both weights. `left` and `right` are the distances in pixels
+    /// from the pixel's position in each camera's picture to the edge of this picture.
     #[inline(always)]
     pub(super) fn counts(&self, pixel: Pixel, [left, right]: [f32; 2]) -> (f32, f32) {
         if let Some((weights, map)) = &self.counts

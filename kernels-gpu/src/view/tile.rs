@@ -1,4 +1,4 @@
-//! A block's tile of the view: the pixels of each thread, and their stores.
+//! The tile of the view that a block computes: which pixels belong to each thread, and how the thread stores them.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2};
@@ -14,16 +14,16 @@ use crate::warp::patch::{Fit, Map, Patches};
 pub(super) struct ViewTile<O> {
     pub(super) frame: ViewFrame,
     pub(super) out: O,
-    /// The tile's first pixel in the view.
+    /// The position of the tile's first pixel in the view.
     pub(super) corner: UVec2,
 }
 
 impl<O: Target> ViewTile<O> {
-    /// Columns and rows of a tile.
+    /// The numbers of columns and rows of a tile.
     pub(super) const SIZE: UVec2 = tile(O::CELL);
 
-    /// Returns the tile of this block, or `None` if a picture or the block shape is invalid or the tile is outside the
-    /// view. The result is uniform for the block.
+    /// Returns the tile of this block. Returns `None` if a picture or the block shape is invalid, or if the tile is
+    /// outside the view. The result is uniform for the block.
     #[inline(always)]
     pub(super) fn new<P: Sampler2d>(pictures: &[P], frame: &ViewFrame, out: O) -> Option<Self> {
         let sound = |picture: &P| picture.is_whole() && picture.size().min_element() > 0;
@@ -37,7 +37,7 @@ impl<O: Target> ViewTile<O> {
         })
     }
 
-    /// Returns the offset from the view's middle of a position in the tile.
+    /// Returns the offset of position `at` in the tile from the view's middle, in pixels.
     #[inline(always)]
     pub(super) fn place(&self, at: Vec2) -> Vec2 {
         self.corner.as_vec2() + at - self.frame.middle
@@ -52,19 +52,19 @@ impl<O: Target> ViewTile<O> {
         sees(a) & sees(b) & sees(c) & sees(d)
     }
 
-    /// Returns the position in the tile of the thread's `column`-th column.
+    /// Returns the tile column of the thread's column number `column`.
     #[inline(always)]
     pub(super) fn x(column: u32) -> u32 {
         thread::thread_idx_x() * O::FOUR.x + column
     }
 
-    /// Computes patch `which` of the tile from a map, or marks the patch as unused if it is not `wanted`.
+    /// Computes patch number `which` of the tile from a map. If `wanted` is false, marks the patch as unused instead.
     ///
     /// # Safety
     /// The conditions of [`Patches::make`] apply.
     #[inline(always)]
     pub(super) unsafe fn make(&self, patches: Patches, which: u32, map: &impl Map, wanted: bool) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions of `Patches::make`.
         unsafe {
             if wanted {
                 patches.make(which, map, self.place(Vec2::ZERO), Self::SIZE);
@@ -74,14 +74,15 @@ impl<O: Target> ViewTile<O> {
         }
     }
 
-    /// Restricts a patch to the thread's columns.
+    /// Returns the positions along the thread's columns that patch number `which` describes.
     ///
     /// # Safety
     /// The caller must ensure that the patch was computed and that a barrier followed.
     #[inline(always)]
     pub(super) unsafe fn columns(&self, patches: Patches, which: u32) -> Columns {
         let (first, second) = (Self::x(0) as f32, Self::x(1) as f32);
-        // SAFETY: guaranteed by the caller. If the thread has only one column, the second line is not used.
+        // SAFETY: the caller guarantees that the patch was computed before a barrier. If the thread has only one
+        // column, the second line is not used.
         unsafe { Columns([patches.line(which, first), patches.line(which, second)]) }
     }
 
@@ -97,7 +98,7 @@ impl<O: Target> ViewTile<O> {
             return;
         }
         let ahead = S::AHEAD.then(|| self.four(sampler, O::FOUR.y));
-        // SAFETY: the view is whole and `(x, y)` is inside, as checked above. The pixels belong to this thread.
+        // SAFETY: the view is whole and contains `(x, y)`, as checked above. No other thread writes these pixels.
         unsafe {
             let colours = sampler.colours(self.four(sampler, 0));
             self.out.store_four(x, y, colours, &self.frame.encode, false);
@@ -118,7 +119,7 @@ impl<O: Target> ViewTile<O> {
         thread::thread_idx_y() * (RUN / O::FOUR.x)
     }
 
-    /// Samples four of the thread's pixels, starting at its `from`-th row.
+    /// Takes the samples of four of the thread's pixels, starting at the thread's row number `from`.
     #[inline(always)]
     pub(super) fn four<S: Shader>(&self, sampler: &S, from: u32) -> [S::Sample; 4] {
         [
@@ -129,7 +130,7 @@ impl<O: Target> ViewTile<O> {
         ]
     }
 
-    /// Returns the `i`-th of four pixels, which start at the thread's `from`-th row.
+    /// Returns pixel `i` of the group of four pixels that starts at the thread's row number `from`.
     #[inline(always)]
     pub(super) fn of_four(&self, from: u32, i: u32) -> Pixel {
         self.pixel(i % O::FOUR.x, from + i / O::FOUR.x)
@@ -150,17 +151,17 @@ impl<O: Target> ViewTile<O> {
                 let sample = sampler.sample(self.pixel(px - x, py - first));
                 sampler.colours([sample; 4])[0] * 255.0
             };
-            // SAFETY: the view is whole and the cell starts inside, as checked above. The cell belongs to this thread.
+            // SAFETY: the view is whole and contains the cell's first pixel, as checked above. No other thread writes it.
             unsafe { self.out.store(x, first + row, colour, &self.frame.encode) };
             row += O::CELL;
         }
     }
 
-    /// Returns the pixel in one of the thread's columns and rows. It may be outside the view.
+    /// Returns the pixel in the thread's column number `column` and row number `of_thread`. It may be outside the view.
     #[inline(always)]
     pub(super) fn pixel(&self, column: u32, of_thread: u32) -> Pixel {
         let in_view = self.corner + uvec2(Self::x(column), Self::first_row() + of_thread);
-        // Adds in f32, so the thread's first row is converted only once, and not the row of each pixel.
+        // Add in f32, so that only the thread's first row is converted at run time, rather than the row of each pixel.
         let row = Self::first_row() as f32 + of_thread as f32;
         Pixel { column, row, at: in_view.as_vec2() - self.frame.middle }
     }

@@ -1,10 +1,10 @@
-//! One camera of a warp: source coordinates and weight of a panorama pixel.
+//! One camera of a warp: looks up its source coordinates and its weight for a panorama pixel.
 
 use glam::{UVec2, Vec2, vec2};
 use shared_types::texture::TexturedCameraPlanes;
 use shared_types::warp::CameraPlanes;
 
-/// The planes of one camera, in buffers or in textures.
+/// The weight and coordinate planes of one camera, in buffers or in textures.
 pub(crate) trait Planes: Copy {
     /// Returns whether the planes contain panorama pixel `(x, y)`.
     fn contains(&self, x: u32, y: u32) -> bool;
@@ -30,18 +30,18 @@ impl Planes for CameraPlanes {
 
     #[inline(always)]
     unsafe fn weight(&self, x: u32, y: u32) -> f32 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the planes contain the pixel.
         unsafe { CameraPlanes::weight(self, x, y) }
     }
 
     #[inline(always)]
     unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the planes contain the pixel.
         unsafe { CameraPlanes::place(self, x, y) }
     }
 }
 
-/// Reads at texel centres, where the texture filter returns the exact value.
+/// Planes in textures. Reads are at texel centres, where the texture filter returns the exact value.
 impl Planes for TexturedCameraPlanes {
     #[inline(always)]
     fn contains(&self, x: u32, y: u32) -> bool {
@@ -68,8 +68,9 @@ pub(crate) struct SourceLookup<P = CameraPlanes> {
 }
 
 impl<P: Planes> SourceLookup<P> {
-    /// Returns the source coordinates of panorama pixel `(x, y)` and the camera's weight there. Returns `None` if the
-    /// camera does not contribute: the coordinates are outside the picture, or the weight is at most `min_weight`.
+    /// Returns the source coordinates of panorama pixel `(x, y)` and the camera's weight at this pixel. Returns `None`
+    /// if the camera does not contribute, because the coordinates are outside its picture, or the weight is at most
+    /// `min_weight`.
     #[inline(always)]
     pub(crate) fn source(&self, x: u32, y: u32, min_weight: f32) -> Option<(Vec2, f32)> {
         if !self.planes.contains(x, y) {
@@ -77,7 +78,7 @@ impl<P: Planes> SourceLookup<P> {
         }
         // SAFETY: the planes contain the pixel, as just checked.
         let weight = unsafe { self.planes.weight(x, y) };
-        // If the weight is too small or NaN, the coordinates are not read.
+        // Read the coordinates only if the weight is large enough. A NaN weight fails this test.
         if weight > min_weight {
             // SAFETY: the planes contain the pixel, as just checked.
             let place = unsafe { self.planes.place(x, y) };
@@ -87,7 +88,7 @@ impl<P: Planes> SourceLookup<P> {
     }
 }
 
-/// Returns whether `place` is inside a picture of `size`; false for NaN.
+/// Returns whether `place` is inside a picture of `size` pixels. Returns false for NaN.
 #[inline(always)]
 pub(crate) fn is_inside(size: UVec2, place: Vec2) -> bool {
     let (w, h) = (size.x as f32, size.y as f32);

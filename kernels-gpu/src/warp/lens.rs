@@ -1,7 +1,8 @@
-//! Lenses: map a point in the camera's frame to its picture, before focal length and centre are applied.
+//! Lenses: map a point in the camera's coordinate system to a point of its picture, before focal length and centre are
+//! applied.
 //!
-//! Warps use f64, because they are made once per rig. Views use f32, because they evaluate the lens at every pixel of
-//! every frame; with coordinates up to a few thousand pixels the error is a few thousandths of a pixel.
+//! Warps use f64, because they are computed only once per rig. Views use f32, because they evaluate the lens at every
+//! pixel of every frame. With coordinates up to a few thousand pixels, the error is a few thousandths of a pixel.
 
 use crate::unroll::unroll;
 use core::f32::consts::{FRAC_PI_2, PI};
@@ -9,7 +10,7 @@ use core::ops::{Add, Div, Mul};
 use cuda_std::prelude::*;
 use shared_types::warp::Lens;
 
-/// The number type of a lens computation.
+/// The number type of a lens computation: f32 or f64.
 pub(crate) trait Real:
     Copy
     + PartialOrd
@@ -22,10 +23,10 @@ pub(crate) trait Real:
     /// Returns the angle of the vector `(x, self)` from the x axis, in radians.
     fn angle_from(self, x: Self) -> Self;
 
-    /// Returns 1 / `self`; for f32 within 1 ULP.
+    /// Returns 1 / `self`. For f32, the error is at most 1 ULP.
     fn reciprocal(self) -> Self;
 
-    /// Returns 1 / √`self`; for f32 within 2 ULP.
+    /// Returns 1 / √`self`. For f32, the error is at most 2 ULP.
     fn reciprocal_root(self) -> Self;
 }
 
@@ -63,7 +64,8 @@ impl Real for f64 {
     }
 }
 
-/// Returns the distorted point of a ray, or `None` if the lens cannot see the ray. See [`Lens`].
+/// Returns the point of the picture plane at which the lens shows a ray, or `None` if the lens cannot see the ray. See
+/// [`Lens`].
 #[inline(always)]
 pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Option<[R; 2]> {
     match lens {
@@ -72,7 +74,8 @@ pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Op
     }
 }
 
-/// Returns the point of a ray on the picture plane after Brown–Conrady distortion, as in `cv::projectPoints`.
+/// Returns the point of the picture plane for a ray through a pinhole lens with Brown–Conrady distortion, as in
+/// `cv::projectPoints`.
 #[inline(always)]
 fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one, two] = [0, 1, 2].map(R::from);
@@ -92,13 +95,14 @@ fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     Some([bent(x, xx, p1, p2), bent(y, yy, p2, p1)])
 }
 
-/// Returns the point of a ray after the equidistant projection with distortion, as in `cv::fisheye::projectPoints`.
+/// Returns the point of the picture plane for a ray through an equidistant fisheye lens with distortion, as in
+/// `cv::fisheye::projectPoints`.
 #[inline(always)]
 fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one] = [0, 1].map(R::from);
     let &[k1, k2, k3, k4, _] = k;
     let r2 = x * x + y * y;
-    // On the axis the direction is undefined and the offset is zero.
+    // On the optical axis, the direction is undefined, but the offset is zero in any direction.
     let per_r = if r2 > zero { r2.reciprocal_root() } else { zero };
     let theta = (r2 * per_r).angle_from(z);
     if theta > limit {
@@ -110,10 +114,10 @@ fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     Some([x * scale, y * scale])
 }
 
-/// Returns the angle of `(x, y)` from the x axis in radians, within 3e-7.
+/// Returns the angle of `(x, y)` from the x axis in radians, with an error of at most 3e-7.
 ///
-/// Evaluates a polynomial in the square of the quotient of the shorter and the longer coordinate, which is at most 1.
-/// The polynomial is fitted for the smallest maximum relative error (1.5e-8). Symmetry extends the result to the whole
+/// Evaluates a polynomial in q², where q is the shorter coordinate divided by the longer one, so at most 1. The
+/// polynomial is fitted for the smallest maximum relative error (1.5e-8). Symmetry extends the result to the whole
 /// circle.
 #[inline(always)]
 pub fn angle(x: f32, y: f32) -> f32 {
@@ -135,7 +139,7 @@ pub fn angle(x: f32, y: f32) -> f32 {
     // The angle of the zero vector is 0.
     let q = if long > 0.0 { short * long.fast_recip() } else { 0.0 };
     let mut sum = ARC[0];
-    // A loop would put the coefficients into local memory.
+    // Unroll, because a loop would put the coefficients into local memory.
     unroll!(8, |i| sum = (q * q).mul_add(sum, ARC[i + 1]));
     let angle = q * sum;
     let angle = if steep { FRAC_PI_2 - angle } else { angle };

@@ -1,9 +1,9 @@
 //! Rig to warp: the source coordinates and weights of every panorama pixel.
 //!
-//! Two kernels make a warp. [`warp_camera`] runs once per camera. It computes pixel → ray (projection) → camera frame
-//! → lens → source pixel, and the distance from the source pixel to the edge of the picture. [`warp_feather`] turns
-//! the distances of two cameras into weights that sum to 1. Rigs and homographies use the same kernels: a homography
-//! is a planar canvas and a matrix.
+//! Two kernels make a warp. [`warp_camera`] runs once per camera. It computes panorama pixel → ray (projection) →
+//! camera coordinates → lens → source pixel, and the distance from the source pixel to the edge of the picture.
+//! [`warp_feather`] turns the distances of two cameras into weights that sum to 1. Rigs and homographies use the same
+//! kernels: a homography is represented by a planar canvas and a matrix.
 //!
 //! [`warp_resize`] scales a warp to another output size.
 //!
@@ -22,11 +22,11 @@ use glam::{DVec2, DVec3, UVec2, Vec2, dvec2, dvec3, vec2};
 use shared_types::stitch::MIN_WEIGHT;
 use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Projection, UNSEEN};
 
-/// Writes source coordinates and edge distance of one camera for every canvas pixel.
+/// Writes the source coordinates and the edge distance of one camera for every canvas pixel.
 ///
-/// `u` and `v` become source pixels, or [`UNSEEN`] where the lens cannot see the ray. `margin` becomes the distance to
-/// the nearest edge of the picture as a fraction of its shorter side, and 0 outside the picture. All three outputs have
-/// the size of the canvas.
+/// `u` and `v` receive the source coordinates in pixels, or [`UNSEEN`] where the lens cannot see the ray. `margin`
+/// receives the distance from the source pixel to the nearest edge of the picture as a fraction of the picture's
+/// shorter side, or 0 outside the picture. All three outputs have the size of the canvas.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn warp_camera(
     canvas: Canvas,
@@ -45,7 +45,7 @@ pub fn warp_camera(
         Some(source) => vec2(bounded(source.x), bounded(source.y)),
         None => Vec2::splat(UNSEEN),
     };
-    // SAFETY: the pixel is inside all three outputs and belongs to this thread.
+    // SAFETY: the pixel is inside all three outputs, as checked above, and only this thread writes it.
     unsafe {
         u.store(x, y, source.x);
         v.store(x, y, source.y);
@@ -53,7 +53,8 @@ pub fn warp_camera(
     }
 }
 
-/// Turns the edge distances of two cameras into weights, in place.
+/// Turns the edge distances of two cameras into weights. Reads the distances from `left` and `right`, and overwrites
+/// them with the weights.
 ///
 /// Where both cameras see a pixel, its weights are proportional to the distances, so each camera fades out towards the
 /// edge of its own picture. Where only one camera sees a pixel, that camera's weight is 1.
@@ -64,7 +65,7 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     if !(left.contains(x, y) && right.contains(x, y)) {
         return;
     }
-    // SAFETY: the pixel is inside both planes and belongs to this thread.
+    // SAFETY: the pixel is inside `left` and `right`, as checked above, and only this thread accesses it.
     unsafe {
         let (l, r) = (left.load(x, y), right.load(x, y));
         let sum = l + r;
@@ -75,11 +76,11 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     }
 }
 
-/// Scales one camera's planes to the size of `out_u`, `out_v` and `out_weight`, whose pixels are evenly spaced over
-/// the input planes. `size` is the size of the camera's picture.
+/// Scales one camera's planes to the size of `out_u`, `out_v` and `out_weight`. The positions of the output pixels are
+/// evenly spaced over the input planes. `size` is the size of the camera's picture.
 ///
-/// The kernel interpolates bilinearly if the camera contributes at all four pixels around a position. Otherwise the
-/// coordinates of some of these pixels are meaningless, so it copies the nearest pixel.
+/// The kernel interpolates bilinearly if the camera contributes to all four pixels around such a position. Otherwise
+/// the coordinates of some of these pixels are meaningless, so the kernel copies the nearest pixel.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_resize(
     planes: CameraPlanes,
@@ -104,7 +105,7 @@ pub fn warp_resize(
     let (x0, x1, a) = along(x, planes.width(), out_u.width());
     let (y0, y1, b) = along(y, planes.height(), out_u.height());
     let load = |x: u32, y: u32| {
-        // SAFETY: the coordinates are clamped to the planes.
+        // SAFETY: `x` and `y` are clamped to the size of the planes, so they are inside.
         let (place, weight) = unsafe { (planes.place(x, y), planes.weight(x, y)) };
         [place.x, place.y, weight]
     };
@@ -120,7 +121,7 @@ pub fn warp_resize(
     } else {
         load(if a < 0.5 { x0 } else { x1 }, if b < 0.5 { y0 } else { y1 })
     };
-    // SAFETY: the pixel is inside all three outputs and belongs to this thread.
+    // SAFETY: the pixel is inside all three outputs, as checked above, and only this thread writes it.
     unsafe {
         out_u.store(x, y, u);
         out_v.store(x, y, v);
@@ -128,7 +129,7 @@ pub fn warp_resize(
     }
 }
 
-/// Returns the ray of a canvas pixel; see [`Projection`].
+/// Returns the ray that a canvas pixel shows. [`Projection`] defines it.
 #[inline(always)]
 pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
     let p = (pixel - canvas.centre) / canvas.scale;
@@ -152,27 +153,29 @@ pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
 pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     let Camera { lens, distortion, limit, .. } = camera;
     let distorted = DVec2::from(bend(*lens, distortion, *limit, point.to_array())?);
-    // The coordinates overflow for a ray almost parallel to the picture plane.
+    // The coordinates overflow to infinity for a ray that is almost parallel to the picture plane.
     Some(distorted * camera.focal + camera.centre).filter(|source| source.is_finite())
 }
 
-/// Converts a coordinate to f32, clamped to ±32,768 pixels, which is far outside any picture.
+/// Converts a source coordinate to f32. Clamps it to ±32,768 pixels, which is far outside any picture.
 #[inline(always)]
 fn bounded(coordinate: f64) -> f32 {
-    /// Twice the maximum side of a picture.
+    /// The limit in pixels, which is twice the maximum side of a picture.
     const FAR: f64 = 32_768.0;
     coordinate.clamp(-FAR, FAR) as f32
 }
 
-/// Returns the distance from a source pixel to the nearest edge, as a fraction of the shorter side; 0 outside.
+/// Returns the distance from a source pixel to the nearest edge of a picture of `size` pixels, as a fraction of the
+/// picture's shorter side. Returns 0 outside the picture.
 #[inline(always)]
 pub(crate) fn edge_distance(size: UVec2, place: Vec2) -> f32 {
     edge_pixels(size, place) / size.as_vec2().min_element()
 }
 
-/// Returns the distance from a source pixel to the nearest edge in pixels; 0 outside.
+/// Returns the distance in pixels from a source pixel to the nearest edge of a picture of `size` pixels, or 0 outside
+/// the picture.
 ///
-/// Edges are at −1 and at the size, so every valid pixel has a distance above 0.
+/// The edges are at −1 and at the width or height, so every pixel of the picture has a distance above 0.
 #[inline(always)]
 fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
     if is_inside(size, place) {
@@ -183,10 +186,10 @@ fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
     }
 }
 
-/// Returns sine and cosine of `x` in radians, within 2e-16 for |x| up to 1,000.
+/// Returns the sine and cosine of `x` in radians, with an error of at most 2e-16 for |x| up to 1,000.
 ///
-/// Reduces to |r| ≤ π/4 by subtracting the nearest multiple of π/2 in two parts (Cody and Waite), then evaluates
-/// Taylor's series; the first omitted term is below 1e-18.
+/// Reduces `x` to a remainder r with |r| ≤ π/4 by subtracting the nearest multiple of π/2 in two parts (Cody and
+/// Waite). Then evaluates the Taylor series, whose first omitted term is below 1e-18.
 #[inline(always)]
 pub fn sin_cos(x: f64) -> (f64, f64) {
     /// The rounding error of `FRAC_PI_2`: π/2 − `FRAC_PI_2`.
@@ -196,7 +199,8 @@ pub fn sin_cos(x: f64) -> (f64, f64) {
     let r2 = r * r;
     let mut sin = 1.0;
     let mut cos = 1.0;
-    // Evaluates Horner's scheme from the last factor: sin r = r(1 − r²/(2·3)(1 − r²/(4·5)(…))); cos in the same way.
+    // Evaluate Horner's scheme from the innermost factor: sin r = r(1 − r²/(2·3)(1 − r²/(4·5)(…))), and cos r
+    // accordingly.
     let mut k = 18.0;
     while k > 0.0 {
         sin = 1.0 - r2 / (k * (k + 1.0)) * sin;

@@ -1,9 +1,9 @@
-//! Patches: interpolate the source coordinates of a tile from a few exact positions.
+//! Patches: interpolate the positions of a tile's pixels in a picture from a few exact positions.
 //!
 //! A lens takes dozens of instructions per pixel, but its map is almost quadratic over a few dozen pixels. So one CUDA
-//! warp computes [`PLACES`] positions of a tile, one per lane: nine nodes, and sixteen positions between them where the
-//! interpolation error is close to its maximum. If none of those errors exceeds [`TOLERANCE`], the patch is used for
-//! the whole tile. Otherwise the lens is computed for every pixel.
+//! warp computes [`PLACES`] positions of a tile, one per lane: nine interpolation nodes, and sixteen positions between
+//! them where the interpolation error is close to its maximum. If none of the sixteen errors exceeds [`TOLERANCE`], the
+//! patch is used for the whole tile. Otherwise, the lens is computed for every pixel.
 //!
 //! Cost: nine loads and twelve multiply-adds for each column of a tile that a thread computes, and two multiply-adds
 //! for each coordinate of a pixel.
@@ -14,28 +14,28 @@ use glam::{UVec2, Vec2, vec2};
 /// Maximum error of an interpolated coordinate in pixels: one step of the texture unit's filter.
 const TOLERANCE: f32 = 1.0 / 256.0;
 
-/// The number of computed positions along each axis of a tile, from its first pixel to one past its last.
+/// The number of computed positions along each axis of a tile. The last one is one pixel beyond the tile.
 const SIDE: u32 = 5;
 
-/// The number of computed positions of a tile.
+/// The number of computed positions of a tile, in a square grid.
 const PLACES: u32 = SIDE * SIDE;
 
-/// The number of interpolation nodes: every second position along both axes.
+/// The number of interpolation nodes. Every second position along both axes is a node.
 const NODES: u32 = 9;
 
-/// A pair of coordinates in shared memory: the position of a node, or a coefficient of the polynomial.
+/// A pair of coordinates (column, row) in shared memory: the position of a node, or a coefficient of the polynomial.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(8))]
 struct Pair(Vec2);
 
 /// A map from the pixels of a view to positions in a picture or on a canvas.
 pub(crate) trait Map {
-    /// Maps an offset in pixels from a view's middle. The result may be outside the picture or canvas. Returns `None`
-    /// for a point that the lens or the projection cannot map.
+    /// Maps `at`, an offset in pixels from the view's middle. The result may be outside the picture or canvas. Returns
+    /// `None` for a point that the lens or the projection cannot map.
     fn place(&self, at: Vec2) -> Option<Vec2>;
 }
 
-/// The patches of a block, one for each of up to [`MAPS`] maps.
+/// The patches that a block uses: one for each of up to [`MAPS`] maps.
 #[derive(Clone, Copy)]
 pub(crate) struct Patches {
     nodes: Shared<Pair>,
@@ -44,7 +44,7 @@ pub(crate) struct Patches {
     fits: Shared<u32>,
 }
 
-/// The result of the computation of a patch.
+/// The result of the computation of a patch: whether the patch can be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Fit {
@@ -56,7 +56,7 @@ pub(crate) enum Fit {
     Whole,
 }
 
-/// Maximum number of maps per block.
+/// The maximum number of maps per block.
 const MAPS: u32 = 3;
 
 impl Patches {
@@ -70,23 +70,24 @@ impl Patches {
         }
     }
 
-    /// Computes patch `which` from `map`, for a tile of `size` pixels whose first pixel is at `corner`, in the
+    /// Computes patch number `which` from `map`. The tile has `size` pixels, and its first pixel is at `corner` in the
     /// coordinates of [`Map::place`].
     ///
     /// # Safety
-    /// All lanes of one warp must call it, and no other warp. A barrier must follow before the patch is used.
+    /// All lanes of one warp must call it for this patch, and no other warp. A barrier must follow before the patch is
+    /// used.
     #[inline(always)]
     pub(crate) unsafe fn make(&self, which: u32, map: &impl Map, corner: Vec2, size: UVec2) {
         let lane = warp::lane_id();
         let (column, row) = (lane % SIDE, lane / SIDE);
         let size = size.as_vec2();
-        // Lanes beyond the last position repeat positions of the last row.
+        // Lanes beyond the number of positions repeat positions of the last row.
         let share = vec2(column as f32, row as f32) * (1.0 / (SIDE - 1) as f32);
         let at = share.min(Vec2::ONE) * size;
         let place = map.place(corner + at).unwrap_or(Vec2::NAN);
         let first = which * NODES;
-        // SAFETY: all lanes reach this code, as guaranteed by the caller. One lane writes each element, and others
-        // read it after a synchronisation.
+        // SAFETY: the caller guarantees that all lanes of the warp reach this code. One lane writes each element, and
+        // other lanes read the element only after `sync_warp`.
         unsafe {
             if lane < PLACES && column % 2 == 0 && row % 2 == 0 {
                 self.nodes.store(first + row / 2 * 3 + column / 2, Pair(place));
@@ -97,32 +98,34 @@ impl Patches {
             }
             warp::sync_warp(warp::FULL_MASK);
             let off = self.line(which, at.x).at(at.y) - place;
-            // A NaN fails both comparisons.
+            // A NaN, which marks a position that `map` cannot map, fails both comparisons.
             let fits = off.x.abs() <= TOLERANCE && off.y.abs() <= TOLERANCE;
             let fit = warp::warp_vote_all(warp::FULL_MASK, fits);
             self.set_fit(which, if fit { Fit::Whole } else { Fit::Off });
         }
     }
 
-    /// Sets the result of a patch. For a patch that is not needed, this replaces [`make`](Self::make).
+    /// Sets the result of patch number `which`. For a patch that is not needed, call this instead of
+    /// [`make`](Self::make).
     ///
     /// # Safety
     /// The conditions of [`make`](Self::make) apply.
     #[inline(always)]
     pub(crate) unsafe fn set_fit(&self, which: u32, fit: Fit) {
         if warp::lane_id() == 0 {
-            // SAFETY: one lane writes the element, and others read it after a barrier, as guaranteed by the caller.
+            // SAFETY: only one lane writes the element, and the caller guarantees that others read it after a barrier.
             unsafe { self.fits.store(which, fit as u32) };
         }
     }
 
-    /// Returns coefficient `i` of the polynomial through the nodes from `first` on, for a tile of `size` pixels.
+    /// Returns coefficient number `i` of the polynomial through the nine nodes that start at node `first`, for a tile
+    /// of `size` pixels.
     ///
     /// # Safety
-    /// The caller must ensure that the nodes were computed and that a synchronisation followed.
+    /// The caller must ensure that the nodes were stored and that the warp was synchronised afterwards.
     #[inline(always)]
     unsafe fn coefficient(&self, first: u32, i: u32, size: Vec2) -> Vec2 {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that all nine nodes were stored before a synchronisation.
         let node = |i: u32| unsafe { self.nodes.load(first + i).0 };
         // Maps three node values to the coefficients of 1, t, t² (t = 1 at the last node), scaled to powers of pixels.
         let weights = |power| match power {
@@ -136,7 +139,7 @@ impl Patches {
             _ => 1.0 / (end * end),
         };
         let ([a, b, c], [d, e, f]) = (weights(i % 3), weights(i / 3));
-        // Interpolates differences from the middle node, which are small and therefore have small rounding errors.
+        // Interpolate differences from the middle node: they are small, and therefore have small rounding errors.
         let middle = node(4);
         let along = |row: u32| {
             let [x, y, z] = [node(3 * row), node(3 * row + 1), node(3 * row + 2)];
@@ -147,14 +150,14 @@ impl Patches {
         if i == 0 { middle + of_differences } else { of_differences }
     }
 
-    /// Returns the result of a patch.
+    /// Returns the result of patch number `which`.
     ///
     /// # Safety
     /// The caller must ensure that [`make`](Self::make) or [`set_fit`](Self::set_fit) was called for the patch and
     /// that a barrier followed.
     #[inline(always)]
     pub(crate) unsafe fn fit(&self, which: u32) -> Fit {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the result was set before a barrier.
         match unsafe { self.fits.load(which) } {
             fit if fit == Fit::Unused as u32 => Fit::Unused,
             fit if fit == Fit::Off as u32 => Fit::Off,
@@ -162,13 +165,14 @@ impl Patches {
         }
     }
 
-    /// Restricts a patch to column `x` of the tile.
+    /// Returns the positions along column `x` of the tile that patch number `which` describes, as a quadratic
+    /// polynomial.
     ///
     /// # Safety
     /// The caller must ensure that the patch was computed and that a barrier followed.
     #[inline(always)]
     pub(crate) unsafe fn line(&self, which: u32, x: f32) -> Line {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the patch was computed before a barrier.
         let of = |i: u32| unsafe { self.coefficients.load(which * NODES + i).0 };
         let at = |j: u32| fused(fused(of(3 * j + 2), x, of(3 * j + 1)), x, of(3 * j));
         Line { start: at(0), slope: at(1), bend: at(2) }
@@ -185,7 +189,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Returns the position at offset `y` along the line.
+    /// Returns the picture position at offset `y` along the line.
     #[inline(always)]
     pub(crate) fn at(&self, y: f32) -> Vec2 {
         fused(fused(self.bend, y, self.slope), y, self.start)

@@ -1,4 +1,4 @@
-//! Running sums over a tile's layers, for each thread, in shared memory.
+//! Running sums over the layers of a tile, kept in shared memory for each thread.
 
 use crate::stitch::mesh::RUNS;
 use crate::stitch::mesh::rank;
@@ -8,9 +8,9 @@ use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::stitch::mesh::BLOCK_THREADS;
 
-/// The running sums of a thread's pixels over a tile's layers, and the shares that remain for later layers. They are
-/// in shared memory, because the registers are needed for samples in flight. The elements of the threads of a warp are
-/// adjacent.
+/// The running sums of a thread's pixels over a tile's layers, and the shares that remain for later layers. They are in
+/// shared memory, because the registers are needed for samples in flight. For each pixel, the elements of the threads
+/// of a warp are adjacent.
 pub(super) struct Accumulator {
     pub(super) sums: Shared<Bytes16>,
     pub(super) left: Shared<Bytes8>,
@@ -30,7 +30,7 @@ impl Accumulator {
     #[inline(always)]
     pub(super) fn new() -> Self {
         let thread = rank();
-        // SAFETY: `thread` is less than `BLOCK_THREADS`, so both positions are inside their arrays.
+        // SAFETY: `thread` is less than `BLOCK_THREADS`, so both positions are inside the arrays.
         unsafe {
             Self {
                 sums: shared_array![Bytes16; 3 * RUNS * BLOCK_THREADS as usize].tail(thread),
@@ -39,14 +39,14 @@ impl Accumulator {
         }
     }
 
-    /// Returns the sums and the remaining shares of four pixels.
+    /// Returns the sums and the remaining shares of the four pixels of a run.
     ///
     /// # Safety
     /// The caller must ensure that [`store`](Self::store) was called for this `run`.
     #[inline(always)]
     pub(super) unsafe fn load(&self, run: usize) -> ([Vec3; 4], [u32; 4]) {
         let sum = |i| (3 * run as u32 + i) * BLOCK_THREADS;
-        // SAFETY: the elements exist and belong to this thread.
+        // SAFETY: `run` is less than `RUNS`, so the elements exist, and only this thread accesses them.
         unsafe {
             let sums = [self.sums.load(sum(0)), self.sums.load(sum(1)), self.sums.load(sum(2))];
             let Bytes8([ab, cd]) = self.left.load(run as u32 * BLOCK_THREADS);
@@ -54,14 +54,14 @@ impl Accumulator {
         }
     }
 
-    /// Stores the sums and the remaining shares of four pixels.
+    /// Stores the sums and the remaining shares of the four pixels of a run.
     ///
     /// # Safety
     /// The caller must ensure that `run` is less than [`RUNS`].
     #[inline(always)]
     pub(super) unsafe fn store(&self, run: usize, sum: [Vec3; 4], [a, b, c, d]: [u32; 4]) {
         let sums: [Bytes16; 3] = bytemuck::cast(sum);
-        // SAFETY: the elements exist and belong to this thread.
+        // SAFETY: `run` is less than `RUNS`, so the elements exist, and only this thread accesses them.
         unsafe {
             unroll!(3, |i| {
                 self.sums.store((3 * run + i) as u32 * BLOCK_THREADS, sums[i]);

@@ -5,16 +5,16 @@
 //! Its index is the block index, so an earlier block can prefetch it. Blocks also prefetch cache lines of the pictures
 //! for later tiles, and the first blocks prefetch their own layers while the previous kernel still runs.
 //!
-//! In most tiles, one patch of one camera covers all pixels. There, a thread waits once for the layer, takes eight
-//! samples that are in flight at once, computes their colours and stores them. If cameras overlap or end in a tile, or
-//! if one patch is not accurate enough, threads compute the tile layer by layer and blend the layers by their shares.
-//! The intermediate sums are in shared memory.
+//! In most tiles, one patch of one camera covers all pixels. For such a tile, a thread waits once for the layer, takes
+//! eight samples that are in flight at once, computes their colours and stores them. If cameras overlap or end in a
+//! tile, or if one patch is not accurate enough, threads compute the tile layer by layer and blend the layers by their
+//! shares. The intermediate sums are in shared memory.
 //!
-//! Cost: the kernel reads the visible pixels of the pictures and half a byte of mesh per panorama pixel, and writes
-//! the panorama. A coordinate of a pixel takes two multiply-adds. On average over all tiles, a thread executes 440
+//! Cost: the kernel reads the visible pixels of the pictures and half a byte of mesh per panorama pixel, and writes the
+//! panorama. A coordinate of a pixel takes two multiply-adds. On average over all tiles, a thread executes 440
 //! instructions in RGBA and 500 in NV12; a tenth of them compute powers in the special function unit. A thread
-//! prefetches at most one cache line of a picture. A block uses 14 KiB of shared memory. From NV12 to NV12, four
-//! pixels take one chroma sample at their middle if one patch covers the whole tile.
+//! prefetches at most one cache line of a picture. A block uses 14 KiB of shared memory. If input and output are NV12
+//! and one patch covers the whole tile, each group of 2×2 pixels reads one chroma sample at its centre.
 //!
 //! Gamma uses the fast power. Samples come from the texture unit, whose filter weights have 8 bits.
 
@@ -49,11 +49,12 @@ macro_rules! stitch_mesh {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
         #[doc = concat!("Stitches up to four cameras: ", $formats, ".")]
         ///
-        /// Pixels that no camera sees become opaque black. A block whose tile has no layer in `layers` writes nothing.
+        /// Pixels that no camera sees become opaque black. A block whose index is not less than the length of `layers`
+        /// writes nothing.
         ///
         /// # Safety
         /// - The grid must have one block of [`BLOCK`] threads for each tile, and the panorama must be whole.
-        /// - All patches, places, shares and further layers to which the layers refer must exist.
+        /// - Every patch, place, share and further layer to which a layer refers must exist.
         /// - Width and height of a flipped NV12 panorama must be even.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
         pub unsafe fn $name(
@@ -70,7 +71,7 @@ macro_rules! stitch_mesh {
         ) {
             let mesh = Mesh { layers, patches, places, shares };
             let pictures = Pictures { first, second, third, fourth };
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller guarantees the conditions above, which are those of `stitch`.
             unsafe { stitch(&pictures, &mesh, &params, out) };
         }
     };
@@ -87,15 +88,15 @@ stitch_mesh!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12, 8)
 /// The number of groups of four pixels per thread.
 const RUNS: usize = (TILE * TILE / (4 * BLOCK_THREADS)) as usize;
 
-/// The distance in tiles over which layers are prefetched: about the number of tiles that the largest GPUs compute at
-/// a time.
+/// The number of tiles by which prefetches of layers are ahead: about the number of tiles that the largest GPUs compute
+/// at a time.
 const AHEAD: u32 = 1024;
 
-/// The distance in rows of tiles over which pictures are prefetched. In a panorama of two 4K cameras, these rows
+/// The number of tile rows by which prefetches of pictures are ahead. In a panorama of two 4K cameras, these rows
 /// contain about [`AHEAD`] tiles.
 const ROWS_AHEAD: u32 = 6;
 
-/// The pictures of all cameras.
+/// The pictures of up to four cameras.
 struct Pictures<P> {
     first: P,
     second: P,
@@ -103,7 +104,7 @@ struct Pictures<P> {
     fourth: P,
 }
 
-/// A mesh in memory.
+/// The arrays of a mesh in device memory.
 struct Mesh {
     layers: Slice<Layer>,
     patches: Slice<Patch>,
@@ -114,7 +115,7 @@ struct Mesh {
 /// The body of every stitch kernel on a mesh. One block computes one tile.
 ///
 /// # Safety
-/// The conditions of the kernels apply.
+/// The safety conditions of the kernels that `stitch_mesh!` defines apply.
 #[inline(always)]
 unsafe fn stitch<P: TextureSampler, O: Target>(
     pictures: &Pictures<P>,
@@ -124,8 +125,8 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
 ) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
-    // Prefetches the block's own layer while the previous kernel still runs. Only the first blocks need this: earlier
-    // blocks prefetch the layers of all others.
+    // Prefetch the block's own layer while the previous kernel still runs. This has an effect only in the first blocks,
+    // because earlier blocks prefetch the layers of all later ones.
     if index < mesh.layers.len() && thread::thread_idx_x() == 0 && thread::thread_idx_y() == 0 {
         mesh.layers.prefetch(index);
     }
@@ -133,9 +134,9 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
     if index >= mesh.layers.len() {
         return;
     }
-    // This load is the first one, so it waits for no other load. SAFETY: the layer exists, as just checked.
+    // Load the layer before anything else, so that no other load delays it. SAFETY: it exists, as just checked.
     let first = unsafe { mesh.layers.load(index) };
-    // Prefetches the layer of a block that will run after the blocks that run now.
+    // Prefetch the layer of a block that will run after the blocks that run now.
     if thread::thread_idx_x() == 0 {
         mesh.layers.prefetch(index + AHEAD);
     }
@@ -154,11 +155,11 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
         let ahead = tile.y + ROWS_AHEAD < thread::grid_dim_y();
         let ahead = ahead.then_some(&first.patch);
         let colours = sample_camera(pictures, params, first.camera, places, O::CELL, ahead);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the panorama is whole. `at` is inside, as checked above.
         unsafe { store(out, at, params, colours) };
         return;
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the conditions of the kernels. Layer `index` exists, as checked above.
     unsafe { stitch_layers(pictures, mesh, params, out, (index, at), fours) };
 }
 
@@ -166,7 +167,7 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
 /// pixel is at `at`.
 ///
 /// # Safety
-/// The conditions of the kernels apply. In addition, layer `index` must exist.
+/// The safety conditions of the kernels that `stitch_mesh!` defines apply. In addition, layer `index` must exist.
 #[inline(always)]
 unsafe fn stitch_layers<P: TextureSampler, O: Target>(
     pictures: &Pictures<P>,
@@ -178,12 +179,12 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
 ) {
     let accumulator = Accumulator::new();
     let mut next = index;
-    // SAFETY: the caller guarantees that everything exists to which layers refer. Each run is stored before it is
-    // loaded.
+    // SAFETY: the caller guarantees that the patches, places, shares and layers to which layers refer exist. Each run
+    // of the accumulator is stored before it is loaded.
     unsafe {
         unroll!(RUNS, |run| accumulator.store(run, [Vec3::ZERO; 4], [WHOLE; 4]));
         loop {
-            // Loads the first layer again, because keeping it would take many registers.
+            // Load the first layer again, because keeping it would take many registers.
             let layer = mesh.layers.load(next);
             next = layer.next;
             mesh.layers.prefetch(next);
@@ -195,8 +196,8 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
             if !may_share {
                 unroll!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
             }
-            // Chroma is shared if one patch covers the whole tile, as in tiles with one layer. With cells or places,
-            // adjacent pixels may refer to positions that are far apart.
+            // Four pixels share a chroma sample only if one patch covers the whole tile, as in tiles with one layer.
+            // With cells or places, the source positions of adjacent pixels may be far apart.
             let mut colours = if may_share && is_whole(&layer) {
                 sample_camera(pictures, params, layer.camera, places, O::CELL, None)
             } else {
@@ -225,7 +226,7 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
     }
 }
 
-/// Returns [`thread::rank`] for blocks of [`BLOCK`] threads.
+/// Returns the rank of the thread in its block, as [`thread::rank`] does, but only for blocks of [`BLOCK`] threads.
 #[inline(always)]
 fn rank() -> u32 {
     thread::thread_idx_y() * BLOCK[0] + thread::thread_idx_x()
@@ -245,10 +246,10 @@ const WHOLE: u32 = WHOLE_SHARE as u32;
 /// The colours of a thread's pixels, in groups of four.
 type Colours = [[Vec3; 4]; RUNS];
 
-/// Writes those of a thread's pixels that are inside the panorama. The first pixel is at `at`.
+/// Writes the colours of a thread's pixels, the first one at `at`. Omits pixels outside the panorama.
 ///
 /// # Safety
-/// The panorama must be whole, and `at` inside. A flipped NV12 panorama must have an even width and height.
+/// The panorama must be whole, and `at` must be inside it. A flipped NV12 panorama must have an even width and height.
 #[inline(always)]
 unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: Colours) {
     let flip = params.flip != 0;
@@ -261,10 +262,11 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
         });
     }
     let encode = &params.encode;
-    // SAFETY: the pixels belong to this thread. `at` is a multiple of `EIGHT`, because tiles start at multiples of
-    // `TILE`. The caller guarantees the other conditions.
+    // SAFETY: no other thread writes these pixels. `at` is a multiple of `EIGHT`, because tiles start at multiples of
+    // `TILE`. The caller guarantees that the panorama is whole and contains `at`.
     unsafe {
-        // A single uniform branch. With `flip` as a variable, each colour would be selected separately.
+        // Use a single uniform branch. If `flip` were passed on as a variable, each colour would be selected
+        // separately.
         if flip {
             out.store_eight(at.x, at.y, colours, encode, true);
         } else {
@@ -273,10 +275,10 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
     }
 }
 
-/// Samples a camera's picture at texture coordinates `places`; returns black for [`NO_CAMERA`]. If `cell` is 2, four
-/// pixels share a chroma sample. If `ahead` is the tile's patch, also prefetches for a later tile ([`fetch_ahead`]).
-/// Each camera has its own branch, because a texture that is selected at run time would be read in a loop over the
-/// lanes of the warp.
+/// Samples a camera's picture at the texture coordinates `places`. Returns black for [`NO_CAMERA`]. If `cell` is 2,
+/// each group of four pixels shares a chroma sample. If `ahead` contains the tile's patch, also prefetches for a later
+/// tile ([`fetch_ahead`]). Each camera has its own branch, because a texture that is selected at run time would be read
+/// in a loop over the lanes of the warp.
 #[inline(always)]
 fn sample_camera<P: TextureSampler>(
     pictures: &Pictures<P>,
@@ -312,7 +314,7 @@ fn sample_picture<P: TextureSampler>(
     cell: u32,
     ahead: Option<&Patch>,
 ) -> Colours {
-    // The array needs initial values, for which this takes the first four samples.
+    // The array needs initial values. Fill it with the first four samples, which are needed in any case.
     let mut samples = [picture.take(&places[0], cell); RUNS];
     unroll!(RUNS, |run| {
         if run > 0 {
@@ -336,7 +338,7 @@ impl Mesh {
     unsafe fn shares<O: Target>(&self, layer: &Layer, first: UVec2) -> [u32; 4] {
         let mut shares = [WHOLE; 4];
         if layer.shares < REST {
-            // SAFETY: the layer has shares for all pixels of the tile.
+            // SAFETY: the caller guarantees that the layer has shares for all pixels of the tile.
             unsafe {
                 let from_first = self.shares.tail(layer.shares + first.y * TILE + first.x);
                 unroll!(4, |i| {
@@ -360,16 +362,16 @@ impl Mesh {
             unroll!(RUNS, |run| places[run] = four_places::<O>(&layer.patch, fours[run]));
         } else if cell > 0 {
             unroll!(RUNS, |run| {
-                // The side of a cell is a power of two, and four pixels are always in one cell.
+                // The side of a cell is a power of two, and a group of four pixels is always inside one cell.
                 let (log, UVec2 { x, y }) = (cell.trailing_zeros(), fours[run]);
                 let patch = layer.places + ((y >> log) * (TILE >> log)) + (x >> log);
-                // SAFETY: the layer has patches for all cells of the tile.
+                // SAFETY: the caller guarantees that the layer has patches for all cells of the tile.
                 let patch = unsafe { self.patches.load(patch) };
                 places[run] = four_places::<O>(&patch, fours[run]);
             });
         } else {
             unroll!(RUNS, |run| {
-                // SAFETY: the layer has places for all pixels of the tile.
+                // SAFETY: the caller guarantees that the layer has places for all pixels of the tile.
                 unsafe {
                     let first = layer.places + fours[run].y * TILE + fours[run].x;
                     let from_first = self.places.tail(first);

@@ -27,22 +27,23 @@ pub fn place(patch: &Patch, x: u32, y: u32) -> Vec2 {
     column(patch, offset_from_centre(x)).at(offset_from_centre(y))
 }
 
-/// Restricts a patch to column `x` of its tile. `x` and the positions along the line are offsets from the tile's
-/// centre.
+/// Returns the source coordinates along column `x` of a patch's tile, as a quadratic function of the row. `x` and the
+/// row are offsets from the tile's centre.
 #[inline(always)]
 pub(super) fn column(patch: &Patch, x: f32) -> Line {
     let [c, cx, cy, cxx, cxy, cyy] = coefficients(patch);
     Line { start: fused(fused(cxx, x, cx), x, c), slope: fused(cxy, x, cy), bend: cyy }
 }
 
-/// Restricts a patch to row `y` of its tile. `y` and the positions along the line are offsets from the tile's centre.
+/// Returns the source coordinates along row `y` of a patch's tile, as a quadratic function of the column. `y` and the
+/// column are offsets from the tile's centre.
 #[inline(always)]
 pub(super) fn row(patch: &Patch, y: f32) -> Line {
     let [c, cx, cy, cxx, cxy, cyy] = coefficients(patch);
     Line { start: fused(fused(cyy, y, cy), y, c), slope: fused(cxy, y, cx), bend: cxx }
 }
 
-/// Returns the coefficients of the source column and the source row in pairs.
+/// Returns the patch's coefficients as pairs: the one for the source column, and the one for the source row.
 #[inline(always)]
 pub(super) fn coefficients(Patch { u, v }: &Patch) -> [Vec2; 6] {
     core::array::from_fn(|i| vec2(u[i], v[i]))

@@ -13,17 +13,17 @@ use glam::{Vec2, Vec3, vec2};
 use shared_types::stitch::mesh::{BLOCK_THREADS, Grading, Patch, TILE};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 
-/// Prefetches into L2 the cache lines of the picture for the tile that is [`ROWS_AHEAD`] rows of tiles further down.
-/// This tile's patch, extrapolated, gives their position. The texture unit returns samples in order, so one cache miss
-/// delays all later samples.
+/// Prefetches cache lines of the picture into L2, for the tile that is [`ROWS_AHEAD`] rows of tiles further down. Their
+/// position is extrapolated from this tile's patch. The texture unit returns samples in order, so without prefetching,
+/// one cache miss would delay all later samples.
 ///
-/// The block samples the later tile at 64 heights, half a panorama row apart, with two threads per height. A thread
-/// does nothing if its picture row is the same as at the height above. Otherwise it prefetches a cache line that starts
-/// inside the tile: the first thread the first such line, the second thread the second line or, in NV12, the line of
-/// chroma. A line that starts left of the tile is left to the neighbouring tile.
+/// The block computes the picture position of the later tile at 64 heights, half a panorama row apart, with two threads
+/// per height. A thread does nothing if its picture row is the same as at the height above. Otherwise it prefetches a
+/// cache line that starts inside the tile. The first thread takes the first such line. The second thread takes the
+/// second line or, in NV12, the line of chroma. The neighbouring tile prefetches a line that starts left of the tile.
 ///
-/// If a panorama row spans at most two picture rows and a tile at most two lines, this covers all lines with one
-/// exception: lines that start in a neighbouring tile that does not prefetch, at the edge of a camera or in the
+/// This covers all cache lines if a panorama row spans at most two picture rows and a tile at most two lines. The only
+/// exception are lines that start in a neighbouring tile that does not prefetch, at the edge of a camera or in the
 /// overlap.
 #[inline(always)]
 pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {
@@ -48,7 +48,7 @@ pub(super) struct RowSpan {
 }
 
 impl RowSpan {
-    /// Returns the span in the chroma plane.
+    /// Returns the corresponding span in the chroma plane.
     #[inline(always)]
     pub(super) fn half(self) -> Self {
         let Self { from, to, row, above } = self;
@@ -73,7 +73,7 @@ impl RowSpan {
 pub(super) trait TextureSampler: Copy {
     type Samples: Copy;
 
-    /// Whether the picture has a chroma plane, whose samples pixels may share.
+    /// Whether the picture has a chroma plane, so that pixels may share its samples.
     const CHROMA: bool;
 
     /// Takes samples at four texture coordinates. If `cell` is 2, the four pixels share one chroma sample.

@@ -12,13 +12,13 @@ use shared_types::warp::CameraPlanes;
 /// Applies new weights of two cameras to a mesh, one block per tile. In tiles that have shares, rewrites the shares
 /// and the first layer.
 ///
-/// `base` contains the layers of the mesh as it was made. `layers` has the same length; only the first layers of the
-/// tiles are written. The layers of both refer to `shares`. If a camera has no layer in a tile, its weights are ignored
-/// there. A tile stays unchanged if its first layer is missing in either of them.
+/// `base` contains the layers of the mesh as it was computed. `layers` has the same length, and only the first layer of
+/// each tile is written. Both refer to `shares`. If a camera has no layer in a tile, its weights are ignored in this
+/// tile. A tile stays unchanged if its first layer is missing in `base` or in `layers`.
 ///
 /// # Safety
 /// - Blocks must be [`WEIGH_BLOCK`].
-/// - Everything to which `base` refers must exist. Its cameras must be these two: 0 is the left one, 1 the right one.
+/// - Every layer and share to which `base` refers must exist. Its cameras must be 0 (left) and 1 (right).
 #[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1))]
 pub unsafe fn mesh_weigh(
     base: Slice<Layer>,
@@ -34,13 +34,13 @@ pub unsafe fn mesh_weigh(
     if index >= base.len() || index >= layers.len() {
         return;
     }
-    // SAFETY: the layer exists, as just checked.
+    // SAFETY: `index` is less than the length of `base`, as just checked.
     let first = unsafe { base.load(index) };
     // This branch is uniform for the block, because the whole block reads the same layer.
     if first.shares == NONE {
         return;
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees that every layer to which `base` refers exists.
     let second = (first.next != NONE).then(|| unsafe { base.load(first.next) });
     let cameras = [
         SourceLookup { planes: left, size: left_size },
@@ -99,8 +99,8 @@ pub unsafe fn mesh_weigh(
     }
 }
 
-/// Returns the new first layer of a tile whose shares were written. The bits of `vote`, starting with the lowest,
-/// mean:
+/// Returns the new first layer of a tile whose shares were rewritten. The bits of `vote`, starting with the lowest one,
+/// have these meanings:
 ///
 /// - The first layer has the full share at all pixels.
 /// - The second layer has the full share at all pixels.
@@ -112,7 +112,7 @@ fn merged(first: Layer, second: Option<Layer>, vote: u32) -> Layer {
     let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
     match second {
         _ if only_first && only_second => Layer::BLACK,
-        // `REST` without another layer is the full share.
+        // In a tile whose only layer is left with `REST`, this layer has the full share.
         Some(second) if only_second => {
             let alone = holds(1) || second.shares == REST;
             Layer { shares: if alone { NONE } else { second.shares }, ..second }
