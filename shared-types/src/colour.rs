@@ -67,7 +67,7 @@ impl OverlapPixel {
 pub struct OverlapBox {
     /// The column and row of the first pixel.
     pub min: UVec2,
-    /// The column after the last one, and the row after the last one.
+    /// The column and row just after those of the last pixel.
     pub max: UVec2,
 }
 

@@ -9,7 +9,7 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// The total number of threads per block.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The side of a cell in pixels. [`Peak`] is the point of a cell, so a cell has at most one point.
+/// The side in pixels of a cell, an area in which at most one point is found.
 pub const CELL: u32 = 8;
 
 /// The radius of the smoothing filter for downscaling, in pixels of the smaller picture.

@@ -14,7 +14,7 @@ pub struct Rgba8 {
     pub g: u8,
     /// Blue.
     pub b: u8,
-    /// Opacity; 255 is opaque.
+    /// The opacity: 0 is transparent, and 255 is opaque.
     pub a: u8,
 }
 
@@ -22,14 +22,14 @@ impl Rgba8 {
     /// Opaque black, the colour of panorama pixels that no camera sees.
     pub const BLACK: Self = Self::opaque(0, 0, 0);
 
-    /// Returns an opaque colour.
+    /// Returns the opaque colour with these levels of red, green and blue.
     #[must_use]
     pub const fn opaque(r: u8, g: u8, b: u8) -> Self {
         Self { r, g, b, a: 255 }
     }
 }
 
-/// An NV12 chroma sample: blue difference (Cb), then red difference (Cr).
+/// An NV12 chroma sample: the blue difference (Cb), followed by the red difference (Cr).
 ///
 /// Aligned so that a sample is one 16-bit load or store on the GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]

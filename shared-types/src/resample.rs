@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
 
-/// Threads per block.
+/// The number of threads per block of the resampling kernels.
 pub const BLOCK_THREADS: u32 = 256;
 
 /// The maximum number of target times per block. Each thread finds the position of one target time.
@@ -17,7 +17,7 @@ pub const MAX_STAGED: u32 = 44 << 10;
 /// If the difference is smaller, kernels return the value at the first of the two times.
 pub const SAME_TIME: f32 = 1e-6;
 
-/// The code that stands for no fault: all times are valid.
+/// The fault code that means that all times are valid.
 pub const FINE: u64 = u64::MAX;
 
 /// A vector of 16 bytes that one instruction loads or stores.
@@ -27,8 +27,8 @@ pub struct Wide<T, const N: usize>(pub [T; N]);
 
 // SAFETY: all zeros is a valid `[T; N]`, because `T` is `Pod`.
 unsafe impl<T: Pod, const N: usize> Zeroable for Wide<T, N> {}
-// SAFETY: kernels and host use only `F32x4` and `Half8`. Their arrays take 16 bytes, so the alignment adds no padding;
-// the assertion checks their sizes.
+// SAFETY: kernels and host use only `F32x4` and `Half8`. Their arrays take 16 bytes, so the alignment of 16 bytes adds
+// no padding. The assertion below checks their sizes.
 unsafe impl<T: Pod, const N: usize> Pod for Wide<T, N> {}
 
 const _: () = assert!(size_of::<F32x4>() == 16 && size_of::<Half8<bf16>>() == 16);
@@ -59,7 +59,7 @@ pub const fn fault_code(batch: u32, fault: ResampleFault, index: u32) -> u64 {
     (batch as u64) << 32 | kind | (index & 0x7fff_ffff) as u64
 }
 
-/// Returns the batch, kind and index that [`fault_code`] has encoded; `None` for [`FINE`].
+/// Returns the batch, kind and index that [`fault_code`] has encoded, or `None` for [`FINE`].
 #[must_use]
 pub const fn fault_of(code: u64) -> Option<(u32, ResampleFault, u32)> {
     if code == FINE {
@@ -71,10 +71,10 @@ pub const fn fault_of(code: u64) -> Option<(u32, ResampleFault, u32)> {
 
 /// A number type that can be resampled.
 pub trait Number: Pod + PartialEq + Send + Sync + core::fmt::Debug {
-    /// Converts `value` exactly if possible, otherwise to the nearest number.
+    /// Converts `value` to this type, exactly if possible, and otherwise to the nearest number.
     fn from_f64(value: f64) -> Self;
 
-    /// Converts to `f64` exactly.
+    /// Converts the number to `f64`, which is always exact.
     fn to_f64(self) -> f64;
 }
 

@@ -11,20 +11,20 @@ use glam::UVec2;
 use crate::stitch::Colour;
 use crate::yuv::YuvToRgb;
 
-/// Threads per block in x and y for kernels over cells and pixels.
+/// The threads per block (x, y) of the kernels that process cells or pixels.
 pub const BLOCK: [u32; 2] = [32, 8];
 
-/// Threads per block, for launch bounds.
+/// The total number of threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
 /// The maximum number of positions at which a seam can cross a row of cells: one before each cell, and one after the
-/// last. Also the number of threads per block of the path search.
+/// last. The path search uses one thread per position, so this is also the number of threads per block of the search.
 pub const PLACES: u32 = 512;
 
 /// The maximum number of cells by which a seam moves sideways from one row of cells to the next.
 pub const STEP: u32 = 4;
 
-/// The cost of a difference of one level.
+/// The cost, in units, of a difference of one level between both cameras.
 pub const PER_LEVEL: u32 = 8;
 
 /// The difference between both cameras, in levels, that is attributed to noise and costs nothing.
@@ -33,7 +33,7 @@ pub const NOISE: f32 = 2.0;
 /// The largest difference in levels, after subtraction of [`NOISE`], that increases the cost.
 pub const LARGEST: f32 = 512.0;
 
-/// The cost of a cell in which both cameras agree. It keeps the seam short.
+/// The cost of a cell in which both cameras agree. It is not 0, so that the search prefers short seams.
 pub const BASE: u32 = 4 * PER_LEVEL;
 
 /// The maximum additional cost of a cell near the edge of a picture, where there is no room for feathering. A cell at
@@ -41,41 +41,43 @@ pub const BASE: u32 = 4 * PER_LEVEL;
 pub const MARGIN: u32 = 32 * PER_LEVEL;
 
 /// The maximum additional cost of a cell for its distance from the middle of the overlap. A cell at the edge of a
-/// picture has this cost. Of paths that are otherwise equal, the search prefers the one in the middle.
+/// picture has this cost. Among otherwise equal paths, the search therefore prefers the one in the middle.
 pub const ASIDE: u32 = PER_LEVEL;
 
 /// The additional cost where a cell shows one camera next to a cell that only the other camera sees. The picture's
 /// edge would be visible there.
 pub const BREACH: u32 = 64 * PER_LEVEL;
 
-/// The maximum cost of a row of cells, excluding sideways moves. With it, a sum over 32,768 rows fits into 32 bits.
+/// The maximum cost of a row of cells, excluding sideways moves. With this limit, the sum over 32,768 rows fits into 32
+/// bits.
 pub const MOST: u32 = 1 << 16;
 
-/// The factor from a camera's share at a pixel to its freedom. The freedom is the upper limit of the camera's weight in
-/// a seam, and at most 1. Where it is 1, the edge of the camera's picture does not limit the weight.
+/// The factor that converts a camera's share at a pixel to its freedom. The freedom is the upper limit of the camera's
+/// weight in a seam, and at most 1. Where the freedom is 1, the edge of the camera's picture does not limit the weight.
 ///
-/// The share is the smaller of two ratios: the camera's weight to the sum of both weights, and the distance to the
-/// edge of the camera's picture to the sum of the distances for both cameras. It is 0 at the edge and 1/2 in the
-/// middle of the overlap.
+/// The share is the smaller of two fractions: the camera's fraction of the sum of both weights, and its fraction of the
+/// sum of both distances to the picture edges. It is 0 at the edge of the camera's picture, and 1/2 in the middle of
+/// the overlap.
 pub const FREEDOM: f32 = 16.0;
 
-/// The additional cost per row of a path for each cell of distance from the current path, up to [`BIAS_CELLS`] cells.
+/// The additional cost of a path, in each row, for each cell of distance from the current path, up to [`BIAS_CELLS`]
+/// cells. So the search prefers paths near the current one.
 pub const BIAS: u32 = 2;
 
 /// The distance in cells from the current path above which [`BIAS`] adds no further cost.
 pub const BIAS_CELLS: u32 = 8;
 
-/// The flags of a cell, in the low bits of a `u32`. The bits from [`COST`](Self::COST) on contain the cell's
-/// additional costs ([`MARGIN`] and [`ASIDE`]).
+/// The flags that say which cameras see a cell, in the low bits of a `u32`. The bits from [`COST`](Self::COST) on
+/// contain the cell's additional costs ([`MARGIN`] and [`ASIDE`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sees;
 
 impl Sees {
-    /// The cell has a pixel that only the near camera sees.
+    /// The flag of a cell with a pixel that only the near camera sees.
     pub const NEAR: u32 = 1;
-    /// The cell has a pixel that only the far camera sees.
+    /// The flag of a cell with a pixel that only the far camera sees.
     pub const FAR: u32 = 2;
-    /// The cell has a pixel that both cameras see. The seam decides which camera the cell shows.
+    /// The flag of a cell with a pixel that both cameras see. The seam decides which camera such a cell shows.
     pub const BOTH: u32 = 4;
     /// The index of the lowest bit of the additional costs.
     pub const COST: u32 = 8;
@@ -88,22 +90,23 @@ impl Sees {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamGrid {
-    /// The first panorama pixel of the box.
+    /// The column and row of the first panorama pixel in the box.
     pub min: UVec2,
-    /// The column and row after the last panorama pixel of the box.
+    /// The column and row just after those of the last panorama pixel in the box.
     pub max: UVec2,
-    /// Pixels along each side of a cell.
+    /// The side of a cell in pixels.
     pub cell: u32,
-    /// If not 0, rows of cells run from top to bottom, and seams from left to right.
+    /// If not 0, the grid is transposed: a row of cells runs from the top to the bottom of the panorama, and a seam
+    /// from left to right.
     pub transposed: u32,
     /// If not 0, the near camera is the right one.
     pub swapped: u32,
-    /// Keeps the layout free of hidden padding.
+    /// An unused field that fills the struct, so that its layout has no hidden padding.
     pub reserved: u32,
 }
 
 impl SeamGrid {
-    /// Returns the number of cells across and along the seam.
+    /// Returns the number of cells across the seam (x) and along the seam (y).
     #[must_use]
     pub fn cells(&self) -> UVec2 {
         let size = self.max.saturating_sub(self.min);
@@ -112,7 +115,7 @@ impl SeamGrid {
     }
 }
 
-/// Parameters with which the seam kernels compare the pictures of both cameras.
+/// The parameters with which the seam kernels compare the pictures of both cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamLook {
@@ -128,15 +131,15 @@ pub struct SeamLook {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct SeamCosts {
-    /// The cost of the best path.
+    /// The cost of the best path that was found.
     pub best: u32,
     /// The part of `best` that is due to [`BREACH`].
     pub breaches: u32,
-    /// The cost of the current path in the same pair of pictures.
+    /// The cost of the current path for the same pair of pictures as the best path.
     pub current: u32,
 }
 
-/// Parameters of the conversion from paths to weights.
+/// The parameters of the conversion from seam paths to weights.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamBlend {

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
 
-/// The number of taps of the window along each axis.
+/// The number of taps of the Gaussian window along each axis.
 pub const WINDOW: u32 = 11;
 
 /// The first half of the window's taps along one axis, including the middle tap. The window is a symmetric Gaussian
@@ -15,20 +15,20 @@ pub const TAPS: [f32; WINDOW as usize / 2 + 1] =
 /// pixels whose window is inside the picture.
 pub const MARGIN: u32 = WINDOW - 1;
 
-/// Threads per block of the fused kernels, and the number of columns that a block reads. It is a multiple of four
-/// warps, so the four schedulers of a multiprocessor get equal work.
+/// The number of threads per block of the fused kernels, and of columns that a block reads. It is a multiple of four
+/// warps, so that the four schedulers of a multiprocessor get equal work.
 pub const BLOCK_THREADS: u32 = 256;
 
-/// The number of blocks of a fused kernel that must fit on a multiprocessor at once.
+/// The number of blocks of a fused kernel that must fit on a multiprocessor at the same time.
 pub const BLOCKS: u32 = 2;
 
-/// The number of rows in a batch: a block filters them between two barriers.
+/// The number of rows in a batch. A block filters one batch between two barriers.
 pub const LINES: u32 = 4;
 
 /// The number of adjacent SSIM values in a row that a thread computes per batch.
 pub const RUN: u32 = 4;
 
-/// The number of threads that filter a row of a batch horizontally.
+/// The number of threads that filter one row of a batch horizontally.
 pub const ROW_THREADS: u32 = BLOCK_THREADS / LINES;
 
 /// The number of columns of SSIM values that a block computes.
@@ -36,16 +36,16 @@ pub const BLOCK_COLUMNS: u32 = (BLOCK_THREADS - MARGIN) / RUN * RUN;
 
 const _: () = assert!(ROW_THREADS * RUN >= BLOCK_COLUMNS);
 
-/// Threads per block in x and y for the two-pass kernels.
+/// The threads per block (x, y) of the two-pass kernels.
 pub const TWO_PASS_BLOCK: [u32; 2] = [16, 8];
 
-/// Threads per block of the two-pass kernels, for launch bounds.
+/// The total number of threads per block of the two-pass kernels, for launch bounds.
 pub const TWO_PASS_THREADS: u32 = TWO_PASS_BLOCK[0] * TWO_PASS_BLOCK[1];
 
 /// The fixed-point value of an SSIM of 1 in [`Sums::ssim`]. Integer sums do not depend on the order of additions.
 pub const ONE: f32 = (1 << 30) as f32;
 
-/// Parameters of the kernels: constants for the range of levels, and the division of work.
+/// The parameters of the SSIM kernels: constants for the range of levels, and the division of work among blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SsimParams {
@@ -54,7 +54,7 @@ pub struct SsimParams {
     pub middle: f32,
     /// The constant C1 of SSIM: (0.01 · L)², where L is the highest level.
     pub c1: f32,
-    /// The constant C2 of SSIM: (0.03 · L)².
+    /// The constant C2 of SSIM: (0.03 · L)², where L is the highest level.
     pub c2: f32,
     /// The number of rows of SSIM values that a block computes.
     pub rows: u32,
@@ -74,20 +74,21 @@ impl SsimParams {
     }
 }
 
-/// Sums over a pair of pictures; each element is a 64-bit integer.
+/// The sums over all pixels of a pair of pictures. Each sum is a 64-bit integer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Sums {
     /// The sum of SSIM over pixels whose window lies inside the picture, in units of 1/[`ONE`].
     pub ssim: i64,
-    /// The sum over all pixels of the squared difference in levels; for colour pictures, in levels of luma.
+    /// The sum of the squared level differences of all pixels. For colour pictures, this is the difference in luma.
     pub squares: u64,
-    /// The sum over all pixels of the squared differences of red, green and blue, for colour pictures only.
+    /// The sum of the squared differences in red, green and blue of all pixels. It is 0 unless the pictures have
+    /// colours.
     pub colour_squares: u64,
 }
 
 /// The number of elements in [`Sums`].
 pub const SUMS: u32 = 3;
 
-/// The number of elements in which blocks accumulate: [`SUMS`] sums, and a count of finished blocks.
+/// The number of elements in which the blocks of a launch accumulate: [`SUMS`] sums, and a counter of finished blocks.
 pub const RUNNING: u32 = SUMS + 1;

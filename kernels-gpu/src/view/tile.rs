@@ -151,7 +151,7 @@ impl<O: Target> ViewTile<O> {
                 let sample = sampler.sample(self.pixel(px - x, py - first));
                 sampler.colours([sample; 4])[0] * 255.0
             };
-            // SAFETY: the view is whole and contains the cell's first pixel, as checked above. No other thread writes it.
+            // SAFETY: the view is whole and contains the cell's start, as checked above. No other thread writes it.
             unsafe { self.out.store(x, first + row, colour, &self.frame.encode) };
             row += O::CELL;
         }

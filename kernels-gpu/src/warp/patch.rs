@@ -39,7 +39,7 @@ pub(crate) trait Map {
 #[derive(Clone, Copy)]
 pub(crate) struct Patches {
     nodes: Shared<Pair>,
-    /// The coefficient of `x^i · y^j` is at `3j + i`, with `x` and `y` in pixels from the tile's first pixel.
+    /// The coefficient of `x^i · y^j` is at `3j + i`. `x` and `y` are offsets in pixels from the tile's first pixel.
     coefficients: Shared<Pair>,
     fits: Shared<u32>,
 }

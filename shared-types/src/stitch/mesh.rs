@@ -2,7 +2,8 @@
 //!
 //! A tile has a chain of [`Layer`]s, one per camera. A layer maps the tile's pixels to source pixels with a quadratic
 //! [`Patch`] for the whole tile, with a patch per cell, or with a point per pixel. The weight of the layer's camera is
-//! either a 16-bit share for each pixel (65,535 is 1), or the share that the other layers leave, or 1 for all pixels.
+//! stored in one of three ways: a 16-bit share for each pixel (65,535 is 1), 1 minus the shares of the tile's other
+//! layers, or 1 for all pixels.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -14,42 +15,45 @@ use crate::yuv::{RgbToYuv, YuvToRgb};
 /// The side of a tile in pixels.
 pub const TILE: u32 = 32;
 
-/// The possible sides of a cell in pixels, starting with the whole tile.
+/// The possible sides in pixels of a cell, which is the part of a tile that one patch covers. The first is the whole
+/// tile.
 pub const CELLS: [u32; 3] = [TILE, TILE / 2, TILE / 4];
 
 /// The maximum number of cameras in a mesh that the stitch kernels accept.
 pub const MAX_CAMERAS: usize = 4;
 
-/// Threads per block of the stitch in x and y. A block renders a tile.
+/// The threads per block (x, y) of the stitch kernels. A block renders a tile.
 pub const BLOCK: [u32; 2] = [32, 4];
 
-/// Threads per block, for launch bounds.
+/// The total number of threads per block of the stitch kernels, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Threads per block in x and y of `mesh_weigh`, the kernel that rewrites shares. A block processes a tile, a warp one
-/// of its rows at a time.
+/// The threads per block (x, y) of `mesh_weigh`, the kernel that rewrites shares. A block processes a tile, and each
+/// warp of the block processes one row of the tile at a time.
 pub const WEIGH_BLOCK: [u32; 2] = [TILE, 8];
 
-/// Threads per block of `mesh_weigh`, for launch bounds.
+/// The total number of threads per block of `mesh_weigh`, for launch bounds.
 pub const WEIGH_THREADS: u32 = WEIGH_BLOCK[0] * WEIGH_BLOCK[1];
 
 /// The value of an index that refers to no element.
 pub const NONE: u32 = u32::MAX;
 
-/// The value of [`Layer::shares`] if the layer takes the share that the other layers leave.
+/// The value of [`Layer::shares`] for a layer that stores no shares, because its share is 1 minus the other layers'
+/// shares.
 pub const REST: u32 = NONE - 1;
 
-/// The fixed-point value of a share of 1.
+/// The fixed-point value of a share of 1. A share is a camera's weight divided by the sum of all cameras' weights.
 pub const WHOLE_SHARE: f32 = u16::MAX as f32;
 
-/// The source column and row as polynomials of the offset `(x, y)` from the tile's centre: the coefficients of 1, x,
-/// y, x², xy and y². The centre is `(TILE − 1) / 2` pixels from the first pixel along both axes.
+/// A quadratic map from pixels of a tile to source coordinates. The source column and the source row are polynomials of
+/// the pixel's offset `(x, y)` from the tile's centre, with coefficients for 1, x, y, x², xy and y². The centre is
+/// `(TILE − 1) / 2` pixels from the tile's first pixel along both axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Patch {
-    /// Coefficients of the source column.
+    /// The coefficients of the polynomial for the source column.
     pub u: [f32; 6],
-    /// Coefficients of the source row.
+    /// The coefficients of the polynomial for the source row.
     pub v: [f32; 6],
 }
 
@@ -64,22 +68,24 @@ pub struct SourcePoint(pub Vec2);
 pub struct Layer {
     /// The index of the camera, or [`NO_CAMERA`] if the tile is black.
     pub camera: u16,
-    /// The side of a cell in pixels; 0 if each pixel has its own point.
+    /// The side in pixels of the layer's cells, each of which has a patch. It is 0 if each pixel has its own source
+    /// point.
     pub cell: u16,
-    /// The index of the first patch of the tile's cells, or of the first point of its pixels; the others follow row by
-    /// row. Unused if the cell is the whole tile.
+    /// The index of the layer's first patch, or of its first source point if `cell` is 0. The further ones follow row
+    /// by row. Unused if one cell covers the whole tile.
     pub places: u32,
-    /// The index of the tile's first share; the others follow row by row. [`NONE`] if all pixels show this camera
-    /// alone; [`REST`] if this is the last layer and takes the share that the others leave.
+    /// The index of the layer's first share. The shares of the tile's other pixels follow row by row. The value is
+    /// [`NONE`] if all pixels show only this camera. It is [`REST`] if this is the last layer and its share is 1 minus
+    /// the other layers' shares.
     pub shares: u32,
-    /// The index of the tile's next layer, or [`NONE`].
+    /// The index of the tile's next layer, or [`NONE`] if this is the last one.
     pub next: u32,
-    /// The patch, if one cell covers the whole tile, as in nearly all tiles. It is embedded here so that one load
-    /// fetches the whole layer.
+    /// The patch for the whole tile, if one cell covers it, as in nearly all tiles. It is embedded here so that one
+    /// load fetches the whole layer.
     pub patch: Patch,
 }
 
-/// The camera index of a tile without cameras.
+/// The value of [`Layer::camera`] in a tile that no camera sees.
 pub const NO_CAMERA: u16 = u16::MAX;
 
 impl Layer {
@@ -102,43 +108,44 @@ impl Layer {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Grading {
-    /// Gain of red, green and blue.
+    /// The gains of red, green and blue.
     pub gain: Vec3,
-    /// Factors of luma in red, green and blue.
+    /// The factors by which luma is multiplied for red, green and blue.
     pub luma: Vec3,
-    /// Factors of Cb in red, green and blue.
+    /// The factors by which Cb is multiplied for red, green and blue.
     pub blue: Vec3,
-    /// Factors of Cr in red, green and blue.
+    /// The factors by which Cr is multiplied for red, green and blue.
     pub red: Vec3,
-    /// The constant term of red, green and blue.
+    /// The constant terms that are added to red, green and blue.
     pub offset: Vec3,
-    /// The exponent for all three channels.
+    /// The exponent of the power, for all three channels.
     pub gamma: f32,
 }
 
 impl Grading {
-    /// Returns the conversion for a camera with this colour correction. `decode` applies to NV12 pictures.
+    /// Returns the conversion for a camera with this colour correction. `decode` affects only NV12 pictures.
     #[must_use]
     pub fn new(Colour { gain, gamma }: Colour, decode: &YuvToRgb) -> Self {
         let YuvToRgb { black, scale, cr_red, cb_green, cr_green, cb_blue } = *decode;
         let blue = gain * Vec3::new(0.0, cb_green, cb_blue);
         let red = gain * Vec3::new(cr_red, cr_green, 0.0);
         let luma = gain * scale;
-        // The levels of black and of neutral chroma (128), as fractions.
+        // Subtract the levels of black and of neutral chroma (128), as fractions of 255.
         let offset = luma * (-black / 255.0) - (blue + red) * (128.0 / 255.0);
         Self { gain, luma, blue, red, offset, gamma }
     }
 }
 
-/// Parameters of a stitch on a mesh, except the warp.
+/// The parameters of a stitch with a mesh, apart from the mesh itself.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct MeshParams {
     /// The colour conversion of each camera.
     pub cameras: [Grading; MAX_CAMERAS],
-    /// See [`StitchParams::flip`](crate::stitch::StitchParams::flip).
+    /// If not 0, the panorama is rotated by 180°; see [`StitchParams::flip`](crate::stitch::StitchParams::flip).
     pub flip: u32,
-    /// See [`StitchParams::edge_boost`](crate::stitch::StitchParams::edge_boost).
+    /// If not 0, the left and right ends are brightened; see
+    /// [`StitchParams::edge_boost`](crate::stitch::StitchParams::edge_boost).
     pub edge_boost: u32,
     /// The conversion of R'G'B' levels to Y'CbCr; unused for an RGBA panorama.
     pub encode: RgbToYuv,

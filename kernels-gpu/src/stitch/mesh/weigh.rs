@@ -66,7 +66,7 @@ pub unsafe fn mesh_weigh(
             whole[which] &= share == u16::MAX || !inside;
             any[which] |= share > 0;
             if layer.shares != REST {
-                // SAFETY: the layer has shares for all pixels of the tile, and only this thread writes this share.
+                // SAFETY: the layer has shares for the whole tile, and only this thread writes this share.
                 unsafe { shares.store(layer.shares + in_tile.y * TILE + in_tile.x, share) };
             }
         };
