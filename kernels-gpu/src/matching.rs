@@ -185,10 +185,11 @@ fn window(square: f32) -> f32 {
     rest * rest
 }
 
-/// Sums the gradients around each of `count` points by direction. The first one is point `first`. A sum includes the
-/// gradients within [`ORIENTATION_RADIUS`] pixels of the point, weighted by how closely they match the direction of the
-/// bin (`lobe`). Element `p · BINS + bin` of `out` receives the sum for point `p`. `directions` has a unit vector for
-/// each bin. The gradients of the outermost [`EDGE`] pixels of the picture are ignored.
+/// Sums the gradients around each of `count` points, separately for each of [`BINS`] directions (bins). The first one
+/// is point `first`. A sum includes the gradients within [`ORIENTATION_RADIUS`] pixels of the point. They are weighted
+/// by their distance from the point, and by how well they match the direction of the bin (`lobe`). Element
+/// `p · BINS + bin` of `out` receives the sum for point `p`. `directions` has a unit vector for each bin. The gradients
+/// of the outermost [`EDGE`] pixels of the picture are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn orient(
     along_x: View<f32>,
@@ -234,8 +235,9 @@ pub fn orient(
     unsafe { out.store(to, sum) };
 }
 
-/// Sums the gradients around each of `count` poses by field and direction. The first one is pose `first`. Element `p ·
-/// ALL_FIELDS + field` of `out` receives the sums for pose `p`. Fields are numbered along the rows of the rotated grid.
+/// Sums the gradients around each of `count` poses by field and direction. The first one is pose `first`. Element
+/// `p · ALL_FIELDS + field` of `out` receives the sums for pose `p`. Fields are numbered along the rows of the rotated
+/// grid.
 ///
 /// A sample contributes to the four fields around it. Its weight decreases with the distance from the centre of the
 /// field and with the distance from the pose. Samples that touch the outermost [`EDGE`] pixels of the picture are

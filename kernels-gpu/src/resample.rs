@@ -339,7 +339,7 @@ impl<V: Value> Batches<V> {
         let Part { batch, first, count } = self.part();
         let Self { times, values, targets, out, fault } = self;
         let t = thread::thread_idx_x();
-        // Prefetch while the previous kernel still runs. Read memory that it may have written only after it ended.
+        // Prefetch while the previous kernel still runs, but load what it may have written only after it has ended.
         prefetch(times, batch, 0, times.width());
         prefetch(targets, batch, first, count);
         self.prefetch_values(batch, first, count);

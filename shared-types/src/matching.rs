@@ -41,8 +41,8 @@ pub const SPACING: f32 = 1.5;
 /// The number of gradient directions per field.
 pub const DIRECTIONS: usize = 8;
 
-/// The number of matches stored for each point. The ratio test compares the best match with the best one of those at a
-/// different position. Several of the matches are often at the same position as the best one.
+/// The number of matches stored for each point. The ratio test compares the best match with the best match at a
+/// different position. One other match is not enough for this, because several matches are often at the same position.
 pub const KEPT: usize = 4;
 
 /// The largest local maximum in a cell, which is a point to match.

@@ -19,8 +19,8 @@ const SAME_END: u64 = 2;
 /// The maximum time to wait for a further frame of one video after the other video has ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The factor that decides whether a warning is logged for a video that is too short. It is logged if `missing frames *
-/// SHORT > stated frames`, which means that more than 0.5 % of the stated frames are missing.
+/// The limit for missing frames: a warning that a video is too short is logged if the number of missing frames, times
+/// `SHORT`, exceeds the stated number of frames. This means that more than 0.5 % of the frames are missing.
 const SHORT: u64 = 200;
 
 /// The frame counts of both videos (left, right), which video ended first, and whether a stop was requested.

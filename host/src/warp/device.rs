@@ -27,8 +27,9 @@ pub struct DeviceWarp {
     /// The error of the host warp's mesh, in source pixels, if the mesh was not uploaded because its error exceeds
     /// [`MESH_ERROR`].
     coarse: Option<f32>,
-    /// The mesh while it does not match the current weights yet, if it [follows](DeviceMesh::follows) the weights. If
-    /// its update fails, the mesh stays here, so that the next update can try again.
+    /// A mesh whose layers and shares do not match the current weights yet. Only a mesh that
+    /// [follows](DeviceMesh::follows) the weights is stored here. If an update fails, the mesh stays here, so that the
+    /// next update can try again.
     behind: Option<DeviceMesh>,
     /// A cache of texture objects over the planes, and over the frames that were stitched with this warp.
     textures: Mutex<Textures>,
@@ -161,8 +162,8 @@ impl DeviceWarp {
     /// it by default.
     ///
     /// If the warp was uploaded without such a mesh, the first call copies the planes to the host and computes the
-    /// mesh, which takes most of a second for a large panorama. If that is because the mesh of the host warp has a
-    /// larger error, the call also logs a warning.
+    /// mesh, which takes most of a second for a large panorama. It also logs a warning if the uploaded warp had a mesh
+    /// with a larger error.
     ///
     /// # Errors
     /// Returns [`RenderError`] if the planes cannot be copied to the host, or the mesh to the device.
@@ -220,8 +221,8 @@ impl DeviceWarp {
         self.weights.each_mut()
     }
 
-    /// Submits the update of the mesh to the new weights. Must be called after the work in `stream` that writes the
-    /// weights: later users of the warp wait for this work.
+    /// Makes later users of the warp wait for the work that was submitted to `stream` and writes the weights. Also
+    /// submits the update of the mesh to the new weights.
     #[track_caller]
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;

@@ -117,10 +117,11 @@ macro_rules! colour_sums {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
         ///
-        /// A panorama pixel counts if both cameras contribute to it and neither of their source pixels is clipped at
+        /// A panorama pixel counts if both cameras contribute to it and neither camera's source pixel is clipped at
         /// white or nearly black ([`SATURATED`](shared_types::colour::SATURATED),
-        /// [`BLACK`](shared_types::colour::BLACK)). Its weight is `max(1 − |x − centre| · per_column, 0)²` at column
-        /// `x` of the box, rounded to a multiple of 1/[`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE).
+        /// [`BLACK`](shared_types::colour::BLACK)). The weight of a pixel in column `x` of the box is
+        /// `max(1 − |x − centre| · per_column, 0)²`, rounded to a multiple of
+        /// 1/[`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE).
         ///
         /// # Safety
         /// - Blocks must be [`BLOCK`]; the grid must cover `overlap` with [`BLOCK`]`[0]` columns and [`BLOCK_ROWS`]

@@ -126,7 +126,7 @@ unsafe fn filter_rows(
     }
 }
 
-/// Sets each result to 0 whose window of `width` elements extends beyond `0..extent`. `first` is the position of the
+/// Sets a result to 0 if its window of `width` elements extends beyond `0..extent`. `first` is the position of the
 /// first result.
 #[inline(always)]
 fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent: u32) {

@@ -3,7 +3,7 @@
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
-/// Calls the macro `$step` with the indices of all steps of the widest window, which it uses to unroll a loop.
+/// Calls the macro `$step` with the indices of all steps of the widest window, so that the macro can unroll a loop.
 macro_rules! all_steps {
     ($step:ident) => {
         $step! {

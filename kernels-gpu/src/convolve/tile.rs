@@ -124,16 +124,16 @@ impl SharedTile {
         let many = fours * rows;
         let mut item = thread::rank();
         while item < many {
-            // An index beyond the last group of four pixels is replaced by the last one, so that every load is in
-            // bounds.
+            // Replace an index beyond the last group of four pixels by the index of the last group, so that every load
+            // is in bounds.
             let place = |i: u32| {
                 let item = (item + i * BLOCK_THREADS).min(many - 1);
                 (item % fours * 4, item / fours)
             };
             let load = |i: u32| {
                 let (x, y) = place(i);
-                // SAFETY: the caller guarantees that the group is inside the picture and that rows are aligned. `x0 +
-                // x` is a multiple of four, so the group is aligned, too.
+                // SAFETY: the caller guarantees that the group is inside the picture and that rows are aligned. The
+                // group is aligned, too, because `x0 + x` is a multiple of four.
                 unsafe { picture.load_wide(x0 + x, y0 + y) }
             };
             let store = |i: u32, Four(values): Four| {

@@ -95,8 +95,8 @@ impl Sampler2d for Nv12 {
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // A chroma sample is at the centre of its 2×2 pixels: chroma column c is at pixel column 2c + ½.
         let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
-        // SAFETY: the caller guarantees that `(u, v)` is inside the luma plane and that the picture is whole. So `(cu,
-        // cv)` is inside the chroma plane.
+        // SAFETY: the caller guarantees that `(u, v)` is inside the luma plane and that the picture is whole. So the
+        // position `(cu, cv)` is inside the chroma plane.
         unsafe {
             let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
             let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());

@@ -13,7 +13,8 @@ pub(super) const fn tap(i: usize) -> f32 {
     if i < TAPS.len() { TAPS[i] } else { TAPS[WINDOW as usize - 1 - i] }
 }
 
-/// The means of u, v, u² and v² under the window or a part of it, where u = a + b and v = a − b.
+/// The weighted sums of u, v, u² and v² under the window or a part of it. For the lumas a and b of the two pictures, u
+/// is a + b and v is a − b.
 pub(super) type Moments = [f32; 4];
 
 /// The inner tap of the first of three filters. The convolution of these filters is the window times [`DOWN`], and

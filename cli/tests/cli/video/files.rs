@@ -281,7 +281,7 @@ fn a_damaged_video_that_ends_early_is_said_to() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let (read, json) = (done.json()["frames"]["left"].clone(), done.json());
     assert!(read.as_u64().unwrap() < 100, "{json}");
-    let said = format!("WARN half.mkv ended after {read} frames, but should have about");
+    let said = format!("WARN half.mkv ended after {read} frames, but its stated length is about");
     assert!(done.stderr.contains(&said), "{done:?}");
     let done = folder.words(&line("whole"));
     assert_eq!((&done.json()["frames"]["left"], &*done.stderr), (&120.into(), ""));

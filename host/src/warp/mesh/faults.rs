@@ -5,9 +5,9 @@
 //! - [`Mesh::at`] would panic or loop forever.
 //! - The kernel that rewrites shares uses one block per tile, so two blocks would write the same share.
 //!
-//! Therefore every index must have exactly one valid value, which follows from the order of the tiles. Then all indices
-//! are in range, the chains of layers end, and no two layers use the same element. After this check, the mesh is
-//! compared with the planes at each pixel.
+//! Therefore each index must have the one value that follows from the order of the tiles. Then all indices are in
+//! range, the chains of layers end, and no two layers use the same element. After this check, the mesh is compared with
+//! the planes at each pixel.
 
 use glam::UVec2;
 use shared_types::stitch::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
@@ -34,7 +34,7 @@ pub enum MeshFault {
         CELLS[0], CELLS[1], CELLS[2]
     )]
     Cell { layer: usize, found: u32 },
-    /// A layer refers to another element than the one that follows from the order of the elements.
+    /// A layer refers to a different element than the order of the elements requires.
     #[error(
         "layer {layer} of the mesh refers to element {found} of {part}, but must refer to {expected} ({NONE} means no element); make the warp again"
     )]

@@ -23,7 +23,7 @@ use shared_types::texture::{Nv12Texture, Rgba8Texture};
 /// second line or, in NV12, the line of chroma. The neighbouring tile prefetches a line that starts left of the tile.
 ///
 /// This covers all cache lines if a panorama row spans at most two picture rows and a tile at most two lines. The only
-/// exception are lines that start in a neighbouring tile that does not prefetch, at the edge of a camera or in the
+/// exceptions are lines that start in a neighbouring tile that does not prefetch, at the edge of a camera or in the
 /// overlap.
 #[inline(always)]
 pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {

@@ -112,7 +112,7 @@ fn merged(first: Layer, second: Option<Layer>, vote: u32) -> Layer {
     let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
     match second {
         _ if only_first && only_second => Layer::BLACK,
-        // In a tile whose only layer is left with `REST`, this layer has the full share.
+        // If only the second layer remains, `REST` gives it the full share.
         Some(second) if only_second => {
             let alone = holds(1) || second.shares == REST;
             Layer { shares: if alone { NONE } else { second.shares }, ..second }
