@@ -147,6 +147,6 @@ pub struct SeamBlend {
     pub feather: f32,
     /// The progress of the fade from the previous weights to the weights of the new path, 0 to 1.
     pub part: f32,
-    /// If 0, the previous weights are those of the warp; otherwise, those of the previous path.
+    /// If 0, the fade starts from the weights of the warp. Otherwise, it starts from the weights of the previous path.
     pub from_path: u32,
 }

@@ -65,7 +65,7 @@ pub enum WarpError {
     /// The file is shorter or longer than its header states.
     #[error("{}: {found} bytes long, but its header states {expected} bytes; the file is truncated or damaged: copy it again", file.display())]
     Length { file: PathBuf, found: u64, expected: u64 },
-    /// The checksum in the file is not that of its contents.
+    /// The checksum in the file does not match the contents of the file.
     #[error("{}: the checksum of the contents is {found:08x}, but the file states {expected:08x}; the file is damaged: copy it again", file.display())]
     Checksum { file: PathBuf, found: u32, expected: u32 },
     /// The size of the panorama or of a source is invalid, or a plane contains an invalid number.

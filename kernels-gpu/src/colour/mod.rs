@@ -138,8 +138,8 @@ macro_rules! colour_sums {
             running: SliceMut<u64>,
             sums: SliceMut<ColourSums>,
         ) {
-            // SAFETY: the caller guarantees the conditions above, which are those of both functions. `sums` has one
-            // element.
+            // SAFETY: the caller guarantees the conditions above, which are those of `column_sums` and `add_blocks`.
+            // `sums` has one element.
             unsafe {
                 let column = column_sums(left, right, overlap, first_row(), &params);
                 if let Some(total) = add_blocks(column, running) {

@@ -2,10 +2,10 @@
 //!
 //! A pass with `width` taps computes `out[i] = Σ_j in[i − width/2 + j] · taps[j]`. It adds the products with fused
 //! multiply-adds, in ascending order of `j`, starting with 0. The result is 0 where the window extends beyond the
-//! picture. `taps` is the reversed filter: its order is that of the pixels by which the taps are multiplied. Two passes
-//! and one fused launch give bit-identical results.
+//! picture. `taps` contains the filter in reverse order, which is the order of the pixels by which the taps are
+//! multiplied. Two passes and one fused launch give bit-identical results.
 //!
-//! A block stages its part of the picture with the halo in shared memory, filters its rows into a second tile there,
+//! A block stages its part of the picture with the halo in shared memory, filters its rows into a second tile,
 //! and filters the columns of that tile into the output. So the fused kernels read each pixel from device memory once,
 //! except in the halo. In the pass along rows, the lanes of a warp process adjacent rows; in the pass along columns,
 //! adjacent columns. Each thread computes 16 adjacent results at a time and reads each element of their windows once.

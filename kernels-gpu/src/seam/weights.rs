@@ -24,9 +24,10 @@ use shared_types::warp::CameraPlanes;
 /// With the freedoms f and g of the near and the far camera, w is clamped to [1 − g, f]. If f + g is less than 1, w is
 /// f / (f + g) instead.
 ///
-/// The written weights fade from those of path `from`, with the factor 1 − `blend.part`, to those of path `to`, with
-/// the factor `blend.part`. Without a previous path (`blend.from_path` is 0), the weights of the warp replace those of
-/// `from`. `left` and `right` are the sizes of the pictures. `out_left` and `out_right` have the size of the panorama.
+/// The written weights are a mix of the weights of path `from`, with the factor 1 − `blend.part`, and the weights of
+/// path `to`, with the factor `blend.part`. If there is no previous path (`blend.from_path` is 0), the weights of the
+/// warp replace the weights of path `from`. `left` and `right` are the sizes of the pictures. `out_left` and
+/// `out_right` have the size of the panorama.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_weights(
     planes_left: CameraPlanes,

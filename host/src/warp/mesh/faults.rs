@@ -47,7 +47,7 @@ pub enum MeshFault {
     /// A coefficient or a source coordinate of the mesh is NaN or infinite.
     #[error("number {at} of tensor {part} is {value}; it must be finite: make the warp again")]
     NotFinite { part: &'static str, at: usize, value: f32 },
-    /// Source coordinates of the mesh differ from those of the planes by more than the error of the mesh.
+    /// The source coordinates of the mesh differ from the planes by more than the error that the mesh states.
     #[error(
         "the source coordinates of camera {camera} at column {x}, row {y} differ by {off} pixels between mesh and planes, but the mesh states an error of at most {error} pixels; make the warp again"
     )]

@@ -5,8 +5,8 @@ use crate::warp::patch::{Line, fused};
 use glam::{UVec2, Vec2, vec2};
 use shared_types::stitch::mesh::{Patch, TILE};
 
-/// Returns the texture coordinates of four pixels, the first at `first`. In RGBA, the others are below it; in NV12, the
-/// four pixels share a chroma sample.
+/// Returns the texture coordinates of four pixels, the first one at `first`. In RGBA, the other three are below the
+/// first. In NV12, the four pixels are the 2×2 pixels that share a chroma sample.
 #[inline(always)]
 pub(super) fn four_places<O: Target>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
     let (x, y) = (offset_from_centre(first.x), offset_from_centre(first.y));
