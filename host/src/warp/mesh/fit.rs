@@ -69,7 +69,7 @@ impl<'a> Tile<'a> {
     /// Returns whether one patch for the whole tile may be used for a camera.
     ///
     /// A chroma sample covers four pixels. So the stitch may also evaluate a patch at pixels outside the panorama, and
-    /// at pixels to which the camera does not contribute, and needs usable coordinates at them, too. If a tile has
+    /// at pixels to which the camera does not contribute, and needs usable source coordinates for both. If a tile has
     /// only two columns or rows, or at most three of both, a patch has enough free coefficients to match even invalid
     /// coordinates at such pixels. Therefore the camera must contribute to every pixel of these tiles.
     pub(super) fn may_have_one_patch(&self, camera: usize) -> bool {
