@@ -4,7 +4,7 @@
 //! (weight above [`MIN_WEIGHT`], coordinates inside its picture), it samples bilinearly, applies the camera's colour
 //! correction and adds to a weighted mean, which is rounded once. There are three variants:
 //!
-//! - `planes` is the reference for the faster variants, and the fallback for inputs that those reject.
+//! - `planes` is the reference for the faster variants, and the fallback for inputs that they reject.
 //! - `textured planes` reads the same planes through the texture unit, with the same result.
 //! - `hardware bilinear` samples pictures in textures, whose filter weights have 8 bits.
 //!
