@@ -1,6 +1,6 @@
-//! Benchmarks the calibration of two simulated cameras, 30° apart and with lens distortion, from correspondences of
-//! which 30 to 90 % are wrong. The time includes the choice of the model and the quality values. Calibration runs on
-//! one core of the host, so the record of GPU measurements does not contain this bench.
+//! Benchmarks the calibration of two simulated cameras, 30° apart and with lens distortion. 30 to 90 % of the point
+//! matches are wrong. The time includes the selection of the camera model and the computation of the quality values.
+//! Calibration runs on one CPU core, so its times do not appear in the report of GPU measurements.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! Benchmarks the colour sums over an overlap of 700×1900 pixels, in a panorama of 5700×1900 from two 3840×2160
-//! pictures. The bench compares our kernel with a copy, and with the original design in CUDA C++
-//! (`benches/cuda/colour_analysis.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with `colour_analysis.ptx`. It then
-//! measures our kernel on overlaps of other sizes, with pictures from 720p to 8K.
+//! Benchmarks the kernel that adds up the colours of two pictures where they overlap: 700×1900 pixels of a 5700×1900
+//! panorama, from two 3840×2160 pictures. The bench compares our kernel with a memory copy, and with the kernel of the
+//! original system, reimplemented in CUDA C++ (`benches/cuda/colour_analysis.cu`), if `PANOWEAVE_REFERENCE_PTX` names a
+//! folder with `colour_analysis.ptx`. It then measures our kernel with pictures from 720p to 8K.
 //!
-//! One panorama pixel is one source pixel, so [`Overlap::bytes`] returns the number of bytes that must move. The copy
-//! reads half of this number and writes the other half.
+//! One panorama pixel shows one source pixel, so [`Overlap::bytes`] returns the minimum number of bytes to move. The
+//! copy reads half of this number and writes the other half.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -28,7 +28,8 @@ fn warp() -> Warp {
 /// `sums`. `band` is the centre and the width of the band, as fractions of the panorama's width.
 ///
 /// # Safety
-/// Blocks must be 32 by 32 and cover the panorama. The planes must have its size, and `sums` nine elements.
+/// Blocks must have 32×32 threads, and the grid must cover the panorama. Each `lut_*` and `weight_*` plane must have
+/// the size of the panorama. `sums` must have nine elements.
 #[kernel(launch_bounds(1024))]
 #[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
 unsafe fn colour_analysis(
@@ -45,7 +46,7 @@ unsafe fn colour_analysis(
 ) {
 }
 
-/// Launches the CUDA C++ kernel.
+/// Launches [`colour_analysis`], the CUDA C++ kernel, on two RGBA frames.
 fn analyse(stream: &Stream, warp: &DeviceWarp, frames: &[DeviceFrame; 2], sums: &mut Buffer<f32>) {
     let [FrameView::Rgba8(left), FrameView::Rgba8(right)] =
         frames.each_ref().map(DeviceFrame::view)
@@ -66,7 +67,8 @@ fn analyse(stream: &Stream, warp: &DeviceWarp, frames: &[DeviceFrame; 2], sums: 
         sums: sums.view_mut(),
     };
     let config = LaunchConfig::cover(PANORAMA.x, PANORAMA.y, [32, 32]);
-    // SAFETY: the blocks are 32 by 32 and cover the panorama, whose size the planes have; `sums` has nine elements.
+    // SAFETY: The blocks have 32×32 threads and cover the panorama. The planes of `warp` have the size of the panorama.
+    // `sums` has nine elements.
     unsafe { stream.launch_unchecked(&config, &kernel) }.expect("an analysis");
 }
 
@@ -83,7 +85,7 @@ fn benches(criterion: &mut Criterion) {
         let frames: Vec<[_; 2]> = (0..SETS as u32)
             .map(|set| [0, 1].map(|i| frame(&stream, format, 2 * set + i)))
             .collect();
-        // Use several overlaps, so that the list of an overlap's pixels does not stay in a cache.
+        // Create the same overlap several times and use the copies in turn, so that its pixel list is never in a cache.
         let overlaps: Vec<_> = (0..SETS)
             .map(|_| Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap"))
             .collect();
@@ -119,8 +121,8 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Checks the sums of the CUDA C++ kernel: the weights must add up to those of the band, and the luma must match the
-/// colours.
+/// Checks the nine sums of the CUDA C++ kernel. The sum of weights must be the one computed here on the host, and the
+/// luma sum of each camera must match its sums of red, green and blue.
 fn check(sums: &[f32]) {
     let width = f64::from(OVERLAP[1] - OVERLAP[0]);
     let share = |x: f64| 1.0 - (x - 0.5 * (width - 1.0)).abs() / (0.5 * width);
@@ -133,7 +135,7 @@ fn check(sums: &[f32]) {
     }
 }
 
-/// Measures our kernel with pictures of other sizes.
+/// Measures our colour kernel with pictures from 720p to 8K.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("colour, by size") else { return };
     let stream = device.stream().expect("a stream");

@@ -1,10 +1,10 @@
 //! Benchmarks the separable convolution of a 3840×2160 picture of f32 with 7, 15 and 31 taps along each axis. The bench
-//! compares our kernels, in one launch and in two, with a copy of the picture, and with the original design in CUDA C++
-//! (`benches/cuda/convolve.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with `convolve.ptx`. It then measures both
-//! gradients of a picture, and the convolution in one launch at sizes from 720p to 8K.
+//! compares our kernels, in one launch and in two, with a copy of the picture, and with the kernels of the original
+//! system, reimplemented in CUDA C++ (`benches/cuda/convolve.cu`), if `PANOWEAVE_REFERENCE_PTX` names a folder with
+//! `convolve.ptx`. It then measures both gradients of a picture, and the convolution in one launch from 720p to 8K.
 //!
-//! The copy moves as many bytes as the picture and the result have. Tile sizes and results per thread are constants in
-//! `shared-types/src/convolve.rs`.
+//! The copy reads as many bytes as the input picture has, and writes as many as the result has. The tile sizes and the
+//! number of results per thread are constants in `shared-types/src/convolve.rs`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::constant;
@@ -28,12 +28,12 @@ constant! {
 ///
 /// # Safety
 /// Blocks must have the shape [`BLOCK`] and cover the picture. The dynamic shared memory must be large enough for the
-/// rows of a block, including the halo.
+/// input rows of a block, including the halo: the pixels beyond the block that its taps read.
 #[kernel(launch_bounds(256))]
 #[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
 unsafe fn original_rows(input: View<f32>, width: u32, out: ViewMut<f32>) {}
 
-/// Declares the CUDA C++ kernel for the pass along columns, like [`original_rows`].
+/// Declares the CUDA C++ kernel for the pass along columns, whose body is in the PTX.
 ///
 /// # Safety
 /// The preconditions of [`original_rows`] apply, with columns instead of rows.
@@ -80,7 +80,7 @@ fn image(device: &Device, size: UVec2) -> Image<f32> {
     Image::new(device, size.x, size.y).expect("memory for a picture")
 }
 
-/// Checks that two pictures differ only by rounding: by at most 0.01.
+/// Checks that corresponding pixels of two pictures differ by at most 0.01, a tolerance for rounding.
 fn check(found: &[f32], expected: &[f32]) {
     let far = |(a, b): (&f32, &f32)| (a - b).abs() > 1e-2;
     let wrong = found.iter().zip(expected).filter(|&pair| far(pair)).count();
@@ -161,7 +161,7 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Measures the convolution in one launch at other sizes.
+/// Measures the convolution in one launch with pictures from 720p to 8K.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("convolve, by size") else { return };
     let stream = device.stream().expect("a stream");

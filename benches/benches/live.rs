@@ -1,9 +1,12 @@
-//! Benchmarks the live stitcher with two 4K cameras and a panorama, all in NV12. The bench measures the stitcher's time
-//! per pair, the time of only the copies over the bus (`copies`), and that of upload, stitch and download in sequence
-//! (`serial`).
+//! Benchmarks the live stitcher with two 4K cameras, whose frames and panorama are NV12. The bench measures three times
+//! per pair of frames:
 //!
-//! Frames are written to page-locked memory only once, so the bench does not measure writes by the host. If upload,
-//! stitch and download overlap well, the stitcher's time is near that of `copies`.
+//! - the live stitcher, which overlaps upload, stitch and download of consecutive pairs
+//! - `copies`: only the copies over the bus
+//! - `serial`: upload, stitch and download in sequence
+//!
+//! Frames are written to page-locked memory only once, so the bench does not measure writes by the host. With perfect
+//! overlap, the live stitcher takes no longer than `copies`.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +41,7 @@ fn filled(stitcher: &Stitcher) -> Option<[FrameBuffer; 2]> {
     Some([buffer(Side::Left)?, buffer(Side::Right)?])
 }
 
-/// Returns the wall time of `pairs` pairs through a stitcher.
+/// Returns the wall time that a live stitcher takes for `pairs` pairs of frames.
 fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
     let options = LiveOptions {
         input: PIXELS,

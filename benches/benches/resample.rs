@@ -1,11 +1,11 @@
 //! Benchmarks the resampling of 256 and 8192 batches. Each batch has 500 source and 250 target times, with 32 values
-//! per time, in bf16, f32 and f16. The bench compares our kernels with a copy, and with the original design, in Rust
-//! and in CUDA C++ (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`). It
-//! then measures bf16 in 32 to 2048 batches.
+//! per time, in bf16, f32 and f16. The bench compares our kernels with a copy, and with the kernels of the original
+//! system, reimplemented in Rust and in CUDA C++ (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX` names a
+//! folder with `resample.ptx`). It then measures bf16 in 32 to 2048 batches.
 //!
-//! Evenly spaced targets need the values of every source time, so all bytes must move once. Targets at arbitrary
-//! positions, in random or ascending order, need about 63 % of them. The copy reads half of the needed bytes and writes
-//! the other half. The data of 8192 batches is larger than any cache, so all launches reuse one set of buffers.
+//! Evenly spaced targets need the values of every source time, so the kernel must read all values once. Targets at
+//! arbitrary positions, in random or ascending order, need about 63 % of the values. The copy reads half of the needed
+//! bytes and writes the other half. The data of 8192 batches exceeds any cache, so all launches reuse one buffer set.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -29,12 +29,12 @@ const RESIDENT: u32 = 2048 / BLOCK_THREADS;
 /// Declares a CUDA C++ kernel, whose body is in the PTX.
 macro_rules! original {
     ($name:ident, $value:ty) => {
-        /// Resamples with a thread per target, and the source times of a batch in shared memory. Does not detect
-        /// invalid times.
+        /// Resamples with one thread per target time. A block copies the source times of its batch to shared memory.
+        /// Does not detect invalid times.
         ///
         /// # Safety
-        /// The sizes must match each other as in a [`Resampling`]. The dynamic shared memory must be large enough for
-        /// the source times of a batch.
+        /// `times`, `values`, `targets` and `out` must have the sizes that [`Resampling`] documents. The dynamic shared
+        /// memory must be large enough for the source times of a batch.
         #[kernel(launch_bounds(256))]
         #[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
         unsafe fn $name(
@@ -51,7 +51,7 @@ original!(original_resample_bf16, bf16);
 original!(original_resample_f32, f32);
 original!(original_resample_f16, f16);
 
-/// A function that launches the original design, in Rust or CUDA C++.
+/// A function that launches a kernel of the original system, as reimplemented in Rust or CUDA C++.
 type Launch<V> = fn(&Stream, &LaunchConfig, Resampling<'_, V>, &mut Buffer<u64>);
 
 macro_rules! launch {
@@ -60,7 +60,8 @@ macro_rules! launch {
             let (times, values, targets) = (times.view(), values.view(), targets.view());
             let (out, fault) = (out.view_mut(), fault.view_mut());
             let kernel = $kernel { times, values, targets, out, fault };
-            // SAFETY: The sizes match, and the shared memory of `config` is large enough for the source times.
+            // SAFETY: The images come from one `Resampling`, so their sizes match. The dynamic shared memory of
+            // `config` is large enough for the source times of a batch.
             unsafe { stream.launch_unchecked(config, &kernel) }.expect("a resampling");
         }
     };
@@ -72,7 +73,7 @@ fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
     Image::with_pitch(stream.device(), WIDTH, rows, pitch).expect("memory for values")
 }
 
-/// The positions of a batch's targets relative to its source times.
+/// The positions of a batch's target times relative to its source times.
 #[derive(Clone, Copy)]
 enum Targets {
     /// One target between every second source time and its successor.
@@ -145,7 +146,8 @@ impl<V: Sampled<Time = f32>> Set<V> {
         Resampling { times, values, targets, out }
     }
 
-    /// Returns the number of bytes that must move: times, targets, results, and the source values next to a target.
+    /// Returns the minimum number of bytes to move: all source and target times, all results, and only those source
+    /// values whose time is directly before or after a target time.
     fn bytes(&self, stream: &Stream) -> u64 {
         let [times, targets] =
             [&self.times, &self.targets].map(|times| times.download(stream).expect("times"));
@@ -168,7 +170,7 @@ impl<V: Sampled<Time = f32>> Set<V> {
     }
 }
 
-/// Checks that two results differ only by rounding: by at most 0.01.
+/// Checks that corresponding values of two results differ by at most 0.01, a tolerance for rounding.
 fn check<V: Number>(name: &str, found: &[V], expected: &[V]) {
     let far = |(a, b): (&V, &V)| (a.to_f64() - b.to_f64()).abs() > 0.01;
     let wrong = found.iter().zip(expected).filter(|&pair| far(pair)).count();
@@ -272,7 +274,7 @@ fn benches(criterion: &mut Criterion) {
     bench.values::<f16>("f16", None, launch!(OriginalResampleF16));
 }
 
-/// Measures our kernel with other numbers of batches.
+/// Measures our resampling kernel with 32 to 2048 batches.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("resample, by batches") else { return };
     let stream = device.stream().expect("a stream");

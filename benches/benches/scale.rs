@@ -34,18 +34,18 @@ const FPS: f64 = 30.0;
 /// The rows of a camera's frame, for 4K and 1080p.
 const ROWS: [u32; 2] = [2160, 1080];
 
-/// The maximum 99th percentile of the latency in frame intervals.
+/// The maximum 99th percentile of the latency, in frame intervals, at which a GPU still keeps pace.
 const INTERVALS: f64 = 2.0;
 
-/// The search ends when the smallest number of pairs that failed exceeds the largest number `n` that succeeded by at
-/// most `n / PART`.
+/// The precision of the search: if `n` is the largest number of pairs that kept pace, the search ends when a number of
+/// at most `n + n / PART`, or of `n + 1`, did not keep pace.
 const PART: u32 = 16;
 
-/// A resource is a bottleneck if it is busy for at least this fraction of the time.
+/// The fraction of the time for which a resource must be busy to count as a bottleneck.
 const FULL: f64 = 0.9;
 
-/// The search tries up to this multiple of the number of pairs that bus and GPU can sustain according to the measured
-/// times of one pair.
+/// A factor that limits the search. The times of one pair predict how many pairs the bus and the GPU can sustain; the
+/// search tries at most this multiple of the prediction.
 const BEYOND: f64 = 1.25;
 
 /// The fraction of the host's free memory that may be page-locked.
@@ -81,8 +81,8 @@ struct Taken {
 }
 
 impl Taken {
-    /// Measures copies on the GPUs of all crowds at once, and stitches on the first GPU. A crowd contains the stitchers
-    /// of one GPU.
+    /// Measures the copies of a pair on all GPUs at once, and the stitch on the first GPU. Each [`Crowd`] contains the
+    /// stitchers of one GPU.
     fn measure(crowds: &[Crowd<'_>], pair: &Pair) -> Result<Self, LiveError> {
         let formats = pair.formats();
         let mut copies = crowds
@@ -131,7 +131,8 @@ impl Taken {
     }
 }
 
-/// Returns the number of stitchers per GPU that fit into device and host memory, including the existing stitchers.
+/// Returns the number of stitchers per GPU for which device and host memory suffice. This number includes the stitchers
+/// that already exist.
 fn room(crowds: &[Crowd<'_>], pair: &Pair) -> u32 {
     let [on_device, locked] = pair.memory();
     let free = |crowd: &Crowd<'_>| {
@@ -149,7 +150,7 @@ fn room(crowds: &[Crowd<'_>], pair: &Pair) -> u32 {
     crowds.iter().map(free).min().unwrap_or(0).min(by_host)
 }
 
-/// The results of a search, and the outcome of the largest number of pairs that kept pace.
+/// The results of a search. `held` contains the measurements with the largest number of pairs that kept pace.
 struct Seen {
     found: Found,
     held: Option<Outcome>,
@@ -187,7 +188,8 @@ impl Plan {
         n: u32,
         how: Watch,
     ) -> Result<Option<Outcome>, LiveError> {
-        // The measurement must end before the plan's end, so the creation of stitchers must end earlier.
+        // The measurement must end before the search must end (`self.end`). Subtract its duration to get the latest
+        // time at which the creation of stitchers may end.
         let end = self.end.checked_sub(how.warm_up + how.measure);
         let Some(end) = end.filter(|end| Instant::now() < *end) else { return Ok(None) };
         let makers = self.cores.min(MAKERS);
@@ -223,7 +225,7 @@ impl Plan {
         self.run(crowds, n, WATCH)
     }
 
-    /// Searches for the largest number of pairs per GPU that all given GPUs sustain at once, starting at `from`.
+    /// Searches for the largest number of pairs per GPU that all given GPUs sustain at once. First tries `from` pairs.
     fn search(&self, crowds: &mut [Crowd<'_>], pair: &Pair, taken: Taken, from: u32) -> Seen {
         let (by_memory, by_time) = (room(crowds, pair), taken.most());
         let gpus = crowds.len();
@@ -273,14 +275,16 @@ fn each(gpus: usize) -> &'static str {
     if gpus == 1 { "" } else { " per GPU" }
 }
 
-/// Returns the names of bus, GPU and processor, and the fraction of the time for which each was busy.
+/// Returns a display name for the bus, the GPU and the processor, each with the fraction of the time for which the
+/// resource was busy. The fraction is `None` if it is unknown.
 fn shares(outcome: &Outcome, taken: Taken) -> [(&'static str, Option<f64>); 3] {
     let [bus, gpu] = taken.shares(outcome.pairs);
     let processor = outcome.cores.map(|cores| cores / available() as f64);
     [("copies over the bus", Some(bus)), ("GPU time", Some(gpu)), ("processor", processor)]
 }
 
-/// Returns the resources that are bottlenecks. If there is none, returns `unknown` and the fractions of all resources.
+/// Returns a text that lists the bottlenecks, each with its busy time in percent. If there is no bottleneck, returns
+/// `unknown:` and the busy times of all resources.
 fn cause(outcome: &Outcome, taken: Taken) -> String {
     let known = shares(outcome, taken).into_iter();
     let known: Vec<_> = known.filter_map(|(name, share)| Some((name, share?))).collect();

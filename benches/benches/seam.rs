@@ -1,7 +1,8 @@
 //! Benchmarks a seam through an overlap of 700×1900 pixels, in a panorama of 5700×1900 from two 3840×2160 pictures. The
 //! bench measures the search for a seam on a pair of frames (differences, costs and path), and the computation of the
-//! weights while one seam fades into the next. It compares both with a copy that reads half of the bytes that must move
-//! and writes the other half. The path search is limited by latency, because each row depends on the row before.
+//! weights while one seam fades into the next. The bench compares each of them with a copy of the same size, which
+//! reads half of the bytes and writes the other half. The path search is limited by latency, because each row depends
+//! on the row before.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
@@ -36,7 +37,7 @@ fn benches(criterion: &mut Criterion) {
         let copy = bench_copy(&mut group, &stream, bytes);
         let look = bench(&mut group, "look", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
-            // SAFETY: all work that uses the seam is on this stream.
+            // SAFETY: All work that uses `seam`, `warp` and the frames is submitted to this stream.
             unsafe { seam.submit(&stream, &warp, left, right, Colours::IDENTITY) }.expect("a look");
         });
         if let (Some(look), Some(copy)) = (look, copy) {

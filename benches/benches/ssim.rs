@@ -1,7 +1,7 @@
 //! Benchmarks SSIM and PSNR of two 3840×2160 pictures. The bench compares our fused kernels with a copy, and with the
-//! original design in two passes, in Rust and in CUDA C++ (`benches/cuda/ssim.cu`, if `PANOWEAVE_REFERENCE_PTX` names a
-//! folder with `ssim.ptx`). It then measures the fused kernels on 10-bit and colour pictures, and at sizes from 720p to
-//! 8K.
+//! two kernels of the original system, one for rows and one for columns, reimplemented in Rust and in CUDA C++
+//! (`benches/cuda/ssim.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `ssim.ptx`). It then measures the fused
+//! kernels on 10-bit and colour pictures, and at sizes from 720p to 8K.
 //!
 //! The copy moves as many bytes as both pictures have. The fused kernels are limited by arithmetic: about 120
 //! instructions per pixel.
@@ -39,7 +39,8 @@ fn pair<T: bytemuck::Pod>(
     })
 }
 
-/// The memory of the original design in two passes: the five planes between the passes, and the sums.
+/// Device memory for the original system's SSIM in two passes: five planes that the pass along rows writes and the
+/// pass along columns reads, and the sums.
 struct TwoPass {
     planes: [Image<f32>; 5],
     sums: Buffer<u64>,
@@ -72,7 +73,7 @@ impl TwoPass {
     }
 }
 
-/// Submits a pair. If the comparer is full, first takes all results.
+/// Submits a pair of pictures to the comparer. While its queue is full, takes all finished results and retries.
 fn submit(comparer: &mut Comparer, stream: &Stream, pair: Compared<'_>) {
     while let Err(SsimError::Full) = comparer.submit(stream, pair, None) {
         while comparer.take().expect("a result").is_some() {}
@@ -145,7 +146,7 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Measures the fused kernels at other sizes.
+/// Measures the fused kernels with pictures from 720p to 8K.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("ssim, by size") else { return };
     let stream = device.stream().expect("a stream");

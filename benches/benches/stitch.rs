@@ -1,9 +1,10 @@
 //! Benchmarks the stitch of two 3840×2160 pictures to a panorama of 5700×1900, with every lookup, gamma method and pair
 //! of formats. The bench compares it with a copy of as many bytes as the pictures and the panorama have, and with the
-//! original loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with
-//! `stitch_planes.ptx`. It then measures the default lookup at sizes from 720p to 8K.
+//! kernel of the original system, reimplemented in CUDA C++ (`benches/cuda/stitch_planes.cu`), if
+//! `PANOWEAVE_REFERENCE_PTX` names a folder with `stitch_planes.ptx`. It then measures the default lookup at sizes from
+//! 720p to 8K.
 //!
-//! Lookups with planes also read 24 bytes of planes per panorama pixel, which the copy does not include.
+//! The lookup `planes` also reads six f32 planes, 24 bytes per panorama pixel. The copy does not include these bytes.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -38,7 +39,7 @@ macro_rules! original {
         /// Stitches RGBA to RGBA like the Rust kernel with the same name, but takes each plane as a separate argument.
         ///
         /// # Safety
-        /// The planes must have the panorama's size.
+        /// Each `lut_*` and `weight_*` plane must have the panorama's size.
         #[kernel(launch_bounds(256, 4))]
         #[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
         unsafe fn $name(
@@ -95,7 +96,7 @@ fn stitch_by_original(
                 },
                 out,
             };
-            // SAFETY: the planes have the panorama's size.
+            // SAFETY: The planes of `warp` have the panorama's size.
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }

@@ -2,10 +2,10 @@
 //! across the overlap, within one camera, and from a panorama, in every pair of formats, with frames read through
 //! textures and by plain loads. It then measures views of other sizes.
 //!
-//! The alternative to a view is a stitch with a planar warp of the view's size, which must be rendered again for every
-//! frame of a moving view. The bench compares both with a copy of as many bytes as the view and the visible parts of
-//! the frames have. Areas that both cameras see count twice. With the home rig, these are 25.4 MB, of which 17.1 MB
-//! belong to the frames. The counters of an H100 measure 17.2 MB of reads.
+//! The alternative to a view is a stitch with a planar warp of the view's size. If the view moves, this warp must be
+//! rendered again for every frame. The bench compares the view and the stitch with a copy of as many bytes as the view
+//! and the visible parts of the frames have, where an area that both cameras see counts twice. With the home rig, the
+//! copy has 25.4 MB, of which 17.1 MB are read from the frames. The counters of an H100 measure 17.2 MB of reads.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{DMat3, DVec2, DVec3, UVec2, dvec2, dvec3, uvec2};
@@ -24,20 +24,22 @@ const SIZE: UVec2 = uvec2(1920, 1080);
 /// The name of our main variant, which renders the view through the lenses of both cameras.
 const LENSES: &str = "lenses";
 
-/// A view of both cameras, which overlap in its middle third. A view pixel covers 2.1 source pixels of both cameras
-/// together.
+/// A view whose left third shows one camera, whose right third shows the other, and whose middle third shows the
+/// overlap. On average, a view pixel covers 2.1 source pixels, those of both cameras added.
 const ACROSS: ViewPose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
-/// A view as wide as one camera's field of view. A view pixel covers 3.9 source pixels of both cameras together.
+/// A view as wide as one camera's field of view. On average, a view pixel covers 3.9 source pixels, those of both
+/// cameras added.
 const WIDE: ViewPose = ViewPose { fov: 60.0, ..ACROSS };
 
 /// A view of the left camera only.
 const WITHIN: ViewPose = ViewPose { pan: -32.0, ..ACROSS };
 
-/// Returns the number of source pixels that a view reads. `area` returns the number of source pixels that a view pixel
-/// with a given ray covers. At most four count per view pixel, because a bilinear sample reads no more.
+/// Returns the number of source pixels that a view reads. `area` maps the ray of a view pixel to the number of source
+/// pixels that this view pixel covers. Counts at most four source pixels per view pixel, because a bilinear sample
+/// reads four.
 fn shown(size: UVec2, view: &ViewPose, area: impl Fn(DVec3) -> f64) -> f64 {
-    /// The distance between evaluated pixels along both axes of the view.
+    /// The distance along x and y between the view pixels for which `area` is called.
     const STEP: u32 = 8;
     let own = f64::from(size.x) / 2.0 / (view.fov.to_radians() / 2.0).tan();
     let along = |length: u32| (0..length).step_by(STEP as usize);
@@ -85,7 +87,7 @@ fn unaligned(stream: &Stream, frame: &DeviceFrame) -> Image<Rgba8> {
     image
 }
 
-/// Returns the number of bytes that a view must move: its own pixels, and `shown` pixels of its source.
+/// Returns the minimum number of bytes to move for a view: the pixels of the view itself, and `shown` source pixels.
 fn bytes(size: UVec2, shown: f64, [input, output]: [PixelFormat; 2]) -> u64 {
     let of = |pixels: f64, format| match format {
         PixelFormat::Rgba8 => 4.0 * pixels,
@@ -113,7 +115,7 @@ fn views(device: &Device, size: UVec2, pixels: PixelFormat, count: usize) -> Vec
 
 fn gains() -> StitchOptions {
     let colour = |gain| Colour { gain: glam::Vec3::splat(gain), gamma: 1.0 };
-    // The stitch for comparison reads planes. The viewer ignores this option.
+    // This option is for the stitch that the view is compared with. The viewer ignores it.
     let lookup = Lookup::Planes;
     StitchOptions { left: colour(1.1), right: colour(0.9), lookup, ..StitchOptions::default() }
 }
@@ -212,7 +214,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Measures the other pairs of input and output formats.
+/// Measures views in every pair of input and output formats that contains NV12.
 fn formats(criterion: &mut Criterion) {
     let Some(device) = gpu("view, by formats") else { return };
     let stream = device.stream().expect("a stream");
@@ -237,7 +239,7 @@ fn formats(criterion: &mut Criterion) {
     }
 }
 
-/// Measures views of other sizes from the same frames.
+/// Measures views from 720p to 8K, all rendered from the same frames.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("view, by size") else { return };
     let stream = device.stream().expect("a stream");

@@ -1,5 +1,6 @@
-//! Benchmarks the rendering of a warp of 5700×1900 from the home rig, including the allocation of its planes. A change
-//! of the rig costs this time. The bench uses the host's clock, because allocation takes host time.
+//! Benchmarks the rendering of a 5700×1900 warp of the home rig, including the allocation of the warp's planes. A
+//! program spends this time whenever the rig changes. The bench uses the host's clock, because allocation takes host
+//! time.
 
 use std::time::Instant;
 

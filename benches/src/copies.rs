@@ -9,8 +9,8 @@ use panoweave::frame::FrameFormat;
 
 use crate::SETS;
 
-/// Two streams, and the memory for the copies: pairs of frames to a GPU on the first stream, and panoramas back to
-/// page-locked memory on the second.
+/// Memory and streams for copies between page-locked host memory and a GPU. The first stream copies pairs of frames to
+/// the GPU. The second stream copies panoramas back.
 pub struct Copies {
     stream: [sys::CUstream; 2],
     device: [u64; 3],
@@ -18,15 +18,15 @@ pub struct Copies {
     context: Context,
 }
 
-// SAFETY: the driver owns the objects behind the handles. Any thread may use them while the context is current, and
-// every method makes it current first.
+// SAFETY: The driver owns the streams and the memory. Any thread may use them while the CUDA context is current, and
+// every method of `Copies` makes the context current first.
 unsafe impl Send for Copies {}
 
 fn check(result: sys::CUresult) {
     result.to_result().expect("the driver");
 }
 
-/// Returns the context of a GPU and makes it current on this thread.
+/// Returns the primary CUDA context of a GPU, and makes the context current on this thread.
 ///
 /// # Panics
 /// Panics if the device is not a GPU, or the driver fails.
@@ -45,7 +45,7 @@ fn set_current(context: &Context) {
 }
 
 impl Copies {
-    /// Allocates memory for a left frame, a right frame and a panorama.
+    /// Allocates memory for copies of a left frame, a right frame and a panorama, which have the formats `formats`.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if page-locked memory cannot be allocated.
@@ -60,11 +60,11 @@ impl Copies {
         let context = enter(device);
         let mut copies = Self { stream: [std::ptr::null_mut(); 2], device: [0; 3], host, context };
         for stream in &mut copies.stream {
-            // SAFETY: the call writes the handle, and the device's context is current.
+            // SAFETY: The driver writes the stream's handle to `stream`. The device's context is current.
             check(unsafe { sys::cuStreamCreateWithPriority(stream, 1, 0) });
         }
         for (address, format) in copies.device.iter_mut().zip(formats) {
-            // SAFETY: the call writes the address, and the device's context is current.
+            // SAFETY: The driver writes the address of the new memory to `address`. The device's context is current.
             check(unsafe { sys::cuMemAlloc_v2(address, format.bytes()) });
         }
         Ok(copies)
@@ -91,7 +91,7 @@ impl Copies {
             }
         }
         for stream in self.stream {
-            // SAFETY: the stream is alive, because only `drop` destroys it.
+            // SAFETY: `new` created the stream, and only `drop` destroys it.
             check(unsafe { sys::cuStreamSynchronize(stream) });
         }
         start.elapsed()
@@ -102,11 +102,11 @@ impl Drop for Copies {
     fn drop(&mut self) {
         set_current(&self.context);
         for stream in self.stream {
-            // SAFETY: `new` created the stream.
+            // SAFETY: `new` created the stream, and nothing uses it after this call.
             check(unsafe { sys::cuStreamDestroy_v2(stream) });
         }
         for address in self.device {
-            // SAFETY: `new` allocated the memory.
+            // SAFETY: `new` allocated the memory at this address, and nothing uses it after this call.
             check(unsafe { sys::cuMemFree_v2(address) });
         }
     }

@@ -13,12 +13,12 @@ use crate::{SETS, record};
 /// The number of samples per variant.
 const SAMPLES: usize = 20;
 
-/// The minimum time of a sample's launches, compared with which the round trip to the device (a few µs) is negligible.
-/// Criterion alone could choose a single launch, because it derives the number from the warm-up, in which the first
-/// launch may be slow.
+/// The minimum total time of the launches in one sample. It is so long that the round trip to the device, which takes a
+/// few µs, is negligible. Criterion alone could choose a single launch per sample, because it estimates the number of
+/// launches from the warm-up, in which the first launch may be slow.
 const SAMPLE: Duration = Duration::from_millis(5);
 
-/// The minimum number of bytes that one rotation over all buffer sets moves. It exceeds the cache of any GPU.
+/// The minimum number of bytes that launches move before they reuse a buffer set. It exceeds the cache of any GPU.
 const ROUND: u64 = 192 << 20;
 
 /// Measurements of variants of the same work.
@@ -31,7 +31,7 @@ pub struct Group<'a> {
 
 impl<'a> Group<'a> {
     /// Creates a group for the operation `of` of the system `system`, such as `7 taps` of `convolve`. `bytes` is the
-    /// number of bytes that must move, each counted once.
+    /// minimum number of bytes that the operation must read and write.
     pub fn new(
         criterion: &'a mut Criterion,
         device: &Device,
@@ -67,13 +67,13 @@ impl<'a> Group<'a> {
         self.criterion.sample_size(samples);
     }
 
-    /// Returns the number of buffer sets over which launches rotate. Each launch gets the index of a set.
+    /// Returns the number of buffer sets that the launches use in turn. Each launch gets the index of its set.
     #[must_use]
     pub fn sets(&self) -> usize {
         self.sets
     }
 
-    /// Finishes the group, as criterion requires.
+    /// Finishes the benchmark group of criterion, which prints its summary.
     pub fn finish(self) {
         self.criterion.finish();
     }
@@ -92,8 +92,8 @@ impl<'a> Group<'a> {
         self.criterion.bench_function(variant, |bencher| {
             bencher.iter_custom(|many| {
                 let whole = run(many);
-                // Criterion's warm-up doubles the repetitions with each call, beyond those of a sample. The first call
-                // with fewer repetitions is therefore the first sample.
+                // Criterion calls this closure for the warm-up, too, and doubles `many` with each call, until it is
+                // larger than in the samples. So when `many` decreases, the warm-up is over: discard its times.
                 if many < before {
                     times.clear();
                 }
@@ -113,7 +113,8 @@ impl<'a> Group<'a> {
         Some(median_us)
     }
 
-    /// Measures launches like [`measure`](Self::measure), timed by events before and after them.
+    /// Measures and records launches like [`measure`](Self::measure), but times them on the device, with one event
+    /// before and one after the launches.
     fn measure_launches(
         &mut self,
         variant: &str,
@@ -140,8 +141,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Calls `launch` `launches` times, with the index of the buffer set to use. Returns the time between an event before
-/// and an event after the launches.
+/// Calls `launch` `launches` times, each time with the index of the buffer set to use, from 0 to `sets - 1`. Returns
+/// the device time from an event before the first launch to an event after the last launch.
 ///
 /// # Panics
 /// Panics if the device fails.
@@ -176,9 +177,9 @@ pub fn bench(
     group.measure_launches(name, Role::Ours, group.work.bytes, stream, launch)
 }
 
-/// Measures the original design, like [`bench()`]. The report compares it with the variants whose names have the same
-/// part before the last `/`, such as `fast/mesh` for `fast/c++`. If `name` has no `/`, the report compares it with all
-/// variants.
+/// Measures a kernel of the original system, reimplemented in CUDA C++, like [`bench()`]. The report compares our
+/// variants with it if the text before the last `/` of the name is the same: it compares `fast/mesh` with `fast/c++`.
+/// An original whose name has no `/` is the fallback for all other variants.
 ///
 /// # Panics
 /// Panics in the same cases as [`bench()`].
@@ -232,8 +233,8 @@ pub fn bench_peer_by_clock(
     group.measure(name, Role::Peer, Timer::Clock, group.work.bytes, run)
 }
 
-/// Measures copies without further work, like [`bench_by_clock`]. Their time is the lower bound for work that copies
-/// the same number of bytes.
+/// Measures only the copies that some work needs, like [`bench_by_clock`]. The time of the copies is a lower bound for
+/// the time of this work.
 ///
 /// # Panics
 /// Panics in the same cases as [`bench()`].

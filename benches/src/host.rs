@@ -6,8 +6,9 @@ use std::time::Duration;
 /// The number of clock ticks per second in the files of `/proc`: 100 on every supported architecture.
 const TICKS: u64 = 100;
 
-/// Returns the number of bytes of free memory: the smaller of the machine's free memory and that of this process's
-/// control group (version 2, as inside a container). Returns `None` if neither is known.
+/// Returns the number of bytes that this process can still allocate: the machine's available memory or, if smaller, the
+/// rest of the limit of this process's control group (cgroup v2, which containers use). Returns `None` if both are
+/// unknown.
 #[must_use]
 pub fn free_memory() -> Option<u64> {
     let read = |file: &str| fs::read_to_string(file).ok();
@@ -25,7 +26,8 @@ fn available(text: &str) -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// Returns the remaining bytes of a control group, or `None` if it has no limit.
+/// Returns the number of bytes that a control group may still allocate, from the texts of its `memory.max` and
+/// `memory.current`. Returns `None` if the group has no limit.
 fn left(most: &str, now: &str) -> Option<u64> {
     let [most, now] = [most, now].map(|text| text.trim().parse::<u64>().ok());
     Some(most?.saturating_sub(now?))
@@ -38,8 +40,8 @@ pub fn processor_time() -> Option<Duration> {
         .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS))
 }
 
-/// Returns the sum of user and system ticks from the text of `/proc/self/stat`. They are its fields 14 and 15. The
-/// second field is a name in parentheses, which may contain spaces.
+/// Parses the text of `/proc/self/stat`. Returns the sum of field 14 (user ticks) and field 15 (system ticks). Field 2,
+/// the program's name in parentheses, may contain spaces.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());

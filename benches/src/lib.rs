@@ -1,8 +1,9 @@
 //! Code that the benches share: the home rig, a warp with a straight overlap, noisy frames, timing with device events
-//! ([`Group`]), and the record of measurements, which `panoweave-bench-report` turns into a page.
+//! ([`Group`]), and the record of measurements, which `panoweave-bench-report` turns into an HTML page.
 //!
-//! For the benches of live stitching, it also measures the bus ([`copies`]), many stitchers at once ([`crowd`]) and the
-//! host's resources ([`host`]), and searches for the largest number of pairs that a machine sustains ([`search`]).
+//! Four modules are for the benches of live stitching: [`copies`] measures the bus, [`crowd`] runs many stitchers at
+//! once, [`host`] measures the host's resources, and [`search`] finds the largest number of pairs that a machine
+//! sustains.
 
 pub mod copies;
 pub mod crowd;
@@ -28,11 +29,11 @@ pub use group::{
     bench_peer_by_clock, time,
 };
 
-/// The rig file of the home rig: two 4K cameras, a cylindrical panorama of 5700×1900, and an overlap of about 700
-/// columns.
+/// The rig file of the home rig, the project's reference setup: two 4K cameras, a cylindrical panorama of 5700×1900,
+/// and an overlap of about 700 columns.
 pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
 
-/// Returns the geometry of [`HOME_RIG`].
+/// Returns the geometry of the cameras and the panorama in [`HOME_RIG`].
 ///
 /// # Errors
 /// Returns [`RigError`] if [`HOME_RIG`] is not a valid rig.
@@ -81,9 +82,9 @@ pub const SOURCE: UVec2 = uvec2(3840, 2160);
 /// The first column of the overlap in [`overlapping_warp`], and the column after the last one.
 pub const OVERLAP: [f32; 2] = [2500.0, 3200.0];
 
-/// Creates a warp whose cameras overlap in the columns [`OVERLAP`]. One panorama pixel is one source pixel, at a
-/// fractional position. In the overlap, `weights` returns the weights of the left and the right camera for a column.
-/// Outside the overlap, only one camera contributes, with weight 1.
+/// Creates a warp whose cameras overlap in the columns [`OVERLAP`]. The panorama has the scale of the pictures, but its
+/// pixels fall between source pixels. In the overlap, `weights` returns the weights of the left and the right camera
+/// for a column. Outside the overlap, only one camera contributes, with weight 1.
 ///
 /// # Panics
 /// Panics if a weight is not between 0 and 1.
@@ -123,8 +124,8 @@ pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> War
     Warp::new(panorama, [source; 2], planes).expect("a warp")
 }
 
-/// The number of buffer sets over which launches rotate at full size, so that no data stays in a cache between
-/// launches.
+/// The number of buffer sets that launches use in turn at full size (4K pictures). When a launch uses a set again, the
+/// other sets have displaced its data from all caches.
 pub const SETS: usize = 5;
 
 /// Returns the first GPU. If there is none, prints that the bench is skipped and returns `None`, because times of the
@@ -144,7 +145,8 @@ pub fn gpu(bench: &str) -> Option<Device> {
     }
 }
 
-/// Returns all usable GPUs, or none if [`gpu`] finds none. Prints a line for each GPU that it skips.
+/// Returns all usable GPUs. Prints a line for each GPU that does not work and is left out. If [`gpu`] returns `None`,
+/// returns an empty vector.
 ///
 /// # Panics
 /// Panics if the first GPU does not work.
@@ -191,8 +193,8 @@ pub fn reference(name: &str) -> Option<Device> {
     )
 }
 
-/// Returns the bytes of a frame without row padding that contains noise on a gradient. Such a frame resembles a
-/// camera's more than a constant frame or white noise.
+/// Returns the bytes of a frame that contains noise on a gradient, without row padding. Such a frame resembles a
+/// camera's frame more than a constant colour or white noise would.
 #[must_use]
 pub fn noise(format: FrameFormat, seed: u32) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
@@ -241,7 +243,7 @@ mod tests {
             let geometry = home_geometry_for(size.y).expect("the home rig");
             let (canvas, by) = (geometry.canvas, f64::from(size.y) / f64::from(SOURCE.y));
             assert_eq!((canvas.size.to_array(), geometry.cameras[0].size), (panorama, size));
-            // The tolerance of 10⁻³ is for the rounding of sizes to whole pixels.
+            // The scales differ by up to 10⁻³, because sizes are rounded to whole pixels.
             let scales = [canvas.scale / home.canvas.scale / by, canvas.scale / canvas.scale.x];
             let worst = scales.iter().map(|scale| (scale - 1.0).abs().max_element());
             assert!(worst.fold(0.0, f64::max) < 1e-3, "{size}: {scales:?}");

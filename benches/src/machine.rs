@@ -1,10 +1,10 @@
 //! Describes the machine of a bench: the processor, or the GPU with its driver, its current clocks and, on Jetson, the
 //! power mode.
 //!
-//! The driver's attributes give the maximum clocks, and `nvidia-smi` the current clocks. On Jetson, `nvidia-smi` does
-//! not report clocks. There, the Linux kernel reports the GPU's clock in `devfreq`, and the memory's clock (EMC) in
-//! debug files of the power processor, which only root may read. Unknown values are `None` in the record. This module
-//! changes no setting of the machine.
+//! The CUDA driver reports the maximum clocks, and `nvidia-smi` reports the current clocks. On Jetson, `nvidia-smi`
+//! does not report clocks. There, the Linux kernel reports the GPU's clock in `devfreq`, and the memory's clock (EMC)
+//! in debug files of the power processor, which only root may read. Unknown values are `None` in the record. This
+//! module does not change any setting of the machine.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
         let value = Gpu::get_device(gpu.ordinal).and_then(|gpu| gpu.get_attribute(which));
         value.ok().and_then(|value| u32::try_from(value).ok())
     };
-    // The driver reports kHz. Some drivers report 0 for a GPU that shares the memory of the processor.
+    // The driver reports clocks in kHz. For a GPU that shares the processor's memory, some drivers report a clock of 0.
     let mhz = |which| attribute(which).map(|khz| khz / 1000).filter(|mhz| *mhz > 0);
     let place =
         [Attribute::PciDomainId, Attribute::PciBusId, Attribute::PciDeviceId].map(attribute);
@@ -48,7 +48,7 @@ pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
     }
 }
 
-/// Describes the processor, for the CPU backend.
+/// Describes the processor, which runs the kernels if a bench measures the CPU backend.
 pub(crate) fn processor() -> Run {
     let system = Path::new("/");
     let name = processor_name(system).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
@@ -56,7 +56,7 @@ pub(crate) fn processor() -> Run {
     Run { threads: threads.and_then(|threads| u32::try_from(threads.get()).ok()), ..on(name) }
 }
 
-/// Fills the fields of a run that GPUs and processors have in common.
+/// Returns a run on `device` with only those fields set that do not depend on a GPU.
 fn on(device: String) -> Run {
     Run {
         device,
@@ -78,7 +78,7 @@ fn processor_name(root: &Path) -> Option<String> {
     named.or_else(board)
 }
 
-/// The values from `nvidia-smi`. On Jetson, `nvidia-smi` prints `[N/A]` for many of them.
+/// The values that `nvidia-smi` reports. On Jetson, `nvidia-smi` prints `[N/A]` for many of these values.
 #[derive(Debug, Default, PartialEq)]
 struct Smi {
     driver: Option<String>,
@@ -108,7 +108,7 @@ impl Smi {
     }
 }
 
-/// Returns the output of a program, or `None` if it is missing or fails.
+/// Runs a program and returns its standard output. Returns `None` if the program is missing or fails.
 fn said(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     String::from_utf8(output.stdout).ok()
@@ -136,7 +136,8 @@ fn driver(root: &Path) -> Option<String> {
     jetson.or_else(|| read(root, "sys/module/nvidia/version"))
 }
 
-/// Returns the clock of Orin's GPU in MHz. The GPU's name in `devfreq` begins with its address, 17000000.
+/// Returns the clock of a Jetson Orin's GPU in MHz, from `devfreq`. The name of the GPU's folder there starts with its
+/// bus address, 17000000.
 fn jetson_gpu_mhz(root: &Path) -> Option<u32> {
     let devices = fs::read_dir(root.join("sys/class/devfreq")).ok()?;
     devices.flatten().find_map(|device| {
@@ -152,7 +153,7 @@ fn jetson_memory_mhz(root: &Path) -> Option<u32> {
         .or_else(|| read_mhz(root, "sys/class/devfreq/bwmgr/cur_freq"))
 }
 
-/// Returns Jetson's power mode: its name from `nvpmodel -q`, or its number from the status file.
+/// Returns the power mode of a Jetson: its name from `nvpmodel -q` or, if that fails, its number from the status file.
 fn power_mode(root: &Path) -> Option<String> {
     let named = said(Command::new("nvpmodel").arg("-q")).and_then(|text| mode(&text));
     named.or_else(|| read(root, "var/lib/nvpmodel/status"))

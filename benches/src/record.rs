@@ -16,8 +16,8 @@ const VARIABLE: &str = "PANOWEAVE_BENCH_RECORD";
 /// The open record file. `None` until this process has a measurement to append.
 static OPEN: Mutex<Option<File>> = Mutex::new(None);
 
-/// Appends a measurement on `device` to the record. The first call of a process also writes a description of the
-/// machine before the measurement. Its clocks are those right after the measurement.
+/// Appends a measurement on `device` to the record. The first call in a process also writes a line before it, which
+/// describes the machine with its current clocks.
 ///
 /// # Panics
 /// Panics if the file cannot be written.

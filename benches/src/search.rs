@@ -1,6 +1,7 @@
-//! Finds the largest number that works, by doubling and then bisection. This takes few attempts, which are expensive.
+//! Finds the largest number that works, such as the number of pairs that a machine sustains. Doubles the number until
+//! it fails and then bisects, because this needs few attempts, and an attempt is an expensive measurement.
 //!
-//! The caller passes a function that makes an attempt, so that tests can search without measurements.
+//! The caller passes the function that attempts a number, so that tests can search without measurements.
 
 /// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,17 +13,18 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns whether `broke` exceeds `held` by at most `held / part`, or by 1.
+    /// Returns whether the search is precise enough: `broke` exceeds `held` by at most `held / part`, or by 1.
     fn is_near(self, part: u32) -> bool {
         self.broke.is_some_and(|broke| broke - self.held <= (self.held / part).max(1))
     }
 }
 
-/// Finds the largest number up to `most` for which `holds` returns true. Starts at `from` and doubles the number until
-/// it fails. Then bisects until the smallest failure exceeds the largest success `n` by at most `n / part`, or by 1.
+/// Finds the largest number up to `most` for which `holds` returns `Some(true)`. Starts at `from` and doubles the
+/// number until `holds` returns `Some(false)`. Then bisects until the smallest number that failed exceeds the largest
+/// number `n` that worked by at most `n / part`, or by 1.
 ///
-/// Assumes that every number below a success also works. If `holds` returns `None`, the number cannot be tried, and
-/// the search ends with its current result.
+/// Assumes that all numbers below one that works also work. If `holds` returns `None`, the number cannot be tried, and
+/// the search returns what it has found so far.
 #[must_use]
 pub fn largest(
     from: u32,
@@ -49,7 +51,7 @@ pub fn largest(
 mod tests {
     use super::*;
 
-    /// Searches for `limit`, the largest number that works. Returns the result and all tried numbers.
+    /// Runs a search in which exactly the numbers up to `limit` work. Returns the result and all tried numbers.
     fn search(from: u32, most: u32, part: u32, limit: u32) -> (Found, Vec<u32>) {
         let mut tried = Vec::new();
         let found = largest(from, most, part, |n| {
@@ -64,7 +66,7 @@ mod tests {
         let (found, tried) = search(1, 1000, u32::MAX, 11);
         assert_eq!(tried, [1, 2, 4, 8, 16, 12, 10, 11]);
         assert_eq!(found, Found { held: 11, broke: Some(12) });
-        // The gap of 4 between 100 and 104 is at most 100 / 16 = 6.
+        // The search stops at a gap of 4 between 100 and 104, because a gap of 100 / 16 = 6 is precise enough.
         let (found, tried) = search(1, 1000, 16, 100);
         assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 96, 112, 104, 100]);
         assert_eq!(found, Found { held: 100, broke: Some(104) });
@@ -105,7 +107,7 @@ mod tests {
             |last: u32, limit: u32| largest(1, 1000, 16, |n| (n <= last).then_some(n <= limit));
         assert_eq!(until(20, 1000), Found { held: 16, broke: None });
         assert_eq!(until(0, 1000), Found { held: 0, broke: None });
-        // The number 16 fails, and the sixth attempt is impossible.
+        // The first five attempts are 1, 2, 4, 8, which work, and 16, which fails. The sixth attempt is impossible.
         let mut tries = 0;
         let found = largest(1, 1000, 16, |n| {
             tries += 1;

@@ -1,4 +1,5 @@
-//! Parses the command line and calls the subcommand. This file defines only the options that all subcommands have.
+//! Parses the command line and calls the subcommand. This file defines only the options that all subcommands share;
+//! each subcommand's module defines its own options.
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -11,7 +12,7 @@ use crate::output::interrupt::Interrupt;
 use crate::output::{log, report};
 use clap::{ArgAction, Parser, Subcommand};
 
-/// The heading above the options in `--help` that all subcommands have.
+/// The heading in `--help` above the options that all subcommands share.
 const COMMON: &str = "Common options";
 
 const AFTER_HELP: &str = "\

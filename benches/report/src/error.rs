@@ -19,7 +19,7 @@ pub enum ReportError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A line of a record has invalid syntax or unknown fields.
+    /// A line of a bench record is not valid JSON, or lacks fields, or has unknown fields.
     #[error(
         "{}:{line} is not a line of a bench record: {source}; create the record with `cargo xtask bench`, or with \
          the bundle's `run.sh bench`, at the same commit",
@@ -30,11 +30,11 @@ pub enum ReportError {
         file: PathBuf,
         /// The line number, from 1.
         line: usize,
-        /// The error of the JSON parser, with its column.
+        /// The error of the JSON parser. Its text contains the column of the error.
         source: serde_json::Error,
     },
     /// A line of a record has a value that no measurement can have.
-    #[error("{}:{line} of the bench record: {what}; run the bench again", file.display())]
+    #[error("{}:{line}: the bench record has an invalid measurement: {what}; run the bench again", file.display())]
     Value {
         /// The path of the record.
         file: PathBuf,
@@ -53,7 +53,7 @@ pub enum ReportError {
         /// The paths of the records.
         files: Vec<PathBuf>,
     },
-    /// The text file lacks the marker lines that enclose the tables.
+    /// The Markdown file lacks the two marker lines between which the report's tables belong.
     #[error(
         "{} lacks the lines\n{BEGIN}\n{END}\nthat enclose the tables; add both lines where the tables belong",
         file.display()

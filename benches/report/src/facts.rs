@@ -36,7 +36,7 @@ pub(crate) fn notes() -> [String; 6] {
     ]
 }
 
-/// Returns the description of a machine and its state, as pairs of name and value.
+/// Returns the description of a section's machine as pairs of name and value, such as GPU, driver, clocks and commit.
 pub(crate) fn facts(section: &Section) -> Vec<(&'static str, String)> {
     let each = |of: &dyn Fn(&Run) -> Option<String>| {
         let texts: BTreeSet<_> = section.runs.iter().filter_map(of).collect();
@@ -92,8 +92,8 @@ pub(crate) fn facts(section: &Section) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Returns the UTC date of a time in seconds since 1970, by Hinnant's algorithm (“chrono-Compatible Low-Level Date
-/// Algorithms”, `civil_from_days`).
+/// Converts a Unix time in seconds to a UTC date. Uses `civil_from_days` from Howard Hinnant's “chrono-Compatible
+/// Low-Level Date Algorithms”.
 fn date(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
@@ -159,7 +159,7 @@ pub(crate) const HEAD: [&str; 12] = [
     "Orin, model: ms",
 ];
 
-/// The number of text columns in [`cells`]. They come first, and all other columns are numbers.
+/// The number of text columns in [`cells`]. The text columns come first; all columns after them contain numbers.
 pub(crate) const WORDS: usize = 4;
 
 fn held(Held { most_us, least_ratio, ratio, met }: &Held) -> String {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        // Dates from `date -u -d @SECONDS +%F`.
+        // The expected dates are the output of `date -u -d @SECONDS +%F`.
         for (seconds, expected) in [
             (0, "1970-01-01"),
             (951_782_399, "2000-02-28"),

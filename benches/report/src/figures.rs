@@ -1,7 +1,11 @@
-//! Values derived from the rows of records: rates, shares of a copy's rate, ratios to the original design, targets, and
-//! a model of Orin.
+//! Values derived from the measurements in bench records:
 //!
-//! Only rows of the same run are compared, because in another run the GPU may have had other clocks.
+//! - the memory rate, and its ratio to the rate of a copy of the same size
+//! - the speedup over the original system, reimplemented in CUDA C++
+//! - whether the measurement meets its performance target
+//! - the time that a model predicts for a Jetson Orin
+//!
+//! Only measurements of the same run are compared, because in another run the GPU may have had other clocks.
 
 use serde::Serialize;
 
@@ -9,7 +13,7 @@ use crate::ORIN_GB_S;
 use crate::record::{Recorded, Role, Row, Run, Scale, Timer};
 use crate::targets::{self, target};
 
-/// All measurements on one GPU, or one processor, in one power mode.
+/// The newest measurements on one type of GPU or processor in one power mode.
 #[derive(Clone, Debug, Serialize)]
 pub struct Section {
     /// The product name of the GPU or the processor.
@@ -24,39 +28,44 @@ pub struct Section {
     pub scales: Vec<Scale>,
 }
 
-/// A row and the values derived from it.
+/// A measured row of a bench record, with the values derived from it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     /// The measured row.
     pub row: Row,
     /// The index of the row's run in [`Section::runs`].
     pub run: usize,
-    /// The rate of the bytes that must move, in GB/s.
+    /// The achieved memory rate in GB/s: [`Work::bytes`](crate::record::Work::bytes) divided by the median time.
     pub gb_s: f64,
-    /// The rate divided by the rate of a copy of the same size in the same run. `None` if there is no copy.
+    /// The achieved memory rate divided by the rate of a copy of the same size in the same run. `None` if no such copy
+    /// was measured.
     pub of_copy: Option<f64>,
-    /// The median time of the original design in the same run, in µs. `None` if it was not measured.
+    /// The median time in µs of the original system's kernel, reimplemented in CUDA C++ and measured in the same run.
+    /// `None` if it was not measured.
     pub original_us: Option<f64>,
-    /// The time of the original design divided by the time of this row. `None` if the original was not measured.
+    /// The speedup over the original system's kernel: its median time divided by that of this row. `None` if the
+    /// original was not measured.
     pub ratio: Option<f64>,
-    /// The target, and whether the row meets it.
+    /// The performance target of this row, and whether the row meets it. `None` if the row has no target.
     pub target: Option<Held>,
-    /// A model, not a measurement: the time in ms to move the bytes at Orin's bandwidth, [`ORIN_GB_S`]. `None` if the
-    /// time was measured by the host's clock, because it then includes more than memory traffic.
+    /// The time in ms that a Jetson Orin would need to move the same bytes at its memory bandwidth, [`ORIN_GB_S`]. This
+    /// is a model, not a measurement. `None` if the row was timed by the host's clock, because such a time includes
+    /// more than memory traffic.
     pub model_orin_ms: Option<f64>,
 }
 
-/// A target, and whether a row meets it.
+/// A performance target, and whether a row meets it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Held {
-    /// The maximum time in µs.
+    /// The maximum median time in µs that meets the target.
     pub most_us: f64,
-    /// The minimum ratio of the time of the original design, with its gamma method `exact`, to the row's time.
+    /// The minimum speedup over the original system's kernel with the gamma method `exact`. `None` if the target has no
+    /// minimum speedup.
     pub least_ratio: Option<f64>,
-    /// The measured ratio, or `None` if the target has no ratio or the original design was not measured.
+    /// The measured speedup. `None` if the target has no minimum speedup or the original kernel was not measured.
     pub ratio: Option<f64>,
-    /// Whether the row meets the target. `None` if the target is for another GPU, or needs an original that was not
-    /// measured.
+    /// Whether the row meets the target. `None` if the target is for another GPU, or if it has a minimum speedup but
+    /// the original kernel was not measured.
     pub met: Option<bool>,
 }
 
@@ -74,7 +83,8 @@ fn machine_of(recorded: &Recorded, run: usize) -> (&String, &Option<String>) {
     (&run.device, &run.power_mode)
 }
 
-/// Returns the newest measurement of each work on each machine. `is_same` compares the work of two measurements.
+/// Removes measurements that were repeated later on the same machine. Each element of `all` is a measurement with the
+/// index of its run. `is_same` returns whether two measurements measure the same thing.
 fn newest<'a, T>(
     all: &'a [(usize, T)],
     recorded: &Recorded,
@@ -95,7 +105,7 @@ fn newest<'a, T>(
     newest
 }
 
-/// Returns a section for each machine, with its newest measurements.
+/// Returns a section for each machine, with the newest measurement of each variant on this machine.
 pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
     let machine = |run| machine_of(recorded, run);
     let rows = newest(&recorded.rows, recorded, same);
@@ -128,13 +138,14 @@ pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
     machines.into_iter().map(section).collect()
 }
 
-/// Returns the rate of a row's bytes in GB/s.
+/// Returns the memory rate of a row in GB/s: its number of bytes divided by its median time.
 fn rate(row: &Row) -> f64 {
     row.work.bytes as f64 / row.median_us / 1e3
 }
 
 impl Figure {
-    /// Derives the values of a row. `peers` are the rows of the same run, on `device`.
+    /// Derives the values of `row`, which was measured on `device` in the run with the index `run`. `peers` yields all
+    /// rows of this run.
     fn new<'a>(
         run: usize,
         row: &Row,
@@ -152,7 +163,7 @@ impl Figure {
             })
         };
         let copy = (row.role != Role::Copy).then(|| beside(Role::Copy).next()).flatten();
-        // Prefer the original with the same gamma method to an original without one.
+        // Prefer the row of the original kernel with the same gamma method to one without a gamma method.
         let of = |method| beside(Role::Original).find(move |peer| peer.method() == method);
         let original =
             (row.role == Role::Ours).then(|| of(row.method()).or_else(|| of(""))).flatten();

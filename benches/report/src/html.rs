@@ -69,7 +69,7 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
     writeln!(out, "</body>\n</html>")
 }
 
-/// Writes the table of the numbers of live pairs, if these were measured.
+/// Writes the table that shows how many live camera pairs each machine sustains, if this was measured.
 fn scales(out: &mut String, section: &Section) -> fmt::Result {
     if section.scales.is_empty() {
         return Ok(());
@@ -92,7 +92,8 @@ fn table(out: &mut String, section: &Section) -> fmt::Result {
     rows_of(out, &HEAD, WORDS, rows)
 }
 
-/// Writes a table whose first `words` columns are text. `rows` has the CSS class and the cells of each row.
+/// Writes an HTML table. The first `words` columns are text, the others are numbers. `rows` yields the CSS class and
+/// the cells of each row.
 fn rows_of<const N: usize>(
     out: &mut String,
     head: &[&str; N],
@@ -115,7 +116,7 @@ fn rows_of<const N: usize>(
     writeln!(out, "</table></div>")
 }
 
-/// Returns the names of the systems without duplicates, in the order of their rows.
+/// Returns the name of each measured system, such as `stitch`, once, in the order of the first row of each system.
 fn systems(section: &Section) -> Vec<&str> {
     distinct(section.figures.iter().map(|figure| &*figure.row.work.system))
 }
@@ -141,7 +142,8 @@ fn told(figure: &Figure) -> String {
     format!("{}, {}, {}: {time} µs, {rate} GB/s", row.work.of, row.work.size, row.variant)
 }
 
-/// Plots the rate of all work that was timed by device events over its bytes, with the rate of copies as the roofline.
+/// Plots the memory rate against the number of bytes for all rows that were timed by device events. The rate of copies
+/// is the roofline.
 fn roof(section: &Section) -> Option<String> {
     let at = |figure: &Figure| (figure.row.work.bytes as f64 / 1e6, figure.gb_s, told(figure));
     let of = |role| {
@@ -150,7 +152,7 @@ fn roof(section: &Section) -> Option<String> {
     };
     let mut copies: Vec<_> = of(Role::Copy).map(at).collect();
     copies.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Of copies whose sizes differ by less than 1 %, keep the first.
+    // If several copies differ in size by less than 1 %, keep only the smallest.
     copies.dedup_by(|next, kept| next.0 < 1.01 * kept.0);
     let ends = copies.first().zip(copies.last()).map(|(first, last)| [first.0, last.0]);
     let mut series = Vec::new();
@@ -182,7 +184,7 @@ fn roof(section: &Section) -> Option<String> {
     })
 }
 
-/// Plots a system's times over the size of the work. Returns `None` if nothing was measured at several sizes.
+/// Plots the times of a system against the size of its work. Returns `None` if nothing was measured at several sizes.
 fn by_size(section: &Section, system: &str) -> Option<String> {
     let figures = || section.figures.iter().filter(|figure| figure.row.work.system == system);
     let key = |figure: &Figure| {
@@ -191,8 +193,8 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
     };
     let unit = |size: Size| size.count().1;
     let pixels = figures().any(|figure| unit(figure.row.work.size) == "pixels");
-    // If some work was measured at three or more sizes, leave out work with only two, whose short lines would hide the
-    // longer ones.
+    // If any work was measured at three or more sizes, leave out all work that was measured at only two sizes: its
+    // short lines would hide the longer ones.
     let points_of = |of: &_| figures().filter(|figure| key(figure) == *of).count();
     let most = figures().map(|figure| points_of(&key(figure))).max()?;
     let least = most.clamp(2, 3);
@@ -213,7 +215,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (of, variant, role) = key_of_series;
         let bytes: Vec<_> = points.iter().map(|point| (point.0.to_bits(), point.3)).collect();
-        // Draw copies of the same bytes only once.
+        // Several operations may have a copy series with the same numbers of bytes. Draw only the first of them.
         if role == Role::Copy && copies.contains(&bytes) {
             continue;
         }

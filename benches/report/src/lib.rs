@@ -46,7 +46,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads records. Keeps only the newest of several rows with the same machine, system, work, size and variant.
+    /// Reads bench records. If several rows have the same machine, work, variant, role and timer, keeps only the newest
+    /// one.
     ///
     /// # Errors
     /// Returns [`ReportError`] if a file cannot be read, a line is invalid, or the records have no measurements.
@@ -68,13 +69,14 @@ impl Report {
         &self.sections
     }
 
-    /// Writes `report.json` and `index.html` into a folder, and the tables between the marker lines of `text`, a file
-    /// such as `BENCHMARKS.md`. Other lines of `text` stay the same. Returns the written files.
+    /// Writes `report.json` and `index.html` into a folder. Also replaces the tables in the Markdown file `text`, such
+    /// as `BENCHMARKS.md`: the lines between its two marker lines. Other lines stay the same. Returns the paths of all
+    /// written files.
     ///
     /// # Errors
-    /// Returns [`ReportError`] if a file cannot be read or written, or the text file lacks the markers.
+    /// Returns [`ReportError`] if a file cannot be read or written, or if `text` lacks the marker lines.
     pub fn write(&self, folder: &Path, text: &Path) -> Result<Vec<PathBuf>, ReportError> {
-        // Check the markers before anything is written.
+        // Check the marker lines of `text` before any file is written, so that an error leaves all files unchanged.
         let kept = read_regular(text).map_err(|source| ReportError::read(text, source))?;
         let table = markdown::between_markers(&kept, &markdown::tables(&self.sections))
             .ok_or_else(|| ReportError::Markers { file: text.to_owned() })?;

@@ -1,5 +1,5 @@
-//! `panoweave-bench-report RECORD... --out FOLDER --table FILE`: writes reports of bench records. The bundle for
-//! machines without Rust contains this program.
+//! `panoweave-bench-report RECORD... --out FOLDER --table FILE`: turns bench records into an HTML page, a JSON file and
+//! Markdown tables. The bundle for machines without Rust contains this program.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The Markdown tables in `BENCHMARKS.md`: for each machine, the rows of this library and of other libraries.
+//! The Markdown tables in `BENCHMARKS.md`: for each machine, the measurements of this library and of other libraries.
 
 use std::fmt::{self, Write as _};
 
@@ -7,19 +7,19 @@ use crate::figures::{Figure, Section};
 use crate::record::{Role, Scale};
 use crate::scale;
 
-/// The marker line before the tables.
+/// The marker line that precedes the tables in the Markdown file.
 pub(crate) const BEGIN: &str = "<!-- begin: what `cargo xtask bench` measured -->";
-/// The marker line after the tables.
+/// The marker line that follows the tables in the Markdown file.
 pub(crate) const END: &str = "<!-- end: what `cargo xtask bench` measured -->";
 
-/// Returns `text` with `tables` between the marker lines, or `None` if a marker is missing.
+/// Replaces all text between the two marker lines of `text` by `tables`. Returns `None` if a marker line is missing.
 pub(crate) fn between_markers(text: &str, tables: &str) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}\n\n{tables}\n{END}{after}"))
 }
 
-/// Returns the notes, and the description and tables of each machine.
+/// Returns Markdown with the notes, and with the description and the tables of each machine.
 pub(crate) fn tables(sections: &[Section]) -> String {
     let mut out = String::new();
     // Ignore the result, because writing to a string cannot fail.

@@ -5,17 +5,18 @@ use std::fmt::{self, Write as _};
 
 use crate::facts::digits;
 
-/// The colours of series: six by Okabe and Ito, which colour-blind readers can distinguish, and two more.
+/// The colours of plotted series. The first six are from Okabe and Ito's palette, which colour-blind readers can
+/// distinguish.
 pub(crate) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31"];
 
-/// The colour of measurements of copies.
+/// The colour of a series that measures memory copies, to which other series are compared.
 pub(crate) const GREY: &str = "#8a8f98";
 
 const INK: &str = "#2b2f36";
 const FAINT: &str = "#6b7280";
 
-/// The style of a series.
+/// The style in which a plot shows the points of a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Discs at the points, joined by a line.
@@ -55,7 +56,7 @@ pub(crate) fn log_log(plot: &Plot) -> Option<String> {
     Some(out)
 }
 
-/// A horizontal bar, the name before it and the text after it.
+/// A horizontal bar of a bar plot, with the name to its left and the text to its right.
 pub(crate) struct Bar {
     pub(crate) name: String,
     pub(crate) value: f64,
@@ -92,7 +93,7 @@ impl Axis {
             decades.clone().flat_map(of).collect::<Vec<_>>()
         };
         let all = steps(&[1.0, 2.0, 5.0]);
-        // Leave a margin between the values and the frame.
+        // Leave a margin of at least 3 % between the values and the ends of the axis.
         let from = all.iter().rev().find(|mark| **mark < 0.97 * low).copied()?;
         let to = all.iter().find(|mark| **mark > 1.03 * high).copied()?;
         let many = if (to / from).log10() > 3.2 { steps(&[1.0]) } else { all };
@@ -260,7 +261,7 @@ fn step(least: f64) -> f64 {
 
 /// Formats a round number without trailing zeros.
 fn plain(value: f64) -> String {
-    // Rounding to four decimals removes errors such as those of 3 · 0.1.
+    // Four decimals hide floating-point errors: 3 · 0.1 is 0.30000000000000004.
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.').to_owned();
     if text.is_empty() || text == "0" && value != 0.0 { digits(value) } else { text }
@@ -275,7 +276,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML forbids most control characters.
+            // XML forbids most control characters, so replace all of them.
             c if c < ' ' => out.push('\u{fffd}'),
             c => out.push(c),
         }

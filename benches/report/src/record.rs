@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::ReportError;
 pub use crate::scale::Scale;
 
-/// A line of a record.
+/// A line of a bench record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Line {
-    /// The machine on which the following lines were measured.
+    /// The machine on which the measurements in the following lines were made.
     Run(Run),
     /// A measurement of time.
     Row(Row),
@@ -26,8 +26,8 @@ pub enum Line {
     Scale(Scale),
 }
 
-/// A machine and its state: a GPU, or the processor if the CPU backend was measured. Most fields are `None` for a
-/// processor.
+/// The GPU, or for the CPU backend the processor, on which a run of benches measured, and its state. Most fields are
+/// `None` for a processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
@@ -50,13 +50,13 @@ pub struct Run {
     pub cuda: Option<String>,
     /// The driver's version from `nvidia-smi`, such as `580.95.05`.
     pub driver: Option<String>,
-    /// The maximum clocks of the GPU, from the driver.
+    /// The maximum clock frequencies of the GPU, as the driver reports them.
     pub peak: Clocks,
     /// The width of the memory bus in bits.
     pub bus_bits: Option<u32>,
-    /// The clocks measured right after the first bench, while the GPU has not yet lowered them.
+    /// The clock frequencies right after the first bench, before the idle GPU lowers them.
     pub found: Clocks,
-    /// The power mode of a Jetson, from `nvpmodel`.
+    /// The power mode of a Jetson, as `nvpmodel` reports it. `None` on other machines.
     pub power_mode: Option<String>,
 }
 
@@ -71,7 +71,8 @@ pub struct Clocks {
 }
 
 impl Run {
-    /// Returns the peak memory bandwidth in GB/s, from clock and bus width at two transfers per cycle.
+    /// Returns the peak memory bandwidth in GB/s: the maximum memory clock times the bus width, at two transfers per
+    /// clock cycle. Returns `None` if the clock or the bus width is unknown.
     #[must_use]
     pub fn peak_gb_s(&self) -> Option<f64> {
         let (clock, bits) = (self.peak.memory_mhz?, self.bus_bits?);
@@ -79,17 +80,17 @@ impl Run {
     }
 }
 
-/// The work that a row measures. Rows with the same work are variants of each other.
+/// The work whose time a row contains. Rows with the same work are different implementations (variants) of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Work {
-    /// The system, such as `stitch`.
+    /// The name of the benchmarked part of the library, such as `stitch` or `convolve`.
     pub system: String,
-    /// The operation, such as `rgba` or `7 taps`.
+    /// The kind of work within the system, such as the pixel format `rgba`, or `7 taps`.
     pub of: String,
     /// The amount of work: the size of a picture, or a number of batches.
     pub size: Size,
-    /// The number of bytes that must be read plus the number that must be written, each byte counted once.
+    /// The minimum memory traffic: the number of bytes to read plus the number to write, each byte counted once.
     pub bytes: u64,
 }
 
@@ -129,7 +130,7 @@ impl std::fmt::Display for Size {
     }
 }
 
-/// The origin of a variant: this library, the original design, another library, or a copy for comparison.
+/// The origin of a measured variant: this library, the original system, another library, or a memory copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -157,14 +158,14 @@ pub enum Timer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// The work. For a copy, `bytes` is the number of bytes that it moved.
+    /// The measured work. In the row of a memory copy, `work.bytes` is the number of bytes that the copy moved.
     pub work: Work,
     /// The name of the implementation. The text before the last `/` is its gamma method, such as `fast` in `fast/mesh`
     /// and `fast/c++`.
     pub variant: String,
-    /// The role of the variant.
+    /// The origin of the variant, such as this library or a memory copy.
     pub role: Role,
-    /// The clock that measured the times.
+    /// The clock that measured the times of this row.
     pub timer: Timer,
     /// The median time of one repetition in µs.
     pub median_us: f64,
@@ -172,7 +173,7 @@ pub struct Row {
     pub min_us: f64,
     /// The longest time of one repetition in µs.
     pub max_us: f64,
-    /// The number of samples.
+    /// The number of samples from which the median, minimum and maximum were computed.
     pub samples: u32,
 }
 
@@ -205,11 +206,11 @@ const AFTER_A_RUN: &str = "no line of kind `run` precedes the measurement";
 /// The lines of several records.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// The runs, in the order of the files.
+    /// The runs, in the order in which they occur in the records.
     pub(crate) runs: Vec<Run>,
-    /// The rows, each with the index of its run.
+    /// The rows with measured times, each with the index of its run in `runs`.
     pub(crate) rows: Vec<(usize, Row)>,
-    /// The measurements of live pairs, each with the index of its run.
+    /// The measured numbers of sustained live pairs, each with the index of its run in `runs`.
     pub(crate) scales: Vec<(usize, Scale)>,
 }
 

@@ -1,4 +1,5 @@
-//! Measurements of the number of live camera pairs that machines sustain at once: the line of a record, and the table.
+//! Measurements of the number of live camera pairs that machines sustain at once: their form in a bench record, and
+//! their table in the report.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,8 @@ pub struct Scale {
     pub source: Size,
     /// The size of the panorama.
     pub panorama: Size,
-    /// The way in which frames reach the stitcher: `in place` or `copied`.
+    /// The way in which frames reach the stitcher: `in place` if the producer writes them directly into page-locked
+    /// memory, or `copied` if it copies them there.
     pub feed: String,
     /// The frame rate of each camera, in frames per second.
     pub fps: f64,
@@ -25,15 +27,15 @@ pub struct Scale {
     pub held: u32,
     /// The smallest number of pairs per GPU that did not keep pace, or `None` if every tried number did.
     pub broke: Option<u32>,
-    /// The bottleneck, or the reason why larger numbers were not tried.
+    /// The bottleneck, or the reason why larger numbers of pairs were not tried.
     pub limit: String,
-    /// Median latency in µs, from the time when frames are due until their panorama is read.
+    /// The median latency in µs: the time from when a pair of frames is due until its panorama is read.
     pub median_us: f64,
     /// The 99th percentile of the latency in µs.
     pub p99_us: f64,
-    /// Panoramas per second, of all GPUs together.
+    /// The number of panoramas per second from all GPUs together.
     pub per_second: f64,
-    /// The numbers of bytes copied per panorama: to the device, and back.
+    /// The number of bytes copied to the device per panorama, and the number copied back to the host.
     pub bytes: [u64; 2],
     /// The time in µs to copy one pair and its panorama over the bus, without stitching.
     pub copies_us: f64,
@@ -58,10 +60,10 @@ pub(crate) const HEAD: [&str; 13] = [
     "share of GPU",
 ];
 
-/// The number of text columns in [`HEAD`]. They come first, and all other columns are numbers.
+/// The number of text columns in [`HEAD`]. The text columns come first; all columns after them contain numbers.
 pub(crate) const WORDS: usize = 5;
 
-/// The note above the table.
+/// The note above the table of live pairs.
 pub(crate) const NOTE: &str = "Live pairs at once, each with its own stitcher: the largest number without a dropped pair \
      and with a 99th percentile of the latency of at most two frame intervals. The latency is the time from when \
      frames are due until their panorama is read. The shares of bus and GPU are the times of the copies and of the \
@@ -92,8 +94,8 @@ impl Scale {
         (&self.on, &self.feed) == (&other.on, &other.feed) && key(self) == key(other)
     }
 
-    /// Returns the fraction of the time for which `held` pairs keep a resource busy if each pair of frames takes it
-    /// `us` µs.
+    /// Returns the fraction of the time for which `self.held` live camera pairs keep a resource busy. `us` is the time
+    /// in µs for which one pair of frames occupies the resource.
     fn share(&self, us: f64) -> f64 {
         f64::from(self.held) * self.fps * us / 1e6
     }

@@ -1,24 +1,25 @@
-//! The performance targets of each system on one H100: a maximum time, and for the stitch also a minimum ratio to the
-//! original design.
+//! The performance targets of each benchmarked system on one H100: a maximum time, and for the stitch also a minimum
+//! speedup over the original system's kernel, reimplemented in CUDA C++.
 //!
-//! All targets are in this file. Tests check other requirements, such as a PSNR.
+//! This file contains all performance targets. Tests check other requirements, such as a minimum PSNR.
 
 use crate::record::{Role, Row, Size};
 
-/// The text that a GPU's name must contain for targets to apply.
+/// The text in the names of the GPUs to which the targets apply.
 pub(crate) const GPU: &str = "H100";
 
-/// A maximum time, and optionally a minimum ratio to the time of the original design.
+/// A performance target: a maximum time, and optionally a minimum speedup over the original system's kernel.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Target {
     system: &'static str,
     of: &'static str,
     size: Size,
-    /// The variant that should meet the target.
+    /// The name of the implementation that should meet the target, such as `fast/mesh`.
     variant: &'static str,
-    /// The maximum time in µs.
+    /// The maximum median time in µs.
     pub(crate) most_us: f64,
-    /// The minimum ratio of the time of the original design, with its gamma method `exact`, to the variant's time.
+    /// The minimum speedup of the variant over the original system's kernel with the gamma method `exact`. `None` if
+    /// the target is only a maximum time.
     pub(crate) least_ratio: Option<f64>,
 }
 
@@ -48,7 +49,7 @@ const fn of(
     Target { system, of, size, variant, most_us, least_ratio: None }
 }
 
-/// The gamma method of the original system. The ratio of a target compares with the original design with this method.
+/// The gamma method of the original system. The speedup in a target is relative to its kernel with this method.
 pub(crate) const ORIGINAL_METHOD: &str = "exact";
 
 /// Returns the target of a row, if there is one.

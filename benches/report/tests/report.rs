@@ -53,7 +53,8 @@ fn row(of: &str, size: Size, bytes: u64, variant: &str, role: Role, median_us: f
 const HOME: Size = Size::Pixels(5700, 1900);
 const UHD: Size = Size::Pixels(3840, 2160);
 
-/// Returns the lines of a run with copies, originals, targets and several sizes, so that every derived value occurs.
+/// Returns the lines of a run for which the report can derive every value: it has rows of copies and of the original
+/// system's kernels, rows with targets, and work at several sizes.
 fn whole() -> Vec<Line> {
     let rgba = |variant, role, time| row("rgba", HOME, 109_700_000, variant, role, time);
     let taps = |size, bytes, variant, role, time| row("7 taps", size, bytes, variant, role, time);
@@ -104,7 +105,7 @@ impl Place {
         file
     }
 
-    /// Writes the report of a record with these lines, and returns the page, the text file and the JSON.
+    /// Writes the report of a record that contains `lines`. Returns the HTML page, the Markdown file and the JSON.
     fn report(&self, lines: &[Line]) -> (String, String, serde_json::Value) {
         let report = Report::read(&[self.record("record.jsonl", lines)]).expect("a report");
         let written = report.write(&self.out(), &self.table()).expect("files");
@@ -138,7 +139,8 @@ fn the_tables_numbers_are_right() {
         .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
         .map(|line| line.split(" | ").collect())
         .collect();
-    // Variant, µs, MB, GB/s, share of the copy in %, original in µs, ratio, and ms at 102 GB/s, computed by hand.
+    // Expected columns, computed by hand: variant, median in µs, MB, GB/s, rate in % of the copy's rate, time of the
+    // original kernel in µs, speedup over it, and time in ms at Orin's 102 GB/s.
     let expected = [
         ("exact/rust", 222.8, 109.7, 492.4, Some(18.5), Some(219.9), Some(0.987), 1.0755),
         ("fast/rust", 143.3, 109.7, 765.5, Some(28.8), Some(147.5), Some(1.029), 1.0755),
@@ -186,7 +188,7 @@ fn json_has_the_figures_in_full() {
     let section = only(report.sections());
     let fast = figure(section, "fast/rust", HOME);
     assert!(near(fast.gb_s, 109_700_000.0 / 143.3e-6 / 1e9));
-    // In these lines, the copy moves 7264 bytes more than the stitch.
+    // In the record from `whole`, the copy moves 7264 bytes more than the stitch.
     let copy = 109_707_264.0 / 41.25e-6 / 1e9;
     assert!(near(fast.of_copy.expect("a copy"), 109_700_000.0 / 143.3e-6 / 1e9 / copy));
     assert!(near(fast.ratio.expect("an original"), 147.5 / 143.3));
@@ -305,7 +307,7 @@ fn a_processor_has_a_section_with_other_libraries_in_it() {
     assert!(!text.contains("SM clock") && !text.contains("multiprocessors"), "{text}");
     assert!(text.contains("| linear/opencv | 200000\\* |"), "{text}");
     assert!(page.contains("class=\"peer\"") && page.contains("linear/opencv"));
-    // Targets apply only to a GPU. The ratio compares only with the original design, not with other libraries.
+    // Targets apply only to a GPU. The field `ratio` compares only with the original kernel, not with other libraries.
     let figures = &json[0]["figures"];
     assert!(figures[0]["target"]["met"].is_null() && figures[0]["ratio"].is_null());
 }
@@ -328,7 +330,8 @@ fn a_gpu_is_a_device_by_its_older_name() {
 fn without_the_original_a_target_with_a_ratio_is_open() {
     let place = Place::new();
     let fast = row("rgba", HOME, 109_700_000, "fast/mesh", Role::Ours, 45.0);
-    // The target's ratio compares with the `exact` C++ original. The `fast` original must not replace it.
+    // The target's ratio is relative to the original C++ kernel with the gamma method `exact`. The record has only the
+    // `fast` one, which must not be used instead, so the report must not decide whether the row meets the target.
     let other = row("rgba", HOME, 109_700_000, "fast/c++", Role::Original, 147.5);
     let record = place.record("record.jsonl", &[h100(1000, "a"), fast, other]);
     let report = Report::read(&[record]).expect("a report");
@@ -380,7 +383,7 @@ fn live_pairs_have_a_table_of_their_own() {
     let none = Scale { held: 0, broke: Some(1), on: "cuda:1".to_owned(), ..scale("", 1, 0.0) };
     lines.extend([scale("cuda:0", 1, 4321.0), scale("8 GPUs", 8, 5000.0), none].map(Line::Scale));
     let (page, text, json) = place.report(&lines);
-    // At 64 pairs and 30 fps, copies take 0.90624 of the time and stitches 0.294912.
+    // With 64 pairs at 30 fps, copies keep the bus busy for 91 % of the time, and stitches keep the GPU busy for 29 %.
     let row = "| cuda:0 | 3840×2160 | 5700×1900 | in place | copies over the bus 97 % | 30.0 | 64 | 68 | 4.32 | 21.2 \
                | 1920 | 91 % | 29 % |";
     assert!(text.contains(row), "{text}");
@@ -390,7 +393,7 @@ fn live_pairs_have_a_table_of_their_own() {
     for cell in ["<td>8 GPUs</td>", "<td class=\"n\">91 %</td>", "<h3>Live pairs at once</h3>"] {
         assert!(page.contains(cell), "{cell}: {page}");
     }
-    // The live pairs must not change the number of rows in the table of times.
+    // The measurements of live pairs must not add rows to the table of times.
     let (_, without, _) = place.report(&whole());
     assert!(!without.contains("two frame intervals"));
     let figures = |text: &str| text.lines().filter(|line| line.starts_with("| stitch")).count();

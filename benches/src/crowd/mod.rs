@@ -30,26 +30,26 @@ pub use pair::{Feed, Pair};
 
 use crate::host;
 
-/// The duration of a measurement of crowds.
+/// The durations of the warm-up and of the measurement when crowds are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     /// The time before the measurement, in which the crowd reaches a steady state.
     pub warm_up: Duration,
-    /// The time after the warm-up during which frames are counted.
+    /// The time after the warm-up in which due frames and their panoramas are counted.
     pub measure: Duration,
 }
 
-/// Live stitchers on one device: the members of the crowd.
+/// Live stitchers on one device. Each stitcher is a member of the crowd.
 #[derive(Debug)]
 pub struct Crowd<'a> {
     device: Device,
     pair: &'a Pair,
     members: Vec<Member>,
-    /// The time that all timestamps are relative to.
+    /// The time at which the crowd was created. All timestamps of frames are relative to it.
     start: Instant,
 }
 
-/// A stitcher, and the thread that reads its panoramas.
+/// A live stitcher of a crowd, with the thread that reads the stitcher's panoramas.
 #[derive(Debug)]
 struct Member {
     stitcher: Stitcher,
@@ -65,7 +65,7 @@ struct Read {
     latency: Duration,
 }
 
-/// The counts of a feeding thread.
+/// The numbers of frame pairs that a feeding thread counted. Feeding threads simulate the cameras.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fed {
     /// The number of pairs of frames that were due.
@@ -100,8 +100,8 @@ impl Member {
         Ok(Self { stitcher, read, reader })
     }
 
-    /// Pushes a pair of frames to the stitcher, as its cameras would. With [`Feed::InPlace`], drops the pair if there
-    /// is no free buffer.
+    /// Pushes a pair of frames with the timestamp `due` to the stitcher, as two cameras would. With [`Feed::InPlace`],
+    /// drops the pair if the stitcher has no free buffer for each camera.
     fn push(&self, pair: &Pair, due: Duration) -> Result<(), LiveError> {
         if pair.feed == Feed::Copied {
             for (i, camera) in Side::ALL.into_iter().enumerate() {
@@ -118,7 +118,8 @@ impl Member {
         Ok(())
     }
 
-    /// Returns whether the panorama of each pair that reached the stitcher was read or dropped.
+    /// Returns whether the stitcher has no more work: each pair of frames that reached it was dropped, or its panorama
+    /// was read.
     fn is_settled(&self) -> bool {
         let counters = self.stitcher.counters();
         let read = self.read.lock().expect("no reader panics").len() as u64;
@@ -130,7 +131,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         self.stitcher.close();
         if let Some(reader) = self.reader.take() {
-            // The reader thread ends after the last panorama, and frees the memory that it uses.
+            // Wait for the reader thread, which ends after the last panorama. Then no panorama holds memory any more.
             drop(reader.join());
         }
     }
@@ -176,11 +177,11 @@ impl<'a> Crowd<'a> {
         self.members.is_empty()
     }
 
-    /// Creates stitchers with `threads` threads until the crowd has `to` stitchers or the time `end` is reached.
-    /// Returns whether the crowd has `to` stitchers.
+    /// Creates stitchers in `threads` parallel threads. Stops when the crowd has `to` stitchers or the time `end` is
+    /// reached. Returns whether the crowd has at least `to` stitchers.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if a stitcher cannot be created. The other new stitchers stay in the crowd.
+    /// Returns [`LiveError`] if a stitcher cannot be created. Stitchers that were created before stay in the crowd.
     ///
     /// # Panics
     /// Panics if creating a stitcher panics.
@@ -203,8 +204,8 @@ impl<'a> Crowd<'a> {
         result.map(|()| self.members.len() >= to)
     }
 
-    /// Pushes frames to the members in `fed`, each with its phase, from `begin` to `end`. Counts the pairs of frames
-    /// that are due from `from` on.
+    /// Pushes frames to the members in `fed` from `begin` to `end`. Each member's frames are due at its phase, a
+    /// fraction of the frame interval. Counts the pairs of frames that are due at or after the time `from`.
     fn feed(
         &self,
         fed: &[(f64, &Member)],
@@ -235,8 +236,9 @@ impl<'a> Crowd<'a> {
         Ok(count)
     }
 
-    /// Runs the first `n` members with `feeders` feeding threads. Returns the counts of these threads, and the
-    /// latencies of the panoramas that were read.
+    /// Runs the first `n` members, whose frames come from `feeders` threads. `times` are the start of the warm-up, of
+    /// the measurement, and its end. Returns the counts of all feeding threads together, and the latencies of the
+    /// panoramas that were read.
     fn run(
         &self,
         n: usize,
@@ -275,7 +277,7 @@ impl<'a> Crowd<'a> {
     }
 }
 
-/// Runs `n` members of every crowd at once and measures them. Each crowd has `feeders` feeding threads.
+/// Measures `n` stitchers of every crowd, all running at once. `feeders` threads per crowd simulate the cameras.
 ///
 /// # Errors
 /// Returns [`LiveError`] if a stitcher fails.
@@ -288,7 +290,7 @@ pub fn watch(
     feeders: usize,
     watch: Watch,
 ) -> Result<Outcome, LiveError> {
-    // Allow the threads 20 ms to start.
+    // Begin 20 ms from now, so that all threads have started by then.
     let begin = Instant::now() + Duration::from_millis(20);
     let from = begin + watch.warm_up;
     let times = [begin, from, from + watch.measure];
@@ -335,8 +337,8 @@ mod tests {
         Watch { warm_up: milliseconds(200), measure: milliseconds(measure) }
     }
 
-    /// Checks that two crowds at 5 frames per second lose no frame. At this low rate, even a busy machine has most of a
-    /// second before it runs out of buffers.
+    /// Checks that two crowds at 5 frames per second lose no frame. At this low rate, a stitcher has enough buffers for
+    /// most of a second, so that the test also passes on a busy machine.
     #[test]
     fn a_crowd_that_keeps_pace_loses_nothing() {
         for feed in [Feed::InPlace, Feed::Copied] {
@@ -345,7 +347,7 @@ mod tests {
             // Measure twice. Frames of the first round must not count in the second.
             for n in [2, 1] {
                 let outcome = watch(&crowds, n, 2, watch_for(1000)).expect("stitchers that work");
-                // Two crowds of `n` pairs with 5 frames each in the measured second.
+                // There are two crowds with `n` pairs of cameras each, and 5 frames are due in the measured second.
                 assert_eq!(outcome.due, 10 * n as u64, "{feed:?}");
                 assert_eq!((outcome.dropped(), outcome.late), (0, 0), "{feed:?}: {outcome:?}");
                 assert_eq!(outcome.fault(MINUTE), None);
@@ -402,7 +404,7 @@ mod tests {
         let mut phases: Vec<_> = (0..256).map(phase).collect();
         phases.sort_by(f64::total_cmp);
         assert!(phases[0] >= 0.0 && phases[255] < 1.0);
-        // Each sorted phase must be near its value in an even distribution.
+        // If the 256 phases were evenly spread from 0 to 1, the sorted phase `i` would be `i / 256`.
         for (i, phase) in phases.into_iter().enumerate() {
             assert!((phase - i as f64 / 256.0).abs() < 0.12, "{i}: {phase}");
         }

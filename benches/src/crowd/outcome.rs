@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The result of measuring crowds.
+/// The result of measuring several crowds at once. A crowd is a set of live stitchers on one device.
 #[derive(Debug)]
 pub struct Outcome {
     /// The number of camera pairs per device.
@@ -15,19 +15,19 @@ pub struct Outcome {
     pub measure: Duration,
     /// The average number of busy processor cores, or `None` if the system does not report it.
     pub cores: Option<f64>,
-    /// The latencies of the panoramas that were read, in ascending order.
+    /// The latencies of all panoramas that were read during the measurement, in ascending order.
     pub(super) latencies: Vec<Duration>,
 }
 
 impl Outcome {
-    /// Returns the number of due pairs whose panorama was not read.
+    /// Returns the number of due pairs of frames whose panorama no reader got.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.due.saturating_sub(self.latencies.len() as u64)
     }
 
-    /// Returns the latency that the fraction `part` of the panoramas does not exceed, for example 0.99 for the 99th
-    /// percentile. Returns zero if there are no panoramas.
+    /// Returns a quantile of the latency: `part` is a fraction from 0 to 1, such as 0.99 for the 99th percentile.
+    /// Returns zero if no panorama was read.
     #[must_use]
     pub fn latency(&self, part: f64) -> Duration {
         let Some(last) = self.latencies.len().checked_sub(1) else { return Duration::ZERO };
@@ -40,8 +40,8 @@ impl Outcome {
         self.latencies.len() as f64 / self.measure.as_secs_f64()
     }
 
-    /// Returns the reason why the crowd did not keep pace: dropped pairs, or a p99 latency over `most`. Returns `None`
-    /// if it kept pace.
+    /// Returns the reason why the crowds did not keep pace with their cameras: dropped pairs, or a 99th percentile of
+    /// the latency above `most`. Returns `None` if the crowds kept pace.
     #[must_use]
     pub fn fault(&self, most: Duration) -> Option<String> {
         let (dropped, p99) = (self.dropped(), self.latency(0.99));

@@ -28,11 +28,11 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Creates a pair with the cameras of the home rig, scaled to `rows` rows, at `fps` frames per second. Frames and
-    /// panorama are in NV12.
+    /// Creates the description of a camera pair with the home rig's two cameras, at `fps` frames per second. The frames
+    /// are scaled to `rows` rows. Frames and panorama are in NV12.
     ///
     /// # Panics
-    /// Panics if the rate is not a number above 0.
+    /// Panics if `fps` is not a number above 0.
     #[must_use]
     pub fn new(rows: u32, fps: f64, feed: Feed) -> Self {
         let geometry = home_geometry_for(rows).expect("the home rig");
@@ -50,7 +50,7 @@ impl Pair {
         self.formats
     }
 
-    /// Returns the cameras and the panorama.
+    /// Returns the geometry of the two cameras and of the panorama.
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
@@ -62,7 +62,7 @@ impl Pair {
         self.period
     }
 
-    /// Returns the numbers of bytes copied per panorama: to the device, and back.
+    /// Returns the number of bytes copied to the device per panorama, and the number copied back to the host.
     #[must_use]
     pub fn bytes(&self) -> [u64; 2] {
         let [left, right, out] = self.formats.map(|format| format.bytes() as u64);

@@ -1,4 +1,5 @@
-//! Calibrates photographs, for `panoweave calibrate`, and for `panoweave stitch` without a warp, rig or homography.
+//! Calibrates cameras from their pictures, for `panoweave calibrate`, and for `panoweave stitch` if the user gives no
+//! warp, rig or homography.
 
 use std::path::{Path, PathBuf};
 
@@ -37,8 +38,8 @@ impl Pictures {
 /// The options that describe known lenses.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Lenses {
-    /// OpenCV YAML file with the camera matrix and the distortion of a lens. Give the option once for all pictures, or
-    /// once for each picture in order. Without it, lenses are treated as pinholes, and their focal length is estimated.
+    /// OpenCV YAML file with the camera matrix and the distortion of a lens. Give --lens once for all pictures, or once
+    /// for each picture in order. Default: lenses are treated as pinholes, and their focal length is estimated.
     #[arg(long = "lens", value_name = "FILE.yaml")]
     files: Vec<PathBuf>,
     /// Treats the lenses of --lens as fisheyes (OpenCV's equidistant model with four coefficients). Default: pinholes.
@@ -47,7 +48,8 @@ pub(crate) struct Lenses {
 }
 
 impl Lenses {
-    /// Reads the lens of each picture; `None` without `--lens`. Fails if a lens file is for pictures of another size.
+    /// Reads the lens file of each picture. Without `--lens`, each element is `None`. Fails if a lens file is for
+    /// pictures of another size.
     fn known(
         &self,
         files: &[&Path],
@@ -81,14 +83,14 @@ pub(crate) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
     files.iter().map(|file| Ok(Picture::open(file)?)).collect()
 }
 
-/// A calibrated rig, and the correspondences and measurements that it is based on.
+/// The result of a calibration: the rig, the correspondences from which it was computed, and quality measurements.
 pub(crate) struct Calibrated {
     pub(crate) rig: Rig,
     pub(crate) links: Vec<PhotoPair>,
     figures: Figures,
 }
 
-/// The result of calibrating a pair of pictures, or of calibrating more than two together.
+/// The quality measurements of a calibration, which differ for two pictures and for more than two.
 enum Figures {
     Pair(Box<Calibration>),
     Bundle(Bundle),
@@ -97,11 +99,11 @@ enum Figures {
 /// A pair of overlapping pictures with its correspondences.
 pub(crate) struct Link<'a> {
     pub(crate) pair: &'a PhotoPair,
-    /// Indices, in `pair.correspondences`, of those that agree with the calibration.
+    /// The indices in `pair.correspondences` of the correspondences that agree with the calibration.
     pub(crate) inliers: &'a [usize],
 }
 
-/// Matches every two pictures, and returns the correspondences of each pair.
+/// Matches every picture with every other one, and returns the correspondences of each pair.
 pub(crate) fn matched(
     stages: &mut Stages,
     stream: &Stream,
@@ -112,7 +114,7 @@ pub(crate) fn matched(
 }
 
 impl Calibrated {
-    /// Calibrates the pictures, which were read from `files`.
+    /// Matches the pictures, which were read from `files`, and calibrates their cameras.
     pub(crate) fn new(
         stages: &mut Stages,
         stream: &Stream,
@@ -148,7 +150,7 @@ impl Calibrated {
         })
     }
 
-    /// Returns the positions of the pictures relative to each other.
+    /// Returns the geometric relation of the pictures to each other, as the calibration found it.
     pub(crate) fn views(&self) -> &Views {
         match &self.figures {
             Figures::Pair(found) => &found.views,
@@ -156,7 +158,7 @@ impl Calibrated {
         }
     }
 
-    /// Returns the overlapping pairs of pictures, each with its inliers.
+    /// Returns the overlapping pairs of pictures, each with the correspondences that agree with the calibration.
     pub(crate) fn overlapping(&self) -> Vec<Link<'_>> {
         match &self.figures {
             Figures::Pair(found) => {
@@ -176,7 +178,8 @@ impl Calibrated {
         }
     }
 
-    /// Formats the model, the number of agreeing matches, the errors in pixels and the overlap as one line.
+    /// Formats the quality of the calibration as one line: the model, the number of matches that agree with it, the
+    /// errors in pixels and the overlap.
     pub(crate) fn summary(&self) -> String {
         let Some(q) = &self.rig.quality else { return String::new() };
         format!(
@@ -190,8 +193,8 @@ impl Calibrated {
         )
     }
 
-    /// Returns the model, the matches, the errors and the overlap as a JSON object. More than two pictures have these
-    /// per pair.
+    /// Returns the model, the number of matches, the errors and the overlap as a JSON object. For more than two
+    /// pictures, these values are listed for each overlapping pair.
     pub(crate) fn json(&self) -> Value {
         match &self.figures {
             Figures::Pair(pair) => json!({

@@ -50,11 +50,11 @@ pub(crate) struct Args {
     /// Picture or video to compare with the reference, of the same size; - reads a video from standard input.
     distorted: PathBuf,
     /// Pictures only: writes the SSIM of each pixel as a gray PNG. The levels are linear, from 0 for an SSIM of 0 or
-    /// less to 255 for an SSIM of 1. The 5 outer rows and columns on each side have no SSIM, so the PNG has 10 columns
-    /// and 10 rows less than the pictures.
+    /// less to 255 for an SSIM of 1. Pixels less than 5 pixels from an edge have no SSIM, so the PNG has 10 columns and
+    /// 10 rows fewer than the pictures.
     #[arg(long, value_name = "OUT.png")]
     map: Option<PathBuf>,
-    /// Videos only: writes a CSV file with one line per frame. The columns are frame (number from 0), time (in
+    /// Videos only: writes a CSV file with one line per frame. The columns are frame (counted from 0), time (in
     /// seconds), ssim_gray, psnr_gray (in dB) and, for RGBA frames, psnr_rgb (in dB).
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
@@ -201,8 +201,8 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 
 /// Opens both videos. Returns the reference first, then the distorted video.
 fn open(inputs: &[VideoInput; 2], stop: &Stop) -> Result<[VideoSource; 2], Failure> {
-    // If ffmpeg reads only one of the videos, open that one second, because ffmpeg can convert it to the format of the
-    // other.
+    // Both videos must have the same pixel format. ffmpeg can convert a video that it decodes. So if only one video is
+    // decoded by ffmpeg, open the other one first, and request its format from ffmpeg.
     let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
     let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
     let first = VideoSource::open(&inputs[order[0]], None, stop)?;
@@ -231,8 +231,8 @@ impl Args {
         [&self.reference, &self.distorted]
     }
 
-    /// Returns how to open both videos. Fails for options that require pictures, and for an output that cannot be
-    /// written or is an input.
+    /// Returns the inputs from which both videos are opened. Fails if `--map` is given, which requires pictures, or if
+    /// an output file cannot be written or is also an input.
     fn video_inputs(&self, both: [&Path; 2]) -> Result<[VideoInput; 2], Failure> {
         if self.map.is_some() {
             return Err(Failure::Usage("--map requires pictures, but these are videos"));
@@ -287,7 +287,7 @@ impl Args {
     }
 }
 
-/// Formats the frames as CSV: a header, and one line per frame.
+/// Formats the similarity of each frame as CSV: a header, and one line per frame.
 fn csv(frames: &[FrameSimilarity]) -> String {
     let colour = frames.iter().any(|frame| frame.similarity.psnr_rgb.is_some());
     let mut text = String::from("frame,time,ssim_gray,psnr_gray");

@@ -23,41 +23,42 @@ Prints one line per feature, the best first: column and row from 0, and the smal
 products in the window. A larger eigenvalue means a stronger corner.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Radius of a mark in the preview, in pixels.
+/// Half the side of the square that marks a feature in the preview, in pixels.
 const MARK: i64 = 3;
-/// Colours of the outline of a mark (black) and of the mark itself (yellow). The outline keeps the mark visible on a
-/// bright picture.
+/// Colours of the outline of a feature's mark (black) and of the mark itself (yellow). The outline keeps the mark
+/// visible on a bright picture.
 const MARK_COLOURS: [Rgba8; 2] = [Rgba8::opaque(0, 0, 0), Rgba8::opaque(255, 220, 0)];
 
-/// Finds features that can be tracked, as the KLT library does: pixels whose neighbourhood changes along both axes.
+/// Finds features that can be tracked, with the method of the KLT library: pixels in whose neighbourhood the brightness
+/// changes along both axes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Picture to search, PNG or JPEG.
     image: PathBuf,
-    /// Maximum number of features; the best ones are printed.
+    /// Maximum number of features to print. If there are more, only the best ones are printed.
     #[arg(long, value_name = "N", default_value = "100")]
     count: usize,
-    /// Side of the square window around a feature over which gradient products are summed, in pixels: an odd number
-    /// from 3 to 31.
+    /// Side in pixels of the square window around a feature, an odd number from 3 to 31. A pixel counts as a feature if
+    /// the brightness in this window changes along both axes.
     #[arg(long, value_name = "PIXELS", value_parser = window, default_value = "7")]
     window: u32,
-    /// Minimum distance between two features along x or along y, in pixels.
+    /// Minimum distance between two features in pixels. Each two features are this far apart along x or along y.
     #[arg(long, value_name = "PIXELS", default_value = "10")]
     mindist: u32,
-    /// Minimum eigenvalue of a feature. A larger value leaves only stronger corners; a value below 1 counts as 1.
+    /// Minimum strength of a feature, measured by the eigenvalue that is printed with it. A larger value keeps only
+    /// stronger corners. A value below 1 counts as 1.
     #[arg(long, value_name = "VALUE", value_parser = eigenvalue, default_value = "1")]
     min_eigenvalue: f32,
     /// Width of the border of the picture that is not searched for features, in pixels. The border is always at least
     /// half as wide as the window.
     #[arg(long, value_name = "PIXELS", default_value = "24")]
     border: u32,
-    /// Standard deviation of a Gaussian in pixels, 0.1 to 1000. The gradients are computed with the derivatives of this
-    /// Gaussian.
+    /// Standard deviation in pixels, from 0.1 to 1000, of the Gaussian whose derivatives compute the gradients.
     #[arg(long, value_name = "PIXELS", value_parser = sigma, default_value = "1")]
     gradient_sigma: f32,
-    /// Does not smooth the picture before the gradients are computed. By default, it is smoothed by a Gaussian with a
-    /// standard deviation of a tenth of the window.
+    /// Does not smooth the picture before the gradients are computed. By default, a Gaussian smooths the picture. Its
+    /// standard deviation is a tenth of --window.
     #[arg(long)]
     no_smoothing: bool,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).

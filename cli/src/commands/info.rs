@@ -1,6 +1,7 @@
 //! `panoweave info`: prints the version, the driver, the devices, and the resources that each kernel needs.
 //!
-//! The command also works without a driver or GPU: it prints the reason why they cannot be used instead of failing.
+//! The command also works without a driver or GPU. It then prints the reason why the driver or GPU cannot be used, and
+//! does not fail.
 
 use std::fmt::Write as _;
 
@@ -22,13 +23,13 @@ struct Info {
     version: &'static str,
     driver: Driver,
     devices: Vec<Gpu>,
-    /// The error if the devices cannot be listed.
+    /// The reason why `devices` is empty, if the GPUs cannot be listed.
     devices_error: Option<String>,
     archs: Vec<String>,
     kernels: Vec<Arch>,
 }
 
-/// The CUDA driver, or the error if it cannot be loaded.
+/// The CUDA driver, or the reason why it cannot be loaded.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Driver {
@@ -45,7 +46,7 @@ struct Gpu {
     memory_bytes: usize,
     multiprocessors: u32,
     kernels: Vec<Loaded>,
-    /// The error if the kernels cannot be loaded.
+    /// The reason why `kernels` is empty, if panoweave's kernels cannot be loaded on this GPU.
     error: Option<String>,
 }
 
@@ -56,7 +57,8 @@ struct Loaded {
     resources: KernelResources,
 }
 
-/// The part of the kernels' build report that the command prints. `cuda_builder::Build` writes the report.
+/// The part of the kernels' build report that `panoweave info` prints. `cuda_builder::Build` writes the report when the
+/// kernels are compiled.
 #[derive(Deserialize)]
 struct Build {
     archs: Vec<Arch>,
@@ -140,8 +142,8 @@ impl Gpu {
         }
     }
 
-    /// Returns the resources that the driver reports for all kernels on a GPU. The kernel names are those of the first
-    /// architecture, because all architectures have the same kernels.
+    /// Returns the resources, such as registers, that the driver reports for each kernel on a GPU. Takes the kernel
+    /// names from the build report of the first architecture, because all architectures have the same kernels.
     fn loaded(ordinal: u32, build: &Build) -> Result<Vec<Loaded>, DeviceError> {
         let device = Device::cuda(ordinal)?;
         let mut kernels = Vec::new();

@@ -51,8 +51,8 @@ pub(crate) struct Args {
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Corrects the colours of the pictures so that they match in the overlaps. This is the default without --warp,
-    /// --rig and --homography, unless a gain or gamma is given.
+    /// Corrects the colours of the pictures so that they match in the overlaps. This is the default unless --warp,
+    /// --rig, --homography, a gain or a gamma is given.
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
     #[command(flatten)]
@@ -146,11 +146,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Returns the options of the panorama. If the pictures are calibrated first, the default is to match colours and
-    /// to blend along a seam.
+    /// Returns the options for stitching the panorama. If `stitch` first calibrates the pictures, the defaults are
+    /// matched colours and a blend along a seam.
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
-        // Fail before any computation.
+        // More than two pictures support fewer options. Reject the other options before any computation.
         if self.pictures.files().len() > 2 {
             if !self.look.leaves_colours() {
                 return Err(PanoramaError::Colours.into());
@@ -172,7 +172,8 @@ impl Args {
     }
 }
 
-/// Stitches the pictures. Returns the panorama, and the fractions of it that the cameras cover.
+/// Stitches the pictures. Returns the panorama, and the fractions of its pixels that each camera, any camera and all
+/// overlaps cover.
 fn stitched(
     options: &PanoramaOptions,
     stages: &mut Stages,
@@ -203,7 +204,8 @@ fn stitched(
     }
 }
 
-/// Returns the coverage as JSON. With two pictures, adds the fields `left` and `right`.
+/// Returns the fractions of the panorama that the cameras cover as JSON. For two pictures, the JSON also has the
+/// fractions of the two cameras as `left` and `right`.
 fn described(Coverage { any, cameras, overlap }: &Coverage) -> Value {
     let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });
     if let [left, right] = cameras[..] {

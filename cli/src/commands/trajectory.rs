@@ -43,7 +43,7 @@ enum Action {
     Resample(Resample),
 }
 
-/// Resamples a trajectory at other times: at the frames of a video, or at the times in a file.
+/// Resamples a trajectory at other times: at the frame times of a video with a given rate, or at the times in a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 struct Resample {
@@ -150,7 +150,7 @@ impl Resample {
 }
 
 impl Targets {
-    /// Returns the output times in seconds.
+    /// Returns the times in seconds at which `trajectory` is resampled, from `--fps` or from the file of `--times`.
     fn of(&self, trajectory: &Trajectory) -> Result<Vec<f64>, Failure> {
         match (self.fps, &self.times) {
             (Some(rate), _) => Ok(trajectory.frame_times(rate)?),
@@ -162,7 +162,7 @@ impl Targets {
     }
 }
 
-/// Reads a file with `open`; for `-`, reads standard input and parses it with `parse`.
+/// Reads and parses `file` with `open`. If `file` is `-`, reads standard input and parses its text with `parse`.
 fn opened<T>(
     file: &Path,
     open: impl FnOnce(&Path) -> Result<T, TrajectoryError>,

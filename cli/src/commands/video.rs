@@ -59,34 +59,38 @@ pub(crate) struct Args {
     right: PathBuf,
     #[command(flatten)]
     map: WarpSource,
-    /// Video to write, in the format of its name; - writes Y4M to standard output.
+    /// Video to write; the file extension selects the format. - writes to standard output, by default as Y4M.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Format of both inputs: y4m, or raw frames without a header as nv12 or rgba. Default: selected by the file name.
+    /// Format of both inputs: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension selects
+    /// the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Frame size in pixels of raw videos (nv12, rgba), which do not store it and require this option.
+    /// Frame size of raw input videos (nv12, rgba) in pixels. It is required for them, because raw videos do not store
+    /// their size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the left video.
-    /// Frames are repeated or dropped; the playback speed stays the same. Raw videos and numbered pictures, which store
-    /// no rate, are also read at this rate and require the option.
+    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the left video. To
+    /// change the rate, frames are repeated or dropped; the playback speed stays the same. Required for raw videos and
+    /// numbered pictures, which do not store a rate: they are read at this rate, too.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
-    /// Format of the output: y4m, or raw frames without a header as nv12 or rgba. Default: selected by the file name.
+    /// Format of the output: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension selects
+    /// the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     output_format: Option<Format>,
-    /// Quality of H.264 output (.mp4, .m4v, .mov, .mkv): from 0, lossless and largest, to 51, worst and smallest.
+    /// CRF of H.264 output (.mp4, .m4v, .mov, .mkv): 0 is lossless and makes the largest file, 51 has the worst quality
+    /// and makes the smallest file.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
     /// Stops after N frames of output. Default: stitches until the shorter video ends.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
-    /// Does not correct colours. By default, the colours of the cameras are matched continuously, unless a gain or
-    /// gamma is given.
+    /// Stitches without colour correction. By default, the colours of the cameras are measured again and again and
+    /// matched, unless a gain or gamma is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
@@ -118,7 +122,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         let mut right = VideoSource::open(&inputs[1], Some(left.format().pixels), stop)?;
         let sizes = [left.format().size, right.format().size];
         let plan = args.map.open(&sizes, &[left.name(), right.name()], &args.output)?;
-        // Wait for the first frames, so that an input without frames fails before any computation.
+        // Wait for the first frame of each input, so that an input without frames is an error before any computation.
         for source in [&mut left, &mut right] {
             source.await_first()?;
         }
@@ -198,7 +202,8 @@ impl Args {
         Ok([left?, right?])
     }
 
-    /// Returns how to open the output. Fails if it cannot be written or is one of the inputs.
+    /// Returns the description from which the output video is opened. Fails if the output cannot be written or is also
+    /// one of the inputs.
     fn output(&self, inputs: &[VideoInput; 2]) -> Result<VideoOutput, Failure> {
         let path = self.output.clone();
         let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
@@ -215,7 +220,7 @@ impl Args {
                 let special =
                     std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
                 if path == Path::new(STANDARD) {
-                    // With the redirection `>> input`, the input would grow while it is read.
+                    // If the shell redirects standard output with `>> input`, the input would grow while it is read.
                     if files.iter().any(|file| output::same(file, Path::new("/dev/stdout"))) {
                         return Err(Failure::OutputIsInput { file: "stdout".into() });
                     }
@@ -238,7 +243,8 @@ impl Args {
         Ok(VideoOutput { path, medium, crf: self.crf, sound: None })
     }
 
-    /// Formats the result of a finished video as one line.
+    /// Formats the summary of a finished video as one line. `limited` contains how many views of a virtual camera were
+    /// moved into the area that the cameras cover.
     fn line(&self, done: &Summary, size: UVec2, device: &Device, limited: Corrections) -> String {
         let Corrections { views, most, at } = limited;
         let kept = match views {
@@ -260,7 +266,8 @@ impl Args {
         )
     }
 
-    /// Estimates the number of output frames from the lengths of the inputs and `--frames`; `None` if all are unknown.
+    /// Estimates the number of output frames: the smallest of the lengths of both inputs and `--frames`. Returns `None`
+    /// if none of the three is known.
     fn expected(&self, sources: [&VideoSource; 2], rate: Rate) -> Option<u64> {
         let of = |source: &VideoSource| Some(rate.nearest(source.expected()?, source.rate()));
         sources.into_iter().filter_map(of).chain(self.frames).min()

@@ -32,14 +32,14 @@ together are rejected, with the reason. --check exits with code 5 if the rig has
 homography_right_to_left is the matrix as nine numbers, row by row.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Model of the geometric relation between the pictures.
+/// Geometric model that maps the pixels of one picture to those of another.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Model {
-    /// The model that fits better; in doubt a homography.
+    /// Cameras at one position if they fit better than a homography, otherwise a homography.
     Auto,
     /// A homography, for a planar scene or a scene far from the cameras.
     Homography,
-    /// Cameras at one position that look in different directions.
+    /// Cameras at one position that look in different directions: a pure rotation between the pictures.
     Rotation,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// for example because a camera was moved.
     #[arg(long, value_name = "RIG.toml", conflicts_with_all = ["output", "preview", "model", "crop", "projection"])]
     check: Option<PathBuf>,
-    /// Model of the geometric relation between the pictures.
+    /// Geometric model that maps the pixels of one picture to those of another.
     #[arg(long, value_enum, default_value = "auto")]
     model: Model,
     #[command(flatten)]
@@ -163,8 +163,9 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
     output::print_json(&all)
 }
 
-/// Returns the drift of the pair of pictures that deviates most from the rig, relative to the allowed deviation.
-/// Ignores pairs that cannot be checked, such as pairs that do not overlap. Fails if no pair can be checked.
+/// Checks every pair of pictures against the rig. Returns the drift of the worst pair: the one with the largest ratio
+/// of measured to allowed deviation. Ignores pairs that cannot be checked, such as pairs that do not overlap. Fails if
+/// no pair can be checked.
 fn worst(
     rig: &Rig,
     links: &[PhotoPair],

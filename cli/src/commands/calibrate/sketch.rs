@@ -45,7 +45,7 @@ pub(crate) fn calibration(
 fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Picture {
     let Panorama { picture: panorama, owners, .. } = panorama;
     let size = |p: &Picture| p.size().as_dvec2();
-    // All pictures have the same scale, and the panorama is as wide as the row of pictures.
+    // Scale all pictures by the same factor, and scale the panorama to the width of the row of pictures.
     let sizes: Vec<DVec2> = pictures.iter().map(size).collect();
     let row: f64 = sizes.iter().map(|size| size.x).sum();
     let scale = (WIDTH / row).min(1.0);
@@ -97,7 +97,7 @@ fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Pictur
     sketch.picture
 }
 
-/// Yields 1000 points along each edge of a picture of `size` pixels.
+/// Yields the outline of a picture of `size` pixels as points: 1000 along each of its four edges.
 fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     (0..1000).flat_map(move |i| {
         let at = (size - 1.0) * f64::from(i) / 999.0;
@@ -110,8 +110,8 @@ fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     })
 }
 
-/// Returns the panorama pixels at the borders between cameras. `owners` has the camera of each pixel, row by row, or
-/// `u8::MAX` for none.
+/// Returns the panorama pixels where one camera's area borders on that of another. `owners` contains, row by row, the
+/// index of the camera that each pixel shows, or `u8::MAX` if a pixel shows no camera.
 fn handover(owners: &[u8], width: usize) -> Vec<DVec2> {
     let differ = |a: u8, b: u8| a.max(b) < u8::MAX && a != b;
     let mut places = Vec::new();
@@ -131,8 +131,8 @@ struct Sketch {
 }
 
 impl Sketch {
-    /// Draws a picture, scaled by `scale`, with its top left corner at `place`. The colour of a drawn pixel is the mean
-    /// of the picture's pixels that fall into it.
+    /// Draws a picture, scaled by `scale`, with its top left corner at `place`. Each drawn pixel has the mean colour of
+    /// the source pixels that it covers.
     fn paste(&mut self, picture: &Picture, place: DVec2, scale: f64) {
         let (width, height) = (picture.width(), picture.height());
         let to = (DVec2::new(width.into(), height.into()) * scale).as_uvec2();

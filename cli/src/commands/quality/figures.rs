@@ -17,7 +17,8 @@ use crate::commands::compare::{decibels, shown};
 /// The names of all scores, which `--fail-below` accepts.
 pub(crate) const SCORES: [&str; 4] = ["seam", "colour", "flicker", "ssim"];
 
-/// The measurements of a panorama, which is a picture or a video. Frames are numbered from 0; a picture is frame 0.
+/// The measurements of a panorama, which is a picture or a video. Frames are numbered from 0. A picture counts as
+/// frame 0.
 #[derive(Default)]
 pub(crate) struct Figures {
     seams: Vec<(u64, SeamVisibility)>,
@@ -31,20 +32,20 @@ pub(crate) struct Figures {
 /// The colour difference between the two cameras in one frame.
 struct Cameras {
     frame: u64,
-    /// The difference without colour correction.
+    /// The colour difference of the cameras' frames without colour correction.
     before: CameraDifference,
-    /// The difference after the panorama's colour correction; `None` for a finished panorama, whose correction is
-    /// unknown.
+    /// The colour difference after the correction that the stitch applied. `None` for a finished panorama, because it
+    /// is unknown which correction its stitch applied.
     after: Option<CameraDifference>,
 }
 
-/// The mean of a value over the measured frames, and the frame with its maximum.
+/// The mean and the maximum of a measured value over all measured frames, and the number of the frame with the maximum.
 struct Spread {
     mean: f64,
     worst: AtFrame,
 }
 
-/// Computes the mean and the maximum of pairs of frame number and value. Returns `None` if there are no pairs.
+/// Computes the mean and the maximum of `values`, each with its frame number. Returns `None` if there are no values.
 fn spread(values: impl Iterator<Item = (u64, f64)>) -> Option<Spread> {
     let (mut sum, mut many, mut worst) = (0.0, 0.0, None::<AtFrame>);
     for (frame, value) in values {
@@ -62,8 +63,8 @@ impl Figures {
         self.seams.extend(found.map(|found| (frame, found)));
     }
 
-    /// Measures the colour difference of the two cameras' frames in the overlap: without correction and, if `colours`
-    /// is given, after the correction `colours`.
+    /// Measures the colour difference between the two cameras' frames in their overlap, without colour correction. If
+    /// `colours` is given, also measures the difference after this correction.
     pub(crate) fn add_cameras(
         &mut self,
         frame: u64,
@@ -93,7 +94,7 @@ impl Figures {
 
     /// Returns the name and value of each score that could be measured, in the order of [`SCORES`].
     pub(crate) fn scores(&self) -> Vec<(&'static str, f64)> {
-        // Flicker compares three consecutive frames, so shorter videos have no score.
+        // The flicker score compares three consecutive frames, so videos with fewer frames do not have this score.
         let flicker = self.flicker.filter(|flicker| flicker.frames > 2);
         let scores = [
             self.seam().map(|seam| seam_score(seam.worst.value)),
@@ -109,7 +110,7 @@ impl Figures {
         self.seams.iter().max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()))
     }
 
-    /// Formats one line per measurement: its name, its score (`-` if it has none), and the measured values.
+    /// Formats one line per measurement: its name, its score (`-` if there is no score), and the measured values.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let scores = self.scores();

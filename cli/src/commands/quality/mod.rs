@@ -64,8 +64,8 @@ measured over all frames. In NV12 frames, the stored luma of the panorama is mea
 code is 5. The option can be repeated.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Scores a panorama from 0 to 1: visibility of its seam, colour agreement of its cameras, flicker, similarity to a
-/// reference.
+/// Gives a panorama scores from 0 (bad) to 1 (good): for an invisible seam, matching colours of its cameras, little
+/// flicker, and similarity to a reference.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
@@ -76,15 +76,15 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
     #[command(flatten)]
     map: WarpSource,
-    /// Pictures or videos of the cameras from which the finished panorama was made. With them, the colour difference of
-    /// the cameras is measured, too.
+    /// Pictures or videos of the two cameras from which the finished panorama was stitched, in order to also measure
+    /// the colour difference of the cameras.
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"])]
     cameras: Vec<PathBuf>,
-    /// Reference picture of the same size as the panorama, for the score ssim. Pictures only.
+    /// Pictures only: reference picture of the same size as the panorama. The score ssim is the similarity to it.
     #[arg(long, value_name = "PICTURE")]
     reference: Option<PathBuf>,
-    /// Videos only: measures the seam and the colours in every Nth frame, from the first one. Flicker is measured in
-    /// all frames.
+    /// Videos only: measures the seam and the colours in the first frame and every Nth frame after it. Flicker is
+    /// measured in all frames.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), default_value = "10")]
     every: u64,
     /// Videos only: stops after N frames. Default: measures until the shortest video ends.
@@ -92,7 +92,8 @@ pub(crate) struct Args {
     frames: Option<u64>,
     #[command(flatten)]
     fail_below: FailBelow,
-    /// Does not correct colours. By default, the colours of the cameras are matched, unless a gain or gamma is given.
+    /// Stitches without colour correction. By default, the stitch matches the colours of the cameras, unless a gain or
+    /// gamma is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
@@ -167,7 +168,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(judged.exit_code())
 }
 
-/// A run of the command: its options, the times of its stages, and the measurements so far.
+/// The state of a run of `panoweave quality`: its options, the times of its stages, and the measurements so far.
 struct Job<'a> {
     args: &'a Args,
     blend: Blend,
@@ -176,8 +177,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Measures a picture: the finished panorama in the file `panorama`, or else the panorama that it stitches from the
-    /// pictures in `files`. For a finished panorama, `files` has its cameras' pictures or is empty.
+    /// Measures a panorama picture. If `panorama` is given, reads this finished panorama; `files` then contains the
+    /// pictures of its cameras, or is empty. Otherwise, stitches the panorama from the pictures in `files`.
     fn pictures(&mut self, panorama: Option<&Path>, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, blend, stages, figures } = self;
         let (panorama, cameras, reference, plan) = stages.run("load", "reading", || {
@@ -240,7 +241,8 @@ impl Job<'_> {
         Ok(device)
     }
 
-    /// Measures a finished video of panoramas. `files` has the videos of its cameras or is empty.
+    /// Measures the finished panorama video in the file `panorama`. `files` contains the videos of its cameras, or is
+    /// empty.
     fn panorama_video(&mut self, panorama: &Path, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, stages, figures, .. } = self;
         let stop = Stop::default();
@@ -255,7 +257,7 @@ impl Job<'_> {
         let stream = device.stream()?;
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
         let (format, rate) = (source.format(), source.rate());
-        // H.264 needs even sizes, so an encoder may have cropped the last column and row.
+        // The panorama may lack the warp's last column and row: H.264 needs even sizes, so an encoder may crop them.
         args.check_size(format.size, warp.size(), [1, 1])?;
         let owners = args.owners(&stream, &warp, format.size)?;
         let mut frames = 0;
@@ -329,7 +331,7 @@ impl Job<'_> {
                 let number = stitched.number;
                 if number.is_multiple_of(args.every) {
                     if matches!(blend, Blend::Seam(_)) {
-                        // The stitcher may have moved the seam since the last measured frame.
+                        // The stitcher may have moved the seam since the last measured frame, so find it again.
                         let weights = stitched.weights()?;
                         let owners = owners_of_weights(weights.each_ref().map(Vec::as_slice));
                         line = SeamLine::new(&args.turned(owners), size)?;
@@ -356,7 +358,8 @@ fn frame(picture: &Picture) -> Result<Frame<'_>, Failure> {
 }
 
 impl Args {
-    /// Reads the warp. If the cameras' pictures or videos `files` are given, checks that the warp is for their `sizes`.
+    /// Reads the warp, rig or homography that the user gave. If `files`, the cameras' pictures or videos, is not empty,
+    /// checks that it is for pictures with the sizes `sizes`.
     fn plan(&self, sizes: &[UVec2], files: &[&Path]) -> Result<Plan, Failure> {
         if files.is_empty() {
             return self.map.open_alone();
@@ -364,12 +367,13 @@ impl Args {
         self.map.open(sizes, files, Path::new(""))
     }
 
-    /// Returns whether the stitch matches the colours of the cameras.
+    /// Returns whether the stitch measures the cameras' colours and corrects them until they match.
     fn follows(&self) -> bool {
         !self.no_colour && self.look.leaves_colours()
     }
 
-    /// Opens the cameras' videos. The second one is converted to the pixel format of the first if ffmpeg reads it.
+    /// Opens the cameras' videos. If ffmpeg decodes the second video, it converts the frames to the pixel format of the
+    /// first video.
     fn open(&self, files: &[&Path], stop: &Stop) -> Result<Vec<VideoSource>, Failure> {
         let mut sources: Vec<VideoSource> = Vec::with_capacity(files.len());
         for file in files {
@@ -379,7 +383,8 @@ impl Args {
         Ok(sources)
     }
 
-    /// Rotates a panorama by 180° if `--flip` is given. `owners` has the camera of each pixel, row by row.
+    /// Rotates `owners` by 180° if `--flip` is given. `owners` contains, row by row, the index of the camera that each
+    /// panorama pixel shows.
     fn turned(&self, mut owners: Vec<u8>) -> Vec<u8> {
         if self.look.flips() {
             owners.reverse();
@@ -387,8 +392,8 @@ impl Args {
         owners
     }
 
-    /// Checks that a finished panorama has the size of the warp. Up to `lacking` columns at the right and rows at the
-    /// bottom may have been cropped.
+    /// Checks that the size `found` of a finished panorama is the size `expected` of the warp. `lacking` is the number
+    /// of columns at the right and of rows at the bottom that the panorama may lack.
     fn check_size(&self, found: UVec2, expected: UVec2, lacking: [u32; 2]) -> Result<(), Failure> {
         if found.cmpgt(expected).any() || (expected - found).cmpgt(lacking.into()).any() {
             let panorama = self.files[0].clone();
@@ -398,8 +403,8 @@ impl Args {
         Ok(())
     }
 
-    /// Returns the camera with the larger weight for each pixel of a panorama, row by row. `size` is the size of the
-    /// panorama, which may be smaller than the warp by cropped columns and rows.
+    /// Returns the index of the camera with the larger weight for each pixel of a panorama, row by row. `size` is the
+    /// size of the panorama. It is smaller than the warp if columns and rows were cropped.
     fn owners(&self, stream: &Stream, warp: &DeviceWarp, size: UVec2) -> Result<Vec<u8>, Failure> {
         let owners = self.turned(owners_of_warp(&warp.download(stream)?));
         let rows = owners.chunks_exact(warp.size().x as usize).take(size.y as usize);

@@ -17,14 +17,15 @@ const PREVIEW_SIDE: u32 = 1600;
 
 /// Prints the properties of a warp file, and draws the warp with --preview.
 ///
-/// A file with a wrong checksum, a NaN or a weight outside 0 to 1 is rejected.
+/// A warp file is rejected if its checksum is wrong, if a value is NaN, or if a weight is not from 0 to 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  panoweave warp inspect rig.safetensors --preview look.png\n")]
 pub(crate) struct Args {
     /// Warp file to inspect.
     file: PathBuf,
-    /// Writes a picture of the warp. The left camera is orange and the right one blue, mixed by weight. Lines divide
-    /// each camera's picture into eighths. A white outline marks the overlap.
+    /// Writes a picture of the warp. The left camera is orange, the right camera is blue, and their colours are mixed
+    /// by weight. Lines divide the width and the height of each camera's picture into eighths. A white outline marks
+    /// the overlap.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
 }
@@ -44,10 +45,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         return output::print_json(&json!({
             "file": args.file.to_string_lossy(),
             "preview": args.preview.as_ref().map(|file| file.to_string_lossy()),
-            // `Warp::open` rejects a wrong checksum.
+            // The checksum is valid, because `Warp::open` has not rejected the file.
             "checksum": "valid",
             "warp": describe(&warp, &stats),
-            // True if the file stores the mesh. Otherwise, the mesh below was computed here.
+            // False if the file stores no mesh. The field `mesh` below then describes a mesh that was computed here.
             "mesh_saved": warp.mesh().is_some(),
             "mesh": mesh(&warp).as_deref().map(describe_mesh),
         }));
@@ -58,13 +59,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Returns the stored mesh, or computes one if the file has none. Returns `None` if the computation fails.
+/// Returns the mesh that the warp file stores. If it stores none, computes a mesh, or returns `None` if that fails.
 fn mesh(warp: &Warp) -> Option<Cow<'_, Mesh>> {
     let make = || Mesh::new(warp, MESH_ERROR).ok().map(Cow::Owned);
     warp.mesh().map(Cow::Borrowed).or_else(make)
 }
 
-/// Returns the projection, the statistics and the rig or homography of a warp as JSON.
+/// Returns a JSON object with the projection and the statistics of a warp, and the rig or homography that it is from.
 pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
     json!({
         "projection": warp.projection().map_or("unknown", ProjectionName::as_str),
@@ -73,7 +74,7 @@ pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
     })
 }
 
-/// Returns the maximum error in source pixels, the size in bytes and the divisions of a mesh as JSON.
+/// Describes a mesh as a JSON object: its maximum error in source pixels, its size in bytes, and its divisions.
 pub(crate) fn describe_mesh(mesh: &Mesh) -> Value {
     json!({ "error": mesh.error(), "bytes": mesh.bytes(), "divisions": mesh.divisions() })
 }

@@ -49,8 +49,8 @@ enum Action {
 struct Make {
     #[command(flatten)]
     source: Source,
-    /// Size of the panorama in pixels. With --rig, replaces the size in the rig file and keeps the field of view.
-    /// Required with --import.
+    /// Size of the panorama in pixels, for --import, which requires it, and for --rig. With --rig, replaces the size in
+    /// the rig file and keeps the field of view.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "warp"])]
     size: Option<UVec2>,
     /// Size in pixels of the left camera's pictures, for --homography and --import.
@@ -65,9 +65,9 @@ struct Make {
     /// Picture of the right camera. Only its size is read, as an alternative to --right-size.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     right: Option<PathBuf>,
-    /// Stores the mesh for `--lookup mesh` in the file, so that stitches need not compute it. ERROR is the maximum
-    /// deviation in source pixels, 1/32 by default. Stitches ignore a mesh with an ERROR above 1/32 and compute their
-    /// own.
+    /// Stores a mesh, which `--lookup mesh` needs, in the warp file, so that later stitches need not compute it. ERROR
+    /// is the maximum deviation of the mesh from the planes in source pixels, 1/32 by default. Stitches compute their
+    /// own mesh if ERROR is above 1/32.
     #[arg(long, value_name = "ERROR", value_parser = mesh_error)]
     mesh: Option<Option<f32>>,
     /// Also writes the six raw planes into this folder, for programs that read raw planes.
