@@ -11,11 +11,11 @@ use crate::output::failure::Failure;
 pub(crate) struct Blending {
     /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
-    /// once. Default: seam for `stitch` without --warp, --rig and --homography, otherwise feather.
+    /// once. Default: feather if --warp, --rig or --homography is given; otherwise `stitch` uses seam.
     #[arg(long, value_enum)]
     blend: Option<Choice>,
-    /// Width of the fade from one camera to the other across a seam, in panorama pixels: 1 to 1000. Default: 16. Not
-    /// allowed with feathered blending.
+    /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16.
+    /// Not allowed with `--blend feather`.
     #[arg(long, value_name = "PIXELS", value_parser = feather, allow_negative_numbers = true)]
     feather: Option<f32>,
 }
@@ -32,8 +32,8 @@ impl Blending {
         self.blend.is_none() && self.feather.is_none()
     }
 
-    /// Returns the blending that the options select. Without `--blend`, the blending is `otherwise`. Fails if
-    /// `--feather` is given but the blending is not a seam.
+    /// Returns the blending that the options select, or `otherwise` if `--blend` is not given. Fails if `--feather` is
+    /// given but the result is not a seam.
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
         let blend = match self.blend {
             Some(Choice::Feather) => Blend::Feather,

@@ -1,6 +1,6 @@
-//! The option `--fail-below`: minimum scores. A score below its minimum gives exit code 5.
+//! The option `--fail-below`: minimum scores. If a score is below its minimum, the program exits with code 5.
 //!
-//! `compare` and `quality` share the option, and each passes the names of its own scores.
+//! The subcommands `compare` and `quality` share the option. Each passes the names of its own scores.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use crate::options::values::ValueError;
 use crate::output::failure::{CHECK_FAILED, Failure};
 
-/// The option `--fail-below`.
+/// The values of the option `--fail-below`, which can be given several times.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailBelow {
-    /// Exits with code 5 if the score NAME is below SCORE, a number from 0 to 1. Without NAME, the lowest of all scores
-    /// counts. Can be given several times.
+    /// Exits with code 5 if the score NAME is below SCORE, a number from 0 to 1. Without NAME, exits with code 5 if any
+    /// score is below SCORE. The option can be given several times.
     #[arg(long = "fail-below", value_name = "[NAME=]SCORE")]
     gates: Vec<Gate>,
 }
 
-/// The minimum of a score, from 0 to 1. The best score is 1.
+/// A required minimum for one score, or for all scores. Scores are from 0 to 1, and 1 is best.
 #[derive(Clone, Debug, PartialEq)]
 struct Gate {
-    /// The name of the score; `None` for the lowest of all scores.
+    /// The name of the score that must reach the minimum. `None` if all scores must reach it.
     name: Option<String>,
     least: f64,
 }
@@ -43,14 +43,15 @@ impl FromStr for Gate {
     }
 }
 
-/// The scores that are below their minimum.
+/// The result of checking all minimums: the scores that are below their minimum.
 pub(crate) struct Judged {
-    /// The name, the score and the minimum of each failed check.
+    /// For each score that is too low: its name, its value and the required minimum.
     below: Vec<(&'static str, f64, f64)>,
 }
 
 impl FailBelow {
-    /// Fails if the option names a score that is not in `known`. Commands call this before any computation.
+    /// Fails if a `--fail-below` option names a score that is not in `known`. Commands call this function before any
+    /// computation.
     pub(crate) fn check(&self, known: &[&str]) -> Result<(), Failure> {
         for name in self.gates.iter().filter_map(|gate| gate.name.as_deref()) {
             if !known.contains(&name) {
@@ -60,8 +61,8 @@ impl FailBelow {
         Ok(())
     }
 
-    /// Compares the scores, given by name, with their minimums. Fails if a score with a minimum is missing, because it
-    /// could not be measured.
+    /// Compares `scores`, pairs of name and value, with the minimums. Fails if `scores` lacks a score that has a
+    /// minimum. Such a score could not be measured.
     pub(crate) fn judge(&self, scores: &[(&'static str, f64)]) -> Result<Judged, Failure> {
         let mut below = Vec::new();
         for Gate { name, least } in &self.gates {
@@ -82,7 +83,7 @@ impl FailBelow {
 }
 
 impl Judged {
-    /// Formats one line for each failed check; an empty text if all checks passed.
+    /// Formats one line for each score below its minimum. Returns an empty text if there is no such score.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for (name, value, least) in &self.below {
@@ -92,7 +93,7 @@ impl Judged {
         text
     }
 
-    /// Returns the failed checks as a JSON array.
+    /// Returns the scores below their minimum as a JSON array.
     pub(crate) fn json(&self) -> Value {
         let entry = |(name, value, least): &(&str, f64, f64)| json!({ "score": name, "value": value, "fail_below": least });
         self.below.iter().map(entry).collect()

@@ -1,5 +1,5 @@
-//! Distinguishes pictures from videos by file name, and reads the options for videos that do not store their size or
-//! rate.
+//! The options for input videos that do not store their size or rate. Also distinguishes pictures from videos by the
+//! file name.
 
 use std::path::{Path, PathBuf};
 
@@ -15,16 +15,17 @@ use crate::output::failure::Failure;
 /// The options that state the format, frame size and frame rate of videos.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Clips {
-    /// Format of the input videos: y4m, or raw frames without a header as nv12 or rgba. Default: selected by the file
-    /// extension (.y4m, .nv12, .rgba). ffmpeg reads files with any other extension.
+    /// Format of the input videos: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension
+    /// selects the format (.y4m, .nv12, .rgba), and ffmpeg reads files with any other extension.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Frame size in pixels of raw videos (nv12, rgba), which do not store it and require this option.
+    /// Frame size of raw videos (nv12, rgba) in pixels. It is required for them, because raw videos do not store their
+    /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frame rate of the videos in frames per second, such as 30 or 30000/1001. Raw videos and numbered pictures store
-    /// no rate and require this option. Files that ffmpeg reads are converted to this rate by repeating or dropping
-    /// frames. Y4M videos keep their stored rate.
+    /// Frame rate of the videos in frames per second, such as 30 or 30000/1001. It is required for raw videos and
+    /// numbered pictures, which do not store a rate. A file that ffmpeg reads is converted to this rate: frames are
+    /// repeated or dropped. A Y4M video keeps its stored rate.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
 }
@@ -36,8 +37,8 @@ impl Clips {
         Ok(self.medium(file)? == Medium::File && Picture::check_name(file).is_ok())
     }
 
-    /// Returns true if all files are pictures, and false if all are videos. Fails for a mixture, and for pictures if an
-    /// option for videos is given.
+    /// Returns true if all files are pictures, and false if all files are videos. Fails if there are both, or if all
+    /// files are pictures but an option for videos is given.
     pub(crate) fn are_pictures(&self, files: &[&Path]) -> Result<bool, Failure> {
         let mut kinds = Vec::with_capacity(files.len());
         for file in files {
@@ -54,7 +55,7 @@ impl Clips {
         }
     }
 
-    /// Returns the file, medium, frame size and frame rate with which to open the video in `file`.
+    /// Returns the description from which the video in `file` is opened: its path, medium, frame size and frame rate.
     pub(crate) fn input(&self, file: &Path) -> Result<VideoInput, Failure> {
         let (path, medium) = (file.to_owned(), self.medium(file)?);
         Ok(VideoInput { path, medium, size: self.input_size, rate: self.fps })
@@ -65,7 +66,8 @@ impl Clips {
     }
 }
 
-/// Returns the files from which a video is read: all existing numbered pictures of a pattern, or else a single file.
+/// Returns the files from which a video is read. For a pattern of numbered pictures, these are all existing pictures.
+/// For any other video, it is a single file.
 pub(crate) fn files(input: &VideoInput) -> Result<Vec<PathBuf>, Failure> {
     Ok(match &input.medium {
         Medium::Pictures(pattern) => {

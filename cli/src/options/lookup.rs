@@ -1,4 +1,5 @@
-//! The option `--lookup`: how a stitch finds source coordinates and reads pixels.
+//! The option `--lookup`: the method by which a stitch finds the source coordinates of a panorama pixel and samples the
+//! pictures there.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use panoweave::ops::stitch::Lookup;
@@ -7,10 +8,10 @@ use panoweave::ops::stitch::Lookup;
 #[derive(Debug, clap::Args)]
 pub(crate) struct LookupOption {
     /// Method to find the source coordinates of each panorama pixel and to sample the pictures there. `mesh`:
-    /// coordinates from a compact mesh, within 1/32 pixel; fastest on GPUs. `planes`: exact coordinates from the warp's
-    /// planes. `textured-planes`: the same result as `planes`, but the GPU's texture unit reads the planes.
-    /// `hardware-bilinear`: exact coordinates, but the texture unit interpolates the pixels. Default: mesh for videos,
-    /// planes for pictures.
+    /// coordinates from a compact mesh, with an error of at most 1/32 pixel; fastest on GPUs. `planes`: exact
+    /// coordinates from the warp's planes. `textured-planes`: the same result as `planes`, but the GPU's texture unit
+    /// reads the planes. `hardware-bilinear`: exact coordinates, but the texture unit interpolates the pixels, less
+    /// precisely. Default: mesh for videos, planes for pictures.
     #[arg(long, value_name = "HOW", value_parser = by_name())]
     lookup: Option<Lookup>,
 }
@@ -27,7 +28,7 @@ impl LookupOption {
     }
 }
 
-/// Returns a parser for the names of lookups.
+/// Returns a clap parser that converts the name of a lookup, such as `mesh`, to a [`Lookup`].
 fn by_name() -> impl TypedValueParser<Value = Lookup> {
     let named = |name: String| Lookup::ALL.into_iter().find(|lookup| lookup.name() == name);
     PossibleValuesParser::new(Lookup::ALL.map(Lookup::name)).try_map(move |name| {

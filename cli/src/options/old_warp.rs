@@ -1,15 +1,15 @@
 //! Accepts `--warp HOW`, the old spelling of `--lookup HOW`.
 //!
-//! Today `--warp` names a warp file, so clap cannot express the old spelling as an alias. The other old spellings are
-//! aliases: `--lut` of `--warp` in `options/warp.rs`, and `panoweave lut` of `panoweave warp` in `cli.rs`.
+//! Today `--warp` names a warp file, so clap cannot express the old spelling as an alias. Other old spellings are clap
+//! aliases: `options/warp.rs` defines `--lut` for `--warp`, and `cli.rs` defines `panoweave lut` for `panoweave warp`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use panoweave::ops::stitch::Lookup;
 
-/// Returns the arguments with `--warp HOW` replaced by `--lookup HOW` if `HOW` is the name of a lookup and not of an
-/// existing file.
+/// Replaces `--warp HOW` in the arguments by `--lookup HOW` if `HOW` is the name of a lookup, such as `mesh`, and no
+/// file with this name exists.
 pub(crate) fn modernise(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = arguments.collect();
     let options = all.iter().position(|argument| argument == "--").unwrap_or(all.len());

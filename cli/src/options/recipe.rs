@@ -1,5 +1,5 @@
-//! Computes a warp from a rig or a homography. The warp file stores the rig's TOML or the homography's text as
-//! metadata.
+//! Computes a warp from a rig or a homography. A file of this warp also stores the text of the rig (TOML) or of the
+//! homography as metadata.
 
 use std::path::Path;
 
@@ -22,9 +22,9 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// Reads a rig, and scales its canvas to `size` pixels if `size` is given.
+    /// Reads a rig, and scales its panorama to `size` pixels if `size` is given.
     ///
-    /// Fails if `output` is one of the rig's calibration files, so that the output does not overwrite it.
+    /// Fails if `output` is a lens calibration file to which the rig refers, because the output would overwrite it.
     pub(crate) fn from_rig(
         file: &Path,
         size: Option<UVec2>,
@@ -40,7 +40,7 @@ impl Recipe {
         Self::new(&rig)
     }
 
-    /// Creates the recipe of a rig.
+    /// Creates the recipe from which a rig's warp is rendered.
     pub(crate) fn new(rig: &Rig) -> Result<Self, Failure> {
         let geometry = rig.geometry()?;
         Ok(Self {
@@ -51,7 +51,8 @@ impl Recipe {
         })
     }
 
-    /// Reads a homography from right to left pixels. `sources` are the sizes of the left and the right picture.
+    /// Reads a homography, which maps pixels of the right picture to pixels of the left picture. `sources` are the
+    /// sizes of the left and the right picture.
     pub(crate) fn from_homography(file: &Path, sources: [UVec2; 2]) -> Result<Self, Failure> {
         let homography = Homography::open(file)?;
         let geometry = homography.geometry(sources[0], sources[1])?;
@@ -59,13 +60,13 @@ impl Recipe {
         Ok(Self { geometry, projection, text, is_rig: false })
     }
 
-    /// Returns the panorama's canvas and the cameras.
+    /// Returns the geometry of the panorama and the cameras.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Returns whether the recipe is a rig. Its geometry then maps world directions to pixels. The geometry of a
-    /// homography has no world directions; it maps pixels of the left picture.
+    /// Returns whether the recipe is a rig and not a homography. The geometry of a rig maps world directions to camera
+    /// pixels. The geometry of a homography has no world directions: it maps pixels of the left picture.
     pub(crate) fn is_rig(&self) -> bool {
         self.is_rig
     }
@@ -75,8 +76,8 @@ impl Recipe {
         self.geometry.cameras.iter().map(|camera| camera.size).collect()
     }
 
-    /// Renders the warp and downloads it, for a warp file. Fails for more than two cameras, which warp files do not
-    /// support.
+    /// Renders the warp on the device and downloads it, so that it can be written to a warp file. Fails if there are
+    /// more than two cameras, because warp files support only two.
     pub(crate) fn render(self, stream: &Stream) -> Result<Warp, Failure> {
         if self.geometry.cameras.len() != 2 {
             return Err(Failure::Usage(

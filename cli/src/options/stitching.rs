@@ -9,7 +9,7 @@ use panoweave::ops::stitch::{Lookup, Power, StitchOptions};
 use crate::options::lookup::LookupOption;
 use crate::options::values::{gain, gamma};
 
-/// The clap IDs of the options for gains and gammas, with which `--match-colour` conflicts.
+/// The clap IDs of the options for gains and gammas. None of them may be given together with `--match-colour`.
 pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
 
 /// The options for gains, gammas, flip, edge boost and lookup.
@@ -23,23 +23,24 @@ pub(crate) struct Stitching {
     /// green and blue.
     #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
     gain_right: Vec3,
-    /// Exponent applied to the levels of the left picture, scaled to 0 to 1, after its gain. A gamma below 1 brightens,
-    /// above 1 darkens. It must be greater than 0 and at most 100.
+    /// Gamma of the left picture: the exponent applied to its levels, which are scaled to 0 to 1, after --gain-left. A
+    /// value below 1 brightens the picture, a value above 1 darkens it. Greater than 0 and at most 100.
     #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
     gamma_left: f32,
-    /// Exponent applied to the levels of the right picture, scaled to 0 to 1, after its gain. A gamma below 1
-    /// brightens, above 1 darkens. It must be greater than 0 and at most 100.
+    /// Gamma of the right picture: the exponent applied to its levels, which are scaled to 0 to 1, after --gain-right.
+    /// A value below 1 brightens the picture, a value above 1 darkens it. Greater than 0 and at most 100.
     #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
     gamma_right: f32,
-    /// Method to compute a gamma other than 1. `exact` is the reference. `fast` differs from it by at most one of 256
-    /// levels. `table` interpolates a table and adds an error of at most 0.6 levels for gains up to 2 and gammas from
-    /// 0.8 to 1.2.
+    /// Method to compute the powers for a gamma other than 1. `exact` is the reference. The result of `fast` differs
+    /// from `exact` by at most one of 256 levels. `table` interpolates in a table. For gains up to 2 and gammas from
+    /// 0.8 to 1.2, this adds an error of at most 0.6 levels to the result of `exact`.
     #[arg(long, value_enum, default_value = "fast")]
     power: PowerChoice,
     /// Rotates the panorama by 180°.
     #[arg(long)]
     flip: bool,
-    /// Brightens the leftmost and the rightmost tenth of the panorama, gradually up to a factor of 1.35 at both ends.
+    /// Brightens the leftmost tenth and the rightmost tenth of the panorama. The factor grows to 1.35 at the left and
+    /// right edges.
     #[arg(long)]
     edge_boost: bool,
     #[command(flatten)]
@@ -55,7 +56,7 @@ enum PowerChoice {
 }
 
 impl Stitching {
-    /// Returns whether gains and gammas are all 1.
+    /// Returns whether the gains and gammas of both pictures are all 1, so that the stitch does not change colours.
     pub(crate) fn leaves_colours(&self) -> bool {
         let StitchOptions { left, right, .. } = self.options(Lookup::default());
         [left, right] == [Colour::IDENTITY; 2]
@@ -71,7 +72,7 @@ impl Stitching {
         self.flip
     }
 
-    /// Returns the stitch options. `lookup` applies if `--lookup` is not given.
+    /// Returns the stitch options that the command line selects. `lookup` is the default for `--lookup`.
     pub(crate) fn options(&self, lookup: Lookup) -> StitchOptions {
         StitchOptions {
             left: Colour { gain: self.gain_left, gamma: self.gamma_left },

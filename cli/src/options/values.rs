@@ -11,7 +11,7 @@ use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::MAX_SMOOTHING;
 use thiserror::Error;
 
-/// The error of an invalid option value: states the allowed values.
+/// The error for an invalid option value. Its text states the allowed values.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum ValueError {
     #[error("a size must be WIDTHxHEIGHT in pixels, such as 3840x2160")]
@@ -30,21 +30,23 @@ pub(crate) enum ValueError {
     Gamma,
     #[error("a feather must be a number of pixels from 1 to 1000")]
     Feather,
-    #[error("a window must be an odd number of pixels, 3 to {MAX_WINDOW}")]
+    #[error("a window must be an odd number of pixels from 3 to {MAX_WINDOW}")]
     Window,
-    #[error("an eigenvalue must be a number, 0 or more")]
+    #[error("an eigenvalue must be a number that is at least 0")]
     Eigenvalue,
     #[error("a sigma must be a number of pixels from 0.1 to 1000")]
     Sigma,
     #[error("the smoothing must be a number of seconds from 0 to {MAX_SMOOTHING}")]
     Smoothing,
-    #[error("the quality must be a whole number from 0 (lossless) to 51 (worst)")]
+    #[error("the CRF must be a whole number from 0 (lossless) to 51 (worst quality)")]
     Crf,
     #[error(
         "the error of a mesh must be a number of source pixels greater than 0, such as 0.03125"
     )]
     MeshError,
-    #[error("a limit must be a score from 0 to 1, such as 0.9 or seam=0.9")]
+    #[error(
+        "the value must be SCORE or NAME=SCORE with a score from 0 to 1, as in 0.9 or seam=0.9"
+    )]
     Gate,
 }
 
@@ -68,7 +70,8 @@ fn whole(text: &str) -> Result<u32, ValueError> {
     Ok(text.parse()?)
 }
 
-/// Parses `WIDTHxHEIGHT`. A number too large for `u32` becomes `None`, so that the caller can report its limit.
+/// Parses `WIDTHxHEIGHT`. Returns `None` for a side that is too large for `u32`, so that the caller can report the
+/// largest allowed side.
 fn sides(text: &str) -> Result<[Option<u32>; 2], ValueError> {
     let (width, height) = text.split_once(['x', 'X', '×']).ok_or(ValueError::Size)?;
     let side = |text: &str| match whole(text) {
@@ -102,7 +105,7 @@ pub(crate) fn canvas_size(text: &str) -> Result<UVec2, ValueError> {
     }
 }
 
-/// Parses one gain for all channels, or three gains for red, green and blue. Each must be 0 to 1000.
+/// Parses one gain for all channels, or three gains for red, green and blue. Each gain must be from 0 to 1000.
 pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
     let numbers: Vec<f32> =
         text.split(',').map(|word| word.trim().parse()).collect::<Result<_, _>>()?;
@@ -131,7 +134,7 @@ pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
     Ok(feather)
 }
 
-/// Parses the H.264 quality: 0 (lossless) to 51 (worst).
+/// Parses the H.264 quality (CRF): a whole number from 0 (lossless) to 51 (worst quality).
 pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
     text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
 }
@@ -144,13 +147,13 @@ pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
     }
 }
 
-/// Parses the minimum eigenvalue of a feature: a number that is not negative.
+/// Parses the minimum eigenvalue of a feature: a number that is at least 0.
 pub(crate) fn eigenvalue(text: &str) -> Result<f32, ValueError> {
     let value: f32 = text.parse().map_err(|_| ValueError::Eigenvalue)?;
     if value >= 0.0 { Ok(value) } else { Err(ValueError::Eigenvalue) }
 }
 
-/// Parses the smoothing of a track, in seconds: 0 to `MAX_SMOOTHING`.
+/// Parses the smoothing of a virtual camera's motion: a standard deviation from 0 to `MAX_SMOOTHING` seconds.
 pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
     let seconds = text.parse().map_err(|_| ValueError::Smoothing)?;
     if (0.0..=MAX_SMOOTHING).contains(&seconds) { Ok(seconds) } else { Err(ValueError::Smoothing) }

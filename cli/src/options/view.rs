@@ -18,43 +18,44 @@ use crate::output::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Viewing {
     /// Writes the view of a virtual camera instead of the panorama. TRACK.csv has one keyframe per line, with the
-    /// columns t, pan, tilt, fov and optionally roll. t is the time in seconds from the first frame. The others are
-    /// angles in degrees: pan to the right and tilt up from the direction of the rig's panorama, roll clockwise, and
-    /// fov across the width of the view. Requires --rig.
+    /// columns t, pan, tilt, fov and optionally roll. t is the time in seconds from the first frame. The other columns
+    /// are angles in degrees. pan (to the right) and tilt (up) are relative to the centre of the rig's panorama. roll
+    /// is clockwise. fov is the horizontal field of view. Requires --rig.
     #[arg(long, value_name = "TRACK.csv")]
     view: Option<PathBuf>,
     /// Size of the virtual camera's view in pixels. Default: 1920x1080.
     #[arg(long, value_name = "WxH", value_parser = picture_size, requires = "view")]
     view_size: Option<UVec2>,
-    /// Smoothing of the virtual camera's motion: the standard deviation of a Gaussian over time, 0 to 60 seconds. With
-    /// 0, the camera passes exactly through every keyframe.
+    /// Smoothing of the virtual camera's motion: the standard deviation in seconds, from 0 to 60, of a Gaussian over
+    /// time. With 0, the camera passes exactly through every keyframe.
     #[arg(long, value_name = "SECONDS", value_parser = smoothing, default_value = "0.2", requires = "view")]
     view_smooth: f64,
-    /// Allows the view to leave the area that the cameras cover; uncovered pixels are black. By default, the view is
-    /// moved into that area.
+    /// Allows the view to leave the area that the cameras cover. Pixels outside this area are black. By default, the
+    /// virtual camera is moved so that its view stays inside the area.
     #[arg(long, requires = "view")]
     view_free: bool,
 }
 
-/// A virtual camera, the size of its view, and the corrections that keep the view inside the covered area.
+/// A virtual camera, the size of its view, and a record of the corrections that keep the view inside the area that the
+/// cameras cover.
 pub(crate) struct Viewed {
     pub(crate) camera: VirtualCamera,
     pub(crate) size: UVec2,
     pub(crate) limited: Limited,
 }
 
-/// A record of the views that would have left the covered area and were moved into it. Clones share the record: the
-/// virtual camera's path writes it while the stitcher runs, and the command reads it at the end.
+/// A record of the views that were moved because they would have left the area that the cameras cover. Clones share
+/// one record: the virtual camera's path updates it while the stitcher runs, and the command reads it at the end.
 #[derive(Clone, Default)]
 pub(crate) struct Limited(Arc<Mutex<Corrections>>);
 
-/// The number of views that were moved into the covered area, and the largest correction.
+/// The number of views that were moved into the area that the cameras cover, and the largest correction of a view.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Corrections {
     pub(crate) views: u64,
     /// The largest change of pan, tilt, roll or field of view, in degrees.
     pub(crate) most: f64,
-    /// The time of the largest correction, from the first frame.
+    /// The time of the view with the largest correction, relative to the first frame.
     pub(crate) at: Duration,
 }
 
@@ -86,8 +87,8 @@ impl Viewing {
         self.view.as_deref()
     }
 
-    /// Opens the track and creates the virtual camera; returns `None` without `--view`. `geometry` is the geometry of
-    /// the rig, or `None` without a rig, which is an error. `rate` is the output frame rate.
+    /// Opens the track file and creates the virtual camera. Returns `None` if `--view` is not given. Fails if `--view`
+    /// is given but `geometry`, the rig's geometry, is `None`. `rate` is the output frame rate.
     pub(crate) fn open(
         &self,
         stream: &Stream,

@@ -16,7 +16,8 @@ use crate::output::failure::Failure;
 pub(crate) struct WarpSource {
     #[command(flatten)]
     source: Source,
-    /// Size of the panorama in pixels. Required if --warp is a folder of raw planes, which do not store it.
+    /// Size of the panorama in pixels. Required if --warp is a folder of raw planes, which do not store their size. Not
+    /// allowed for a warp file.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["rig", "homography"])]
     size: Option<UVec2>,
 }
@@ -24,21 +25,22 @@ pub(crate) struct WarpSource {
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct Source {
-    /// Warp file, as `panoweave warp` writes it: the source coordinates and weights of every panorama pixel. Or a
-    /// folder of six raw planes; then --size is required.
+    /// Warp file, which contains the source coordinates and weights of every panorama pixel. `panoweave warp` writes
+    /// such files. PATH can also be a folder with six raw planes; then --size is required.
     #[arg(long, alias = "lut", value_name = "PATH")]
     warp: Option<PathBuf>,
-    /// Rig file (TOML), as `panoweave calibrate` writes it: the size and projection of the panorama, and the lens and
-    /// direction of each camera.
+    /// Rig file (TOML) that describes the size and projection of the panorama, and the lens and direction of each
+    /// camera. `panoweave calibrate` writes such files.
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
-    /// Text file with a homography: the nine numbers, row by row, of the matrix that maps right pixels to left pixels.
+    /// Text file with a homography: nine numbers, row by row, of the 3×3 matrix that maps pixels of the right picture
+    /// to pixels of the left picture.
     #[arg(long, value_name = "FILE")]
     homography: Option<PathBuf>,
 }
 
-/// Checks the number and the sizes of the pictures. The warp or rig in the file `map` expects the sizes `wanted`; the
-/// pictures in `files` have the sizes `found`.
+/// Checks that the pictures match the warp or rig in the file `map`. `wanted` has the picture sizes for which the warp
+/// or rig was made, one per camera. The pictures in `files` have the sizes `found`.
 pub(crate) fn check_pictures(
     map: &Path,
     wanted: &[UVec2],
@@ -63,14 +65,16 @@ pub(crate) fn check_pictures(
     Ok(())
 }
 
-/// A warp that is not on the device yet: the planes of a warp file, or a recipe that the device will render.
+/// A warp that is not on the device yet: planes that were read from a warp file and must be uploaded, or a recipe from
+/// which the device renders the warp.
 pub(crate) enum Plan {
     Planes(Warp),
     Render(Recipe),
 }
 
 impl WarpSource {
-    /// Fails if `--size` is given. Commands call this if `--warp` is not given, without which `--size` has no meaning.
+    /// Fails if `--size` is given. Commands call this function if `--warp` is not given, because `--size` is only for
+    /// the raw planes of `--warp`.
     pub(crate) fn check_absent(&self) -> Result<(), Failure> {
         match self.size {
             Some(_) => Err(Failure::Usage(
@@ -80,14 +84,14 @@ impl WarpSource {
         }
     }
 
-    /// Returns the file or folder of the warp, the rig or the homography, if one is given.
+    /// Returns the path of the warp, the rig or the homography, or `None` if the user gave none of them.
     pub(crate) fn path(&self) -> Option<&Path> {
         let Source { warp, rig, homography } = &self.source;
         warp.as_deref().or(rig.as_deref()).or(homography.as_deref())
     }
 
-    /// Reads the warp, and checks that it is for pictures of the sizes `sources`, which were read from `files`. Fails
-    /// if `output` is one of the rig's calibration files.
+    /// Reads the warp, rig or homography, and checks that it is for pictures with the sizes `sources`. The pictures
+    /// were read from `files`. Fails if `output` is a lens calibration file to which the rig refers.
     pub(crate) fn open(
         &self,
         sources: &[UVec2],
@@ -95,13 +99,13 @@ impl WarpSource {
         output: &Path,
     ) -> Result<Plan, Failure> {
         let plan = self.read(sources, output)?;
-        // Fail before any computation. The stitch would fail later, without the name of the file.
+        // Check the sizes before any computation. The stitch would also check them, but its error names no file.
         check_pictures(&self.name(), &plan.sources(), sources, files)?;
         Ok(plan)
     }
 
-    /// Reads the warp of a finished panorama if the pictures of its cameras are not given. Fails for a homography and
-    /// for raw planes, because they do not store the picture sizes.
+    /// Reads the warp or rig of a finished panorama, without knowing the sizes of the cameras' pictures. Fails for a
+    /// homography and for raw planes, because these do not store the picture sizes.
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
         let Source { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
@@ -164,7 +168,7 @@ impl Plan {
         }
     }
 
-    /// Uploads or renders the warp of two pictures, and waits for the device.
+    /// Uploads the warp's planes to the device, or renders them there, and waits until the warp is complete.
     pub(crate) fn prepare(self, stream: &Stream) -> Result<DeviceWarp, Failure> {
         let warp = match self {
             Self::Planes(warp) => DeviceWarp::upload(stream, &warp)?,

@@ -3,14 +3,14 @@
 use panoweave::ops::colour::Colour;
 use serde_json::{Value, json};
 
-/// Returns a camera's gains and gamma as JSON. The options `--gain-left`, `--gamma-left` and so on accept the same
-/// numbers.
+/// Returns a camera's gains and gamma as JSON. The numbers can be passed to options such as `--gain-left` and
+/// `--gamma-left`.
 pub(crate) fn describe(Colour { gain, gamma }: &Colour) -> Value {
     json!({ "gain": gain.to_array(), "gamma": gamma })
 }
 
-/// Formats the colour corrections as one line. For two pictures, the line has the options that give the same
-/// correction. For more pictures, it has only the gains.
+/// Formats the colour corrections as one line. For two pictures, the line contains the command line options for the
+/// same correction, such as `--gain-left`. For more pictures, it contains only the gains.
 pub(crate) fn text(colours: &[Colour]) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
     if let [left, right] = colours {

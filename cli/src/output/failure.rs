@@ -129,17 +129,18 @@ pub(crate) enum Failure {
     View(ViewError),
     #[error(transparent)]
     Track(TrackError),
-    // Prints only the kind of the error and not its source location, which does not help a user without a device.
+    // Print only the kind of the device error. Its source code location does not help a user who has no device.
     #[error("no usable device: {}", .0.kind)]
     NoDevice(DeviceError),
     #[error(transparent)]
     Device(DeviceError),
 }
 
-/// The exit code if a check failed: a rig has drifted, or a score is below `--fail-below`.
+/// The exit code if `calibrate --check` finds that a rig has drifted, or if a score is below `--fail-below`.
 pub(crate) const CHECK_FAILED: u8 = 5;
 
-/// The kinds of failure that scripts can distinguish by the JSON error; several kinds share an exit code.
+/// The kind of a failure. The JSON error contains its name, so that scripts can distinguish kinds that share an exit
+/// code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Usage,
@@ -179,12 +180,13 @@ impl Kind {
 }
 
 impl Failure {
-    /// Returns the failure to calibrate the pictures in `files`, for the reason `refusal`.
+    /// Creates the failure that reports why the pictures in `files` could not be calibrated.
     pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
         Self::Refused { files: listed(files), refusal }
     }
 
-    /// Returns the failure to compare the pictures or videos in `files`. Device and video errors keep their own kind.
+    /// Creates the failure that reports why the pictures or videos in `files` could not be compared. Converts device
+    /// and video errors to the failures that they cause in any other command.
     pub(crate) fn compare(files: &[&Path], error: impl Into<CompareError>) -> Self {
         match error.into() {
             CompareError::Device(error) => error.into(),
@@ -239,8 +241,8 @@ impl Failure {
             | Self::Track(_)
             | Self::Trajectory(_)
             | Self::Refused { .. } => Kind::Input,
-            // The system could not start a thread, for lack of memory or threads. Trying again may succeed, as after a
-            // device error.
+            // The system had too little memory or too many threads to start another thread. A later attempt may
+            // succeed, as after a device error, so the kind is the same.
             Self::Video(VideoError::Thread(_)) | Self::Live(LiveError::Thread(_)) => Kind::Device,
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) | Self::Live(_) => Kind::Input,
@@ -253,7 +255,8 @@ impl Failure {
     }
 }
 
-/// Joins file names with commas and "and". For more than four files, names only the first and the last.
+/// Joins file names with commas and "and". If there are more than four files, names only the first and the last, and
+/// counts the others.
 fn listed(files: &[&Path]) -> String {
     let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     match &names[..] {

@@ -1,11 +1,12 @@
-//! Handles Ctrl-C, SIGTERM and SIGHUP. The first signal completes a video with the frames so far; the second one aborts
-//! it. Other commands end at the first signal.
+//! Handles Ctrl-C, SIGTERM and SIGHUP in a signal thread.
 //!
-//! If the parent process ignores SIGHUP, as `nohup` does, this program ignores it too.
+//! - `panoweave video`, before the first frame: a signal ends the program with a message.
+//! - `panoweave video`, later: the first signal ends the video after the frames so far, and completes the file. A
+//!   second signal kills the child processes (ffmpeg). This makes the stitch fail, so the program ends and removes its
+//!   temporary files. If the program still runs after `PATIENCE`, the signal thread removes the files and exits.
+//! - Other commands: a signal ends the program.
 //!
-//! Before the first frame of a video there is nothing to complete, so the first signal ends the program with a message.
-//! A second signal kills the child processes (ffmpeg). This makes the stitch fail, which ends the program and removes
-//! the temporary files. If the program still runs after `PATIENCE`, the signal thread removes the files and exits.
+//! If the parent process ignores SIGHUP, as `nohup` does, this program also ignores it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,18 +21,18 @@ use signal_hook::iterator::Signals;
 use crate::output::failure::{Failure, Kind};
 use crate::output::report;
 
-/// The maximum time for the program to end on its own after a second signal. Then the signal thread ends it.
+/// The time that the program has to end by itself after a second signal. After this time, the signal thread ends it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The flags that the signal thread shares with `panoweave video`: `stop` requests the end of the video, and `running`
-/// records that a video is being written.
+/// The flags that the signal thread of `panoweave video` shares with the main thread: the signal thread sets `stop` to
+/// end the video, and the main thread sets `running` when it starts to write the video.
 pub(crate) struct Interrupt {
     stop: Stop,
     running: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// Starts the signal thread of `panoweave video`, which writes to `output`.
+    /// Starts the signal thread of `panoweave video`. `output` is the video file, for messages.
     pub(crate) fn listen(output: &Path, as_json: bool) -> Result<Self, Failure> {
         let this = Self { stop: Stop::default(), running: Arc::default() };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
@@ -62,8 +63,9 @@ impl Interrupt {
         Ok(this)
     }
 
-    /// Starts the signal thread of all other commands. The first signal removes the temporary files and ends the
-    /// program. An output file is either complete or unchanged, because it is replaced only when complete.
+    /// Starts the signal thread of a command other than `video`. At the first signal, the thread removes the temporary
+    /// files and ends the program. Output files are then complete or unchanged, because a complete temporary file
+    /// replaces them.
     pub(crate) fn end_at_once(as_json: bool) -> Result<(), Failure> {
         let mut signals = signals()?;
         let listen = move || {
@@ -82,8 +84,8 @@ impl Interrupt {
         &self.stop
     }
 
-    /// Records that the output is being written. From now on, the first signal completes the video instead of ending
-    /// the program.
+    /// Records that the video is being written. From now on, the first signal completes the video file instead of
+    /// ending the program at once.
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
@@ -95,8 +97,8 @@ fn signals() -> Result<Signals, Failure> {
     Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)).map_err(Failure::Signals)
 }
 
-/// Returns whether this process inherited SIGHUP as ignored, according to `/proc/self/status`. Returns false on systems
-/// without this file.
+/// Returns whether the parent process made this process ignore SIGHUP, according to `/proc/self/status`. Returns false
+/// on systems without this file.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -7,8 +7,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{fmt, registry};
 
-/// Starts logging. `verbose` and `quiet` are the numbers of `-v` and `-q` options; the environment variable `RUST_LOG`
-/// overrides them.
+/// Starts logging. `verbose` and `quiet` state how often `-v` and `-q` are given. If the environment variable
+/// `RUST_LOG` is set, it overrides both.
 pub(crate) fn start(verbose: u8, quiet: u8) {
     let own = match (verbose, quiet) {
         (0, 0) => LevelFilter::INFO,
@@ -23,7 +23,7 @@ pub(crate) fn start(verbose: u8, quiet: u8) {
         Some(Ok(targets)) => targets.clone(),
         _ => Targets::new().with_target("panoweave", own),
     };
-    // A closed stderr must not fail the program.
+    // If stderr is closed, discard the log instead of failing.
     let lines = fmt::layer()
         .without_time()
         .with_target(verbose > 0)

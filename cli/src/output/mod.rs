@@ -23,7 +23,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_with(|out| out.write_all(text.as_bytes()))
 }
 
-/// Calls `write` with a buffered stdout. Like [`print()`], ignores a closed pipe.
+/// Calls `write` with a buffered stdout, and flushes it. Like [`print()`], does not fail if the reader has closed the
+/// pipe.
 pub(crate) fn print_with(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>,
 ) -> Result<(), Failure> {
@@ -41,8 +42,8 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Checks that `file` can be an output: it does not exist yet or is a regular file, its folder exists, and it is not
-/// one of `inputs`.
+/// Checks that `file` can be written: it is a regular file or does not exist yet, its folder exists, and it is not one
+/// of the files in `inputs`.
 pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     let name = || file.to_owned();
     if names_folder(file) {
@@ -56,7 +57,7 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
                 return Err(Failure::OutputIsInput { file: name() });
             }
         }
-        // Either the file does not exist, or a later write will report the error.
+        // Usually the file does not exist, which is fine. Any other problem fails when the file is written.
         Err(_) => {}
     }
     let folder = folder_of(file);
@@ -71,15 +72,15 @@ pub(crate) fn same(a: &Path, b: &Path) -> bool {
     identity(a).is_some_and(|a| identity(b) == Some(a))
 }
 
-/// Returns the device and inode numbers of a regular file or folder. They are equal for all its names, including hard
-/// links.
+/// Returns the device number and the inode number of a regular file or folder. All paths of one file, including hard
+/// links, have the same pair of numbers.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let found = fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
     Some((found.dev(), found.ino()))
 }
 
-/// Returns whether both paths are the same file: the same inode or, for a file that does not exist yet, the same folder
-/// and name.
+/// Returns whether both paths name the same file, which need not exist. Existing files are the same if they have the
+/// same inode. Otherwise, the paths must have the same folder and file name.
 pub(crate) fn would_be_same(a: &Path, b: &Path) -> bool {
     same(a, b) || place(a).is_some_and(|a| place(b) == Some(a))
 }
@@ -89,7 +90,7 @@ pub(crate) fn place(file: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))
 }
 
-/// Returns the parent folder of a file; `.` for a bare file name.
+/// Returns the parent folder of a file. If the path is only a file name, returns `.`.
 fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -1,7 +1,7 @@
-//! Plots values over time as SVG. The plot has one panel per quantity; all panels share the time axis. Each panel marks
-//! its minimum. An infinite value is a dot on the panel's upper edge.
+//! Plots values over time as SVG. The plot has one panel per quantity. All panels share the time axis. Each panel marks
+//! the minimum of its values. An infinite value is drawn as a dot on the panel's upper edge.
 //!
-//! PNG is not supported, because drawing text needs fonts. An SVG viewer has fonts; this program does not.
+//! PNG is not supported, because drawing text needs fonts: an SVG viewer has fonts, but this program does not.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
@@ -18,8 +18,8 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 52.0;
 
-/// Approximate maximum number of points of a curve. In a longer curve, each group of consecutive values is reduced to
-/// its minimum and its maximum.
+/// Approximate maximum number of points of a curve. If there are more values, they are divided into groups of
+/// consecutive values, and only the minimum and the maximum of each group are drawn.
 const MAX_POINTS: usize = 2000;
 
 /// A panel of the plot: one curve of values over time.
@@ -28,9 +28,10 @@ pub(crate) struct Panel {
     pub(crate) label: &'static str,
     /// The values, one for each of the `times` of [`svg`].
     pub(crate) values: Vec<f64>,
-    /// The largest possible value, at which the vertical axis ends; `None` if there is no bound.
+    /// The largest possible value, at which the vertical axis ends. `None` if the values have no upper bound; the axis
+    /// then ends above the largest finite value.
     pub(crate) most: Option<f64>,
-    /// Number of decimal places of the marked minimum.
+    /// Number of decimal places in the label of the minimum.
     pub(crate) digits: usize,
     pub(crate) colour: &'static str,
 }
@@ -42,8 +43,8 @@ pub(crate) fn check_name(file: &Path) -> Result<(), Failure> {
     if svg { Ok(()) } else { Err(Failure::OutputName { file: file.to_owned(), expected }) }
 }
 
-/// Returns the text of an SVG file with the panels from top to bottom. `times` are in seconds and ascending; every
-/// panel has one value for each.
+/// Returns the text of an SVG file with the panels from top to bottom. `times` are ascending times in seconds. Every
+/// panel must have one value per time.
 pub(crate) fn svg(title: &str, times: &[f64], panels: &[Panel]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -51,7 +52,7 @@ pub(crate) fn svg(title: &str, times: &[f64], panels: &[Panel]) -> String {
     out
 }
 
-/// A range of values with round tick marks.
+/// An axis from `from` to `to`, with tick marks at multiples of `step`, which is a round number.
 struct Axis {
     from: f64,
     to: f64,
@@ -59,14 +60,14 @@ struct Axis {
 }
 
 impl Axis {
-    /// Creates an axis that covers the finite values and begins and ends at tick marks. If there is a largest possible
-    /// value `most`, the axis ends there. `marks` is the approximate number of tick marks.
+    /// Creates an axis that covers the finite values and begins and ends at tick marks. If `most`, the largest possible
+    /// value, is given, the axis covers the range up to `most`. `marks` is the approximate number of tick marks.
     fn around(values: impl Iterator<Item = f64> + Clone, most: Option<f64>, marks: f64) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
         let high = most.unwrap_or_else(|| finite.fold(f64::NEG_INFINITY, f64::max));
-        // Without finite values, the axis is from 0 to 1. If all values are nearly equal, it still has a minimum
-        // length.
+        // If there are no finite values, the axis is from 0 to 1. If all values are nearly equal, extend the axis
+        // downwards to a minimum length.
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
         let least = (1e-3 * high.abs()).max(1e-4);
         let (low, high) = if high - low < least { (high - least, high) } else { (low, high) };
@@ -96,7 +97,7 @@ impl Axis {
     }
 }
 
-/// Rounds a tick distance up to 1, 2 or 5 times a power of ten.
+/// Rounds the distance between tick marks up to 1, 2 or 5 times a power of ten.
 fn round(step: f64) -> f64 {
     let power = 10.0_f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|n| n * power).find(|n| *n >= step).unwrap_or(10.0 * power)
@@ -194,8 +195,8 @@ fn draw_panel(
     )
 }
 
-/// Returns the indices of the values to draw, ascending: all values, or for more than `MAX_POINTS` the lowest and the
-/// highest of each group.
+/// Returns the ascending indices of the values to draw. These are all values or, if there are more than `MAX_POINTS`
+/// values, the lowest and the highest value of each group of consecutive values.
 fn thinned(values: &[f64]) -> Vec<usize> {
     let group = (2 * values.len()).div_ceil(MAX_POINTS).max(1);
     if group <= 2 {

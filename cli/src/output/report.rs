@@ -1,7 +1,7 @@
-//! Reports errors to the user: as one sentence, as JSON, or with the position in a text file.
+//! Reports errors to the user on stderr, and with `--json` also as JSON on stdout.
 //!
-//! Most reports are a single line. An error in a line of a rig, homography or trajectory file also shows this line and
-//! marks the position.
+//! Most reports are a single line. If the cause is in a text file, such as a rig, homography or trajectory, the report
+//! also shows the line of the file and marks the position in it.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::output;
 use crate::output::failure::{Failure, Kind};
 
-/// Reports a failure on stderr, and with `as_json` on stdout too. Returns its exit code.
+/// Reports a failure on stderr and, if `as_json` is true, also as JSON on stdout. Returns the failure's exit code.
 pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
     let snippet = Snippet::of(failure);
     match snippet.as_ref().and_then(Snippet::render) {
@@ -31,8 +31,8 @@ pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
     finish(failure.kind(), &failure.to_string(), as_json)
 }
 
-/// Reports arguments that clap could not parse. clap also returns `--help` and `--version` as errors; their text goes
-/// to stdout.
+/// Reports arguments that clap could not parse. clap also returns the texts of `--help` and `--version` as errors. This
+/// function prints these texts to stdout.
 pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
     if !error.use_stderr() {
         return match output::print(&error.to_string()) {
@@ -53,21 +53,21 @@ fn finish(kind: Kind, message: &str, as_json: bool) -> ExitCode {
     if as_json {
         let error =
             json!({ "message": message, "kind": kind.name(), "exit_code": kind.exit_code() });
-        // The message is already on stderr, so a failure of stdout is ignored.
+        // If stdout fails, the user still has the message on stderr, so ignore the failure.
         let _ = output::print_json(&json!({ "error": error }));
     }
     ExitCode::from(kind.exit_code())
 }
 
-/// Writes to stderr. A closed stderr must not fail the program.
+/// Writes `text` to stderr. Ignores errors, so that the program also works with a closed stderr.
 fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Maximum length, in bytes, of a line of a text file that a report shows.
+/// Maximum length in bytes of a line of a text file for which an error report shows the line.
 const MAX_SHOWN: usize = 200;
 
-/// A failure, and the byte range of a text file that caused it.
+/// A failure that a text file caused, the text of the file, and the byte range of the cause in this text.
 struct Snippet<'a> {
     failure: &'a Failure,
     source: NamedSource<String>,
@@ -112,8 +112,8 @@ impl<'a> Snippet<'a> {
     }
 }
 
-/// Reads the text file that caused the error, for display. Returns `None` if it no longer exists, is too large or is
-/// not UTF-8. Replaces control characters, which a terminal could interpret as commands.
+/// Reads the text file that caused an error, so that the report can show a line of it. Returns `None` if the file no
+/// longer exists, is too large or is not UTF-8. Replaces control characters, which could change the terminal's state.
 fn read_again(file: &Path) -> Option<String> {
     let there = std::fs::metadata(file).ok().filter(|m| m.is_file() && m.len() <= TEXT_LIMIT);
     let text = there.and_then(|_| std::fs::read_to_string(file).ok())?;

@@ -20,8 +20,8 @@ impl Stages {
         Self { times: Vec::new() }
     }
 
-    /// Runs `body` as the stage `name`. Adds its time to that of earlier stages with this name. Shows a spinner with
-    /// `message` if stderr is a terminal.
+    /// Runs `body` as a stage of the command. Adds the elapsed time to the total of all stages named `name`. If stderr
+    /// is a terminal, shows a spinner with `message` meanwhile.
     pub(crate) fn run<T>(
         &mut self,
         name: &'static str,

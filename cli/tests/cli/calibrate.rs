@@ -1,5 +1,5 @@
-//! Tests `panoweave calibrate` on overlapping parts of a generated scene, whose true shift or angle is known, and on
-//! pictures that it must reject.
+//! Tests `panoweave calibrate` on overlapping pictures of a generated scene, for which the true shift or angle between
+//! the pictures is known. Also tests pictures that `panoweave calibrate` must reject.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -9,7 +9,7 @@ use panoweave_tests::random::Random;
 use crate::Folder;
 
 const SIZE: [u32; 2] = [320, 240];
-/// The distance from one picture to the next, in scene pixels.
+/// The distance between the left edges of consecutive pictures, in scene pixels.
 const SHIFT: u32 = 200;
 
 /// Draws a scene that is wide enough for `pictures` pictures: rectangles of random sizes and colours, whose corners
@@ -152,7 +152,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
         "calibrate c.png a.png b.png -o made.toml --preview seen.png --model homography --device cpu --json",
     );
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // `a` and `c` do not overlap, so there are only the pairs of `b` with `a` and with `c`.
+    // The pictures `a` and `c` do not overlap, so there are only two pairs: `a` with `b`, and `b` with `c`.
     assert_eq!(json["pairs"].as_array().map(Vec::len), Some(2), "{json}");
     let preview = Picture::open(folder.path("seen.png")).unwrap();
     assert_eq!(preview.width(), 3 * SIZE[0]);

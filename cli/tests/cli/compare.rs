@@ -1,5 +1,5 @@
-//! Tests `panoweave compare`. The truth for pictures is a table of values from scikit-image; the truth for videos is
-//! their frames compared as pictures, and ffmpeg's PSNR. Also tests rejected inputs.
+//! Tests `panoweave compare`. The expected values for pictures are from scikit-image. The expected values for videos
+//! are from comparing their frames as pictures, and from ffmpeg's PSNR. Also tests inputs that must be rejected.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::Folder;
 use crate::video::{Ffmpeg, flat, y4m};
 
-/// Returns the PSNR in dB: 10 · log10(255² / mean squared difference).
+/// Returns the PSNR of two pictures in dB: 10 · log10(255² / mean squared difference of the levels).
 fn psnr(a: &[u8], b: &[u8]) -> f64 {
     let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
     10.0 * (255.0 * 255.0 / (a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64)).log10()

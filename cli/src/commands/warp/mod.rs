@@ -73,8 +73,8 @@ struct Make {
     /// Also writes the six raw planes into this folder, for programs that read raw planes.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
-    /// Warp file to write, usually named .safetensors.
-    // An `Option`, because `--output` is not required for the subcommand `inspect`.
+    /// Warp file to write, usually with the extension .safetensors.
+    // This is an `Option` because the subcommand `inspect` does not require `--output`.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Option<PathBuf>,
     /// Device that computes the warp of a rig or homography: cpu, cuda:N (GPU number N, from 0), or auto (the first
@@ -86,17 +86,18 @@ struct Make {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Source {
-    /// Rig file (TOML), as `panoweave calibrate` writes it: the size and projection of the panorama, and the lens and
-    /// direction of each camera.
+    /// Rig file (TOML) that describes the size and projection of the panorama, and the lens and direction of each
+    /// camera. `panoweave calibrate` writes such files.
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
-    /// Text file with a homography: the nine numbers, row by row, of the matrix that maps right pixels to left pixels.
+    /// Text file with a homography: nine numbers, row by row, of the 3×3 matrix that maps pixels of the right picture
+    /// to pixels of the left picture.
     #[arg(long, value_name = "FILE")]
     homography: Option<PathBuf>,
-    /// Folder of six raw planes to import, lut_left_x.bin to weight_right.bin.
+    /// Folder with six raw planes to import, from lut_left_x.bin to weight_right.bin.
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
-    /// Warp file to copy, in order to add a mesh (--mesh) or to export its planes (--export).
+    /// Warp file to copy, in order to add a mesh to the copy (--mesh) or to export the planes (--export).
     #[arg(long, alias = "lut", value_name = "FILE")]
     warp: Option<PathBuf>,
 }
