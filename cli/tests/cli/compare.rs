@@ -54,7 +54,7 @@ fn numbers_are_those_of_scikit_image() {
             name => match distorted(name, &reference) {
                 Some(picture) => picture,
                 None if file.exists() => Picture::open(file).unwrap(),
-                // This distortion needs an encoder, and the test data does not contain its picture.
+                // Skip this distortion: it needs an encoder, and the test data does not contain the encoded picture.
                 None => continue,
             },
         };
@@ -94,11 +94,12 @@ fn the_map_is_gray_and_smaller() {
     b.save(folder.path("b.png")).unwrap();
     folder.quiet("compare a.png b.png --device cpu --map map.png");
     let bytes = folder.read("map.png");
-    // The PNG's first chunk: width, height, depth 8, and colour type 0, which is gray.
+    // The IHDR chunk of the PNG must state 30×20 pixels, a bit depth of 8, and colour type 0, which is gray.
     assert_eq!(&bytes[16..26], &[0, 0, 0, 30, 0, 0, 0, 20, 8, 0]);
     let map = folder.picture("map.png");
-    // The SSIM of two flat areas with the levels 100 and 200, by the formula. The window of the map's column 0 covers
-    // columns 0 to 10 of the pictures. All of these columns but one differ, so the SSIM of column 0 is close to `flat`.
+    // `flat` is the SSIM of two flat areas with the levels 100 and 200, from the formula of SSIM. The window of column
+    // 0 of the map covers columns 0 to 10 of the pictures. All of them except column 10 differ, so the SSIM of column 0
+    // is close to `flat`.
     let flat = (2.0 * 100.0 * 200.0 + 6.5025) / (100.0 * 100.0 + 200.0 * 200.0 + 6.5025);
     let levels = |row: usize| &map.pixels()[row * 30..][..30];
     for row in 0..20 {
@@ -117,7 +118,7 @@ fn prints_a_table() {
     psnr_gray  identical
     psnr_rgb   identical
     ");
-    // Two pictures with the same luma but different colours: only the PSNR of RGB is finite.
+    // These two pictures have the same luma but different colours, so only the PSNR of RGB is finite.
     Picture::filled(11, 11, Rgba8::opaque(100, 0, 0)).save(folder.path("red.png")).unwrap();
     Picture::filled(11, 11, Rgba8::opaque(30, 30, 30)).save(folder.path("grey.png")).unwrap();
     insta::assert_snapshot!(folder.quiet("compare red.png grey.png --device cpu"), @r"
@@ -151,7 +152,8 @@ fn gates_have_an_exit_code() {
     }
 }
 
-/// Returns the levels of 40×30 frames of noise, and of the same frames with noise added.
+/// Returns the levels of two gray videos with `frames` frames of 40×30 pixels. The first video is noise. The second one
+/// has the same frames with additional noise.
 fn noisy(frames: u64) -> [Vec<Vec<u8>>; 2] {
     let mut random = Random::new(3);
     let mut frame = |noise: i64, of: Option<&Vec<u8>>| -> Vec<u8> {
@@ -197,7 +199,7 @@ fn videos_are_compared_frame_by_frame() {
         let exact = psnr(&a[n], &b[n]);
         squares += 10.0_f64.powf(-exact / 10.0) / 5.0;
         assert!(number(n + 1, 3) == exact || (number(n + 1, 3) - exact).abs() < 1e-6, "{csv}");
-        // The SSIM must equal that of the two frames compared as pictures.
+        // The SSIM of this frame must equal the SSIM of two pictures with the same levels.
         for (name, levels) in [("a.png", &a[n]), ("b.png", &b[n])] {
             let pixels = levels.iter().map(|&level| Rgba8::opaque(level, level, level)).collect();
             Picture::from_pixels(40, 30, pixels).unwrap().save(folder.path(name)).unwrap();
@@ -223,7 +225,7 @@ fn videos_are_compared_frame_by_frame() {
     assert!(table.starts_with("frames     5\nssim_gray  mean 0."), "{table}");
     assert!(table.contains("in frame 2\npsnr_gray  mean "), "{table}");
 
-    // The limit applies to the worst frame, not to the mean.
+    // `--fail-below` must compare the limit with the SSIM of the worst frame, not with the mean.
     let worst = number(3, 2);
     for (least, code) in [(worst - 1e-6, 0), (worst + 1e-6, 5)] {
         let done = folder.words(&format!("compare a.y4m b.y4m --device cpu --fail-below {least}"));
@@ -300,14 +302,14 @@ fn files_of_ffmpeg_are_compared() {
     let line = "compare a.mp4 b.mp4 --device cpu --json";
     let json = folder.words(line).json();
     let found = json["psnr_gray"]["mean"].as_f64().unwrap();
-    // The truth is the PSNR of luma that ffmpeg computes.
+    // The result must equal the PSNR of luma that ffmpeg computes.
     let said = ffmpeg.output(&folder, "-v info -i b.mp4 -i a.mp4 -lavfi psnr -f null -");
     let said = String::from_utf8(said.stderr).unwrap();
     let exact = said.split("PSNR y:").nth(1).unwrap().split(' ').next().unwrap();
     assert!((found - exact.parse::<f64>().unwrap()).abs() < 1e-5, "{found} is {exact}");
     assert_eq!(json["frames"], 15);
-    // Compare the video with a copy of its frames as numbered pictures. ffmpeg converts the video to the pictures'
-    // RGBA.
+    // Compare the video with numbered pictures of its own frames. For this comparison, ffmpeg converts the video to
+    // RGBA, the format of the pictures.
     ffmpeg.run(&folder, "-i a.mp4 f%03d.png");
     let json = folder.words("compare a.mp4 f%03d.png --fps 30 --device cpu --json").json();
     assert!(json["psnr_rgb"]["mean"].as_f64().is_none_or(|psnr| psnr > 40.0), "{json}");

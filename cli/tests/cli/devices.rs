@@ -1,4 +1,5 @@
-//! Tests the exit codes for devices that are missing, fail, or are lost. A fake driver library returns the errors.
+//! Tests the exit codes for GPUs that are missing, that fail, or that are lost. A fake driver library returns the
+//! errors.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -57,7 +58,7 @@ fn a_device_that_fails_is_1() {
 
 #[test]
 fn a_code_that_is_newer_keeps_its_number() {
-    // Code 803 is CUDA_ERROR_SYSTEM_DRIVER_MISMATCH; code 12345 has no name.
+    // Code 803 is CUDA_ERROR_SYSTEM_DRIVER_MISMATCH. Code 12345 is not a CUDA error.
     for code in [803, 12345] {
         let done = with_driver(&Folder::new(), code, LINE);
         assert_eq!(done.code, Some(1), "{done:?}");

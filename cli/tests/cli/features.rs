@@ -5,7 +5,7 @@ use panoweave::io::picture::Picture;
 
 use crate::Folder;
 
-/// Draws a white and a light gray square on gray. Their eight corners are the features.
+/// Draws a white square and a light gray square on a gray background. Their eight corners are the expected features.
 fn squares() -> Picture {
     let pixel = |at: u32| {
         let (x, y) = (at % 120, at / 120);
@@ -99,7 +99,7 @@ fn the_preview_has_a_mark_around_each_feature() {
         }
     }
     let changed = before.pixels().iter().zip(after.pixels()).filter(|(a, b)| a != b).count();
-    // Each mark consists of two square outlines, of 24 and 32 pixels.
+    // Each feature is marked by two square outlines. One has 24 pixels, the other has 32 pixels.
     assert_eq!(changed, found.len() * 56);
 }
 

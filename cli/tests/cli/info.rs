@@ -1,4 +1,4 @@
-//! Tests `panoweave info`, `--help` and `--version` on a machine without a driver, and failures of stdout.
+//! Tests `panoweave info`, `--help` and `--version` without a CUDA driver. Also tests a stdout that cannot be written.
 
 use std::io::Read;
 use std::process::Stdio;

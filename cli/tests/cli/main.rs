@@ -25,7 +25,7 @@ use panoweave::io::picture::Picture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A rig of two overlapping 40×30 cameras on a 64×32 canvas.
+/// A rig file with two overlapping cameras of 40×30 pixels and a panorama of 64×32 pixels.
 const RIG: &str = r#"
 [panorama]
 projection = "cylindrical"
@@ -48,7 +48,7 @@ matrix = { fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }
 yaw = 20.0
 "#;
 
-/// A homography from right to left pixels: a shift by 25 columns to the right and 2 rows down.
+/// A homography from pixels of the right picture to pixels of the left picture: it adds 25 columns and 2 rows.
 const SHIFT: &str = "1 0 25\n0 1 2\n0 0 1\n";
 
 /// A temporary folder with `left.png`, `right.png`, `rig.toml` ([`RIG`]) and `shift.txt` ([`SHIFT`]).
@@ -102,7 +102,7 @@ impl Folder {
         Done::from(self.command().args(arguments).output().unwrap())
     }
 
-    /// Runs the program with arguments separated by spaces.
+    /// Runs the program with the arguments in `line`, which are separated by spaces.
     fn words(&self, line: &str) -> Done {
         self.run(line.split_whitespace())
     }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::{Done, Folder};
 
-/// Runs a command without and with `--json`. It must fail with exit code 2, within 2 s and without a panic. Returns the
-/// kind and the message from the JSON error.
+/// Runs a command twice, without and with `--json`. Both runs must fail with exit code 2, without a panic, and the
+/// first run must take less than 2 s. Returns the kind and the message of the JSON error.
 fn refused(folder: &Folder, line: &str) -> String {
     let start = Instant::now();
     let done = folder.words(line);

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::Folder;
 use crate::video::{flat, y4m};
 
-/// A homography from right to left pixels: a shift by 120 columns, with which pictures of 160 columns overlap by a
-/// quarter.
+/// A homography from pixels of the right picture to pixels of the left picture: it adds 120 columns, so pictures with
+/// 160 columns overlap by a quarter.
 const SHIFT: &str = "1 0 120  0 1 0  0 0 1\n";
 const MAP: &str = "--homography shift120.txt --device cpu";
 
-/// Returns the gray level of a pixel of the scene, which is 280 columns wide. Each camera sees 160 of them.
+/// Returns the gray level of a pixel of the scene. The scene is 280 columns wide, and each camera sees 160 columns.
 fn scene(x: u32, y: u32) -> u8 {
     (90 + (x * 5 + y * 11) % 23 + x / 4) as u8
 }
@@ -32,8 +32,8 @@ fn picture(width: u32, levels: &[u8]) -> Picture {
     Picture::from_pixels(width, levels.len() as u32 / width, pixels).unwrap()
 }
 
-/// Creates a folder with the pictures of two cameras, `l.png` and `r.png`. The right one is brighter by `brighter`
-/// levels.
+/// Creates a folder with the pictures of two cameras, `l.png` and `r.png`. The right picture is `brighter` levels
+/// brighter than the scene.
 fn folder(brighter: i32) -> Folder {
     let folder = Folder::new();
     folder.write("shift120.txt", SHIFT);
@@ -72,7 +72,7 @@ fn pictures_are_stitched_and_measured() {
     let matched = measured(&folder, "l.png r.png --blend seam --feather 1");
     assert!(matched["scores"]["colour"].as_f64().unwrap() > 0.9, "{matched}");
     assert!(ratio(&matched) < ratio(&left_alone) - 0.3, "{matched}");
-    // A flipped panorama has the same ratio.
+    // The seam of a panorama that is flipped with `--flip` must be equally visible.
     let turned = measured(&folder, "l.png r.png --no-colour --blend seam --feather 1 --flip");
     assert_eq!(ratio(&turned), ratio(&left_alone));
 }
@@ -93,7 +93,8 @@ fn a_panorama_alone_is_measured_where_the_map_hands_over() {
     let found = alone("p.png");
     assert!(ratio(&found) < 1.3, "{found}");
     assert_eq!((&found["colour"], &found["scores"]["colour"]), (&Value::Null, &Value::Null));
-    // Brighten the right camera's part of the panorama by 30 levels: a step at the border of the map.
+    // Brighten the right camera's part of the panorama by 30 levels, which makes a step at the border between the
+    // cameras.
     let owners = owners_of_warp(&Warp::open(folder.path("map.st")).unwrap());
     let mut stepped = folder.picture("p.png");
     for (pixel, owner) in stepped.pixels_mut().iter_mut().zip(owners) {
@@ -109,14 +110,14 @@ fn a_panorama_alone_is_measured_where_the_map_hands_over() {
     for span in spans {
         assert!((span["step"].as_f64().unwrap() - 30.0).abs() < 8.0, "{span}");
     }
-    // With the cameras' pictures, their overlap and colour difference are measured, too.
+    // If `--cameras` names the cameras' pictures, their overlap and their colour difference are also measured.
     let more = measured(&folder, "p.png --cameras l.png r.png --reference p.png");
     assert_eq!(more["seam"], found["seam"]);
     assert!(more["colour"]["after"].is_null() && more["overlap"].is_number(), "{more}");
     assert_eq!(more["colour"]["before"]["mean"], 0.0);
     assert_eq!(more["scores"]["ssim"], 1.0);
     assert!(more["similarity"]["psnr_gray"].is_null(), "{more}");
-    // With `--flip`, `quality` measures a flipped panorama.
+    // A panorama that was stitched with `--flip` must be measured with `--flip`, so that the seam is found.
     folder.quiet(&format!("{stitch} --flip"));
     assert!(ratio(&measured(&folder, "p.png --cameras l.png r.png --flip")) < 1.3);
 }
@@ -142,13 +143,13 @@ fn gates_name_what_is_below() {
         let json = folder.words(&format!("{line} {gates} --json")).json();
         assert_eq!(json["failed"].as_array().unwrap().len(), usize::from(code == 5), "{json}");
     }
-    // A limit on a score that could not be measured is an error.
+    // `--fail-below` with a score that could not be measured, such as the flicker of a picture, is an error.
     let done = folder.words(&format!("{line} --fail-below flicker=0.5"));
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("no value was measured for flicker"), "{done:?}");
 }
 
-/// Writes videos of both cameras, `l.y4m` and `r.y4m`. Frame `t` is brighter by `light(t)` levels.
+/// Writes videos of both cameras, `l.y4m` and `r.y4m`. Frame `t` of both is `light(t)` levels brighter than the scene.
 fn videos(folder: &Folder, light: impl Fn(u32) -> i32, frames: u32) {
     for (name, first) in [("l.y4m", 0), ("r.y4m", 120)] {
         let frames: Vec<_> = (0..frames).map(|t| camera(first, light(t))).collect();
@@ -174,7 +175,7 @@ fn videos_are_stitched_and_measured() {
     videos(&folder, |t| if t % 2 == 0 { 3 } else { -3 }, 12);
     let json = measured(&folder, "l.y4m r.y4m --no-colour --every 5 --frames 11");
     let mean = json["flicker"]["mean"].as_f64().unwrap();
-    // The brightness alternates by 3 levels around its mean, so the flicker is 3.
+    // The brightness alternates between 3 levels above and 3 levels below its mean, so the flicker is 3.
     assert!((mean - 3.0).abs() < 0.5, "{json}");
     assert_eq!((json["flicker"]["frames"].as_u64(), frames(&json)), (Some(11), vec![0, 5, 10]));
     let table = folder.quiet(&format!("quality l.y4m r.y4m --no-colour {MAP}"));
@@ -193,8 +194,8 @@ fn a_video_is_measured_at_the_stitchers_seam() {
     let line = "l.y4m r.y4m --no-colour --every 30";
     let feather = measured(&folder, line);
     let seam = measured(&folder, &format!("{line} --blend seam --feather 1"));
-    // The level step between pixels that are 5 apart, in frame 30. By then, the stitcher has completely faded from the
-    // feathered blend to the seam.
+    // `step` returns the level difference in frame 30 between the two sides of the seam, at pixels that are 5 pixels
+    // apart. By frame 30, the stitcher has completely faded from the feathered blend to the seam.
     let step = |json: &Value| json["seam"]["frames"][1]["spans"][1]["step"].as_f64().unwrap();
     assert!(step(&feather) < 3.0, "{feather}");
     assert!(step(&seam) > 25.0, "{}", seam["seam"]["frames"]);
@@ -211,7 +212,7 @@ fn a_video_of_panoramas_is_measured() {
     assert_eq!(file["colour"]["before"], live["colour"]["before"]);
     assert!(file["colour"]["after"].is_null());
     let [a, b] = [&live, &file].map(|json| json["flicker"]["mean"].as_f64().unwrap());
-    // The file's luma has limited range: 219 levels instead of 255.
+    // The Y4M file stores luma with 219 levels (limited range) instead of 255, so its flicker has fewer levels.
     assert!((a - b * 255.0 / 219.0).abs() < 0.3, "{a}, {b}");
     folder.quiet(
         "warp --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
@@ -345,7 +346,7 @@ fn what_cannot_be_measured() {
         let message = error["message"].as_str().unwrap();
         assert!(error["kind"] == kind && message.contains(part), "{line}: {error}");
     }
-    // The cameras' areas do not touch: there is neither a seam nor an overlap, which is not an error.
+    // The areas of the cameras do not touch, so there is neither a seam nor an overlap to measure. This is no error.
     folder.write("apart.txt", "1 0 500  0 1 0  0 0 1\n");
     let done = folder.words("quality l.png r.png --homography apart.txt --device cpu");
     assert_eq!(done.code, Some(0), "{done:?}");

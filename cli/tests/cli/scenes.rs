@@ -1,5 +1,5 @@
-//! Tests `panoweave stitch` and `panoweave warp` on photos with known homographies and overlaps. The photos are in the
-//! folder `scenes` of the test data; the homographies and overlaps are in `stitch_ref/pairs.csv`.
+//! Tests `panoweave stitch` and `panoweave warp` on photos with known homographies and overlaps. The test data contains
+//! the photos in the folder `scenes`, and the homographies and overlaps in `stitch_ref/pairs.csv`.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ use crate::Folder;
 struct Pair {
     left: PathBuf,
     right: PathBuf,
-    /// The homography from right to left, as text.
+    /// The text of a homography file, which maps pixels of the right photo to pixels of the left photo.
     homography: String,
-    /// The true fraction of the left photo that the right one covers.
+    /// The true fraction of the left photo that the right photo also shows.
     overlap: f64,
 }
 
@@ -32,8 +32,8 @@ fn pair(scene: &str, left: &str) -> Option<Pair> {
     })
 }
 
-/// Stitches a pair of photos. Checks the size and the coverage of the panorama, and that the panorama has the left
-/// photo's pixels unchanged outside the overlap.
+/// Stitches a pair of photos. Checks the size and the coverage of the panorama. Also checks that the panorama contains
+/// the left photo's pixels unchanged outside the overlap.
 fn check(scene: &str, left: &str) {
     let Some(pair) = pair(scene, left) else { return };
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! Tests `panoweave stitch` on 40×30 pictures: pixels of the panorama against those of the pictures, options, printed
-//! output, warnings and signals.
+//! Tests `panoweave stitch` on 40×30 pictures. Compares the panorama's pixels with the pictures' pixels, and checks the
+//! options, the printed output, warnings and signals.
 
 use panoweave::frame::Rgba8;
 
@@ -63,7 +63,7 @@ fn json_has_everything() {
     for stage in ["load", "stitch", "save"] {
         assert!(json["times_ms"][stage].as_f64().is_some_and(|ms| ms > 0.0), "{stage}: {json}");
     }
-    // Each camera covers 1200 of the 65 × 32 pixels. Both cameras cover 15 × 28 of them.
+    // The panorama has 65 × 32 pixels. Each camera covers 1200 of them, and both cameras overlap in 15 × 28 of them.
     let share = |count: f64| count / (65.0 * 32.0);
     for (name, count) in [("left", 1200.0), ("right", 1200.0), ("overlap", 420.0), ("any", 1980.0)]
     {
@@ -90,7 +90,7 @@ fn options_reach_the_kernel() {
     assert!(black.iter().all(|&pixel| pixel == Rgba8::BLACK));
     let red = stitch("--gain-left 1,0,0 --gain-right 1,0,0");
     assert!(red.iter().zip(&plain).all(|(red, plain)| *red == Rgba8::opaque(plain.r, 0, 0)));
-    // A gain for the left camera does not change the right one.
+    // A gain for the left camera must not change pixels that only the right camera covers.
     let left_dark = stitch("--gain-left 0");
     let middle = |row: usize, x: usize| row * 64 + x;
     assert_eq!(left_dark[middle(16, 8)], Rgba8::BLACK);
@@ -121,7 +121,7 @@ fn a_seam_is_asked_for() {
     assert_eq!(stitch("--blend feather"), feathered);
     let seamed = stitch("--blend seam");
     assert_eq!(stitch("--blend seam --feather 16"), seamed);
-    // With a feather of one pixel, most pixels of the overlap come unchanged from one of the cameras.
+    // If the fade across the seam is one pixel wide, most pixels of the overlap equal those of one of the cameras.
     let narrow = stitch("--blend seam --feather 1");
     assert_ne!(narrow, seamed);
     let (left, right) = (folder.picture("left.png"), folder.picture("right.png"));
@@ -171,7 +171,7 @@ fn colours_are_matched() {
     let folder = Folder::new();
     let bright = folder.picture("left.png");
     let (width, height) = (bright.width(), bright.height());
-    // Both pictures show the same scene, shifted. The levels of the right one are two thirds of the scene's.
+    // Both pictures show parts of the same scene. The levels of the right picture are two thirds of the scene's levels.
     let at = |x: usize, y: usize| (60 + (x * 3 + y * 2) % 90) as u8;
     let picture = |shift: [usize; 2], of: fn(u8) -> u8| {
         let pixel = |i: usize| of(at(i % 40 + shift[0], i / 40 + shift[1]));
@@ -183,7 +183,7 @@ fn colours_are_matched() {
     let step = |options: &str| {
         folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
         let found = folder.picture("out.png").into_pixels();
-        // The ratio of the panorama's level to the scene's, at a pixel that only one camera covers.
+        // `ratio` returns the panorama's level divided by the scene's level, at a pixel that only one camera covers.
         let ratio = |x: usize, y: usize| f64::from(found[y * 65 + x].g) / f64::from(at(x, y));
         ratio(50, 20) / ratio(10, 20)
     };
@@ -267,7 +267,7 @@ fn a_signal_leaves_nothing_half_written() {
         let _ = kill.args(["-s", "TERM", &child.id().to_string()]).status();
         let done = crate::Done::from(child.wait_with_output().unwrap());
         assert_eq!(temporary(), 0, "{done:?}");
-        // The command may have finished before the signal.
+        // Exit code 130 means that the signal stopped the command. Otherwise, the command finished before the signal.
         if done.code == Some(130) {
             assert_eq!(done.json()["error"]["kind"], "interrupted", "{done:?}");
             assert!(!folder.path("p.png").exists());

@@ -1,5 +1,5 @@
-//! Tests `panoweave trajectory resample` on a recorded path, against the results of numpy, and on small paths, against
-//! results computed by hand.
+//! Tests `panoweave trajectory resample`. The expected results for a recorded path are from numpy. The expected results
+//! for small paths are computed by hand.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -18,17 +18,17 @@ fn folder() -> Folder {
     folder
 }
 
-/// Runs a command with `input` piped to its standard input.
+/// Runs the command in `line`, and writes `input` to its standard input.
 fn fed(folder: &Folder, line: &str, input: &[u8]) -> Done {
     let mut command = folder.command();
     command.args(line.split(' ')).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Ignore an error, because the command may end before it has read its input.
+    // Ignore an error of this write, because the command may end before it has read its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap().into()
 }
 
-/// Parses the rows of numbers below a header.
+/// Parses CSV text: skips the header, and returns the numbers of each row.
 fn rows(text: &str) -> Vec<Vec<f64>> {
     let row = |line: &str| line.split(',').map(|word| word.trim().parse().unwrap()).collect();
     text.lines().skip(1).map(row).collect()
@@ -93,7 +93,7 @@ fn frames_of_a_rate() {
     let expected =
         "t,pan,tilt\n10,0,5\n10.5,5,5\n11,10,5\n11.5,15,2.5\n12,20,0\n12.5,25,-2.5\n13,30,-5\n";
     assert_eq!(String::from_utf8(folder.read("frames.csv")).unwrap(), expected);
-    // The output can be resampled again. An existing file is replaced.
+    // The output file can be resampled again. The last command replaces the existing file `frames.csv`.
     folder.quiet("trajectory resample frames.csv --fps 1/3 --device cpu -o frames.csv.2");
     assert_eq!(folder.read("frames.csv.2"), b"t,pan,tilt\n10,0,5\n13,30,-5\n");
     folder.quiet("trajectory resample path.csv --fps 1/3 --device cpu -o frames.csv");
@@ -204,7 +204,7 @@ fn a_wrong_word_is_shown_in_its_line() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let folder = Folder::new();
-    // The output does not fit into a pipe's buffer, so the command is still writing when the reader closes the pipe.
+    // The output is larger than a pipe's buffer, so the command is still writing when the reader closes the pipe.
     folder.write("long.csv", "t,x\n0,0\n1000,1\n");
     let mut command = folder.command();
     command.args("trajectory resample long.csv --fps 100 --device cpu -o -".split(' '));

@@ -14,7 +14,7 @@ fn a_rig_on_its_own_canvas_and_on_another() {
     let half = Warp::open(folder.path("half.safetensors")).unwrap();
     assert_eq!(half.size() * 2, whole.size());
     let (whole, half) = (whole.stats(), half.stats());
-    // Both warps show the same area, so the cameras cover the same fractions.
+    // Both warps show the same area at different scales, so each camera must cover the same fraction of both.
     for (a, b) in whole.cameras.iter().zip(&half.cameras) {
         assert!((a.coverage - b.coverage).abs() < 0.05, "{whole:?} {half:?}");
     }
@@ -61,8 +61,9 @@ fn planes_that_are_exported_replace_no_other_file() {
         assert!(done.code == Some(2) && done.stderr.contains(words), "{line}: {done:?}");
         assert_eq!(folder.read("rig.safetensors"), warp, "{line}");
     };
-    // The file of a plane links to the warp file. The warp file is the input of the first command and the output of the
-    // second. In the third command, the file of the plane is itself the input.
+    // `plane` is a file that `--export planes` would write. Here it is a link to `rig.safetensors`, which is the input
+    // of the first command and the output of the second one. For the third command, `plane` is a copy of the warp file,
+    // and it is the input.
     std::fs::remove_file(&plane).unwrap();
     std::os::unix::fs::symlink("../rig.safetensors", &plane).unwrap();
     refused("warp --warp rig.safetensors --export planes -o o.safetensors", "it is an input");
@@ -149,14 +150,14 @@ fn a_file_keeps_its_mesh_where_asked() {
     let json = folder.words("--json warp inspect meshed.safetensors").json();
     assert_eq!((&json["mesh_saved"], &json["mesh"]["error"]), (&json!(true), &json!(0.03125)));
 
-    // A mesh added to a warp file equals the mesh made together with the warp.
+    // Adding a mesh to an existing warp file must give the same file as storing the mesh when the warp is made.
     folder.quiet("warp --warp plain.safetensors --mesh -o given.safetensors");
     assert_eq!(folder.read("given.safetensors"), folder.read("meshed.safetensors"));
     let done = folder.words("warp --warp plain.safetensors --size 32x16 -o no.safetensors");
     assert_eq!(done.code, Some(2), "{done:?}");
 
-    // A stored mesh gives the same panorama as a mesh that the stitch computes. A stored mesh that is too coarse is
-    // not used.
+    // A stitch with a stored mesh must give the same panorama as a stitch that computes the mesh. A stored mesh that is
+    // too coarse must not be used.
     let done = folder.words("warp --warp meshed.safetensors --mesh 4 -o coarse.safetensors");
     assert!(done.stderr.contains("a mesh that is coarser than 0.03125"), "{done:?}");
     let stitch = "stitch left.png right.png --device cpu";

@@ -1,4 +1,5 @@
-//! Tests failures of `panoweave video`. Each must end the command with one message that names the file and the cause.
+//! Tests failures of `panoweave video`. In each case, the command must end with one message that names the file and the
+//! cause.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -64,8 +65,8 @@ fn options_that_do_not_go_together() {
     assert!(folder.read("a.y4m").len() > 3000, "the input must stay unchanged");
 }
 
-/// Tests outputs that are an input under another name: a link, standard input or output, or a numbered picture. The
-/// command must reject them and leave the input unchanged.
+/// Tests output names that refer to an input file by another name: a link, standard input or output, or a numbered
+/// picture. The command must reject such an output and leave the input unchanged.
 #[test]
 fn inputs_are_never_written() {
     let folder = Folder::new();
@@ -138,7 +139,7 @@ fn streams_that_break_off() {
     insta::assert_snapshot!(said("none"), @"error: none.y4m: no frames; use a video or picture sequence with at least one frame");
     insta::assert_snapshot!(said("wide"), @"error: wide.y4m: the frames are 99999×30 pixels; each side must be 1 to 16384 pixels");
     insta::assert_snapshot!(said("long"), @"error: long.y4m: invalid or unsupported Y4M: a header line is truncated or longer than 1024 bytes");
-    // The rig is for pictures of another size.
+    // A rig for larger pictures must be rejected: the videos have 4×3 pixels, but the rig expects 40×30 pixels.
     folder.write("small.y4m", "YUV4MPEG2 W4 H3 F30:1\n");
     let line = "video small.y4m small.y4m --rig rig.toml --device cpu -o p.rgba";
     insta::assert_snapshot!(refused(&folder, line), @"error: small.y4m: 4×3 pixels, but rig.toml is for a left picture of 40×30 pixels; give files of matching sizes");
@@ -180,7 +181,7 @@ fn no_ffmpeg_is_said_in_one_line() {
 #[test]
 fn a_program_that_is_no_ffmpeg_is_told() {
     let folder = Folder::new();
-    // The panoramas do not fit into a pipe's buffer, so writing to the program `true` fails.
+    // The panoramas are larger than a pipe's buffer, so writing them to `true`, which reads nothing, fails.
     folder.write("a.y4m", flat("30:1", 0..200));
     let mut command = folder.command();
     command.args(format!("video a.y4m a.y4m {MAP} -o p.mp4").split(' '));
@@ -190,7 +191,7 @@ fn a_program_that_is_no_ffmpeg_is_told() {
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
-/// Returns the names of temporary files that the command did not remove.
+/// Returns the names of the temporary files in the folder, which the command should have removed.
 fn leftovers(folder: &Folder) -> Vec<String> {
     let names = std::fs::read_dir(folder.path("")).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -217,16 +218,16 @@ fn files_that_are_no_videos() {
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
-/// Runs the command `video`. Kills the ffmpeg process whose arguments contain `what`, soon after the first bytes of
-/// the video have been written.
+/// Runs `panoweave video`. Kills the ffmpeg process whose arguments contain `what`, 0.3 s after the first bytes of the
+/// output video have been written.
 fn killed(folder: &Folder, ffmpeg: &Ffmpeg, what: &str) -> Done {
     let kill = "(for i in $(seq 200); do for file in .panoweave-*; do [ -s \"$file\" ] && break 2; done; sleep 0.1; done
         sleep 0.3; kill -9 $$) <&- >&- 2>&- &";
     instead(folder, ffmpeg, what, kill, "-o p.mp4")
 }
 
-/// Runs the command `video` with a script in place of ffmpeg. If the script's arguments contain `what`, it runs the
-/// shell commands `instead`. Unless they exit, it then runs the real ffmpeg.
+/// Runs `panoweave video` with a shell script as its ffmpeg. If the arguments of the script contain `what`, the script
+/// runs the shell commands `instead`. If these do not exit, the script then runs the real ffmpeg.
 fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &str) -> Done {
     let real = ffmpeg.ffmpeg.display();
     let script =
@@ -240,8 +241,8 @@ fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &s
     Done::from(command.output().unwrap())
 }
 
-/// A limit on the file size simulates a full disk: the frames fit, but the end of the file does not. The command must
-/// fail and keep the old file.
+/// Simulates a full disk by a limit on the file size: all frames can be written, but not the end of the file. The
+/// command must fail and keep the old file.
 #[test]
 fn a_disk_that_is_full_at_the_end_is_an_error() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -279,7 +280,7 @@ fn success_without_a_file_is_an_error() {
         assert!(said.contains("error: p.mp4: "), "{said}");
         assert_eq!(folder.read("p.mp4"), b"old");
     }
-    // If only adding the sound fails, the video is kept without sound.
+    // If ffmpeg fails only when it adds the sound, the command must write the video without sound.
     for idle in ["exit 0", "echo 'Error writing trailer of p: No space left on device' >&2; exit 0"]
     {
         let done = instead(&folder, &ffmpeg, "itsoffset", idle, "-o p.mp4");
@@ -308,13 +309,13 @@ fn a_decoder_that_does_not_end_is_said_to_have_been_stopped() {
 fn a_killed_ffmpeg_is_an_error() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
-    // The videos are so long that ffmpeg is killed before it finishes.
+    // Videos of 120 s are so long that the ffmpeg process still runs when the test kills it.
     ffmpeg.pair(&folder, 120.0);
     let start = Instant::now();
     let done = killed(&folder, &ffmpeg, "left.mp4*pipe:1");
     let said = failed(&done, "decoder");
     assert!(said.contains("left.mp4: ffmpeg failed while decoding, signal: 9 (SIGKILL)"), "{said}");
-    // The frames before the failure are kept and can be played.
+    // The output file must contain the frames before the failure, and must be playable.
     assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 0);
 
     folder.write("p.mp4", "old");

@@ -18,7 +18,7 @@ fn psnr(a: &[u8], b: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / mean).log10()
 }
 
-/// Returns the top left part of a picture as RGBA bytes.
+/// Returns the RGBA bytes of the top left `width`×`height` pixels of a picture.
 fn part(picture: &Picture, width: u32, height: u32) -> Vec<u8> {
     let rows = picture.pixels().chunks(picture.width() as usize).take(height as usize);
     rows.flat_map(|row| bytemuck::cast_slice::<_, u8>(&row[..width as usize])).copied().collect()
@@ -45,7 +45,7 @@ fn a_clip_of_1080p() {
             ),
         );
     }
-    // The homography is for the photos' full size, so scale it to 1920×1080.
+    // The homography in the table is for the photos at full size, so scale it to the videos' 1920×1080 pixels.
     let photo = Picture::open(data("scenes/weir/weir_1.jpg").unwrap()).unwrap();
     let scale = [1920.0 / f64::from(photo.width()), 1080.0 / f64::from(photo.height()), 1.0];
     let numbers = row[9].split_whitespace().map(|word| word.parse::<f64>().unwrap()).enumerate();
@@ -99,8 +99,8 @@ fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
     (source.format().pixels, frames)
 }
 
-/// Reads lossless files of each range and matrix. The frames have the stored levels: neither ffmpeg nor panoweave
-/// converts them.
+/// Reads lossless videos with each colour range and matrix. The frames must have the stored levels, because neither
+/// ffmpeg nor panoweave may convert them.
 #[test]
 fn levels_are_read_as_they_are_stored() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -111,7 +111,7 @@ fn levels_are_read_as_they_are_stored() {
         ("yuv420p", "bt709", "pc", (YuvMatrix::Bt709, Range::Full)),
         ("yuvj420p", "bt470bg", "pc", (YuvMatrix::Bt601, Range::Full)),
     ] {
-        // Noise that contains all levels, in a lossless file.
+        // Encode noise, which contains all levels, in a lossless file.
         let noise: Vec<u8> =
             (0..64 * 48 * 3 / 2 * 3).map(|i: u32| (i * i / 7 % 256) as u8).collect();
         folder.write("noise.yuv", &noise);
@@ -136,7 +136,7 @@ fn levels_are_read_as_they_are_stored() {
     }
 }
 
-/// A file with lossless H.264 (`--crf 0`) contains the same frames as a raw file.
+/// Checks that an output file with lossless H.264 (`--crf 0`) contains the same frames as raw output.
 #[test]
 fn levels_are_written_as_they_are_made() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -173,7 +173,7 @@ fn turned_and_varying_videos() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
     ffmpeg.pair(&folder, 1.0);
-    // ffmpeg 6 and later take the first option, earlier versions the second.
+    // ffmpeg 6 and later support `-display_rotation`. Earlier versions need the metadata `rotate`.
     let turn = "-display_rotation 90 -i left.mp4 -c copy turned.mp4";
     if !ffmpeg.output(&folder, turn).status.success() {
         ffmpeg.run(&folder, "-i left.mp4 -c copy -metadata:s:v rotate=90 turned.mp4");
@@ -191,15 +191,16 @@ fn turned_and_varying_videos() {
     let (_, whole) = frames(&folder, "holes.mkv");
     let (_, even) = frames(&folder, "left.mp4");
     let seconds = |frames: usize, rate: f64| frames as f64 / rate;
-    // ffmpeg may report the nominal rate of 30, or an average of 20 or 20.7. At one of them, the frames last 1 s.
+    // ffmpeg may report the nominal frame rate of 30, or an average of 20 or 20.7. At one of these rates, the frames
+    // must last 1 s.
     let lasts =
         [seconds(whole.len(), 30.0), seconds(whole.len(), 20.0), seconds(whole.len(), 20.7)];
     assert!(lasts.iter().any(|lasts| (lasts - 1.0).abs() < 0.1), "{} frames", whole.len());
     assert_eq!(even.len(), 30);
 }
 
-/// Reads a file whose frame size and pixel format change twice. All frames have the size of the first one, and none is
-/// lost.
+/// Reads a file whose frame size and pixel format change twice. All frames must be read with the size of the first
+/// frame, and no frame may be lost.
 #[test]
 fn videos_that_change_midway() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -218,13 +219,13 @@ fn videos_that_change_midway() {
     let (_, frames) = frames(&folder, "joined.ts");
     assert!((88..=92).contains(&frames.len()), "{}", frames.len());
     assert!(frames.iter().all(|frame| frame.len() == 40 * 30 * 3 / 2));
-    // No frame is repeated either, except a few where the timestamps of the parts overlap.
+    // Consecutive frames must differ, except for a few repeated frames where the timestamps of the three parts overlap.
     let different = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!(different > 75, "{different}");
 }
 
-/// The timestamps jump by a day, as if the camera's clock had been set during the recording. The command fails instead
-/// of filling the gap with repeated frames.
+/// Tests timestamps that jump by a day, as if the camera's clock had been set during the recording. The command must
+/// fail instead of filling the gap with repeated frames.
 #[test]
 fn timestamps_that_jump() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -234,12 +235,12 @@ fn timestamps_that_jump() {
         &folder,
         "-i left.mp4 -an -vf setpts=PTS+gt(N\\,12)*86400/TB -fps_mode passthrough -c:v libx264 jump.mkv",
     );
-    // The limit on frames keeps a wrongly filled gap from filling the disk.
+    // `--frames` limits the size of the output, so that the disk does not fill up if this test fails.
     let done = folder.words(&format!("video jump.mkv jump.mkv {MAP} --frames 20000 -o p.mp4"));
     assert_eq!(done.code, Some(2), "{done:?}");
     let said = "jump.mkv: the timestamps jump by 86400 s between two frames";
     assert!(done.stderr.contains(said), "{done:?}");
-    // The frames before the jump are kept.
+    // The output file must contain the frames before the jump.
     assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 12);
 }
 
@@ -263,7 +264,7 @@ fn rates_of_files_may_differ() {
     let probe = ffmpeg.probe(&folder, "p.mov");
     assert_eq!((probe.frames(), &probe.video()["r_frame_rate"]), (25, &"25/1".into()));
     assert!(probe.stream("audio").is_none());
-    // Another output rate does not change the duration: 10 frames at 10 frames per second.
+    // Another output rate must not change the duration of 1 s: there are 10 frames at 10 frames per second.
     let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --fps 10 --json -o p.mkv")).json();
     assert_eq!((&json["frames"]["written"], &json["rate"]), (&10.into(), &"10".into()));
 }
@@ -295,7 +296,7 @@ fn sound_is_copied_or_encoded_again() {
         &folder,
         "-f lavfi -i testsrc2=s=40x30:r=30 -f lavfi -i sine -t 0.5 -c:v libx264 -pix_fmt yuv420p -c:a wmav2 l.mkv",
     );
-    // Sound that is shorter than the video does not shorten the video.
+    // If the sound is shorter than the video, the output must still contain the whole video.
     ffmpeg.run(
         &folder,
         "-f lavfi -i testsrc2=s=40x30:r=30 -t 0.5 -c:v libx264 -pix_fmt yuv420p r.mp4",

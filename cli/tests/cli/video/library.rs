@@ -1,5 +1,5 @@
-//! Tests the library function `stitch_video`, which other programs call directly: panoramas of another size than the
-//! warp's, and an output that fails while an input pipe is silent.
+//! Tests the library function `stitch_video` without the command-line program: panoramas with another size than the
+//! warp, and an output that fails while an input pipe delivers no data.
 
 use std::io::Write;
 use std::process::Command;
@@ -18,7 +18,7 @@ use panoweave::warp::DeviceWarp;
 use super::flat;
 use crate::{Folder, SHIFT};
 
-/// Stitches two Y4M files to the file `output`, with panoramas of `size`.
+/// Stitches two Y4M files, and writes panoramas with `size` pixels to the file `output`.
 fn stitch(
     folder: &Folder,
     inputs: [&str; 2],
@@ -55,8 +55,8 @@ fn panoramas_have_the_size_of_the_sink() {
     assert_eq!(folder.read("p.rgba").len(), 2 * 130 * 64 * 4);
 }
 
-/// The output cannot be written, and an input is an open pipe without more data. `stitch_video` returns the error
-/// without waiting for the pipe.
+/// Tests an output that cannot be written while an input is an open pipe that delivers no more data. `stitch_video`
+/// must return the error without waiting for the pipe.
 #[test]
 fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
     let folder = Folder::new();

@@ -1,6 +1,13 @@
-//! Tests `panoweave video`. The tests of streams and numbered pictures are in `streams`, of files through ffmpeg in
-//! `files`, of failures in `failures`, of signals in `signals`, of virtual cameras in `view`, and of the library
-//! function in `library`. This file has the test videos that they share.
+//! Tests `panoweave video`. This file contains the test videos that the modules share.
+//!
+//! | module | tests |
+//! |---|---|
+//! | `streams` | streams and numbered pictures, which need no ffmpeg |
+//! | `files` | files that ffmpeg reads and writes |
+//! | `failures` | errors |
+//! | `signals` | Ctrl-C and other signals |
+//! | `view` | virtual cameras |
+//! | `library` | the library function `stitch_video` |
 
 mod failures;
 mod files;
@@ -19,10 +26,10 @@ use serde_json::Value;
 
 use crate::Folder;
 
-/// Options of most tests: the homography [`SHIFT`](crate::SHIFT) between 40×30 pictures, on the CPU.
+/// The options with which most tests run: the homography [`SHIFT`](crate::SHIFT) for 40×30 pictures, and the CPU.
 const MAP: &str = "--homography shift.txt --device cpu";
 
-/// Returns a Y4M file of gray frames in full range. `levels` holds each frame's pixels.
+/// Returns a Y4M file of gray frames in full range. Each element of `levels` contains the pixels of one frame.
 pub(crate) fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes =
         format!("YUV4MPEG2 W{width} H{height} F{rate} Ip C420 XCOLORRANGE=FULL\n").into_bytes();
@@ -35,7 +42,8 @@ pub(crate) fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Ve
     bytes
 }
 
-/// Returns a Y4M file of 40×30 frames. All pixels of a frame have the frame's element of `levels`.
+/// Returns a Y4M file with one frame of 40×30 pixels for each element of `levels`. All pixels of the frame have this
+/// level.
 pub(crate) fn flat(rate: &str, levels: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let frames: Vec<_> = levels.into_iter().map(|level| vec![level; 1200]).collect();
     y4m(40, 30, rate, &frames)
@@ -58,7 +66,7 @@ fn luma(bytes: &[u8]) -> (String, Vec<Vec<u8>>) {
     (line.clone(), frames.collect())
 }
 
-/// Returns the picture as RGBA bytes.
+/// Returns the pixels of a picture as RGBA bytes.
 fn rgba(picture: &Picture) -> Vec<u8> {
     bytemuck::cast_slice(picture.pixels()).to_vec()
 }
@@ -74,8 +82,9 @@ fn levels(picture: &Picture) -> Vec<u8> {
     picture.pixels().iter().map(|pixel| pixel.g).collect()
 }
 
-/// Returns the path of an ffmpeg program. If it is missing, reports a skip and returns `None`; panics if `variable`
-/// names a program that does not run.
+/// Returns the path of the program `name`, or of the program that the environment variable `variable` names. If `name`
+/// is not installed, prints that the test is skipped and returns `None`. Panics if the program in `variable` does not
+/// run.
 fn program(name: &str, variable: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from);
     let program = named.clone().unwrap_or_else(|| name.into());
@@ -101,7 +110,7 @@ impl Ffmpeg {
         Some(Self { ffmpeg, ffprobe: program("ffprobe", "PANOWEAVE_FFPROBE")? })
     }
 
-    /// Runs ffmpeg in the folder, with arguments separated by spaces.
+    /// Runs ffmpeg in the folder with the arguments in `line`, which are separated by spaces. ffmpeg must succeed.
     pub(crate) fn run(&self, folder: &Folder, line: &str) {
         let output = self.output(folder, line);
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
@@ -113,7 +122,7 @@ impl Ffmpeg {
         command.args(line.split_whitespace()).output().unwrap()
     }
 
-    /// Makes two 40×30 videos with sound, `left.mp4` and `right.mp4`.
+    /// Makes `left.mp4` and `right.mp4`: videos of 40×30 pixels with sound, which last `seconds` seconds.
     fn pair(&self, folder: &Folder, seconds: f64) {
         for name in ["left", "right"] {
             self.run(
@@ -126,7 +135,7 @@ impl Ffmpeg {
         }
     }
 
-    /// Runs ffprobe on a file. It decodes the file in order to count its frames.
+    /// Returns the properties of a media file, as ffprobe reports them. ffprobe decodes the whole file to count frames.
     fn probe(&self, folder: &Folder, file: &str) -> Probe {
         let mut command = Command::new(&self.ffprobe);
         command.current_dir(folder.path("")).args([

@@ -1,5 +1,5 @@
-//! Tests Ctrl-C, SIGTERM and SIGHUP during `panoweave video`. The first signal must complete the file with the frames
-//! so far; the second one must end the program at once.
+//! Tests Ctrl-C, SIGTERM and SIGHUP during `panoweave video`. After the first signal, the program must complete the
+//! output file with the frames so far. After a second signal, it must end at once.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ fn signal(child: &Child, name: &str) {
     assert!(kill.args(["-s", name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Waits for the process to end; panics after 20 seconds.
+/// Waits until the process ends, and returns its output. Kills the process and panics after 20 seconds.
 fn end(mut child: Child) -> Done {
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -53,7 +53,7 @@ fn a_pipe_that_waits_is_left() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
     let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m"));
-    // Write two frames, and keep the pipe open.
+    // Write two frames of the left video, and keep the pipe open, so that the program waits for more frames.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&flat("30:1", [50, 60])).unwrap();
     let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
@@ -71,7 +71,8 @@ fn a_pipe_that_waits_is_left() {
 fn before_the_first_frame_there_is_nothing_to_finish() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
-    // When the signal comes, the left video has sent nothing in the first run, and only its header in the second.
+    // The left video is a pipe. Before the signal, it delivers nothing in the first run and only the Y4M header in the
+    // second run.
     for header in ["", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n"] {
         let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m --json"));
         until(|| catches(&child, 2));
@@ -97,7 +98,7 @@ fn a_pipe_that_nobody_reads_is_left() {
     let line = format!("video a.y4m a.y4m {MAP} --output-format y4m -o f");
     let child = start(&folder, &line);
     until(|| catches(&child, 15));
-    // Wait until the program blocks, because nobody reads the pipe.
+    // Give the program time to block: it opens the output pipe, which no process reads.
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, "TERM");
     let done = end(child);
@@ -122,13 +123,13 @@ fn an_interrupted_file_plays() {
     let probe = ffmpeg.probe(&folder, "p.mp4");
     assert!(probe.frames() > 5, "{json}");
     assert_eq!(json["frames"]["written"], probe.frames());
-    // The sound is as long as the video.
+    // The sound must have been cut to the length of the shortened video.
     let (video, audio) = (probe.video(), probe.stream("audio").unwrap());
     assert!((super::seconds(video) - super::seconds(audio)).abs() < 0.1, "{probe:?}");
 }
 
-/// Sends SIGHUP, as a closed terminal does, after two frames. The command must complete the video with these frames. If
-/// it was started with SIGHUP ignored, it must continue to the end of the input.
+/// Sends SIGHUP, as a terminal that is closed does, after two frames. The program must complete the video with these
+/// frames. If the program was started with SIGHUP ignored, it must continue to the end of the input.
 #[test]
 fn a_hangup_ends_in_order_unless_it_is_ignored() {
     let folder = Folder::new();
@@ -136,7 +137,7 @@ fn a_hangup_ends_in_order_unless_it_is_ignored() {
     let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
     for (ignored, code, frames) in [(false, 130, 2), (true, 0, 3)] {
         let _ = std::fs::remove_file(folder.path("p.y4m"));
-        // Set the handling of SIGHUP in both runs, because the test runner itself may ignore it.
+        // Set explicitly whether the program ignores SIGHUP, because it would inherit this from the test runner.
         let how = if ignored { "--ignore-signal=HUP" } else { "--default-signal=HUP" };
         let mut command = Command::new("env");
         command.args([how, env!("CARGO_BIN_EXE_panoweave")]).current_dir(folder.path(""));
@@ -165,7 +166,7 @@ fn twice_leaves_nothing() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
     ffmpeg.pair(&folder, 300.0);
-    // An encoder that never reads its input and does not end for 60 s.
+    // Replace the encoder by a process that does not read its input and runs for 60 s.
     folder.write(
         "stuck",
         format!(
@@ -184,7 +185,7 @@ fn twice_leaves_nothing() {
         names.filter(|n| n.as_ref().unwrap().file_name().as_encoded_bytes()[0] == b'.').count()
     };
     until(|| temporary() > 0);
-    // Wait until the pipe to the encoder is full.
+    // Give the program time to fill the pipe to the encoder, so that its writes block.
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
     let mut first = [0; 5];

@@ -1,5 +1,5 @@
-//! Tests `panoweave video` on streams and numbered pictures, which do not need ffmpeg. The panoramas must equal those
-//! of `panoweave stitch`, or of the library's `stitch`, bit for bit.
+//! Tests `panoweave video` on streams and numbered pictures, which do not need ffmpeg. The panoramas must be bit for
+//! bit the same as those of `panoweave stitch`, or of the library function `stitch`.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -69,8 +69,8 @@ fn pictures_may_have_any_number() {
     assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
 }
 
-/// Reads one video from standard input and one from a named pipe, and writes to standard output. The luma must equal
-/// that of the library's `stitch`.
+/// Reads one video from standard input and one from a named pipe, and writes the panoramas to standard output. Their
+/// luma must equal the luma that the library function `stitch` computes.
 #[test]
 fn y4m_goes_through_pipes() {
     let folder = Folder::new();
@@ -130,8 +130,8 @@ fn y4m_goes_through_pipes() {
     }
 }
 
-/// Tests which left and right frames are paired. Each frame has a level of its own, so the levels of the panorama
-/// identify its frames.
+/// Tests which left frame is stitched with which right frame. Each frame of a video has a different level, so the
+/// levels of a panorama identify both of its frames.
 #[test]
 fn the_left_camera_leads() {
     let folder = Folder::new();
@@ -168,7 +168,7 @@ fn the_left_camera_leads() {
     assert_eq!(found, [(0, 0), (1, 2), (2, 4)]);
     assert_eq!(json["frames"]["right_unpaired"], 2);
 
-    // Another rate skips or repeats frames, but does not change the speed.
+    // Another output rate must skip or repeat frames, but must not change the playback speed.
     let (found, json) = pairs(("30:1", 6), ("15:1", 3), "--fps 15");
     assert_eq!(found, [(0, 0), (2, 1), (4, 2)]);
     assert_eq!((&json["rate"], &json["frames"]["left_unpaired"]), (&"15".into(), &3.into()));
@@ -196,12 +196,12 @@ fn a_video_that_ends_before_the_other_is_said_to() {
     let (said, first, written) = run("short", "long");
     insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; the rest of long.y4m is not stitched");
     assert_eq!((first, written), ("left".into(), 3.into()));
-    // A small difference is no reason to warn: cameras do not stop at the same instant.
+    // A small difference in length must not cause a warning, because cameras do not stop at exactly the same time.
     assert_eq!(run("long", "less"), (String::new(), Value::Null, 28.into()));
     assert_eq!(run("less", "long"), (String::new(), Value::Null, 28.into()));
 }
 
-/// An existing output file must stay until the first frame is written.
+/// Checks that an existing output file stays unchanged until the first new frame is written.
 #[test]
 fn an_old_output_stays_until_there_is_a_frame() {
     let folder = Folder::new();
@@ -213,13 +213,15 @@ fn an_old_output_stays_until_there_is_a_frame() {
         assert!(done.stderr.contains("none.y4m: no frames"), "{done:?}");
         assert_eq!((done.code, folder.read("p.y4m")), (Some(2), b"old".to_vec()));
     }
-    // A shorter run leaves pictures of a longer one, which look like part of the new video. The log warns about them.
+    // If the new video has fewer numbered pictures than an old one, some old pictures remain, which look like part of
+    // the new video. The program must log a warning.
     folder.quiet(&format!("video a.y4m a.y4m {MAP} -o p%d.png"));
     let done = folder.words(&format!("video a.y4m a.y4m {MAP} --frames 1 -o p%d.png"));
     insta::assert_snapshot!(done.stderr, @" WARN p2.png is from an earlier video; this video is shorter");
 }
 
-/// Limits the address space to 3 GB. A video without frames must not allocate gigabytes of frame buffers.
+/// Checks that a video without frames does not allocate gigabytes of frame buffers: the address space is limited to
+/// 3 GB.
 #[test]
 fn an_empty_video_of_large_frames_takes_no_memory() {
     let folder = Folder::new();
@@ -234,8 +236,8 @@ fn an_empty_video_of_large_frames_takes_no_memory() {
     assert_eq!(done.code, Some(2));
 }
 
-/// Writes a panorama of 20040 columns. A panorama may have up to 32768 columns, although a camera frame may have only
-/// 16384.
+/// Writes a panorama of 20040 columns. A panorama may be wider than a camera frame: it may have up to 32768 columns,
+/// and a camera frame up to 16384.
 #[test]
 fn panoramas_may_be_wide() {
     let folder = Folder::new();
@@ -275,7 +277,7 @@ fn colours_follow_the_light_unless_told_not_to() {
     };
     let [left, right] = gains("");
     assert!(right > left * 1.05, "{left} {right}");
-    // The colours of the first frame are already matched, because the first pair determines them.
+    // The colours of the first panorama must already match, because the first pair of frames determines the correction.
     let first = folder.read("p.rgba");
     let last = first.chunks_exact(first.len() / 60).next_back().unwrap().to_vec();
     let off = first.iter().zip(&last).map(|(a, b)| a.abs_diff(*b)).max();

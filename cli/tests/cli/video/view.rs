@@ -1,5 +1,5 @@
 //! Tests `panoweave video --view`: a virtual camera that follows a track and stays inside the area that the cameras
-//! cover. The truth is each view rendered by the library's `view_pictures`.
+//! cover. The expected frames are rendered by the library function `view_pictures`.
 
 use glam::UVec2;
 use panoweave::device::Device;
@@ -20,8 +20,8 @@ const SIZE: UVec2 = UVec2::new(33, 19);
 
 const LINE: &str = "video l.rgba r.rgba --input-size 40x30 --fps 30 --rig rig.toml --device cpu --no-colour --view-size 33x19";
 
-/// Writes the track and one second (30 frames) of raw video of each camera. Returns the picture that each video
-/// repeats.
+/// Writes the track file and one second of raw video of each camera. Each video repeats one picture 30 times. Returns
+/// these two pictures.
 fn clip(folder: &Folder) -> [Picture; 2] {
     let pictures = [pattern(7), pattern(91)];
     for (name, picture) in ["l.rgba", "r.rgba"].into_iter().zip(&pictures) {
@@ -31,8 +31,8 @@ fn clip(folder: &Folder) -> [Picture; 2] {
     pictures
 }
 
-/// Renders the 30 views with the library. Returns their bytes, and the number of views that had to be moved into the
-/// covered area.
+/// Renders the 30 expected views with the library. Returns their bytes, and the number of views that were moved into
+/// the area that the cameras cover.
 fn expected(
     folder: &Folder,
     [left, right]: &[Picture; 2],
@@ -77,7 +77,7 @@ fn a_view_along_a_track_is_kept_inside() {
     assert!(most > 0.5 && most < 180.0 && json["view"]["at"].as_f64().unwrap() < 3.0, "{json}");
     assert_eq!((&json["size"], &json["frames"]["written"]), (&json!([33, 19]), &json!(30)));
 
-    // A free view leaves the covered area.
+    // With `--view-free`, the view leaves the area that the cameras cover.
     let free = folder
         .words(&format!("--json {LINE} --view track.csv --view-free --view-smooth 0 -o free.rgba"));
     assert_eq!(free.code, Some(0), "{free:?}");
@@ -87,7 +87,7 @@ fn a_view_along_a_track_is_kept_inside() {
     let last = &bytes[29 * 4 * SIZE.element_product() as usize..];
     assert_eq!(dark(last), SIZE.element_product() as usize, "the view lies outside both cameras");
 
-    // Without `--view`, the summary's `view` is null.
+    // If `--view` is not given, the field `view` of the JSON summary must be null.
     let line = LINE.replace(" --view-size 33x19", "");
     let none = folder.words(&format!("--json {line} -o p.rgba"));
     assert_eq!(none.json()["view"], json!(null), "{none:?}");
@@ -99,13 +99,13 @@ fn what_is_printed_names_the_size_of_the_view() {
     clip(&folder);
     let said = folder.quiet(&format!("{LINE} --view track.csv --frames 2 -o v.rgba"));
     assert!(said.starts_with("v.rgba: 2 frames of 33×19 pixels, "), "{said}");
-    // Y4M supports odd sizes.
+    // Unlike H.264, Y4M supports views with an odd width and height.
     folder.quiet(&format!("{LINE} --view track.csv --frames 2 -o v.y4m"));
     assert!(folder.read("v.y4m").starts_with(b"YUV4MPEG2 W33 H19 F30:1 "));
 }
 
-/// `--flip` rotates the panorama by 180°. With `--flip`, a track with negated pan and tilt must show the same area
-/// upside down.
+/// Tests views with `--flip`, which rotates the panorama by 180°. If the pan and tilt of a track are negated, its view
+/// with `--flip` must be its former view upside down.
 #[test]
 fn a_view_is_turned_over_with_the_panorama() {
     let folder = Folder::new();
@@ -133,7 +133,7 @@ fn a_view_through_ffmpeg() {
     assert!(done.json()["view"]["limited"].as_u64().unwrap() > 0, "{done:?}");
     let probe = ffmpeg.probe(&folder, "v.mp4");
     let video = probe.video();
-    // H.264 needs even sizes, so the last of the 37 rows is cropped.
+    // H.264 needs an even width and height, so the last of the view's 37 rows must be cropped.
     assert_eq!((&video["width"], &video["height"]), (&json!(64), &json!(36)));
     assert_eq!(probe.frames(), 30);
     assert!((seconds(probe.stream("audio").unwrap()) - 1.0).abs() < 0.1, "{probe:?}");
@@ -156,8 +156,8 @@ fn views_that_are_refused() {
     ] {
         folder.write(name, text);
     }
-    // These cameras look straight up. Limits are computed on a cylinder up to an elevation of 76°, of which the cameras
-    // cover nothing.
+    // These cameras look straight up. The limits of a view are computed on a cylinder that ends at an elevation of 76°.
+    // The cameras cover nothing of this cylinder, so there are no limits.
     folder.write(
         "up.toml",
         RIG.replace("yaw = -20.0", "pitch = 90.0")
@@ -223,7 +223,8 @@ fn views_that_are_refused() {
     folder.quiet("video a.y4m a.y4m --device cpu --rig up.toml --view track.csv --view-size 8x8 --view-free -o v.rgba");
 }
 
-/// The track ends after 0.1 s, and the video after 1 s. In between, the view must stay at the last keyframe.
+/// Tests a track that ends after 0.1 s in a video that ends after 1 s. From 0.1 s on, the view must stay at the last
+/// keyframe.
 #[test]
 fn after_its_last_keyframe_a_view_stays() {
     let folder = Folder::new();
