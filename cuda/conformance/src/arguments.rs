@@ -25,7 +25,7 @@ pub struct Mixed {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C, align(16))]
 pub struct Aligned {
-    /// The contents, 32 bytes.
+    /// Eight words, 32 bytes in total.
     pub words: [u32; 8],
 }
 
@@ -33,18 +33,18 @@ pub struct Aligned {
 #[kernel]
 pub fn by_value(value: Mixed, out: SliceMut<Mixed>) {
     if global_rank() == 0 && out.len() >= 1 {
-        // SAFETY: the accesses are in bounds, and only one thread writes.
+        // SAFETY: `out` is long enough, as checked above, and only the first thread writes.
         unsafe { out.store(0, value) };
     }
 }
 
-/// The first thread writes the aligned struct to `out`, and then the one-byte arguments before and
-/// after it.
+/// The first thread writes `value` to `out`, and then the one-byte arguments that precede and
+/// follow it in the argument list.
 #[kernel]
 pub fn by_value_aligned(before: u8, value: Aligned, after: u8, out: SliceMut<Aligned>) {
     if global_rank() == 0 && out.len() >= 2 {
         let bytes = [u32::from(before), u32::from(after), 0, 0, 0, 0, 0, 0];
-        // SAFETY: the accesses are in bounds, and only one thread writes.
+        // SAFETY: `out` is long enough, as checked above, and only the first thread writes.
         unsafe {
             out.store(0, value);
             out.store(1, Aligned { words: bytes });
@@ -52,7 +52,8 @@ pub fn by_value_aligned(before: u8, value: Aligned, after: u8, out: SliceMut<Ali
     }
 }
 
-/// The first thread writes the bits of each scalar to `out`, sign-extended for signed integers.
+/// The first thread writes the bits of each scalar argument to `out`. Signed integers are
+/// sign-extended.
 #[kernel]
 pub fn scalars(
     a: u8,
@@ -68,7 +69,7 @@ pub fn scalars(
     out: SliceMut<u64>,
 ) {
     if global_rank() == 0 && out.len() >= 10 {
-        // SAFETY: the accesses are in bounds, and only one thread writes.
+        // SAFETY: `out` is long enough, as checked above, and only the first thread writes.
         unsafe {
             out.store(0, a.into());
             out.store(1, b.into());
@@ -89,7 +90,7 @@ pub fn scalars(
 #[kernel]
 pub fn vectors(a: Vec2, b: Vec3, c: UVec2, d: IVec2, e: DVec2, f: DMat3, out: SliceMut<f64>) {
     if global_rank() == 0 && out.len() >= 20 {
-        // SAFETY: the accesses are in bounds, and only one thread writes.
+        // SAFETY: `out` is long enough, as checked above, and only the first thread writes.
         unsafe {
             out.store(0, a.x.into());
             out.store(1, a.y.into());

@@ -14,7 +14,7 @@ macro_rules! accumulate {
         pub fn $name(input: Slice<$type>, out: SliceMut<$type>) {
             let at = global_rank();
             if at < input.len() && out.len() >= 3 {
-                // SAFETY: the accesses are in bounds, and all accesses to `out` are atomic.
+                // SAFETY: both lengths were checked, and all accesses to `out` are atomic.
                 unsafe {
                     let value = input.load(at);
                     <$type>::atomic_add(out.atomic(0), value);
@@ -30,12 +30,12 @@ accumulate!(accumulate_u32, u32);
 accumulate!(accumulate_i32, i32);
 accumulate!(accumulate_u64, u64);
 
-/// Adds all values of the input to the first element of `out`, in an unspecified order.
+/// Adds all values of `input` to the first element of `out`, in an unspecified order.
 #[kernel]
 pub fn accumulate_f32(input: Slice<f32>, out: SliceMut<f32>) {
     let at = global_rank();
     if at < input.len() && out.len() >= 1 {
-        // SAFETY: the accesses are in bounds, and all accesses to `out` are atomic.
+        // SAFETY: both lengths were checked above, and all accesses to `out` are atomic.
         unsafe { f32::atomic_add(out.atomic(0), input.load(at)) };
     }
 }
@@ -45,14 +45,14 @@ pub fn accumulate_f32(input: Slice<f32>, out: SliceMut<f32>) {
 pub fn tickets(counter: SliceMut<u32>, out: SliceMut<u32>) {
     let at = global_rank();
     if at < out.len() && counter.len() >= 1 {
-        // SAFETY: the accesses are in bounds. All accesses to `counter` are atomic, and each thread
-        // writes its own element of `out`.
+        // SAFETY: both lengths were checked above. All accesses to `counter` are atomic, and each
+        // thread writes its own element of `out`.
         unsafe { out.store(at, u32::atomic_add(counter.atomic(0), 1)) };
     }
 }
 
-/// Counts how often each remainder modulo 64 occurs in the input: first per block in shared memory,
-/// then over the grid.
+/// Counts how often each remainder modulo 64 occurs in `input`. Each block counts in shared memory,
+/// and then adds its counts to `out`.
 #[kernel(launch_bounds(256), barriers(2))]
 pub fn histogram(input: Slice<u8>, out: SliceMut<u32>) {
     const BINS: u32 = 64;
@@ -60,19 +60,19 @@ pub fn histogram(input: Slice<u8>, out: SliceMut<u32>) {
     let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
     let mut bin = rank;
     while bin < BINS {
-        // SAFETY: the accesses are in bounds, and only one thread writes each bin.
+        // SAFETY: `bin` is less than `BINS`, and only one thread writes this element of `bins`.
         unsafe { bins.store(bin, 0) };
         bin += threads;
     }
     thread::sync_threads();
     if at < input.len() {
-        // SAFETY: the accesses are in bounds, and all accesses between the barriers are atomic.
+        // SAFETY: both indices are in bounds. Between the barriers, all accesses are atomic.
         unsafe { bins.atomic_add(u32::from(input.load(at)) % BINS, 1) };
     }
     thread::sync_threads();
     let mut bin = rank;
     while bin < BINS && bin < out.len() {
-        // SAFETY: the accesses are in bounds, and nothing writes shared memory after the barrier.
+        // SAFETY: `bin` is in bounds of both, and nothing writes `bins` after the barrier.
         unsafe { u32::atomic_add(out.atomic(bin), bins.load(bin)) };
         bin += threads;
     }

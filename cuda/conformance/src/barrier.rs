@@ -8,14 +8,14 @@ use crate::{block_threads, global_rank, load_or_zero};
 /// [`two_arrays`].
 pub const BLOCK: u32 = 256;
 
-/// Reverses the values within each block, through a static array.
+/// Reverses the order of the values within each block, through a static shared array.
 #[kernel(launch_bounds(256), barriers(1))]
 pub fn reverse_static(input: Slice<u32>, out: SliceMut<u32>) {
     let tile = shared_array![u32; 256];
     reverse(tile, input, out);
 }
 
-/// Reverses the values within each block, through dynamic shared memory.
+/// Reverses the order of the values within each block, through dynamic shared memory.
 #[kernel(launch_bounds(256), barriers(1))]
 pub fn reverse_dynamic(input: Slice<u32>, out: SliceMut<u32>) {
     reverse(shared::dynamic_shared_mem(), input, out);
@@ -25,20 +25,20 @@ pub fn reverse_dynamic(input: Slice<u32>, out: SliceMut<u32>) {
 fn reverse(tile: Shared<u32>, input: Slice<u32>, out: SliceMut<u32>) {
     let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
     if at < input.len() && rank < tile.len() {
-        // SAFETY: the accesses are in bounds; each thread accesses only its own element until the
-        // barrier.
+        // SAFETY: `at` and `rank` were just checked. Until the barrier, each thread accesses only
+        // its own element of `tile`.
         unsafe { tile.store(rank, input.load(at)) };
     }
     thread::sync_threads();
     if at < out.len() && threads <= tile.len() {
-        // SAFETY: the accesses are in bounds, and nothing writes shared memory after the barrier.
+        // SAFETY: both lengths were just checked, and nothing writes `tile` after the barrier.
         unsafe { out.store(at, tile.load(threads - 1 - rank)) };
     }
 }
 
-/// Reverses the values within each block. Stores them through a tail of a tail of dynamic shared
-/// memory, and loads them through the whole array. The first thread also writes the tail's length
-/// to `out`, after the values.
+/// Reverses the order of the values within each block. A tail is the rest of an array from some
+/// element on: the kernel stores through a tail of a tail of dynamic shared memory, and loads
+/// through the whole array. The first thread also writes the tail's length to `out`, at the end.
 #[kernel(launch_bounds(256), barriers(1))]
 pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
     let tile = shared::dynamic_shared_mem::<u32>();
@@ -46,21 +46,21 @@ pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
     if tile.len() < threads + 3 {
         return;
     }
-    // SAFETY: the array has three elements more than the block has threads.
+    // SAFETY: `tile` has at least three elements more than the block has threads.
     let tail = unsafe { tile.tail(1).tail(2) };
     if at < input.len() {
-        // SAFETY: the accesses are in bounds; each thread accesses only its own element until the
-        // barrier.
+        // SAFETY: `at` was just checked, and `tail` has an element for each thread of the block.
+        // Until the barrier, each thread accesses only its own element.
         unsafe { tail.store(rank, input.load(at)) };
     }
     thread::sync_threads();
     if at < out.len() {
-        // SAFETY: the accesses are in bounds, and nothing writes shared memory after the barrier.
+        // SAFETY: both lengths were checked above, and nothing writes `tile` after the barrier.
         unsafe { out.store(at, tile.load(3 + threads - 1 - rank)) };
     }
     if at == 0 && out.len() > input.len() {
-        // SAFETY: the access is in bounds, and only one thread writes this element. All other
-        // writes are to earlier elements.
+        // SAFETY: `input.len()` is in bounds of `out`, and only this thread writes the element. All
+        // other writes are to earlier elements of `out`.
         unsafe { out.store(input.len(), tail.len()) };
     }
 }
@@ -70,7 +70,7 @@ pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
 #[kernel]
 pub fn dynamic_lengths(out: SliceMut<u32>) {
     if global_rank() == 0 && out.len() >= 2 {
-        // SAFETY: the accesses are in bounds, and only one thread writes.
+        // SAFETY: `out` has two elements, as checked above, and only the first thread writes.
         unsafe {
             out.store(0, shared::dynamic_shared_mem::<u32>().len());
             out.store(1, shared::dynamic_shared_mem::<u128>().len());
@@ -86,8 +86,8 @@ pub fn rotate(input: Slice<u32>, out: SliceMut<u32>, rounds: u32) {
     let mut value = load_or_zero(input, at);
     let mut round = 0;
     while round < rounds {
-        // SAFETY: a block has at most 1024 threads, and each writes its own element. Barriers
-        // separate stores from loads, and loads from the next stores.
+        // SAFETY: a block has at most 1024 threads, and each writes its own element of `tile`.
+        // Barriers separate stores from loads, and loads from the stores of the next round.
         unsafe {
             tile.store(rank, value);
             thread::sync_threads();
@@ -97,7 +97,7 @@ pub fn rotate(input: Slice<u32>, out: SliceMut<u32>, rounds: u32) {
         round += 1;
     }
     if at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, value) };
     }
 }
@@ -109,7 +109,7 @@ pub fn two_arrays(out: SliceMut<u32>) {
     let words = shared_array![u32; 256];
     let bytes = shared_array![u8; 256];
     let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
-    // SAFETY: a block has at most 256 threads, and each writes its own element.
+    // SAFETY: a block has at most 256 threads, and each writes its own element of both arrays.
     unsafe {
         words.store(rank, 1000 * rank);
         bytes.store(rank, rank as u8);
@@ -117,7 +117,8 @@ pub fn two_arrays(out: SliceMut<u32>) {
     thread::sync_threads();
     if at < out.len() {
         let other = threads - 1 - rank;
-        // SAFETY: the accesses are in bounds, and nothing writes shared memory after the barrier.
+        // SAFETY: `at` was just checked, the other indices are less than the number of threads, and
+        // nothing writes shared memory after the barrier.
         unsafe { out.store(at, words.load(other) + u32::from(bytes.load(rank))) };
     }
 }

@@ -4,11 +4,11 @@ use cuda_std::prelude::*;
 
 macro_rules! bounded {
     ($(#[$attribute:meta])* $name:ident) => {
-        /// Counts the threads of the launch.
+        /// Counts the threads of the launch in the first element of `out`.
         $(#[$attribute])*
         pub fn $name(out: SliceMut<u32>) {
             if out.len() >= 1 {
-                // SAFETY: the accesses are in bounds, and all accesses are atomic.
+                // SAFETY: `out` has an element (checked above), and all accesses to it are atomic.
                 unsafe { atomic::AtomicAdd::atomic_add(out.atomic(0), 1) };
             }
         }

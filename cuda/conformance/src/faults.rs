@@ -13,7 +13,7 @@ use crate::memory::TAPS;
 /// Threads with index `guilty` or higher return before the barrier.
 ///
 /// # Safety
-/// `guilty` must not be a thread of the grid.
+/// `guilty` must be at least the number of threads in the grid.
 #[kernel(barriers(1), dims(3))]
 pub unsafe fn barrier_after_return(guilty: u32) {
     if global_rank() >= guilty {
@@ -34,7 +34,7 @@ pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
         thread::sync_threads();
     } else {
         if at < out.len() {
-            // SAFETY: the accesses are in bounds, and each thread writes its own element.
+            // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
             unsafe { out.store(at, at) };
         }
         thread::sync_threads();
@@ -45,7 +45,7 @@ pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
 /// threads reach it.
 ///
 /// # Safety
-/// `block` must not be a block of the grid.
+/// `block` must be at least the number of blocks along x.
 #[kernel(barriers(1), dims(3))]
 pub unsafe fn barrier_in_branch(block: u32) {
     if thread::block_idx_x() != block || thread::rank().is_multiple_of(2) {
@@ -53,10 +53,10 @@ pub unsafe fn barrier_in_branch(block: u32) {
     }
 }
 
-/// Thread `guilty` reads outside a [`View`].
+/// Thread `guilty` reads the element `(x, y)` of a [`View`], which may be out of bounds.
 ///
 /// # Safety
-/// `guilty` must not be a thread of the grid, or `(x, y)` must be in bounds.
+/// `guilty` must not be the index of a thread in the grid, or `(x, y)` must be in bounds.
 #[kernel(dims(3))]
 pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty && out.len() >= 1 {
@@ -69,8 +69,8 @@ pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32
 /// beyond the last row.
 ///
 /// # Safety
-/// The view must have column 2 and row 1. `guilty` must not be a thread of the grid, or `i` must be
-/// in bounds.
+/// The view must have column 2 and row 1. `guilty` must not be the index of a thread in the grid,
+/// or `i` must be in bounds.
 #[kernel(dims(3))]
 pub unsafe fn column_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
@@ -79,10 +79,10 @@ pub unsafe fn column_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, i: u
     }
 }
 
-/// Thread `guilty` reads outside a [`ViewMut`].
+/// Thread `guilty` reads the element `(x, y)` of a [`ViewMut`], which may be out of bounds.
 ///
 /// # Safety
-/// The requirements are those of [`view_load`].
+/// The safety requirements of [`view_load`] apply.
 #[kernel(dims(3))]
 pub unsafe fn view_mut_load(view: ViewMut<u32>, out: SliceMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty && out.len() >= 1 {
@@ -91,10 +91,10 @@ pub unsafe fn view_mut_load(view: ViewMut<u32>, out: SliceMut<u32>, guilty: u32,
     }
 }
 
-/// Thread `guilty` writes outside a [`ViewMut`].
+/// Thread `guilty` writes the element `(x, y)` of a [`ViewMut`], which may be out of bounds.
 ///
 /// # Safety
-/// The requirements are those of [`view_load`].
+/// The safety requirements of [`view_load`] apply.
 #[kernel(dims(3))]
 pub unsafe fn view_store(view: ViewMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty {
@@ -103,10 +103,10 @@ pub unsafe fn view_store(view: ViewMut<u32>, guilty: u32, x: u32, y: u32) {
     }
 }
 
-/// Thread `guilty` reads outside a [`Slice`].
+/// Thread `guilty` reads element `i` of a [`Slice`], which may be out of bounds.
 ///
 /// # Safety
-/// `guilty` must not be a thread of the grid, or `i` must be in bounds.
+/// `guilty` must not be the index of a thread in the grid, or `i` must be in bounds.
 #[kernel(dims(3))]
 pub unsafe fn slice_load(slice: Slice<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
@@ -115,10 +115,10 @@ pub unsafe fn slice_load(slice: Slice<u32>, out: SliceMut<u32>, guilty: u32, i: 
     }
 }
 
-/// Thread `guilty` writes outside a [`SliceMut`].
+/// Thread `guilty` writes element `i` of a [`SliceMut`], which may be out of bounds.
 ///
 /// # Safety
-/// The requirements are those of [`slice_load`].
+/// The safety requirements of [`slice_load`] apply.
 #[kernel(dims(3))]
 pub unsafe fn slice_store(slice: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty {
@@ -127,10 +127,10 @@ pub unsafe fn slice_store(slice: SliceMut<u32>, guilty: u32, i: u32) {
     }
 }
 
-/// Thread `guilty` adds atomically outside a [`SliceMut`].
+/// Thread `guilty` adds 1 atomically to element `i` of a [`SliceMut`], which may be out of bounds.
 ///
 /// # Safety
-/// The requirements are those of [`slice_load`].
+/// The safety requirements of [`slice_load`] apply.
 #[kernel(dims(3))]
 pub unsafe fn slice_atomic(slice: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty {
@@ -139,11 +139,11 @@ pub unsafe fn slice_atomic(slice: SliceMut<u32>, guilty: u32, i: u32) {
     }
 }
 
-/// Thread `guilty` accesses a static shared array of 32 elements out of bounds. `access` is 0 for a
-/// load, 1 for a store and 2 for an atomic addition.
+/// Thread `guilty` accesses element `i` of a static shared array of 32 elements. `access` is 0 for
+/// a load, 1 for a store and 2 for an atomic addition. `i` may be out of bounds.
 ///
 /// # Safety
-/// The requirements are those of [`slice_load`].
+/// The safety requirements of [`slice_load`] apply.
 #[kernel(dims(3))]
 pub unsafe fn shared_access(access: u32, out: SliceMut<u32>, guilty: u32, i: u32) {
     let tile = shared_array![u32; 32];
@@ -159,10 +159,10 @@ pub unsafe fn shared_access(access: u32, out: SliceMut<u32>, guilty: u32, i: u32
     }
 }
 
-/// Thread `guilty` reads beyond the end of dynamic shared memory.
+/// Thread `guilty` reads element `i` of dynamic shared memory, which may be out of bounds.
 ///
 /// # Safety
-/// The requirements are those of [`slice_load`].
+/// The safety requirements of [`slice_load`] apply.
 #[kernel(dims(3))]
 pub unsafe fn dynamic_load(out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
@@ -171,10 +171,10 @@ pub unsafe fn dynamic_load(out: SliceMut<u32>, guilty: u32, i: u32) {
     }
 }
 
-/// Thread `guilty` reads [`TAPS`] out of bounds.
+/// Thread `guilty` reads element `i` of [`TAPS`], which may be out of bounds.
 ///
 /// # Safety
-/// The requirements are those of [`slice_load`].
+/// The safety requirements of [`slice_load`] apply.
 #[kernel(dims(3))]
 pub unsafe fn constant_load(out: SliceMut<f32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
@@ -183,7 +183,7 @@ pub unsafe fn constant_load(out: SliceMut<f32>, guilty: u32, i: u32) {
     }
 }
 
-/// The synchronisation between the two accesses of a race.
+/// The synchronisation between the store and the load in [`exchange`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Between {
     Nothing,
@@ -191,7 +191,7 @@ enum Between {
     Block,
 }
 
-/// Each thread writes its element and reads the element of the thread with rank `rank ^ lane_mask`.
+/// Each thread writes its element of `tile`, and reads that of the thread `rank ^ lane_mask`.
 #[inline(always)]
 fn exchange(tile: Shared<u32>, out: SliceMut<u32>, lane_mask: u32, between: Between) {
     let (at, rank) = (global_rank(), thread::rank());
@@ -284,8 +284,8 @@ pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Threads 0, 1 and 40 read one element. After a `sync_warp` of the first warp, its lane `guilty`
-/// writes the element. Thread 40 is in the second warp and may not have read the element yet.
+/// Threads 0, 1 and 40 read one element. Lane `guilty` of the first warp writes this element after
+/// a `sync_warp`. Thread 40 is in the second warp, so it may not have read the element yet.
 ///
 /// # Safety
 /// `guilty` must be greater than 31.
@@ -312,8 +312,8 @@ pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Lane 0 reads an element, and only lanes 0 and 1 call `sync_warp`. The call does not order a
-/// store by lane 5 after this load.
+/// Lane 0 loads an element, and then only lanes 0 and 1 call `sync_warp`. So the call does not
+/// order this load before a store by lane 5.
 ///
 /// # Safety
 /// `guilty` must be 0, 1 or at least 32.
@@ -329,7 +329,7 @@ pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
         if rank < 2 {
             warp::sync_warp(0b11);
         } else if rank == 5 {
-            // On the CPU, delays lane 5 until lanes 0 and 1 are done.
+            // On the CPU, these two calls delay lane 5 until lanes 0 and 1 are done.
             warp::sync_warp(0b10_0000);
             warp::sync_warp(0b10_0000);
         }
@@ -354,7 +354,7 @@ pub unsafe fn lane_missing(guilty: u32) {
 /// Lane `guilty` does not reach a shuffle whose mask contains the lane.
 ///
 /// # Safety
-/// The requirements are those of [`lane_missing`].
+/// The safety requirements of [`lane_missing`] apply.
 #[kernel(dims(3))]
 pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
     let rank = thread::rank();
@@ -401,13 +401,13 @@ pub fn trap_at(guilty: u32) {
     }
 }
 
-/// Thread `guilty` panics because an array index is out of bounds.
+/// Thread `guilty` panics if `index` is out of bounds of an array of four numbers.
 #[kernel(dims(3))]
 pub fn panic_at(guilty: u32, index: u32, out: SliceMut<u32>) {
     if global_rank() == guilty && out.len() >= 1 {
         let primes = [2, 3, 5, 7];
         let prime = primes[index as usize];
-        // SAFETY: the accesses are in bounds, and only one thread writes.
+        // SAFETY: `out` has an element (checked above), and only this thread writes.
         unsafe { out.store(0, prime) };
     }
 }

@@ -39,7 +39,7 @@ pub struct Unary {
 pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
     let at = global_rank();
     if at < x.len() && at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe {
             let x = x.load(at);
             let (b, f) = (bf16::narrow_pair(x, -x), f16::narrow_pair(x, -x));
@@ -77,7 +77,7 @@ pub struct Binary {
 pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<Binary>) {
     let at = global_rank();
     if at < x.len().min(y.len()).min(z.len()).min(out.len()) {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe {
             let (x, y, z) = (x.load(at), y.load(at), z.load(at));
             let binary = Binary {
@@ -90,14 +90,14 @@ pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<B
     }
 }
 
-/// The results of `add`, `sub`, `mul` and `mul_add` for 16-bit numbers `a`, `b` and `c`, as bits,
-/// and for the pairs `[a, -a]`, `[b, b]` and `[c, -c]`.
+/// The bits of the results of `add`, `sub`, `mul` and `mul_add`: for the 16-bit numbers `a`, `b`
+/// and `c`, and for the pairs `[a, -a]`, `[b, b]` and `[c, -c]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Halves {
     /// The results for `a`, `b` and `c`, in the order `add`, `sub`, `mul`, `mul_add`.
     pub one: [u16; 4],
-    /// The results for the pairs, in the same order.
+    /// The results for the pairs, in the order `add`, `sub`, `mul`, `mul_add`.
     pub pair: [[u16; 2]; 4],
 }
 
@@ -109,7 +109,7 @@ macro_rules! half_arithmetic {
         pub fn $name(input: Slice<[u16; 3]>, out: SliceMut<Halves>) {
             let at = global_rank();
             if at < input.len() && at < out.len() {
-                // SAFETY: the accesses are in bounds.
+                // SAFETY: `at` is in bounds, as checked above.
                 let [a, b, c] = unsafe { input.load(at) }.map($half::from_bits);
                 let [pa, pb, pc] = [[a, -a], [b, b], [c, -c]];
                 let one = [
@@ -128,7 +128,7 @@ macro_rules! half_arithmetic {
                     one: one.map($half::to_bits),
                     pair: pair.map(|pair| pair.map($half::to_bits)),
                 };
-                // SAFETY: the accesses are in bounds, and each thread writes its own element.
+                // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
                 unsafe { out.store(at, halves) };
             }
         }

@@ -9,7 +9,7 @@ use crate::global_rank;
 #[repr(align(256))]
 struct Wide([u32; 8]);
 
-/// Each thread collects values in a growing vector, and sorts, counts and formats them.
+/// Each thread collects values in a vector that grows, and sorts, counts and formats the values.
 ///
 /// The thread at index `i` uses the first `i` values of the input, modulo 10. It writes the number
 /// of values, the number of different values, the length of the text in bytes, the sum of the
@@ -22,7 +22,7 @@ pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
     }
     let mut numbers = Vec::new();
     for i in 0..input.len().min(at) {
-        // SAFETY: the accesses are in bounds.
+        // SAFETY: `i` is less than `input.len()`.
         numbers.push(unsafe { input.load(i) } % 10);
     }
     numbers.sort_unstable();
@@ -40,6 +40,6 @@ pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
         wide.0[7],
         is_aligned.into(),
     ];
-    // SAFETY: the accesses are in bounds, and each thread writes its own element.
+    // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
     unsafe { out.store(at, found) };
 }

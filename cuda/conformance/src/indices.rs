@@ -51,7 +51,7 @@ pub fn indices(out: SliceMut<ThreadPlace>) {
             rank: thread::rank(),
             lane: warp::lane_id(),
         };
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, indices) };
     }
 }
@@ -61,18 +61,18 @@ pub fn indices(out: SliceMut<ThreadPlace>) {
 pub fn pixels(out: ViewMut<u32>) {
     let at = thread::index_2d();
     if out.contains(at.x, at.y) {
-        // SAFETY: the accesses are in bounds, and each thread writes its own pixel.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own pixel.
         unsafe { out.store(at.x, at.y, 1000 * at.y + at.x) };
     }
 }
 
-/// Each thread adds 1 to the element of its block.
+/// Each thread adds 1 to the element of `out` at the index of its block.
 #[kernel(dims(3))]
 pub fn count_threads(out: SliceMut<u32>) {
     let (block, grid) = (thread::block_idx(), thread::grid_dim());
     let at = (block.z * grid.y + block.y) * grid.x + block.x;
     if at < out.len() {
-        // SAFETY: the accesses are in bounds, and all accesses are atomic.
+        // SAFETY: `at` is in bounds (checked above), and all accesses to `out` are atomic.
         unsafe { atomic::AtomicAdd::atomic_add(out.atomic(at), 1) };
     }
 }

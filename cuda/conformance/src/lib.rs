@@ -58,13 +58,14 @@ fn whole_warps() -> bool {
     block_threads().is_multiple_of(cuda_std::warp::WARP_SIZE)
 }
 
-/// Returns whether whole warps have both an input and an output element, or neither.
+/// Returns whether every warp has 32 lanes, and either all or none of its lanes have an input
+/// element. Each lane with an input element must also have an output element.
 #[inline(always)]
 fn holds_whole_warps(input: u32, out: u32) -> bool {
     whole_warps() && input.is_multiple_of(cuda_std::warp::WARP_SIZE) && input <= out
 }
 
-/// Returns element `at`, or zero if `at` is out of bounds.
+/// Returns element `at` of `input`, or zero if `at` is out of bounds.
 #[inline(always)]
 fn load_or_zero<T: Pod>(input: Slice<T>, at: u32) -> T {
     if at < input.len() {

@@ -9,7 +9,7 @@ use cuda_std::{cfg::ComputeCapability, mem, misc, prelude::*};
 use crate::global_rank;
 
 /// The first thread calls fences and waits, which have no visible effect, and writes the results of
-/// queries:
+/// these queries to `out`:
 /// - the bytes of dynamic shared memory,
 /// - whether the total size of shared memory includes the dynamic bytes and 256 static bytes,
 /// - whether a shared array is in shared memory, and whether it is in global memory,
@@ -25,8 +25,8 @@ pub fn machine(out: SliceMut<u32>) {
     if global_rank() != 0 || out.len() < 10 {
         return;
     }
-    // SAFETY: the accesses are in bounds, and only one thread writes. The pointers are valid for
-    // the arrays' elements.
+    // SAFETY: `out` has at least 10 elements, `tile` has 64, and only this thread writes. The
+    // pointers point to elements of `tile` and `out`.
     unsafe {
         tile.store(0, 7);
         let start = misc::clock();

@@ -19,7 +19,7 @@ macro_rules! functions {
         pub fn $kernel(x: Slice<$float>, y: Slice<$float>, out: SliceMut<$float>, function: u32) {
             let at = global_rank();
             if at < x.len().min(y.len()).min(out.len()) {
-                // SAFETY: the accesses are in bounds.
+                // SAFETY: `at` is in bounds of `x` and `y`, as checked above.
                 let ($x, $y) = unsafe { (x.load(at), y.load(at)) };
                 let mut number = 0..;
                 let mut result = <$float>::NAN;
@@ -28,7 +28,7 @@ macro_rules! functions {
                         result = $result;
                     }
                 )+
-                // SAFETY: the accesses are in bounds, and each thread writes its own element.
+                // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
                 unsafe { out.store(at, result) };
             }
         }

@@ -28,7 +28,7 @@ pub struct Odd {
 }
 
 constant! {
-    /// Coefficients that every thread reads in the same order.
+    /// Coefficients that all threads read from constant memory, in the same order.
     pub static TAPS: [f32; 64];
 }
 
@@ -42,12 +42,12 @@ constant! {
 pub fn taps(out: SliceMut<f32>) {
     let at = global_rank();
     if at < out.len() && at < TAPS::LEN {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, TAPS::load(at)) };
     }
 }
 
-/// Each thread writes the sum of `TAPS[k]·input[i + k]` over all `k` within the input.
+/// Thread `i` writes the sum of `TAPS[k]·input[i + k]` over all `k` that are in bounds.
 #[kernel]
 pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
     let at = global_rank();
@@ -57,11 +57,11 @@ pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
     let mut sum = 0.0;
     let mut k = 0;
     while k < TAPS::LEN && at + k < input.len() {
-        // SAFETY: the accesses are in bounds.
+        // SAFETY: `k` and `at + k` are in bounds, as the loop condition checks.
         sum += unsafe { TAPS::load(k) * input.load(at + k) };
         k += 1;
     }
-    // SAFETY: the accesses are in bounds, and each thread writes its own element.
+    // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
     unsafe { out.store(at, sum) };
 }
 
@@ -70,19 +70,19 @@ pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
 pub fn quads(out: SliceMut<Quad>) {
     let at = global_rank();
     if at < out.len() && at < QUADS::LEN {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, QUADS::load(at)) };
     }
 }
 
-/// Each thread writes the second element of the tail that starts at its index, and prefetches an
-/// element that may not exist.
+/// Each thread takes the tail of `input` that starts at the thread's index, and writes the second
+/// element of this tail. It also prefetches an element that may not exist.
 #[kernel]
 pub fn seconds(input: Slice<u16>, out: SliceMut<u16>) {
     let at = global_rank();
     input.prefetch(at + 3);
     if at < out.len() && at + 1 < input.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, input.tail(at).load(1)) };
     }
 }
@@ -96,8 +96,8 @@ pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     input.prefetch(last, at.y + 1);
     let aligned = input.is_aligned(4) && out.is_aligned(4);
     if aligned && input.contains(last, at.y) && out.contains(last, at.y) {
-        // SAFETY: the accesses are in bounds and aligned, and each thread writes its own four
-        // elements.
+        // SAFETY: the four elements are in bounds of both images and aligned, as checked above.
+        // Each thread writes its own four elements.
         unsafe { out.store_wide(4 * at.x, at.y, input.load_wide::<u32>(4 * at.x, at.y)) };
     }
 }
@@ -108,10 +108,10 @@ pub fn copy_columns(input: View<u16>, out: ViewMut<u16>) {
     let x = global_rank();
     let mut y = 0;
     if x < input.width() && x < input.height() {
-        // SAFETY: the accesses are in bounds.
+        // SAFETY: the pixel `(x, x)` is in bounds of `input`, as checked above.
         let column = unsafe { input.column(x, x) };
         while out.contains(x, x + y) && x + y < input.height() {
-            // SAFETY: the accesses are in bounds, and each thread writes its own column.
+            // SAFETY: `(x, x + y)` was just checked, and each thread writes its own column.
             unsafe { out.store(x, x + y, column.load(y)) };
             y += 1;
         }
@@ -127,7 +127,7 @@ macro_rules! element {
         pub fn $copy(input: Slice<$type>, out: SliceMut<$type>) {
             let at = global_rank();
             if at < input.len() && at < out.len() {
-                // SAFETY: the accesses are in bounds, and each thread writes its own element.
+                // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
                 unsafe { out.store(at, input.load(at)) };
             }
         }
@@ -137,7 +137,7 @@ macro_rules! element {
         pub fn $copy_view(input: View<$type>, out: ViewMut<$type>) {
             let at = thread::index_2d();
             if input.contains(at.x, at.y) && out.contains(at.x, at.y) {
-                // SAFETY: the accesses are in bounds, and each thread writes its own element.
+                // SAFETY: both pixels are in bounds, and each thread writes its own element.
                 unsafe { out.store(at.x, at.y, input.load(input.width() - 1 - at.x, at.y)) };
             }
         }
@@ -148,14 +148,14 @@ macro_rules! element {
             let tile = shared_array![$type; 256];
             let (at, rank) = (global_rank(), thread::rank());
             if at < input.len() {
-                // SAFETY: the accesses are in bounds; each thread accesses only its own element
-                // until the barrier.
+                // SAFETY: `at` is in bounds, and a block has at most 256 threads. Until the
+                // barrier, each thread accesses only its own element of `tile`.
                 unsafe { tile.store(rank, input.load(at)) };
             }
             thread::sync_threads();
             if at < out.len() {
-                // SAFETY: the accesses are in bounds, and nothing writes shared memory after the
-                // barrier.
+                // SAFETY: `at` is in bounds, `rank` is less than the number of threads, and
+                // nothing writes `tile` after the barrier.
                 unsafe { out.store(at, tile.load(block_threads() - 1 - rank)) };
             }
         }

@@ -14,7 +14,7 @@ pub fn shifted(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
 }
 
 /// Does the same as [`shifted`], but may start before the previous kernel has ended. It waits for
-/// that kernel after its own slow part.
+/// the end of the previous kernel after its own delay.
 #[kernel(launch_bounds(256))]
 pub fn shifted_late(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
     let one = slowly_one();
@@ -31,8 +31,8 @@ fn slowly_one() -> u32 {
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         turns -= 1;
     }
-    // `noise` does not have this value for the tested indices, but the compiler cannot know it, so
-    // it keeps the loop.
+    // `noise` is never `u32::MAX` for the tested indices. The compiler does not know this, so it
+    // keeps the loop.
     u32::from(noise != u32::MAX)
 }
 
@@ -43,7 +43,7 @@ fn shift_by(input: Slice<u32>, shift: u32, out: SliceMut<u32>, one: u32) {
         return;
     }
     let from = (u64::from(at) + u64::from(shift)) % u64::from(input.len());
-    // SAFETY: `from` is reduced modulo the length, `at` is checked, and each thread writes its own
-    // element.
+    // SAFETY: `from` is less than `input.len()`, `at` was checked above, and each thread writes its
+    // own element of `out`.
     unsafe { out.store(at, input.load(from as u32) + one) };
 }

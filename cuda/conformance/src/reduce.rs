@@ -25,7 +25,7 @@ macro_rules! reduce_warp {
                 ]
             };
             if at < out.len() {
-                // SAFETY: the accesses are in bounds, and each thread writes its own element.
+                // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
                 unsafe { out.store(at, reduced) };
             }
         }
@@ -50,13 +50,13 @@ pub fn reduce_words(a: Slice<u32>, b: Slice<u32>, c: Slice<u32>, out: SliceMut<[
     // SAFETY: every warp has 32 lanes, which reach this call together.
     let sum = unsafe { warp::warp_reduce_add_u32(a) };
     if at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, [sum, dp4a(a, b, c)]) };
     }
 }
 
-/// Computes the sum over each block: first in each warp, then over the warps' sums in shared
-/// memory. Writes one element per block.
+/// Computes the sum over each block: first the sum of each warp, and then the sum of these sums in
+/// shared memory. Writes one element per block.
 #[kernel(barriers(1), dims(1))]
 pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
     let sums = shared_array![f32; 32];
@@ -66,7 +66,7 @@ pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
     }
     let value = load_or_zero(input, at);
     // SAFETY: every warp has 32 lanes, which reach this call together. A block has at most 32
-    // warps, and one lane of each writes.
+    // warps, and one lane of each warp writes the warp's element of `sums`.
     unsafe {
         let sum = warp::warp_reduce_add(value);
         if rank.is_multiple_of(WARP_SIZE) {
@@ -75,13 +75,13 @@ pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
     }
     thread::sync_threads();
     if rank < WARP_SIZE {
-        // SAFETY: the first warp has 32 lanes, and nothing writes shared memory after the barrier.
+        // SAFETY: the first warp has 32 lanes, and nothing writes `sums` after the barrier.
         let sum = unsafe {
             let warps = block_threads() / WARP_SIZE;
             warp::warp_reduce_add(if rank < warps { sums.load(rank) } else { 0.0 })
         };
         if rank == 0 && thread::block_idx_x() < out.len() {
-            // SAFETY: the accesses are in bounds, and each block writes its own element.
+            // SAFETY: the index was just checked, and each block writes its own element.
             unsafe { out.store(thread::block_idx_x(), sum) };
         }
     }

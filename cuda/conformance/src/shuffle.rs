@@ -5,8 +5,8 @@ use cuda_std::warp::FULL_MASK;
 
 use crate::{global_rank, holds_whole_warps, load_or_zero, whole_warps};
 
-/// Defines a kernel that shuffles one value per thread, and writes the result and whether its
-/// source was in range.
+/// Defines a kernel that shuffles one value per thread. It writes the result, and whether the
+/// source lane was in range.
 macro_rules! shuffle {
     ($name:ident, $function:ident, $type:ty) => {
         #[doc = concat!("Calls `", stringify!($function), "` for `", stringify!($type), "` in all lanes.")]
@@ -25,11 +25,11 @@ macro_rules! shuffle {
                 return;
             }
             let value = load_or_zero(input, at);
-            // SAFETY: every warp has 32 lanes, which reach this call together. The width was just
-            // checked.
+            // SAFETY: every warp has 32 lanes, which reach this call together. `width` was checked
+            // above.
             let shuffled = unsafe { warp::$function(FULL_MASK, value, argument, width) };
             if at < out.len().min(in_range.len()) {
-                // SAFETY: the accesses are in bounds, and each thread writes its own elements.
+                // SAFETY: `at` is in bounds (checked above). Each thread writes its own elements.
                 unsafe {
                     out.store(at, shuffled.0);
                     in_range.store(at, shuffled.1.into());
@@ -62,7 +62,7 @@ pub fn shuffle_part(input: Slice<u32>, out: SliceMut<u32>, lanes: u32) {
     }
     let mask = FULL_MASK >> (warp::WARP_SIZE - lanes);
     if warp::lane_id() < lanes && at < input.len() {
-        // SAFETY: whole warps have elements, so exactly the lanes of the mask reach this call.
+        // SAFETY: all or no lanes of a warp have elements, so exactly the lanes of `mask` get here.
         unsafe {
             let last = warp::warp_shuffle_idx(mask, input.load(at), lanes - 1, 32).0;
             out.store(at, last);

@@ -7,12 +7,12 @@ use glam::{UVec4, Vec2, Vec4};
 use crate::global_rank;
 use crate::memory::Quad;
 
-/// Each thread reads the texture at its coordinates and writes the four channels as floats.
+/// Each thread reads the texture at its element of `coordinates`, and writes four floats.
 #[kernel]
 pub fn sample(texture: Texture2d<Vec4>, coordinates: Slice<Vec2>, out: SliceMut<Quad>) {
     let at = global_rank();
     if at < coordinates.len() && at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe {
             let Vec2 { x, y } = coordinates.load(at);
             out.store(at, Quad(texture.read(x, y).to_array()));
@@ -20,7 +20,7 @@ pub fn sample(texture: Texture2d<Vec4>, coordinates: Slice<Vec2>, out: SliceMut<
     }
 }
 
-/// Each thread reads the texture at its coordinates and writes the four channels as integers.
+/// Each thread reads the texture at its element of `coordinates`, and writes four integers.
 #[kernel]
 pub fn sample_elements(
     texture: Texture2d<UVec4>,
@@ -29,7 +29,7 @@ pub fn sample_elements(
 ) {
     let at = global_rank();
     if at < coordinates.len() && at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe {
             let Vec2 { x, y } = coordinates.load(at);
             out.store(at, texture.read(x, y).to_array());

@@ -5,8 +5,8 @@ use cuda_std::warp::FULL_MASK;
 
 use crate::{global_rank, holds_whole_warps, load_or_zero, whole_warps};
 
-/// Each thread votes whether its value is greater than `limit`, and writes the results of the votes
-/// all, any and ballot.
+/// Each thread votes whether its value is greater than `limit`. It writes the results of
+/// `warp_vote_all`, `warp_vote_any` and `warp_vote_ballot`.
 #[kernel]
 pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     let at = global_rank();
@@ -23,7 +23,7 @@ pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
         ]
     };
     if at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, votes) };
     }
 }
@@ -37,8 +37,8 @@ pub fn vote_even(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
         return;
     }
     if EVEN & 1 << warp::lane_id() != 0 && at < input.len() {
-        // SAFETY: the accesses are in bounds. Whole warps have elements, so exactly the even lanes
-        // reach this call.
+        // SAFETY: `at` is in bounds. All or no lanes of a warp have elements, so exactly the even
+        // lanes reach this call.
         unsafe {
             let over = input.load(at) > limit;
             let all = warp::warp_vote_all(EVEN, over).into();
@@ -57,8 +57,8 @@ pub fn exchange_in_warp(input: Slice<u32>, out: SliceMut<u32>, lane_mask: u32) {
     if !whole_warps() || lane_mask >= warp::WARP_SIZE {
         return;
     }
-    // SAFETY: the accesses are in bounds. Every warp has 32 lanes, and only lanes of the same warp
-    // exchange values.
+    // SAFETY: a block has at most 256 threads, and `at` is checked below. Every warp has 32 lanes,
+    // and only lanes of the same warp exchange values.
     unsafe {
         tile.store(rank, load_or_zero(input, at));
         warp::sync_warp(FULL_MASK);

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 
 use crate::{global_rank, holds_whole_warps, load_or_zero, whole_warps};
 
-/// Defines a kernel that writes all six reductions over the lanes of `mask`, in those lanes only.
+/// Defines a kernel in which each lane of `mask` writes all six reductions over these lanes.
 macro_rules! reduce_lanes {
     ($name:ident, $type:ty) => {
         #[doc = concat!("Reduces `", stringify!($type), "` over the lanes of `mask` in six ways.")]
@@ -18,8 +18,8 @@ macro_rules! reduce_lanes {
                 return;
             }
             if mask & 1 << warp::lane_id() != 0 && at < input.len() {
-                // SAFETY: the accesses are in bounds, and each thread writes its own element.
-                // Whole warps have elements, so exactly the lanes of the mask reach this
+                // SAFETY: `at` is in bounds, and each thread writes its own element. All or no
+                // lanes of a warp have elements, so exactly the lanes of `mask` reach this
                 // call.
                 unsafe {
                     let value = input.load(at);
@@ -69,7 +69,7 @@ pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
         ]
     };
     if at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, matches) };
     }
 }
@@ -108,12 +108,12 @@ pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32
     }
 }
 
-/// At three barriers, each block counts its values greater than `limit`, tests whether all values
-/// are greater, and tests whether any value is greater.
+/// Each block counts its values that are greater than `limit`, tests whether all values are
+/// greater, and tests whether any value is greater. Each result needs one barrier.
 #[kernel(barriers(3))]
 pub fn count_at_barrier(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     let at = global_rank();
-    // The barriers treat any nonzero number as true.
+    // The predicate of these barriers is a number, and any number except 0 is true.
     let over = load_or_zero(input, at).saturating_sub(limit);
     let counts = [
         thread::sync_threads_count(over),
@@ -121,7 +121,7 @@ pub fn count_at_barrier(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) 
         thread::sync_threads_or(over),
     ];
     if at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, counts) };
     }
 }

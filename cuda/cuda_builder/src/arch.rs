@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Declares [`Arch`] and its methods that look up a value per architecture.
+/// Declares [`Arch`], and those of its methods that return a constant for each architecture.
 macro_rules! archs {
     ($($(#[doc = $doc:literal])+ $variant:ident $compute:ident $name:literal $capability:tt $ptx:tt;)+) => {
         /// A GPU architecture that PTX is compiled for, such as `sm_87`.
@@ -128,8 +128,8 @@ impl Default for Arch {
 /// rust-cuda's name for [`Arch`].
 pub type NvvmArch = Arch;
 
-/// Compute capabilities that are older than the first [`Arch`]. Kernels written for rust-cuda may
-/// test for them with `cfg`.
+/// Compute capabilities that are older than the first [`Arch`]. Kernels that were written for
+/// rust-cuda may test for these capabilities with `cfg`.
 const OLDER: [&str; 8] = ["35", "37", "50", "52", "53", "60", "61", "62"];
 
 impl Arch {
@@ -149,10 +149,10 @@ impl Arch {
     /// Returns the values of `cfg(target_feature)` that are set for this architecture, like
     /// rust-cuda:
     ///
-    /// - `compute_80`: every plain architecture up to this one.
-    /// - `compute_100f`: every family of the same major number and the same or a lower minor
-    ///   number, if this is a family (`f`) or exact (`a`) variant.
-    /// - `compute_100a`: only this exact variant.
+    /// - values such as `compute_80`: every plain architecture up to this one.
+    /// - values such as `compute_100f`: every family with the same major number and the same or a
+    ///   lower minor number, if this architecture is a family (`f`) or an exact variant (`a`).
+    /// - values such as `compute_100a`: only this architecture, if it is an exact variant.
     pub(crate) fn target_features(self) -> Vec<String> {
         let (major, minor) = self.capability();
         let has_family = self.is_family() || self.is_exact();
@@ -170,8 +170,8 @@ impl Arch {
         OLDER.into_iter().chain(own).map(|number| format!("compute_{number}")).collect()
     }
 
-    /// Returns every value that [`target_features`](Self::target_features) can contain, for all
-    /// architectures.
+    /// Returns every value that [`target_features`](Self::target_features) returns for at least one
+    /// architecture.
     pub(crate) fn all_target_features() -> Vec<String> {
         let all = Self::ALL.iter().map(|arch| arch.number());
         OLDER.into_iter().chain(all).map(|number| format!("compute_{number}")).collect()

@@ -1,7 +1,8 @@
 //! Runs an inner cargo that compiles the kernel crate for the GPU, isolated from the settings of
 //! the outer cargo that runs the build script.
 //!
-//! Every flag is necessary. The comment beside a flag states the reason.
+//! The build needs every flag that this file passes to cargo and rustc. A comment above a flag
+//! states the reason.
 
 use crate::ir::unsupported_conversion;
 use crate::metadata::KernelCrate;
@@ -19,8 +20,8 @@ const TARGET: &str = "nvptx64-nvidia-cuda";
 /// The character that separates flags in CARGO_ENCODED_RUSTFLAGS.
 const SEPARATOR: &str = "\u{1f}";
 
-/// The name prefixes of the environment variables that the inner cargo inherits. They control where
-/// crates come from and how cargo downloads them.
+/// The name prefixes of the environment variables that the inner cargo inherits. Most of these
+/// variables control where crates come from and how cargo downloads them.
 const KEPT: [&str; 8] = [
     "CARGO_HOME",
     "CARGO_NET_",
@@ -73,7 +74,8 @@ pub(crate) struct Compiled {
     pub(crate) assembly: String,
     /// The path of the optimised module as LLVM IR.
     pub(crate) ir: PathBuf,
-    /// The path of the same module as bitcode, which exists only if requested.
+    /// The path of the optimised module as LLVM bitcode. The file exists only if
+    /// [`Options::bitcode`] is set.
     pub(crate) bitcode: PathBuf,
 }
 
@@ -115,7 +117,8 @@ fn failure(kernels: &KernelCrate, arch: Arch, target_dir: &Path, stderr: &[u8]) 
     BuildError::Compile { kernel_crate, arch, stderr }
 }
 
-/// Compiles the crate. Returns the assembly that LLVM wrote, and the module it was generated from.
+/// Compiles the kernel crate. Returns the PTX assembly, and the paths of the LLVM module from which
+/// LLVM generated it.
 pub(crate) fn compile(
     kernels: &KernelCrate,
     toolchain: &Toolchain,
@@ -123,15 +126,15 @@ pub(crate) fn compile(
     arch: Arch,
     options: &Options,
 ) -> Result<Compiled, BuildError> {
-    // The inner cargo releases its own lock when it ends. This lock lasts until the assembly has
-    // been read.
+    // The inner cargo also locks its target folder, but only until it ends. This lock is held until
+    // the assembly has been read.
     let _lock = workplace::lock(&workplace.join("cargo.lock"))?;
     let target_dir = workplace.join("cargo");
     let flags = flags(arch, options).join(SEPARATOR);
     let profile = profile(options);
     let last = last_crate(options);
-    // If nothing has changed, cargo writes no assembly, and the file of an earlier build is read.
-    // Each set of flags therefore has its own file.
+    // If nothing has changed, cargo does not compile, and this function reads the assembly of an
+    // earlier build. So each set of flags must have its own assembly file.
     let id = hash(&(&kernels.folder, &flags, &profile, &last, &options.build_args));
     let assembly = target_dir.join("assembly").join(format!("{}.{arch}.{id:016x}.s", kernels.name));
     let ir = assembly.with_extension("ll");
@@ -166,14 +169,14 @@ pub(crate) fn compile(
     }
     command
         .arg("--")
-        // Arguments after `--` apply only to the kernel crate itself. Its dependencies produce no
-        // assembly, only bitcode.
+        // The arguments after `--` apply only to the kernel crate itself. The dependencies of this
+        // crate produce no assembly, only bitcode.
         .arg(emit)
         .args(last)
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTC", &toolchain.wrapper)
-        // The environment variable, unlike the configuration, reaches `core` and every dependency,
-        // overrides host flags in the user's files, and does not affect proc macros.
+        // Flags in this variable, unlike those in cargo's configuration, reach `core` and every
+        // dependency, override host flags in the user's files, and do not affect proc macros.
         .env("CARGO_ENCODED_RUSTFLAGS", flags);
 
     let output = command.output().map_err(|source| BuildError::Start {
@@ -206,8 +209,8 @@ fn unfinished_ir(target_dir: &Path) -> Option<String> {
     fs::read_to_string(newest).ok()
 }
 
-/// Returns settings for the whole release profile. They override the workspace's own profile, which
-/// must not affect the PTX.
+/// Returns cargo settings that define the whole release profile. They override the release profile
+/// of the user's workspace, which must not affect the PTX.
 fn profile(options: &Options) -> [String; 9] {
     let Options { debug_assertions, .. } = options;
     [
@@ -221,8 +224,8 @@ fn profile(options: &Options) -> [String; 9] {
         &format!("debug-assertions={debug_assertions}"),
         &format!("overflow-checks={debug_assertions}"),
         "strip=false",
-        // Line directives do not change the code. They distinguish two barriers in the source from
-        // two copies of one barrier.
+        // Line directives do not change the code. With them, the check of barriers can distinguish
+        // two barriers in the source from two copies of one barrier.
         "debug=\"line-directives-only\"",
     ]
     .map(|setting| format!("profile.release.{setting}"))
@@ -237,21 +240,22 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
         // Jump threading copies barriers into divergent branches, which hangs the GPU. It also
         // transforms functions that are inlined later, so it must be off in every crate.
         "-Zmir-enable-passes=-JumpThreading".to_owned(),
-        // Keeps the source lines inside macros, so two barriers from one macro expansion remain
-        // distinct.
+        // This flag keeps the source lines inside macros, so that two barriers from one macro
+        // expansion have different lines.
         "-Ccollapse-macro-debuginfo=no".to_owned(),
         // The build uses only the assembly, so nothing needs to be linked. The program `true` does
         // nothing and exists everywhere.
         "-Clinker=true".to_owned(),
-        // The first flag disables a lint that rejects `--cfg=target_feature`, which rustc normally
-        // sets itself. The second flag declares the values below, which rustc does not define.
+        // The first flag disables a lint that rejects `--cfg=target_feature`, because rustc
+        // normally sets it. The second flag declares the values that are set below: rustc does not
+        // know them.
         "-Aexplicit_builtin_cfgs_in_flags".to_owned(),
         format!("--check-cfg=cfg(target_feature, values({}))", values.join(", ")),
     ];
     let features = arch.target_features();
     flags.extend(features.iter().map(|feature| format!("--cfg=target_feature={feature:?}")));
     if !options.debug_assertions {
-        // A failed bounds check then becomes a `trap` instead of a call that formats a message.
+        // With these flags, a failed bounds check executes `trap` and formats no message.
         flags.extend(["-Zunstable-options", "-Cpanic=immediate-abort"].map(str::to_owned));
     }
     if options.optix {
@@ -263,13 +267,13 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
     flags
 }
 
-/// Returns the flags for the kernel crate only. LLVM generates the code of the whole program there,
-/// so `core` need not be compiled again when these flags change.
+/// Returns the flags for the kernel crate only. LLVM generates the code of the whole program when
+/// rustc compiles this crate, so `core` need not be compiled again when these flags change.
 fn last_crate(options: &Options) -> Vec<String> {
     let Options { fma_contraction, fast_div, fast_sqrt, .. } = options;
     [
         (*fma_contraction, "-fp-contract=fast"),
-        // `div.full` has an error of up to two units in the last place.
+        // This flag selects the PTX instruction `div.full`, with an error of up to 2 ULP.
         (*fast_div, "-nvptx-prec-divf32=1"),
         (*fast_sqrt, "-nvptx-prec-sqrtf32=0"),
     ]

@@ -1,4 +1,4 @@
-//! Correct launches. They show that each other program fails only because of its mistake.
+//! Correct launches, which compile: the other programs fail only because of their mistakes.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
@@ -14,7 +14,7 @@ struct Scale {
 fn scale_2(input: Slice<f32>, by: Scale, out: SliceMut<f32>) {
     let at = thread::index_1d();
     if at < input.len() && at < out.len() {
-        // SAFETY: the accesses are in bounds, and each thread writes its own element.
+        // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, by.factor * input.load(at)) };
     }
 }
@@ -39,6 +39,6 @@ fn main() {
     let kernel = Trusting {
         out: out.view_mut(),
     };
-    // SAFETY: the grid has as many threads as the buffer has elements.
+    // SAFETY: `out` has one element for each thread of the grid.
     unsafe { stream.launch_unchecked(&config, &kernel) }.unwrap();
 }

@@ -21,8 +21,8 @@ pub trait Copy {}
 pub unsafe extern "ptx-kernel" fn kernel() {}
 "#;
 
-/// Compiles a kernel for each architecture. rustc writes the PTX version of [`Arch::ptx_version`],
-/// which is taken from NVIDIA's PTX manual.
+/// Compiles a kernel for each architecture. Checks that rustc writes PTX with the version that
+/// [`Arch::ptx_version`] returns. These versions are from NVIDIA's PTX manual.
 #[test]
 fn rustc_writes_the_first_ptx_version_of_each_architecture() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
