@@ -25,11 +25,11 @@ const SIZE: UVec2 = uvec2(1920, 1080);
 const LENSES: &str = "lenses";
 
 /// A view whose left third shows one camera, whose right third shows the other, and whose middle third shows the
-/// overlap. On average, a view pixel covers 2.1 source pixels, those of both cameras added.
+/// overlap. On average, a view pixel covers 2.1 source pixels, counting those of both cameras.
 const ACROSS: ViewPose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
-/// A view as wide as one camera's field of view. On average, a view pixel covers 3.9 source pixels, those of both
-/// cameras added.
+/// A view as wide as one camera's field of view. On average, a view pixel covers 3.9 source pixels, counting those of
+/// both cameras.
 const WIDE: ViewPose = ViewPose { fov: 60.0, ..ACROSS };
 
 /// A view of the left camera only.

@@ -14,8 +14,8 @@ use crate::{SETS, record};
 const SAMPLES: usize = 20;
 
 /// The minimum total time of the launches in one sample. It is so long that the round trip to the device, which takes a
-/// few µs, is negligible. Criterion alone could choose a single launch per sample, because it estimates the number of
-/// launches from the warm-up, in which the first launch may be slow.
+/// few µs, is negligible. Without this minimum, criterion could choose a single launch per sample: it estimates the
+/// number of launches from the warm-up, in which the first launch may be slow.
 const SAMPLE: Duration = Duration::from_millis(5);
 
 /// The minimum number of bytes that launches move before they reuse a buffer set. It exceeds the cache of any GPU.

@@ -33,8 +33,8 @@ pub enum ReportError {
         /// The error of the JSON parser. Its text contains the column of the error.
         source: serde_json::Error,
     },
-    /// A line of a record has a value that no measurement can have.
-    #[error("{}:{line}: the bench record has an invalid measurement: {what}; run the bench again", file.display())]
+    /// A measurement in a bench record is invalid: one of its values is impossible, or no run precedes the measurement.
+    #[error("{}:{line} contains an invalid measurement: {what}; run the bench again", file.display())]
     Value {
         /// The path of the record.
         file: PathBuf,

@@ -28,7 +28,7 @@ pub struct Section {
     pub scales: Vec<Scale>,
 }
 
-/// A measured row of a bench record, with the values derived from it.
+/// A row of a bench record, which contains one measured time, and the values derived from this row.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     /// The measured row.

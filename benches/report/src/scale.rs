@@ -18,12 +18,12 @@ pub struct Scale {
     pub source: Size,
     /// The size of the panorama.
     pub panorama: Size,
-    /// The way in which frames reach the stitcher: `in place` if the producer writes them directly into page-locked
-    /// memory, or `copied` if it copies them there.
+    /// The way in which frames reach the stitcher: `in place` if the camera's driver writes them directly into
+    /// page-locked memory, `copied` if the processor copies them into page-locked memory.
     pub feed: String,
     /// The frame rate of each camera, in frames per second.
     pub fps: f64,
-    /// The largest number of pairs per GPU that kept pace, or 0 if no number did.
+    /// The largest number of pairs per GPU that kept pace, or 0 if not even one pair kept pace.
     pub held: u32,
     /// The smallest number of pairs per GPU that did not keep pace, or `None` if every tried number did.
     pub broke: Option<u32>,

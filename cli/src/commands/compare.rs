@@ -45,9 +45,10 @@ See panoweave --help for exit codes and errors as JSON.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Reference picture or video; - reads a video from standard input.
+    /// Reference picture or video, or - for a video from standard input.
     reference: PathBuf,
-    /// Picture or video to compare with the reference, of the same size; - reads a video from standard input.
+    /// Picture or video to compare with the reference, or - for a video from standard input. It must have the size of
+    /// the reference.
     distorted: PathBuf,
     /// Pictures only: writes the SSIM of each pixel as a gray PNG. The levels are linear, from 0 for an SSIM of 0 or
     /// less to 255 for an SSIM of 1. Pixels less than 5 pixels from an edge have no SSIM, so the PNG has 10 columns and

@@ -47,11 +47,11 @@ enum Action {
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 struct Resample {
-    /// Trajectory file to read, CSV or TUM; - is standard input.
+    /// Trajectory file to read, in CSV or TUM format, or - for standard input.
     input: PathBuf,
     #[command(flatten)]
     targets: Targets,
-    /// CSV file to write; - is standard output.
+    /// CSV file to write, or - for standard output.
     #[arg(short, long, value_name = "OUT.csv")]
     output: PathBuf,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
@@ -67,7 +67,7 @@ struct Targets {
     /// 29.97, 59.94 and similar numbers mean exact fractions such as 30000/1001.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
-    /// File with the output times in its first column, in seconds and in any order; - is standard input.
+    /// File with the output times in its first column, in seconds and in any order, or - for standard input.
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
 }

@@ -53,13 +53,13 @@ See panoweave --help for exit codes and errors as JSON.";
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
-    /// Video of the left camera; - is standard input.
+    /// Video of the left camera, or - for standard input.
     left: PathBuf,
-    /// Video of the right camera; - is standard input.
+    /// Video of the right camera, or - for standard input.
     right: PathBuf,
     #[command(flatten)]
     map: WarpSource,
-    /// Video to write; the file extension selects the format. - writes to standard output, by default as Y4M.
+    /// Video file to write, or - for standard output. The file extension selects the format; standard output is Y4M.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
@@ -69,8 +69,8 @@ pub(crate) struct Args {
     /// the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Frame size of raw input videos (nv12, rgba) in pixels. It is required for them, because raw videos do not store
-    /// their size.
+    /// Frame size of raw input videos (nv12, rgba) in pixels. Required for raw videos, because they do not store their
+    /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
     /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the left video. To

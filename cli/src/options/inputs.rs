@@ -19,8 +19,7 @@ pub(crate) struct Clips {
     /// selects the format (.y4m, .nv12, .rgba), and ffmpeg reads files with any other extension.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Frame size of raw videos (nv12, rgba) in pixels. It is required for them, because raw videos do not store their
-    /// size.
+    /// Frame size of raw videos (nv12, rgba) in pixels. Required for raw videos, because they do not store their size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
     /// Frame rate of the videos in frames per second, such as 30 or 30000/1001. It is required for raw videos and

@@ -183,7 +183,8 @@ fn draw_panel(
         "identical".to_owned()
     };
     let (x, y) = (column(times[worst]), row(value));
-    // Place the label below the minimum, because the curve is never there. Without room below, place it above.
+    // Place the label below the minimum, because the curve is never there. If there is no space below the minimum,
+    // place the label above it.
     let (anchor, dx) = if x > (LEFT + right) / 2.0 { ("end", -10.0) } else { ("start", 10.0) };
     let line = if y + 18.0 < bottom { y + 16.0 } else { (y - 8.0).max(top + 14.0) };
     writeln!(

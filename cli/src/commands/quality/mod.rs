@@ -80,7 +80,8 @@ pub(crate) struct Args {
     /// the colour difference of the cameras.
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"])]
     cameras: Vec<PathBuf>,
-    /// Pictures only: reference picture of the same size as the panorama. The score ssim is the similarity to it.
+    /// Pictures only: reference picture of the same size as the panorama. The score ssim states how similar the
+    /// panorama is to this picture.
     #[arg(long, value_name = "PICTURE")]
     reference: Option<PathBuf>,
     /// Videos only: measures the seam and the colours in the first frame and every Nth frame after it. Flicker is
