@@ -23,7 +23,7 @@ const SOURCES: u32 = 500;
 const TARGETS: u32 = 250;
 /// The number of values per source time.
 const WIDTH: u32 = 32;
-/// Persistent blocks per multiprocessor: as many as fit into its 2048 threads.
+/// The number of persistent blocks per multiprocessor: as many as its 2048 threads allow.
 const RESIDENT: u32 = 2048 / BLOCK_THREADS;
 
 /// Declares a CUDA C++ kernel, whose body is in the PTX.
@@ -80,7 +80,7 @@ enum Targets {
     Even,
     /// Arbitrary positions in random order.
     Random,
-    /// Arbitrary positions in ascending order, like the frame times of a video that samples a track.
+    /// Arbitrary positions in ascending order, like frame times at which a track of keyframes is sampled.
     Ascending,
 }
 

@@ -73,7 +73,7 @@ struct Plan {
     cores: usize,
 }
 
-/// The time that one pair of frames occupies the bus (`copies`) and the GPU (`stitch`).
+/// The times for which one pair of frames occupies the bus (`copies`) and the GPU (`stitch`).
 #[derive(Clone, Copy)]
 struct Taken {
     copies: Duration,
@@ -154,7 +154,7 @@ fn room(crowds: &[Crowd<'_>], pair: &Pair) -> u32 {
 struct Seen {
     found: Found,
     held: Option<Outcome>,
-    /// The bottleneck, or the reason why larger numbers were not tried.
+    /// The bottleneck, or the reason why larger numbers of pairs were not tried.
     limit: String,
 }
 
@@ -180,8 +180,8 @@ impl Plan {
         Self { end, most: Duration::from_secs_f64(INTERVALS / FPS), feed, cores }
     }
 
-    /// Creates stitchers until each GPU has `n`, and measures them as `how` specifies. Returns `None` if the plan's
-    /// time has run out.
+    /// Creates stitchers until each GPU has `n`, and measures them for the durations in `how`. Returns `None` if the
+    /// search has not enough time left.
     fn run(
         &self,
         crowds: &mut [Crowd<'_>],

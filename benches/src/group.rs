@@ -51,8 +51,8 @@ impl<'a> Group<'a> {
         Self { criterion: group, device: device.clone(), work, sets: SETS }
     }
 
-    /// Shortens the measurement, for work that is measured at several sizes. Sets the number of buffer sets so that
-    /// their total size exceeds the cache of any GPU.
+    /// Shortens the measurement, for work that is measured at several sizes. Also adapts the number of buffer sets to
+    /// the size of the work, so that all sets together exceed the cache of any GPU.
     #[must_use]
     pub fn briefly(mut self) -> Self {
         self.criterion
@@ -103,7 +103,7 @@ impl<'a> Group<'a> {
             });
         });
         times.sort_by(f64::total_cmp);
-        // `cargo test` runs each bench only once, which is not a measurement.
+        // `cargo test` runs each bench only once. A single time is not a measurement, so do not record it.
         let [min_us, .., max_us] = times[..] else { return None };
         let median_us = f64::midpoint(times[(times.len() - 1) / 2], times[times.len() / 2]);
         let work = Work { bytes, ..self.work.clone() };

@@ -19,7 +19,7 @@ pub fn free_memory() -> Option<u64> {
     machine.into_iter().chain(group).min()
 }
 
-/// Returns the available bytes from the text of `/proc/meminfo`.
+/// Returns the number of bytes of available memory, from the text of `/proc/meminfo`.
 fn available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;

@@ -111,8 +111,8 @@ pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> War
         _ if x < end => weights(x),
         _ => [0.0, 1.0],
     };
-    // The left camera's picture ends at the end of the overlap, and the right camera's picture begins at the start of
-    // the overlap.
+    // The last column of the left picture is at the end of the overlap, and the first column of the right picture is at
+    // its start.
     let planes = [
         plane(&|x, _| x - end + source.x as f32 - 0.75),
         plane(&|_, y| y + above),
@@ -247,7 +247,7 @@ mod tests {
             let scales = [canvas.scale / home.canvas.scale / by, canvas.scale / canvas.scale.x];
             let worst = scales.iter().map(|scale| (scale - 1.0).abs().max_element());
             assert!(worst.fold(0.0, f64::max) < 1e-3, "{size}: {scales:?}");
-            // The principal point and the focal length relative to the picture's size must stay the same.
+            // The principal point and the focal length must scale with the picture's size.
             for (found, home) in geometry.cameras.iter().zip(&home.cameras) {
                 let shares = |camera: &Camera| {
                     let size = camera.size.as_dvec2();

@@ -67,8 +67,8 @@ fn on(device: String) -> Run {
     }
 }
 
-/// Returns the processor's name. Linux does not report the names of Arm processors, so for these the function returns
-/// the board's name.
+/// Returns the name of the processor. Linux does not report names of Arm processors; on such a machine, this function
+/// returns the name of the board instead.
 fn processor_name(root: &Path) -> Option<String> {
     let named = read(root, "proc/cpuinfo").and_then(|text| {
         let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

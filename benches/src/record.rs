@@ -1,5 +1,5 @@
-//! Records measurements for `panoweave-bench-report`. Appends them to the file that the environment variable
-//! `PANOWEAVE_BENCH_RECORD` names. If the variable is not set, discards them.
+//! Records measurements for `panoweave-bench-report`. The environment variable `PANOWEAVE_BENCH_RECORD` names the file
+//! to which measurements are appended. If the variable is not set, they are discarded.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -44,7 +44,7 @@ struct Cli {
     /// Writes more log messages to stderr: -v adds debug messages, -vv adds debug and trace messages.
     #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
-    /// Writes fewer log messages to stderr: -q only warnings and errors, -qq only errors.
+    /// Writes fewer log messages to stderr: -q writes only warnings and errors, -qq writes only errors.
     #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count)]
     quiet: u8,
 }

@@ -229,7 +229,8 @@ fn the_page_has_every_row_and_needs_nothing_else() {
             .map(|cell| format!("<td>{cell}</td>"));
         assert!(cells.iter().all(|cell| shown.contains(cell)), "{shown}: {cells:?}");
     }
-    // Four plots: the roofline, the times of `convolve` by size, and the variants of two works.
+    // The page must have four plots: the roofline, the times of `convolve` by size, and two bar plots that compare
+    // variants.
     assert_eq!(page.matches("<svg ").count(), 4);
     assert_eq!(page.matches("</svg>").count(), 4);
     for label in [
@@ -351,7 +352,7 @@ fn times_by_the_clock_are_marked_and_have_no_model() {
     let (page, text, json) = place.report(&[h100(1000, "a"), live, copy]);
     assert!(text.contains("| 487\\* |") && page.contains(">487*<"), "{text}");
     assert!(json[0]["figures"][0]["model_orin_ms"].is_null());
-    // A copy timed by device events is no lower bound for work timed by the host's clock.
+    // The copy was timed by device events, so it must not be compared with work that was timed by the host's clock.
     assert!(json[0]["figures"][0]["of_copy"].is_null());
 }
 

@@ -126,7 +126,7 @@ impl Calibrated {
     ) -> Result<Self, Failure> {
         let lenses = lenses.known(files, pictures)?;
         if pictures.len() > MAX_CAMERAS {
-            // Fail before the pictures are matched, which takes long for many pictures.
+            // Fail here, before the pictures are matched, because matching many pictures takes a long time.
             let found = pictures.len();
             return Err(Failure::refused(files, Refusal::Pictures { found }));
         }

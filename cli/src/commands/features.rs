@@ -50,8 +50,8 @@ pub(crate) struct Args {
     /// stronger corners. A value below 1 counts as 1.
     #[arg(long, value_name = "VALUE", value_parser = eigenvalue, default_value = "1")]
     min_eigenvalue: f32,
-    /// Width of the border of the picture that is not searched for features, in pixels. The border is always at least
-    /// half as wide as the window.
+    /// Width in pixels of the border of the picture that is not searched for features. The border is always at least
+    /// half as wide as --window.
     #[arg(long, value_name = "PIXELS", default_value = "24")]
     border: u32,
     /// Standard deviation in pixels, from 0.1 to 1000, of the Gaussian whose derivatives compute the gradients.
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Writes a copy of the picture with a square around each feature: .png, .jpg or .jpeg.
+    /// Writes a copy of the picture with a square around each feature, as .png, .jpg or .jpeg file.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
 }

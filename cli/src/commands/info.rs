@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::output;
 use crate::output::failure::Failure;
 
-/// Prints the version, the CUDA driver, the devices, and the registers, memory and spills of every kernel.
+/// Prints the version, the CUDA driver, the devices, and the registers, memory and register spills of every kernel.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  panoweave info\n  panoweave info --json | jq .kernels")]
 pub(crate) struct Args {}

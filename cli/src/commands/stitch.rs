@@ -199,7 +199,7 @@ fn stitched(
         (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
             Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?)
         }),
-        // Unreachable: `WarpSource::open` has checked the number of pictures.
+        // This arm is unreachable, because `WarpSource::open` has checked that a warp has two pictures.
         (Plan::Planes(_), _) => Err(Failure::Usage("a warp requires two pictures")),
     }
 }

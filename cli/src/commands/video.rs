@@ -59,7 +59,8 @@ pub(crate) struct Args {
     right: PathBuf,
     #[command(flatten)]
     map: WarpSource,
-    /// Video file to write, or - for standard output. The file extension selects the format; standard output is Y4M.
+    /// Video file to write, or - for standard output. By default, the file extension selects the format, and standard
+    /// output is Y4M.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
@@ -230,7 +231,8 @@ impl Args {
             }
             Medium::Pictures(pattern) => {
                 output::check(&pattern.file(1), &files)?;
-                // Check every existing file of the pattern, because the number of output pictures is not known yet.
+                // No output picture may replace an input. The number of output pictures is not known yet, so check
+                // every existing file that matches the pattern.
                 let read: HashSet<_> = files.iter().filter_map(|f| output::identity(f)).collect();
                 for number in pattern.numbers()? {
                     let file = pattern.file(number);

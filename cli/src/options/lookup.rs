@@ -22,7 +22,7 @@ impl LookupOption {
         self.lookup.is_some()
     }
 
-    /// Returns the lookup that the option selects, or `default` if the option is not given.
+    /// Returns the lookup that `--lookup` selects, or `default` if `--lookup` is not given.
     pub(crate) fn or(&self, default: Lookup) -> Lookup {
         self.lookup.unwrap_or(default)
     }

@@ -15,12 +15,12 @@ pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", 
 /// The options for gains, gammas, flip, edge boost and lookup.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stitching {
-    /// Factor by which the levels of the left picture are multiplied: one number from 0 to 1000, or three for red,
-    /// green and blue.
+    /// Factor by which the levels of the left picture are multiplied: one number from 0 to 1000, or three such numbers
+    /// for red, green and blue.
     #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
     gain_left: Vec3,
-    /// Factor by which the levels of the right picture are multiplied: one number from 0 to 1000, or three for red,
-    /// green and blue.
+    /// Factor by which the levels of the right picture are multiplied: one number from 0 to 1000, or three such numbers
+    /// for red, green and blue.
     #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
     gain_right: Vec3,
     /// Gamma of the left picture: the exponent applied to its levels, which are scaled to 0 to 1, after --gain-left. A

@@ -121,13 +121,13 @@ pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
     }
 }
 
-/// Parses a gamma, the exponent of the colour correction: greater than 0 and at most 100.
+/// Parses a gamma, the exponent of the colour correction. It must be greater than 0 and at most 100.
 pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
     let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
     if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
 }
 
-/// Parses the width of the fade across a seam, in pixels: 1 to 1000.
+/// Parses the width of the fade across a seam: a number of pixels from 1 to 1000.
 pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
     let feather = text.parse().map_err(|_| ValueError::Feather)?;
     SeamOptions { feather }.check().map_err(|_| ValueError::Feather)?;
@@ -159,13 +159,13 @@ pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
     if (0.0..=MAX_SMOOTHING).contains(&seconds) { Ok(seconds) } else { Err(ValueError::Smoothing) }
 }
 
-/// Parses the standard deviation of a Gaussian, in pixels: 0.1 to 1000.
+/// Parses the standard deviation of a Gaussian: a number of pixels from 0.1 to 1000.
 pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
     let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
     if (0.1..=1000.0).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
 }
 
-/// Parses the maximum error of a mesh, in source pixels: a finite number greater than 0.
+/// Parses the maximum error of a mesh: a finite number of source pixels that is greater than 0.
 pub(crate) fn mesh_error(text: &str) -> Result<f32, ValueError> {
     let error: f32 = text.parse().map_err(|_| ValueError::MeshError)?;
     if error > 0.0 && error.is_finite() { Ok(error) } else { Err(ValueError::MeshError) }

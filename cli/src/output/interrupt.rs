@@ -91,7 +91,7 @@ impl Interrupt {
     }
 }
 
-/// Registers handlers for SIGINT, SIGTERM and, unless the process inherited it as ignored, SIGHUP.
+/// Registers handlers for SIGINT, SIGTERM and SIGHUP. Does not handle SIGHUP if the parent process ignores it.
 fn signals() -> Result<Signals, Failure> {
     let hangup = (!ignores_hangup()).then_some(SIGHUP);
     Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)).map_err(Failure::Signals)

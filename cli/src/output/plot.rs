@@ -24,7 +24,7 @@ const MAX_POINTS: usize = 2000;
 
 /// A panel of the plot: one curve of values over time.
 pub(crate) struct Panel {
-    /// The label of the vertical axis: the quantity and its unit.
+    /// The label of the vertical axis, which names the quantity and its unit.
     pub(crate) label: &'static str,
     /// The values, one for each of the `times` of [`svg`].
     pub(crate) values: Vec<f64>,

@@ -42,7 +42,7 @@ pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
     }
     let text = error.to_string();
     complain(&text);
-    // clap's text is a sentence, an empty line, and hints. The JSON contains only the sentence.
+    // clap's text consists of a sentence, an empty line, and hints. Put only the sentence into the JSON.
     let sentence = text.split("\n\n").next().unwrap_or_default();
     let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence);
@@ -93,7 +93,7 @@ impl<'a> Snippet<'a> {
         let before: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
         let before = before + content[before..].find(word).unwrap_or(0);
         let end = if word.is_empty() { content.trim_end().len() } else { before + word.len() };
-        // Do not show a line that would fill the terminal; report only the message.
+        // Do not show a long line, because it would fill the terminal. The report then has only the message.
         if content.len() > MAX_SHOWN {
             return None;
         }

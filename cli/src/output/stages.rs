@@ -10,7 +10,7 @@ use crate::output::failure::Failure;
 /// The interval between steps of the spinner.
 const TICK: Duration = Duration::from_millis(120);
 
-/// The times of the stages so far, in the order of their first run.
+/// The total time of each stage that has run so far, in the order in which the stages first ran.
 pub(crate) struct Stages {
     times: Vec<(&'static str, Duration)>,
 }

@@ -70,7 +70,7 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
     assert!(panorama.width().abs_diff(SIZE[0] + SHIFT) <= 4, "{}", panorama.width());
     let fits = folder.quiet("calibrate left.png right.png --check made.toml --device cpu");
     assert!(fits.contains("made.toml: fits"), "{fits}");
-    // Move the right camera by 12 scene pixels. The check must detect this drift.
+    // Move the right camera by 12 scene pixels. `calibrate --check` must detect this drift.
     part(&scene(2), SHIFT - 12).save(folder.path("moved.png")).unwrap();
     let drifted = folder.words("-q calibrate left.png moved.png --check made.toml --device cpu");
     assert!(drifted.stdout.contains("made.toml: drifted"), "{drifted:?}");

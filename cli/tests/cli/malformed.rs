@@ -1,4 +1,5 @@
-//! Tests invalid options and files. Each must give exit code 2 and one message that names the cause.
+//! Tests invalid options and files. For each of them, the program must print one message that names the cause, and exit
+//! with code 2.
 
 use std::time::{Duration, Instant};
 

@@ -182,8 +182,8 @@ fn videos_are_stitched_and_measured() {
     assert!(table.contains("flicker   0.7") && table.contains("12 frames"), "{table}");
 }
 
-/// The right camera is brighter by 30 levels. `quality` must find this step at the seam that the stitcher chose for
-/// the frame, and no step in a feathered panorama.
+/// Measures videos whose right camera is brighter by 30 levels. `quality` must find this step at the seam that the
+/// stitcher chose for the frame. In a feathered panorama, it must find no step.
 #[test]
 fn a_video_is_measured_at_the_stitchers_seam() {
     let folder = folder(0);

@@ -11,7 +11,7 @@ macro_rules! shuffle {
     ($name:ident, $function:ident, $type:ty) => {
         #[doc = concat!("Calls `", stringify!($function), "` for `", stringify!($type), "` in all lanes.")]
         ///
-        /// Does nothing unless `width` is a power of two up to 32 and all warps are whole.
+        /// Does nothing unless `width` is a power of two up to 32 and every warp has 32 lanes.
         #[kernel]
         pub fn $name(
             input: Slice<$type>,

@@ -1,4 +1,4 @@
-//! `panoweave calibrate`: makes a rig from overlapping photographs, or checks a rig against new ones.
+//! `panoweave calibrate`: makes a rig from overlapping photographs, or checks whether a rig fits new photographs.
 
 mod sketch;
 
@@ -69,14 +69,15 @@ pub(crate) struct Args {
     model: Model,
     #[command(flatten)]
     lenses: Lenses,
-    /// Projection of the panorama. Default: selected to suit the field of view. A homography requires planar.
+    /// Projection of the panorama. By default, the field of view determines the projection. With a homography, the
+    /// projection must be planar.
     #[arg(long, value_enum)]
     projection: Option<Projection>,
     /// Crops the panorama to the largest rectangle that the cameras cover completely, without black edges.
     #[arg(long)]
     crop: bool,
-    /// Writes a picture that shows the matches, the overlap and the seam, to check the result by eye: .png, .jpg or
-    /// .jpeg.
+    /// Writes a picture for checking the result by eye, with the extension .png, .jpg or .jpeg. The picture shows the
+    /// matches, the overlap and the seam.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).

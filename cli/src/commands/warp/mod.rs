@@ -59,10 +59,10 @@ struct Make {
     /// Size in pixels of the right camera's pictures, for --homography and --import.
     #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "right"])]
     right_size: Option<UVec2>,
-    /// Picture of the left camera. Only its size is read, as an alternative to --left-size.
+    /// Picture of the left camera, from which only the size is read. This is an alternative to --left-size.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     left: Option<PathBuf>,
-    /// Picture of the right camera. Only its size is read, as an alternative to --right-size.
+    /// Picture of the right camera, from which only the size is read. This is an alternative to --right-size.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     right: Option<PathBuf>,
     /// Stores a mesh, which `--lookup mesh` needs, in the warp file, so that later stitches need not compute it. ERROR
@@ -206,7 +206,8 @@ impl Make {
         stages.run("warp", "computing the warp", || recipe.render(&stream))
     }
 
-    /// Returns the sizes of the left and the right camera's pictures, from the size options or from the given pictures.
+    /// Returns the picture sizes of the left and the right camera, from the options `--left-size` and `--right-size` or
+    /// from the pictures `--left` and `--right`.
     fn sources(&self) -> Result<[UVec2; 2], Failure> {
         let size = |side, size: Option<UVec2>, picture: &Option<PathBuf>| match (size, picture) {
             (Some(size), _) => Ok(size),

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{Ffmpeg, flat, rgba, seconds};
 use crate::{Folder, RIG, pattern};
 
-/// A track that turns in half a second from straight ahead to a direction that no camera covers.
+/// A track that pans within half a second from straight ahead to a direction that no camera covers.
 const TRACK: &str = "t,pan,tilt,fov\n0,0,0,30\n0.5,90,5,20\n1,90,5,20\n";
 
 const SIZE: UVec2 = UVec2::new(33, 19);

@@ -1,4 +1,4 @@
-//! A launch that reads and writes one buffer, and a buffer that is dropped before its launch.
+//! A launch that reads and writes the same buffer, and a buffer that is dropped before its launch.
 
 use conformance::memory::CopyU32;
 use cust::typed::{Buffer, Device};

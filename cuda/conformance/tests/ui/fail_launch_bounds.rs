@@ -1,4 +1,4 @@
-//! Launch bounds that no GPU supports, wrong values of options, and an option that does not exist.
+//! Launch bounds that no GPU supports, invalid option values, and an option that does not exist.
 
 use cuda_std::prelude::*;
 
