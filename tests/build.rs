@@ -9,7 +9,8 @@ use cuda_builder::{Arch, CudaBuilder, Spills};
 fn main() -> ExitCode {
     // Cargo sets `OUT_DIR` for every build script.
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    // Tests compare results with the CPU's bit by bit, so the compiler must not contract to fused multiply-adds.
+    // Tests compare the results of the GPU and the CPU bit by bit, so the compiler must not contract multiplications
+    // and additions to fused multiply-adds.
     CudaBuilder::new("../cuda/conformance")
         .arch(Arch::Sm87)
         .arch(Arch::Sm90)

@@ -1,7 +1,8 @@
-//! Pictures in textures as kernel arguments: the counterparts of [`View`] and [`nv12`](crate::nv12).
+//! Kernel arguments for pictures that are read through textures. [`View`] and [`nv12`](crate::nv12) are the arguments
+//! for pictures in plain memory.
 //!
-//! The texture objects filter bilinearly with 8 fractional bits and clamp coordinates to the edge. Each argument also
-//! contains a view of the memory behind its textures, which gives the picture's size and addresses for prefetching.
+//! The texture objects filter bilinearly with 8 fractional bits and clamp coordinates to the edge. Each picture also
+//! has a view of the memory behind its textures. Kernels take the picture's size and the addresses to prefetch from it.
 
 use cuda_std::{KernelArg, Texture2d, View};
 use glam::Vec4;
@@ -23,7 +24,7 @@ use cuda_std::{
 pub struct Rgba8Texture {
     /// The texture. Samples are fractions from 0 to 1.
     pub texels: Texture2d<Vec4>,
-    /// The memory behind the texture.
+    /// A view of the memory behind the texture.
     pub rows: View<Rgba8>,
 }
 
@@ -32,26 +33,28 @@ pub struct Rgba8Texture {
 pub struct Nv12Texture {
     /// The luma texture. Samples are fractions from 0 to 1.
     pub y: Texture2d<Vec4>,
-    /// The chroma texture, at half size, rounded up. Samples are fractions from 0 to 1.
+    /// The chroma texture. Its sides are half those of the luma texture, rounded up. Samples are fractions from 0 to 1.
     pub uv: Texture2d<Vec4>,
-    /// The memory behind the textures. Its planes have matching sizes.
+    /// Views of the memory behind the textures. The chroma plane has half the size of the luma plane, rounded up.
     pub rows: Nv12,
 }
 
-/// The host handle of an [`Nv12Texture`] argument.
+/// The value that the host passes for an [`Nv12Texture`] argument of a kernel.
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceNv12Texture<'a> {
     y: DeviceTexture<'a, Vec4>,
     uv: DeviceTexture<'a, Vec4>,
-    /// The memory behind the textures. `new` has checked that its planes have matching sizes.
+    /// The memory behind the textures. `new` has checked that the chroma plane has half the size of the luma plane,
+    /// rounded up.
     rows: DeviceNv12<'a>,
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<'a> DeviceNv12Texture<'a> {
-    /// Creates the argument from textures of luma and chroma that return fractions, and from the memory behind them.
-    /// Returns `None` unless `rows` is [whole](DeviceNv12::is_whole).
+    /// Creates the argument from a luma and a chroma texture, whose samples are fractions from 0 to 1, and from the
+    /// memory behind these textures. Returns `None` unless the chroma plane of `rows` has half the size of its luma
+    /// plane, rounded up.
     #[must_use]
     pub fn new(
         y: DeviceTexture<'a, Vec4>,
@@ -62,14 +65,15 @@ impl<'a> DeviceNv12Texture<'a> {
     }
 }
 
-/// One camera's planes of a warp as three textures; see [`CameraPlanes`](crate::warp::CameraPlanes).
+/// The planes of one camera in a warp as three textures: the source coordinates and the camera's weight for each
+/// panorama pixel. [`CameraPlanes`](crate::warp::CameraPlanes) is the counterpart in plain memory.
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct TexturedCameraPlanes {
     /// The plane of source columns, in source pixels.
     pub x: Texture2d<Vec4>,
     /// The plane of source rows, in source pixels.
     pub y: Texture2d<Vec4>,
-    /// The plane of the camera's weights.
+    /// The plane of the camera's blending weights.
     pub weight: Texture2d<Vec4>,
     /// The number of columns of each plane.
     pub width: u32,
@@ -77,8 +81,9 @@ pub struct TexturedCameraPlanes {
     pub height: u32,
 }
 
-// SAFETY: the parameters are the handles of both textures, the view of luma, and the address and pitch of the view of
-// chroma. The host handle pushes them in this order. The size of chroma follows from the size of luma.
+// SAFETY: `Params` lists the handles of both textures, the parts of the luma view, and the address and pitch of the
+// chroma view. `DeviceNv12Texture::push` pushes them in the same order. `from_params` computes the size of the chroma
+// plane from the size of the luma plane.
 unsafe impl KernelArg for Nv12Texture {
     type Params = (u64, (u64, (*const u8, (u32, (u32, (u32, (*const Chroma, (u32, ()))))))));
     #[cfg(not(target_arch = "nvptx64"))]
@@ -89,7 +94,8 @@ unsafe impl KernelArg for Nv12Texture {
         let (y, (uv, (luma, (width, (height, (luma_pitch, (chroma, (chroma_pitch, ())))))))) =
             params;
         let half = (chroma_side(width), chroma_side(height));
-        // SAFETY: the caller guarantees that the parameters come from a host handle, which pushed these parts.
+        // SAFETY: the caller guarantees that `params` are those that `DeviceNv12Texture::push` pushed, so each part is
+        // valid for its type. `new` has checked that the chroma plane has the size `half`.
         unsafe {
             Self {
                 y: Texture2d::from_params((y, ())),
@@ -119,7 +125,7 @@ impl HostArg<Nv12Texture> for DeviceNv12Texture<'_> {
     }
 
     unsafe fn on_cpu(&self) -> Nv12Texture {
-        // SAFETY: the caller guarantees the conditions for every part.
+        // SAFETY: the caller fulfils the conditions of `on_cpu` for this argument, and therefore for each of its parts.
         unsafe {
             Nv12Texture { y: self.y.on_cpu(), uv: self.uv.on_cpu(), rows: self.rows.on_cpu() }
         }

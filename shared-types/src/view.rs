@@ -1,7 +1,7 @@
-//! A perspective view as kernel arguments: rays that are linear in the view's pixels, in f32.
+//! Kernel arguments for a perspective view of a panorama.
 //!
-//! The ray of the pixel at offset `(x, y)` from the view's centre is `middle + x·along + y·down`, in the frame of a
-//! camera or a panorama. The host computes rotations in f64, once per frame.
+//! The ray of the pixel at offset `(x, y)` from the view's centre is `middle + x·along + y·down`, in the coordinates of
+//! a camera or of the panorama. Kernels compute rays in f32. The host computes the rotations in f64, once per frame.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -17,17 +17,17 @@ pub const BLOCK: [u32; 2] = [32, 4];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The number of pixels that a thread computes.
+/// The number of pixels of the view that a thread computes.
 pub const RUN: u32 = 8;
 
-/// Returns the columns and rows of a block's tile in pixels. `cell` is the side in pixels of the square that shares a
-/// chroma sample: 2 for NV12, and 1 for RGBA.
+/// Returns the width and height in pixels of the tile that a block computes. `cell` is the side in pixels of the square
+/// that shares a chroma sample: 2 for NV12, and 1 for RGBA.
 #[must_use]
 pub const fn tile(cell: u32) -> UVec2 {
     UVec2::new(BLOCK[0] * cell, BLOCK[1] * RUN / cell)
 }
 
-/// The rays of a view's pixels.
+/// The rays of a view's pixels. They change linearly from pixel to pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Rays {
@@ -52,35 +52,35 @@ impl Rays {
     }
 }
 
-/// A camera whose picture a view shows: its projection from rays to source pixels, and its colour correction.
+/// The camera parameters that a view needs: the projection from rays to source pixels, and the colour correction.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ViewCamera {
-    /// Rays in the camera's frame.
+    /// The rays of the view's pixels, in the camera's coordinates.
     pub rays: Rays,
     /// Focal lengths in source pixels.
     pub focal: Vec2,
     /// Principal point in source pixels.
     pub centre: Vec2,
-    /// See [`Camera::distortion`].
+    /// The lens coefficients; see [`Camera::distortion`].
     pub distortion: [f32; 5],
-    /// See [`Camera::limit`].
+    /// The largest valid radius of the lens polynomial; see [`Camera::limit`].
     pub limit: f32,
-    /// The lens.
+    /// The lens model.
     pub lens: Lens,
     /// The reciprocal of the shorter side of the source picture in pixels.
     pub per_side: f32,
-    /// Colour correction.
+    /// The colour correction of the camera's picture.
     pub colour: Colour,
-    /// Half-planes `(a, b, c)`. The camera sees no pixel of a block if `a·x + b·y + c < 0` for one of them, where
-    /// `(x, y)` is the offset of the block's centre from the view's centre.
+    /// Four half-planes `(a, b, c)`. The camera sees no pixel of a block if `a·x + b·y + c < 0` for one half-plane,
+    /// where `(x, y)` is the offset of the block's centre from the view's centre in pixels.
     pub bounds: [Vec3; 4],
 }
 
 impl ViewCamera {
-    /// Converts a warp's camera for a view. `turn` rotates the view's rays into the panorama's frame, and `focal` is
-    /// the view's focal length in pixels. A ray in the camera's frame is invisible if its dot product with one of
-    /// `normals` is negative. [`tile`] explains `cell`.
+    /// Converts a camera of a warp to a camera of a view. `turn` rotates rays from the view's coordinates to the
+    /// panorama's, and `focal` is the view's focal length in pixels. The camera does not see a ray if the ray's dot
+    /// product with one of `normals` is negative. [`tile`] explains `cell`.
     #[must_use]
     pub fn new(
         camera: &Camera,
@@ -94,7 +94,7 @@ impl ViewCamera {
         let bound = |normal: DVec3| {
             let DVec3 { x, y, z } = turn.transpose() * normal;
             // Over a block, a linear function is largest at a corner. The last component includes the increase from
-            // the centre to that corner.
+            // the block's centre to that corner, so kernels need to test only the centre.
             let (a, b) = (x / focal, y / focal);
             Vec3::new(a as f32, b as f32, (z + a.abs() * half.x + b.abs() * half.y) as f32)
         };
@@ -116,20 +116,21 @@ impl ViewCamera {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewCanvas {
-    /// Rays in the panorama's frame.
+    /// The rays of the view's pixels, in the panorama's coordinates.
     pub rays: Rays,
-    /// See [`Canvas::scale`].
+    /// Canvas pixels per radian or per unit of tangent; see [`Canvas::scale`].
     pub scale: Vec2,
-    /// See [`Canvas::centre`].
+    /// The canvas pixel of the forward ray `(0, 0, 1)`.
     pub centre: Vec2,
-    /// Width and height in pixels.
+    /// Width and height of the canvas in pixels.
     pub size: UVec2,
-    /// The projection from rays to pixels.
+    /// The projection from rays to canvas pixels.
     pub projection: Projection,
 }
 
 impl ViewCanvas {
-    /// Converts a warp's canvas for a view. [`ViewCamera::new`] explains `turn` and `focal`.
+    /// Converts the canvas of a warp to the canvas of a view. `turn` rotates rays from the view's coordinates to the
+    /// panorama's, and `focal` is the view's focal length in pixels.
     #[must_use]
     pub fn new(canvas: &Canvas, turn: DMat3, focal: f64) -> Self {
         Self {
@@ -152,7 +153,7 @@ pub struct ViewCameras {
     pub right: ViewCamera,
 }
 
-/// The view's centre and its colour conversions.
+/// The view's centre, and the colour conversions for reading pictures and writing the view.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewFrame {

@@ -1,8 +1,8 @@
 //! Geometry of a warp: the mapping from panorama pixels to rays, and from rays to source pixels.
 //!
 //! Pixel centres are at integers; x points right, y down, z forward (OpenCV's camera frame). Angles are in radians.
-//! Geometry uses f64, because it is evaluated only once per rig. In f32, the error would be 1e-3 px at the far side of
-//! a 4K picture.
+//! The geometry uses f64, which costs little because it is evaluated only once per rig. In f32, the rounding error
+//! would be 1e-3 px at the right edge of a 4K picture.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::{KernelArg, View};
@@ -22,9 +22,9 @@ pub struct Projection(pub u32);
 impl Projection {
     /// A flat picture plane; straight lines stay straight.
     pub const PLANAR: Self = Self(0);
-    /// Columns are angles; verticals stay straight.
+    /// A cylinder, unrolled: columns are proportional to the horizontal angle. Vertical lines stay straight.
     pub const CYLINDRICAL: Self = Self(1);
-    /// Columns are longitudes, rows are latitudes.
+    /// A sphere, unrolled: columns are proportional to the longitude, and rows to the latitude.
     pub const EQUIRECTANGULAR: Self = Self(2);
 }
 
@@ -34,18 +34,19 @@ impl Projection {
 pub struct Canvas {
     /// The canvas pixel of the forward ray `(0, 0, 1)`.
     pub centre: DVec2,
-    /// Pixels per radian on an axis of angles, or per unit of tangent on a straight axis.
+    /// Pixels per radian in x and y. On an axis that the projection does not map to an angle, pixels per unit of the
+    /// tangent of the angle.
     pub scale: DVec2,
     /// Width and height in pixels.
     pub size: UVec2,
-    /// The mapping from pixels to rays.
+    /// The mapping from canvas pixels to rays.
     pub projection: Projection,
     /// Keeps the layout free of hidden padding.
     pub reserved: u32,
 }
 
 impl Canvas {
-    /// Returns a planar canvas on which the ray of a pixel is `(pixel − centre, 1)`, for cameras that
+    /// Returns a planar canvas on which the ray of a pixel is `(pixel − centre, 1)`. Use it with cameras that
     /// [`Camera::from_matrix`] creates.
     #[must_use]
     pub const fn of_pixels(centre: DVec2, size: UVec2) -> Self {
@@ -53,9 +54,9 @@ impl Canvas {
     }
 }
 
-/// The effect of the lens on a ray `(X, Y, Z)` in the camera's frame.
+/// The lens model: the effect of the lens on a ray `(X, Y, Z)` in the camera's coordinates.
 ///
-/// | lens | distorted point, before `focal` and `centre` |
+/// | lens | distorted point, before `focal` and `centre` are applied |
 /// |---|---|
 /// | [`PINHOLE`](Self::PINHOLE) | Brown–Conrady on `(X/Z, Y/Z)`, coefficients `k1 k2 p1 p2 k3` |
 /// | [`FISHEYE`](Self::FISHEYE) | equidistant: `θ(1 + k1θ² + k2θ⁴ + k3θ⁶ + k4θ⁸)` along `(X, Y)`, `k1 k2 k3 k4` |
@@ -74,8 +75,9 @@ impl Lens {
 
 /// One camera as the input of the warp kernel.
 ///
-/// A homography is also such a camera: a planar canvas with `scale` 1 ([`Canvas::of_pixels`]), the matrix canvas →
-/// source in `from_ray`, and a pinhole of focal length 1 without distortion ([`from_matrix`](Self::from_matrix)).
+/// This type can also represent a homography from the canvas to the source picture. The canvas is then planar with a
+/// `scale` of 1 ([`Canvas::of_pixels`]), and the camera is a pinhole with focal length 1, no distortion and the
+/// homography's matrix in `from_ray` ([`from_matrix`](Self::from_matrix)).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Camera {
@@ -85,21 +87,22 @@ pub struct Camera {
     pub focal: DVec2,
     /// Principal point in source pixels.
     pub centre: DVec2,
-    /// Lens coefficients; see [`Lens`]. Unused ones are 0.
+    /// Lens coefficients in the order that [`Lens`] defines. Unused coefficients are 0.
     pub distortion: [f64; 5],
-    /// The largest radius (tan θ for a pinhole, θ for a fisheye) up to which the lens polynomial increases. Beyond it,
-    /// the polynomial folds back and would show the picture a second time.
+    /// The radius (tan θ for a pinhole, θ for a fisheye) up to which the lens polynomial increases. Beyond this radius,
+    /// the polynomial decreases, so the panorama would repeat parts of the picture.
     pub limit: f64,
     /// Source picture size in pixels.
     pub size: UVec2,
-    /// The lens.
+    /// The lens model.
     pub lens: Lens,
     /// Keeps the layout free of hidden padding.
     pub reserved: u32,
 }
 
 impl Camera {
-    /// Returns a camera that maps rays to source pixels with the matrix `from_ray` alone.
+    /// Returns a camera that maps rays to source pixels with the matrix `from_ray` and a division by `z`, without lens
+    /// distortion.
     #[must_use]
     pub const fn from_matrix(from_ray: DMat3, size: UVec2) -> Self {
         Self {
@@ -115,8 +118,8 @@ impl Camera {
     }
 }
 
-/// One camera's planes of a warp, all with the same size and pitch: the source coordinates and the camera's weight for
-/// each panorama pixel.
+/// The planes of one camera in a warp: the source coordinates and the camera's weight for each panorama pixel. All
+/// planes have the same size and pitch.
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct CameraPlanes {
     x: View<f32>,
@@ -155,7 +158,7 @@ impl CameraPlanes {
     #[inline(always)]
     #[must_use]
     pub unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
-        // SAFETY: the caller guarantees that the pixel is inside `weight`, and all planes have the same size.
+        // SAFETY: the caller guarantees that `(x, y)` is within the bounds of `weight`, and `x` and `y` have its size.
         unsafe { vec2(self.x.load(x, y), self.y.load(x, y)) }
     }
 
@@ -166,7 +169,7 @@ impl CameraPlanes {
     #[inline(always)]
     #[must_use]
     pub unsafe fn weight(&self, x: u32, y: u32) -> f32 {
-        // SAFETY: the caller guarantees that the pixel is inside.
+        // SAFETY: the caller guarantees that `(x, y)` is within the bounds of the plane `weight`.
         unsafe { self.weight.load(x, y) }
     }
 }

@@ -1,7 +1,7 @@
-//! Conversion between Y'CbCr and R'G'B', as the factors that kernels use.
+//! Conversion between Y'CbCr and R'G'B': the standards, and the precomputed factors that kernels use.
 //!
-//! All values are levels from 0 to 255. A standard defines the luma coefficients Kr and Kb; Kg is 1 − Kr − Kb. Then
-//! (ITU-R BT.601 and BT.709, section 3)
+//! All values are levels from 0 to 255. A standard defines the luma coefficients Kr and Kb; Kg is 1 − Kr − Kb. With
+//! these coefficients, ITU-R BT.601 and BT.709 (section 3) define Y'CbCr as follows:
 //!
 //! ```text
 //! Y  = Kr·R + Kg·G + Kb·B
@@ -25,7 +25,7 @@ pub enum YuvMatrix {
 }
 
 impl YuvMatrix {
-    /// Returns Kr and Kb.
+    /// Returns the luma coefficients Kr and Kb.
     #[must_use]
     pub const fn coefficients(self) -> [f64; 2] {
         match self {
@@ -48,9 +48,9 @@ pub enum Range {
 /// The encoding of colours as Y'CbCr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct YuvEncoding {
-    /// The standard of the luma coefficients.
+    /// The standard that defines the luma coefficients.
     pub matrix: YuvMatrix,
-    /// The range of stored levels, which sets black and white.
+    /// The range of stored levels, which determines the levels of black and white.
     pub range: Range,
 }
 
@@ -67,7 +67,7 @@ pub struct YuvEncoding {
 pub struct YuvToRgb {
     /// The stored luma level of black.
     pub black: f32,
-    /// R'G'B' levels per level of luma.
+    /// The number of R'G'B' levels per level of luma.
     pub scale: f32,
     /// The factor of Cr in red.
     pub cr_red: f32,
@@ -100,7 +100,8 @@ pub struct RgbToYuv {
 }
 
 impl YuvEncoding {
-    /// Returns the level of black, the number of R'G'B' levels per luma level, and their number per chroma level.
+    /// Returns three numbers: the luma level of black, the R'G'B' levels per luma level, and the R'G'B' levels per
+    /// chroma level.
     const fn range(self) -> (f64, f64, f64) {
         match self.range {
             Range::Limited => (16.0, 255.0 / 219.0, 255.0 / 224.0),

@@ -15,15 +15,16 @@ pub(crate) enum Leak {
     Device,
     /// 4 KiB of page-locked memory per panorama.
     Pinned,
-    /// The buffer of every tenth panorama.
+    /// The buffer of one panorama in ten.
     Panorama,
-    /// 64 events per panorama. On the CPU, an event is a few bytes of heap memory, so a single one would leak much less
-    /// than the other kinds.
+    /// 64 events per panorama. On the CPU, an event takes only a few bytes of heap memory, so the leak of a single
+    /// event per panorama would be much smaller than the other leaks.
     Event,
 }
 
 impl Leak {
-    /// Leaks the resource once, for panorama number `i`. Consumes the panorama, because its buffer may be the resource.
+    /// Leaks the resource for panorama number `i`. Consumes the panorama, because its buffer may be the leaked
+    /// resource.
     pub(crate) fn plant(
         self,
         device: &Device,

@@ -2,8 +2,8 @@
 //! keeps growing, or if a frame is lost.
 //!
 //! `cargo xtask soak [--minutes N] [--device auto|cpu|cuda:N]` builds and runs the program. The bundle contains it for
-//! machines without Rust. On a GPU, two 3840×2160 cameras make a 5700×1900 panorama in NV12. On the CPU, all sides of
-//! the pictures and the panorama are 16 times smaller.
+//! machines without Rust. On a GPU, two 3840×2160 cameras make a 5700×1900 panorama in NV12. On the CPU, the widths
+//! and heights of the pictures and of the panorama are 16 times smaller.
 //!
 //! | file | contents |
 //! |---|---|
@@ -50,7 +50,7 @@ struct Arguments {
     /// Length of the run in minutes. A longer run detects smaller leaks.
     #[arg(long, default_value_t = 10.0, value_name = "N")]
     minutes: f64,
-    /// Length of the run in seconds, as an alternative to --minutes for short runs.
+    /// Length of the run in seconds, instead of --minutes.
     #[arg(long, conflicts_with = "minutes", value_name = "N")]
     seconds: Option<f64>,
     /// Device that stitches: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
@@ -66,7 +66,7 @@ struct Arguments {
     /// JSON file to write, with the verdict and all measurements.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Leaks this resource on purpose, to show that the run fails.
+    /// Leaks this resource on purpose, to check that the run then fails.
     #[arg(long, value_enum, value_name = "WHAT")]
     plant_leak: Option<Leak>,
 }

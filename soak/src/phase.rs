@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// A part of a cycle, in which the cameras and the reader behave in a certain way.
+/// A part of a cycle that tests one situation, such as a slow reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Phase {
-    /// Both cameras and the reader keep up.
+    /// Both cameras send frames at the full rate, and the reader takes every panorama in time.
     Normal,
     /// The reader takes only one panorama in the time of eight frames, so the stitcher must drop panoramas.
     SlowReader,
@@ -38,8 +38,8 @@ pub(crate) struct Plan {
     pub(crate) cycle: Duration,
     /// Number of cycles.
     pub(crate) cycles: usize,
-    /// Number of cycles at the start in which memory and object counts may change: a quarter of all cycles, rounded up.
-    /// In runs of four minutes or more, they take at least one minute.
+    /// Number of cycles at the start of the run in which memory and object counts may still grow: a quarter of all
+    /// cycles, rounded up. In runs of four minutes or more, this warm-up takes at least one minute.
     pub(crate) warm_up: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The measurements of a run, from which the verdict is computed, and which `--json` writes.
+//! The measurements of a run. They determine whether the run passes, and `--json` writes them to a file.
 
 use panoweave::device::Counters;
 use panoweave::live::LiveCounters;
@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub(crate) peak: u64,
     /// The stitcher's counters since the start of the run.
     pub(crate) counters: LiveCounters,
-    /// Number of frames that both cameras have pushed since the start of the run.
+    /// Number of frames, of both cameras together, pushed since the start of the run.
     pub(crate) pushed: u64,
     /// Number of panoramas that the reader has received since the start of the run.
     pub(crate) read: u64,
@@ -26,9 +26,9 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Returns the number of frames that wait for a partner, and whether the counters account for all the other frames.
-    /// Each of these must have been dropped and counted, or be in a panorama that the reader received or that was
-    /// counted as unread.
+    /// Returns the number of frames that still wait for the matching frame of the other camera, and whether the
+    /// counters account for all other frames. A frame is accounted for if it was counted as dropped, or if it is in a
+    /// panorama that the reader received or that was counted as unread.
     pub(crate) fn balance(&self) -> (u64, bool) {
         let LiveCounters { frames_in, pairs, panoramas, dropped, .. } = self.counters;
         let gone = 2 * pairs + dropped.left_alone + dropped.right_alone;
@@ -46,8 +46,8 @@ pub(crate) struct Record {
     pub(crate) rows: Vec<Row>,
     /// The measurements at the end, after the stitcher was closed and the reader had taken all panoramas.
     pub(crate) last: Row,
-    /// Numbers of the library's live objects, before the stitcher was created and after it was dropped.
+    /// Numbers of the library's live objects before the stitcher was created, and after it was dropped.
     pub(crate) objects: [Counters; 2],
-    /// The first error of the stitcher, a camera or the reader; `None` without errors.
+    /// The first error of the stitcher, a camera or the reader; `None` if there was no error.
     pub(crate) failure: Option<String>,
 }

@@ -23,7 +23,7 @@ pub(crate) fn opening(settings: &Settings) {
     }
 }
 
-/// Prints one line per cycle. Panoramas and dropped frames are counted from the previous line on.
+/// Prints one line per cycle, with the panoramas and the dropped frames since the previous line.
 #[derive(Default)]
 pub(crate) struct Table {
     before: LiveCounters,
@@ -81,7 +81,7 @@ impl Table {
     }
 }
 
-/// Prints the counters of the whole run, the growth rates, and the faults or that the run passed.
+/// Prints the counters of the whole run, the growth rates and the faults. Without faults, prints that the run passed.
 pub(crate) fn closing(record: &Record, verdict: &Verdict) {
     let LiveCounters { frames_in, pairs, panoramas, dropped, analyses, dark, strikes, .. } =
         record.last.counters;

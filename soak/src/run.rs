@@ -17,7 +17,7 @@ use crate::record::{Record, Row};
 use crate::sample::{Sample, Sampler};
 use crate::scene::{MadeUpCamera, PIXELS, rig};
 
-/// The maximum time to wait for the pairs in flight at the end of a cycle.
+/// The maximum time to wait, at the end of a cycle, until no pair of frames is in flight.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// The settings of a run.
@@ -91,7 +91,8 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
         let options = LiveOptions {
             input: PIXELS,
             output: PIXELS,
-            // Less than half the time between two frames, so that a frame matches only the frame of the same time.
+            // The tolerance is less than half the time between two frames of a camera, so a left frame matches only the
+            // right frame with the same number.
             tolerance: Duration::from_secs_f64(0.4 / fps),
             ..LiveOptions::default()
         };
@@ -125,8 +126,8 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
     Ok(Record { rows, last, objects: [before, Counters::now()], failure })
 }
 
-/// Takes panoramas until the stitcher is closed: slowly if the phase requires it, and with a leak if the settings have
-/// one.
+/// Takes panoramas until the stitcher is closed. Takes them slowly while `switches` asks for a slow reader, and leaks a
+/// resource per panorama if the settings ask for a leak.
 fn read(
     settings: &Settings,
     panoramas: StitchedFrames,
@@ -161,7 +162,7 @@ impl Warps<'_> {
     }
 }
 
-/// Controls the cameras, the reader and the stitcher through the cycles.
+/// Runs all cycles: switches the cameras and the reader, and changes the settings of the stitcher, in each phase.
 struct Director<'a> {
     settings: &'a Settings,
     stitcher: &'a Stitcher,
@@ -204,8 +205,8 @@ impl Director<'_> {
         Ok(rows)
     }
 
-    /// Waits until `until` has passed since the start. Samples resident memory every second, and raises `peak` to the
-    /// largest sample in bytes.
+    /// Waits until the time `until` has passed since the start of the run. Meanwhile, samples resident memory every
+    /// second, and raises `peak` to the largest sample in bytes.
     fn wait(
         &self,
         until: Duration,
@@ -222,7 +223,7 @@ impl Director<'_> {
         }
     }
 
-    /// Waits until the counters account for all frames, which means that no pair is in flight; at most for `SETTLE`.
+    /// Waits until the counters account for all frames, which means that no pair is in flight. Gives up after `SETTLE`.
     fn settle(&self) {
         let most = Instant::now() + SETTLE;
         let row = || row(self.stitcher, self.switches, self.start, Sample::default());

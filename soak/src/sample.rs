@@ -1,5 +1,5 @@
-//! Measures the resources that the process holds, according to the operating system, the GPU driver and the library's
-//! own counters.
+//! Measures the resources that the process holds. The numbers come from the operating system, the GPU driver and the
+//! library's own counters.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ pub(crate) struct Sample {
     pub(crate) heap: i64,
     /// Bytes of GPU memory in use by all processes, according to the driver; `None` on the CPU.
     pub(crate) gpu: Option<u64>,
-    /// Numbers of the library's live objects.
+    /// Numbers of the library's live objects, such as streams and buffers.
     pub(crate) objects: Counters,
     /// Number of open file descriptors.
     pub(crate) descriptors: u64,
@@ -31,10 +31,10 @@ pub(crate) struct Sample {
     pub(crate) threads: u64,
 }
 
-/// Takes samples. It must stay on the thread that created it, and it reuses its buffer, so its own memory does not
-/// grow.
+/// Takes samples. Use it only on the thread that created it. It reuses its text buffer, so that its own memory does not
+/// appear as growth.
 pub(crate) struct Sampler {
-    /// The GPU's context, which must exist and be current on this thread to query GPU memory; `None` on the CPU.
+    /// The GPU's context. To query GPU memory, it must be current on this thread. `None` on the CPU.
     context: Option<Context>,
     text: String,
 }
@@ -48,11 +48,11 @@ impl Sampler {
         Ok(Self { context, text: String::with_capacity(1 << 14) })
     }
 
-    /// Measures all resources. This takes milliseconds if gigabytes are resident, because the operating system adds up
-    /// the pages.
+    /// Measures all resources. This takes milliseconds if gigabytes are resident, because the kernel visits every page
+    /// to add up `smaps_rollup`.
     pub(crate) fn take(&mut self) -> io::Result<Sample> {
-        // `/proc/self/status` has the same numbers, but each processor batches its updates, so they can be wrong by
-        // megabytes.
+        // `/proc/self/status` has the same numbers, but the kernel batches the updates of these numbers per processor,
+        // so they can be wrong by megabytes.
         let exact = self.read("/proc/self/smaps_rollup").is_ok();
         let (resident, anonymous) = if exact {
             (self.kilobytes("Rss:"), self.kilobytes("Anonymous:"))
@@ -63,7 +63,7 @@ impl Sampler {
         Ok(Sample {
             resident,
             anonymous,
-            // Subtract the descriptor through which this line reads the folder.
+            // Subtract the descriptor that `read_dir` itself opens.
             descriptors: (fs::read_dir("/proc/self/fd")?.count() as u64).saturating_sub(1),
             threads: fs::read_dir("/proc/self/task")?.count() as u64,
             heap: heap::live(),
@@ -72,7 +72,8 @@ impl Sampler {
         })
     }
 
-    /// Returns resident memory in bytes. This is faster than `take`, but can be wrong by megabytes.
+    /// Returns the resident memory in bytes. This function is faster than `take`, but its result can be wrong by
+    /// megabytes.
     pub(crate) fn resident(&mut self) -> io::Result<u64> {
         self.read("/proc/self/status")?;
         Ok(self.kilobytes("VmRSS:"))
@@ -81,7 +82,7 @@ impl Sampler {
     fn gpu(&self) -> Option<u64> {
         self.context.as_ref()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: both pointers are valid for writes, and the context is current.
+        // SAFETY: both pointers are valid for writes, and `self.context` is current on this thread.
         unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) }.to_result().ok()?;
         Some((total - free) as u64)
     }
@@ -91,7 +92,8 @@ impl Sampler {
         File::open(path)?.read_to_string(&mut self.text).map(drop)
     }
 
-    /// Returns the number of bytes in a line such as `Rss:  1234 kB`, whose first word is `name`; 0 if there is none.
+    /// Returns the size in bytes from a line such as `Rss:  1234 kB`, whose first word is `name`. Returns 0 if no line
+    /// starts with `name`.
     fn kilobytes(&self, name: &str) -> u64 {
         let line = self.text.lines().find_map(|line| line.strip_prefix(name));
         let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

@@ -1,5 +1,5 @@
-//! The simulated cameras of the soak: their rig, and their NV12 frames. The right camera's exposure changes, so that
-//! the colour correction has work.
+//! The simulated cameras of the soak: their rig and their NV12 frames. The exposure of the right camera changes during
+//! the run, so that the colour correction has differences to correct.
 //!
 //! All frames show the same pattern, because the soak does not check the content of the panoramas.
 
@@ -15,10 +15,10 @@ use crate::run::Switches;
 pub(crate) const PIXELS: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited });
 
-/// Number of exposures through which the right camera cycles.
+/// Number of different exposures of the right camera's frames.
 const EXPOSURES: usize = 8;
 
-/// The time from one exposure to the next.
+/// The time after which the right camera changes to its next exposure.
 const DRIFT: Duration = Duration::from_millis(700);
 
 /// Returns the rig in `rigs/home.toml` downscaled by `shrink`. With a `shrink` of 1, two 3840×2160 cameras make a
@@ -57,9 +57,8 @@ impl MadeUpCamera {
         Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }
     }
 
-    /// Pushes frames while the camera is switched on, until the soak is over. A random jitter delays each timestamp by
-    /// up to a fifth of the time between two frames. If the time of the next frame has already passed, that frame is
-    /// skipped.
+    /// Pushes frames until the soak is over, except while the camera is switched off. Adds a random jitter to each
+    /// timestamp: up to a fifth of the time between two frames. Skips frames whose time has already passed.
     pub(crate) fn film(
         &self,
         stitcher: &Stitcher,

@@ -2,21 +2,23 @@
 
 use serde::Serialize;
 
-/// The fitted growth of a measured quantity.
+/// The growth of a measured quantity over time: the slope of a line fitted to its measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Slope {
     /// Growth per second, in the unit of the quantity.
     pub(crate) rise: f64,
-    /// Half the width of the 95 % confidence interval of `rise`, in the same unit.
+    /// Half the width of the 95 % confidence interval of `rise`, in the unit of `rise`.
     pub(crate) error: f64,
     /// Time from the first to the last measurement, in seconds.
     pub(crate) span: f64,
 }
 
 impl Slope {
-    /// Fits a line through points `(seconds, value)` by least squares. Returns `None` for fewer than three points or
-    /// equal times. The errors of the points must be independent. Measurements close in time are not independent, so
-    /// the soak uses only one per cycle.
+    /// Fits a line to points `(seconds, value)` by least squares. Returns `None` if there are fewer than three points,
+    /// or if all points have the same time.
+    ///
+    /// The errors of the points must be independent. Those of measurements that are close in time are not, so the soak
+    /// uses only one measurement per cycle.
     pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let freedom = points.len().checked_sub(2).filter(|&n| n > 0)?;
         let n = points.len() as f64;
@@ -36,7 +38,8 @@ impl Slope {
         Some(Self { rise, error, span: points[points.len() - 1].0 - points[0].0 })
     }
 
-    /// Returns the growth over the whole span for the lower end of the confidence interval.
+    /// Returns the growth from the first to the last measurement, computed with the lower end of the slope's
+    /// confidence interval.
     pub(crate) fn least_growth(&self) -> f64 {
         (self.rise - self.error) * self.span
     }
@@ -62,7 +65,8 @@ mod tests {
 
     #[test]
     fn the_error_agrees_with_the_formula() {
-        // Residuals 1, -2, 1 around a flat line: s² = 6, Σx² = 2, t(1) = 12.71.
+        // The residuals around the flat line are 1, -2 and 1. Their variance is s² = 6, and Σ(x − x̄)² = 2. The error
+        // is t · √(s² / Σ(x − x̄)²), where t = 12.71 is the quantile for one degree of freedom.
         let slope = Slope::fit(&[(0.0, 1.0), (1.0, -2.0), (2.0, 1.0)]).unwrap();
         assert!(slope.rise.abs() < 1e-12);
         assert!((slope.error - 12.71 * 3.0_f64.sqrt()).abs() < 1e-9);

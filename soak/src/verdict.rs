@@ -1,12 +1,12 @@
 //! Judges a run: compares growth, counts and latency with their limits.
 //!
-//! Growth is judged on one measurement per cycle after the warm-up, taken when no pair is in flight. A line is fitted
-//! to these measurements. The lower end of the 95 % confidence interval of its slope must not exceed the limit.
+//! Each cycle after the warm-up gives one measurement, taken when no pair is in flight. A line is fitted to these
+//! measurements. The lower end of the 95 % confidence interval of its slope must not exceed the limit.
 //!
-//! In a run of seconds, a single extra page would exceed the limit. Therefore, growth counts only if it also exceeds
-//! the resolution of the measurement: the allocator takes memory from the system in steps of 128 KiB, and a queue may
-//! hold one block more or less. In runs of an hour, the limits of resident memory and of the heap are above this
-//! resolution. Object counts are exact, so they must be equal in all cycles.
+//! In a run of a few seconds, a single extra page would exceed the limit. Therefore, growth is a fault only if it also
+//! exceeds the resolution of the measurement: the allocator takes memory from the system in steps of 128 KiB, and a
+//! queue may hold one block more or less. In runs of an hour, the limits of resident memory and of the heap are larger
+//! than this resolution. Object counts are exact, so they must be equal in all cycles.
 
 use std::fmt;
 
@@ -20,14 +20,14 @@ use crate::slope::Slope;
 /// Maximum growth of resident memory and of the heap, in bytes per hour.
 const RESIDENT: f64 = 200.0 * 1024.0;
 
-/// A measured quantity with its fitted growth.
+/// The growth of a measured quantity, with the limits that it must not exceed.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Growth {
     pub(crate) what: &'static str,
     pub(crate) slope: Slope,
     /// Maximum growth in bytes per hour.
     pub(crate) limit: f64,
-    /// Largest change in bytes that does not count as growth.
+    /// The resolution of the measurement in bytes. A smaller change over the whole run does not count as growth.
     pub(crate) resolution: f64,
 }
 
@@ -113,8 +113,8 @@ fn growth(rows: &[Row]) -> Vec<Growth> {
     .collect()
 }
 
-/// Returns a fault for each count of objects, descriptors or threads that is not the same at the end of all cycles
-/// `rows`.
+/// Returns a fault for each number of objects, file descriptors or threads that changes between the ends of the cycles
+/// in `rows`.
 fn held(rows: &[Row]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let then = counts(first);
@@ -144,7 +144,7 @@ fn counts(row: &Row) -> [(&'static str, i64); 9] {
     ]
 }
 
-/// Returns a fault for each cycle without a panorama and for each cycle without a colour analysis.
+/// Returns a fault for each cycle in which no panorama was made, and for each cycle in which no colour analysis ended.
 fn stalls(rows: &[Row]) -> Vec<String> {
     let mut faults = Vec::new();
     for pair in rows.windows(2) {
@@ -159,7 +159,8 @@ fn stalls(rows: &[Row]) -> Vec<String> {
     faults
 }
 
-/// Returns a fault for each counter of failures that is not 0, and for a latency above the limit.
+/// Returns a fault for each counter of failures that is not 0, for a latency above the limit, and if the colour
+/// correction has switched itself off.
 fn failures(last: &Row, p99: Option<f64>) -> Vec<String> {
     let counters = &last.counters;
     let Dropped { reader, failed, lost, closing, .. } = counters.dropped;

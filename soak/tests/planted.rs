@@ -1,12 +1,12 @@
-//! Runs short soaks on the CPU. Without a leak, the soak must pass. With each kind of leak, it must fail for the
-//! expected reason.
+//! Runs short soaks (the memory test of the live stitcher) on the CPU. Without a leak, the soak must pass. With a
+//! deliberate leak, the soak must fail for the expected reason.
 
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A running soak and the folder of its JSON file.
+/// A running soak process, and the folder to which it writes its JSON file.
 struct Soak {
     child: Child,
     folder: TempDir,
@@ -35,8 +35,8 @@ fn end(soak: Soak) -> (bool, Vec<String>) {
     (output.status.success(), faults.iter().map(text).collect())
 }
 
-/// Runs one soak without a leak and one for each kind of leak, all at once, because each takes 12 seconds but little
-/// CPU time.
+/// Runs one soak without a leak and one soak for each kind of leak. All soaks run at the same time, because each takes
+/// 12 seconds but little CPU time.
 #[test]
 fn runs_with_a_leak_fail_and_one_without_passes() {
     let leaks = ["host", "device", "pinned", "event", "panorama"];
@@ -46,7 +46,8 @@ fn runs_with_a_leak_fail_and_one_without_passes() {
     assert!(passed && faults.is_empty(), "{faults:?}");
     for (leak, soak) in leaks.into_iter().zip(leaking) {
         let (passed, faults) = end(soak);
-        // On the CPU, device memory, pinned memory and events are on the heap.
+        // On the CPU, device memory, pinned memory and events are heap memory, so each of these leaks must be reported
+        // as growth of the heap.
         let reason = if leak == "panorama" { "did not return" } else { "memory grows: heap" };
         let found = faults.iter().any(|fault| fault.contains(reason));
         assert!(!passed && found, "{leak}: {faults:?}");

@@ -1,5 +1,6 @@
-//! Tests that a sample contains 8 MiB that the test holds. The test runs in its own process with a single thread,
-//! because other threads, such as those of the test harness, would allocate and free memory during the measurement.
+//! Tests that a memory sample increases by 8 MiB when the test allocates 8 MiB. The test runs in its own process with a
+//! single thread, because other threads, such as those of the test harness, would allocate and free memory during the
+//! measurement.
 
 #[path = "../src/heap.rs"]
 mod heap;

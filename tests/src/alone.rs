@@ -1,4 +1,5 @@
-//! Runs a test in its own process, for tests that measure the process's memory or object counts, or lose the GPU.
+//! Runs a test in its own process. Tests need this if they measure the process's memory or object counts, or if they
+//! make the GPU unusable for their process.
 
 use std::any::type_name;
 use std::env;
@@ -6,17 +7,17 @@ use std::process::Command;
 
 const VARIABLE: &str = "PANOWEAVE_TEST_ALONE";
 
-/// Runs `body` in a new process, which runs this test executable with only the calling test.
+/// Runs `body` in a new process. The process runs this test executable with only the calling test selected.
 ///
-/// `_test` is the test function itself. Its type's path gives the test's name.
+/// `_test` is the calling test function. The path of its type contains the name of the test.
 ///
 /// # Panics
-/// Panics if `body` panics or the process cannot be started.
+/// Panics if `body` panics, or if the process cannot be started.
 pub fn alone<T>(_test: T, body: impl FnOnce()) {
     if env::var_os(VARIABLE).is_some() {
         return body();
     }
-    // `type_name` begins with the crate's name. The name that `--exact` expects does not.
+    // `type_name` begins with the crate's name, which the name for `--exact` must not contain.
     let path = type_name::<T>();
     let name = path.split_once("::").map_or(path, |(_, name)| name);
     let executable = env::current_exe().expect("the path of this executable");

@@ -19,7 +19,7 @@ pub static CONFORMANCE: &[PtxImage] = &[
     },
 ];
 
-/// [`CONFORMANCE`] as a loadable module.
+/// The conformance kernels as a module that a device can load.
 pub const CONFORMANCE_MODULE: KernelModule =
     KernelModule { package: "conformance", images: CONFORMANCE };
 
@@ -43,7 +43,7 @@ pub fn devices() -> Vec<Device> {
 /// Runs `test` on a stream of each device and returns the results. The CPU's result is first.
 ///
 /// # Panics
-/// Panics if `test` does, or if a device cannot create a stream.
+/// Panics if `test` panics, or if a device cannot create a stream.
 pub fn on_each_device<R>(test: impl Fn(&Stream) -> R) -> Vec<R> {
     devices()
         .iter()
@@ -54,7 +54,7 @@ pub fn on_each_device<R>(test: impl Fn(&Stream) -> R) -> Vec<R> {
         .collect()
 }
 
-/// Runs `test` on each device and checks that all return exactly `expected`.
+/// Runs `test` on each device and checks that it returns exactly `expected` on all of them.
 ///
 /// # Panics
 /// Panics if the result of a device differs from `expected`.

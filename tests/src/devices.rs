@@ -1,6 +1,6 @@
 //! The devices that tests run on: the CPU always, and the first GPU if there is one.
 //!
-//! Without a GPU, the GPU part of a test is skipped. With `PANOWEAVE_REQUIRE=gpu`, the test fails instead.
+//! If there is no GPU, the GPU part of a test is skipped. With `PANOWEAVE_REQUIRE=gpu`, the test fails instead.
 
 use panoweave::device::{Device, KernelModule};
 

@@ -19,17 +19,17 @@ use skip::{Need, skip};
 
 pub use devices::{first_gpu, gpu, panoweave_devices};
 
-/// Returns stitch options that read source coordinates from the warp's planes. This lookup interpolates in floating
-/// point, like the formulas in [`oracle`].
+/// Returns stitch options with which kernels read source coordinates from the warp's planes. With this lookup, kernels
+/// interpolate in floating point, like the formulas in [`oracle`].
 #[must_use]
 pub fn by_planes() -> StitchOptions {
     StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() }
 }
 
-/// Returns the path of a file of the external test data. If it is missing, reports a skip and returns `None`.
+/// Returns the path of a file of the external test data. If the file is missing, reports a skip and returns `None`.
 ///
-/// This data is not in the repository. It is looked up in the directory given by the environment variable
-/// `PANOWEAVE_DATA`, or else in `../shared/data` beside the repository.
+/// This data is not in the repository. The environment variable `PANOWEAVE_DATA` names its folder. If the variable is
+/// not set, the folder is `../shared/data` relative to the repository's root.
 #[must_use]
 pub fn data(relative: impl AsRef<Path>) -> Option<PathBuf> {
     let relative = relative.as_ref();

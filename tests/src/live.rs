@@ -18,11 +18,11 @@ pub const OVERLAP: u32 = 29;
 /// Time from one frame to the next.
 pub const FRAME: Duration = Duration::from_millis(33);
 
-/// Returns a warp of two cameras side by side with a feathered overlap. The right camera is sampled `shift` pixels
-/// further to the right.
+/// Returns a warp of two cameras side by side, whose weights change linearly across the overlap. All x coordinates in
+/// the right camera's picture are increased by `shift` pixels.
 ///
 /// # Panics
-/// Never panics: the planes are valid.
+/// Never panics, because the planes are valid.
 #[must_use]
 pub fn warp(shift: f32) -> Warp {
     let plane = |at: &dyn Fn(u32, u32) -> f32| -> Vec<f32> {
@@ -68,7 +68,7 @@ pub fn frame(bytes: &[u8]) -> Frame<'_> {
     Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), bytes).unwrap()
 }
 
-/// Colour options that keep the colours constant.
+/// Options of the colour correction that switch it off, so that panoramas have the colours of the frames.
 pub const STILL: ColourOptions =
     ColourOptions { follow: false, every: 6, deadline: Duration::from_secs(20), delay: 0 };
 

@@ -1,12 +1,12 @@
-//! Simulated cameras and a simulated matcher with known true geometry, for tests of calibration. The formulas are
-//! written independently of the library's geometry, so a test compares two implementations.
+//! Simulated cameras with known geometry and a simulated feature matcher, for tests of the calibration. The formulas
+//! share no code with the library's geometry, so a test compares two independent implementations.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::calibrate::Correspondence;
 
 use crate::random::Random;
 
-/// A pinhole camera with one radial coefficient and its principal point in the middle of the picture.
+/// A pinhole camera with one radial distortion coefficient. Its principal point is the centre of the picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinhole {
     /// Width and height in pixels.
@@ -24,13 +24,13 @@ impl Pinhole {
         (self.size.as_dvec2() - 1.0) / 2.0
     }
 
-    /// Returns the direction of a pixel's ray in world coordinates, or `None` if no ray maps to the pixel. Solves `r_d
-    /// = r(1 + k1·r²)` for `r` by bisection.
+    /// Returns the direction of a pixel's ray in world coordinates, or `None` if no ray maps to the pixel. Solves
+    /// `d = r(1 + k1·r²)` by bisection for the undistorted radius `r`, where `d` is the distorted radius.
     #[must_use]
     pub fn ray(&self, pixel: DVec2) -> Option<DVec3> {
         let at = (pixel - self.centre()) / self.focal;
         let distorted = at.length();
-        // The upper bound of the search. With a negative `k1`, the polynomial increases only up to this radius.
+        // The upper bound of the bisection. With a negative `k1`, the polynomial increases only up to this radius.
         let mut high = if self.k1 < 0.0 { (-1.0 / (3.0 * self.k1)).sqrt() } else { 10.0 };
         let value = |r: f64| r * (1.0 + self.k1 * r * r);
         if value(high) < distorted {
@@ -45,8 +45,8 @@ impl Pinhole {
         Some(self.to_world * (at * scale).extend(1.0))
     }
 
-    /// Returns the pixel at which a ray in world coordinates meets the image plane, inside or outside the picture.
-    /// Returns `None` for a ray that points backwards or beyond the lens model's range.
+    /// Returns the pixel at which a ray in world coordinates meets the image plane. The pixel may be outside the
+    /// picture. Returns `None` if the ray points backwards, or if it is outside the range of the lens model.
     #[must_use]
     pub fn pixel(&self, ray: DVec3) -> Option<DVec2> {
         let p = self.to_world.transpose() * ray;
@@ -96,10 +96,10 @@ pub fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
     }
 }
 
-/// A simulated matcher, which returns correct and wrong correspondences.
+/// A simulated feature matcher, which returns correct and wrong correspondences between two pictures.
 #[derive(Clone, Copy, Debug)]
 pub struct Matcher {
-    /// Number of correspondences.
+    /// Number of correspondences that the matcher returns.
     pub many: usize,
     /// Fraction of the correspondences that are wrong.
     pub wrong: f64,
@@ -155,8 +155,9 @@ impl Matcher {
     }
 }
 
-/// Compares two maps on a 40 × 40 grid over the right picture, at the grid points that `truth` maps into the left
-/// picture. Returns the mean distance between the results of the two maps in pixels, and the number of compared points.
+/// Compares two maps at the points of a 40 × 40 grid over the right picture, except at points that `truth` does not map
+/// into the left picture. Returns the mean distance in pixels between the results of the two maps, and the number of
+/// compared points.
 #[must_use]
 pub fn grid_distance(sizes: [UVec2; 2], truth: Map<'_>, found: Map<'_>) -> (f64, usize) {
     let (mut sum, mut many) = (0.0, 0);

@@ -1,6 +1,6 @@
 //! Expected results of stitching and of the colour analysis, computed in f64 from the project's specification and from
-//! BT.601 and BT.709. Tests compare kernel results with them. These functions call none of the code under test and
-//! share only its data types.
+//! BT.601 and BT.709. Tests compare the results of kernels with these expected results. The functions in this module
+//! share data types with the code under test, but call none of its functions.
 
 use glam::UVec2;
 use panoweave::frame::{Range, YuvEncoding, YuvMatrix};
@@ -9,8 +9,8 @@ use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
 
-/// A function that applies a camera's colour correction to a level (0 to 255) of one channel: 0 for red, 1 for green, 2
-/// for blue.
+/// A function that applies a camera's colour correction to a level (0 to 255) of a channel. The `usize` is the channel:
+/// 0 for red, 1 for green, 2 for blue.
 pub type Grade = fn(&Colour, usize, f64) -> f64;
 
 /// Stitches two pictures by the formula of the specification. Returns the R'G'B' levels of each panorama pixel before
@@ -60,22 +60,22 @@ pub fn stitch(
     out
 }
 
-/// Returns the position in a camera's picture that its planes contain at index `at`, or `None` if the position is
-/// outside the picture.
+/// Returns the position in a camera's picture that the camera's planes contain at index `at`. Returns `None` if this
+/// position is outside the picture.
 fn place(planes: &[Vec<f32>; 6], camera: usize, at: usize, size: UVec2) -> Option<[f64; 2]> {
     let [u, v] = [0, 1].map(|axis| f64::from(planes[2 * camera + axis][at]));
     let inside = u >= 0.0 && u < f64::from(size.x) && v >= 0.0 && v < f64::from(size.y);
     inside.then_some([u, v])
 }
 
-/// Applies a gain, then a gamma: `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+/// Applies a camera's gain and then its gamma to a level `c` of a channel: `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 #[must_use]
 pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
     let gain = f64::from(colour.gain.to_array()[channel]);
     255.0 * (gain * level / 255.0).clamp(0.0, 1.0).powf(f64::from(colour.gamma))
 }
 
-/// Applies [`grade`] to the level clamped to 0–255, because a gamma table has entries only for these levels.
+/// Clamps the level to 0–255 and applies [`grade`], because a gamma table has entries only for levels from 0 to 255.
 #[must_use]
 pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64) -> f64 {
     grade(colour, channel, level.clamp(0.0, 255.0))

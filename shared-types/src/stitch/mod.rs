@@ -18,22 +18,23 @@ pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 /// The weight that a camera must exceed at a panorama pixel to contribute to the pixel.
 pub const MIN_WEIGHT: f32 = 0.001;
 
-/// The colour correction of one camera: `255 · clamp(gain · c / 255, 0, 1)^gamma` for each channel.
+/// The colour correction of one camera. It maps the level `c` (0 to 255) of a channel to
+/// `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Colour {
     /// Gains of red, green and blue.
     pub gain: Vec3,
-    /// The exponent for all three channels. A value below 1 brightens.
+    /// The exponent for all three channels. A value below 1 brightens the picture.
     pub gamma: f32,
 }
 
 impl Colour {
-    /// The identity: it leaves pictures unchanged.
+    /// The colour correction that leaves pictures unchanged.
     pub const IDENTITY: Self = Self { gain: Vec3::ONE, gamma: 1.0 };
 }
 
-/// Parameters of a stitch, except the warp.
+/// Parameters of a stitch, except the warp, which maps panorama pixels to source pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct StitchParams {
@@ -41,7 +42,7 @@ pub struct StitchParams {
     pub left: Colour,
     /// Colour correction of the right camera.
     pub right: Colour,
-    /// Rotates the panorama by 180° if not 0.
+    /// If not 0, rotates the panorama by 180°.
     pub flip: u32,
     /// If not 0, brightens both ends of the panorama: multiplies pixels with `d > 0.8` by `1 + (d − 0.8)·1.75`, at most
     /// 1.35, where `d = |x − W/2| / (W/2)` and `W` is the panorama's width.

@@ -12,7 +12,7 @@ use cust::stream::Stream;
 use cust::{Backend, backend};
 use libloading::Library;
 
-/// An operation that `gemm` applies to a matrix before the product.
+/// An operation that `gemm` applies to an input matrix before the multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixOp {
     /// Use the matrix unchanged.
@@ -21,7 +21,7 @@ pub enum MatrixOp {
     Transpose = 1,
 }
 
-/// A cuBLAS handle.
+/// A handle of the cuBLAS library. On the CPU, it is empty.
 pub struct CublasContext {
     library: Option<Library>,
     handle: *mut c_void,
@@ -48,7 +48,7 @@ type Gemm = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// The pointer mode in which cuBLAS reads scalars from device memory.
+/// The cuBLAS pointer mode in which `alpha` and `beta` are read from device memory.
 const POINTERS_ON_DEVICE: c_int = 1;
 
 const NAMES: [&str; 3] = ["libcublas.so", "libcublas.so.13", "libcublas.so.12"];
@@ -67,7 +67,8 @@ impl CublasContext {
         if backend() == Backend::Cpu {
             return Ok(Self { library: None, handle });
         }
-        // SAFETY: loading NVIDIA's library has no preconditions, and the types match its functions.
+        // SAFETY: loading NVIDIA's library has no preconditions, and the types `Create` and `SetPointerMode` match the
+        // declarations in `cublas_v2.h`.
         unsafe {
             let mut found = NAMES.iter().filter_map(|name| Library::new(*name).ok());
             let library = found.next().ok_or("cannot load libcublas.so; install cuBLAS from CUDA 12 or 13")?;
@@ -79,8 +80,8 @@ impl CublasContext {
         }
     }
 
-    /// Computes `c = alpha · op(a) · op(b) + beta · c` for column-major matrices: `op(a)` is m × k, `op(b)` is k × n.
-    /// `lda`, `ldb` and `ldc` are the distances between columns, in elements.
+    /// Computes `c = alpha · op(a) · op(b) + beta · c` for column-major matrices, where `op(a)` is m × k and `op(b)` is
+    /// k × n. `lda`, `ldb` and `ldc` are the distances in elements between the starts of adjacent columns.
     #[allow(clippy::too_many_arguments, reason = "the parameters are those of cuBLAS")]
     pub fn gemm<T>(
         &mut self,
@@ -102,7 +103,8 @@ impl CublasContext {
         let Some(library) = &self.library else {
             return on_cpu([m, n, k], alpha, (a, lda, op_a), beta, (b, ldb, op_b), (c, ldc));
         };
-        // SAFETY: the types match cuBLAS's functions; the caller is responsible for sizes and memory.
+        // SAFETY: `SetStream` and `Gemm` match the declarations in `cublas_v2.h`. The caller must pass matrices that
+        // are as large as the sizes state, and must keep them alive until the stream has executed the call.
         unsafe {
             let set_stream = library.get::<SetStream>("cublasSetStream_v2")?;
             check("cublasSetStream", set_stream(self.handle, stream.as_inner().cast()))?;
@@ -131,7 +133,7 @@ impl CublasContext {
 impl Drop for CublasContext {
     fn drop(&mut self) {
         if let Some(library) = &self.library {
-            // SAFETY: the handle was created once and is destroyed only here.
+            // SAFETY: `new` created the handle, and only this `drop` destroys it.
             unsafe {
                 if let Ok(destroy) = library.get::<Destroy>("cublasDestroy_v2") {
                     let _ = destroy(self.handle);
@@ -162,7 +164,7 @@ fn on_cpu(
         for row in 0..m {
             let products = (0..k).map(|i| at(&a, lda, op_a, row, i) * at(&b, ldb, op_b, i, column));
             let sum = &mut sums[column * ldc + row];
-            // Like cuBLAS, ignore an uninitialised `c` if `beta` is 0.
+            // Like cuBLAS, do not read `c` if `beta` is 0, because `c` may be uninitialised.
             let old = if beta == 0.0 { 0.0 } else { beta * *sum };
             *sum = alpha * products.sum::<f32>() + old;
         }

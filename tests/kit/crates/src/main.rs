@@ -1,5 +1,5 @@
-//! Runs each kernel on the CPU and the first GPU, and compares the results with calls of the same functions on the
-//! host. Exits with a failure if a result differs.
+//! Runs each kernel on the CPU device and on the first GPU, and compares the results with direct calls of the same
+//! functions on the host. Exits with a failure if a result differs.
 
 use std::process::ExitCode;
 

@@ -5,15 +5,15 @@
 
 use cuda_std::prelude::*;
 
-/// The input of one thread, 64 bytes of any value.
+/// The input of one thread: 64 arbitrary bytes.
 pub type Input = [u8; 64];
-/// The output of one thread, 32 bytes.
+/// The output of one thread.
 pub type Output = [u8; 32];
 
-/// Defines a kernel for each function.
+/// Defines a kernel for each listed function. The kernel applies the function to one input per thread.
 macro_rules! kernels {
     ($($name:ident)+) => {
-        /// One kernel for each function, with the function's name.
+        /// Contains one kernel for each function. The kernel has the function's name.
         pub mod kernels {
             use super::*;
             $(
@@ -31,18 +31,18 @@ macro_rules! kernels {
 }
 kernels!(sha256 blake3_hash aes128 secp256k1 small_rng eigenvalues sorted rotated);
 
-/// Returns the SHA-256 digest, by crate `sha2`.
+/// Returns the SHA-256 digest, computed with the crate `sha2`.
 pub fn sha256(input: &Input) -> Output {
     use sha2::Digest as _;
     sha2::Sha256::digest(input).into()
 }
 
-/// Returns the BLAKE3 hash, by crate `blake3`.
+/// Returns the BLAKE3 hash, computed with the crate `blake3`.
 pub fn blake3_hash(input: &Input) -> Output {
     *blake3::hash(input).as_bytes()
 }
 
-/// Encrypts two blocks with AES-128, by crate `aes`. The first 16 bytes are the key.
+/// Encrypts two blocks with AES-128, with the crate `aes`. The first 16 bytes are the key, and the next 32 the blocks.
 pub fn aes128(input: &Input) -> Output {
     use aes::cipher::{BlockCipherEncrypt as _, KeyInit as _};
     let (key, text) = (&input[..16], &input[16..48]);
@@ -55,7 +55,8 @@ pub fn aes128(input: &Input) -> Output {
     output
 }
 
-/// Returns the x coordinate of the secp256k1 generator multiplied by the first 32 bytes, by crate `k256`.
+/// Multiplies the generator of secp256k1 by the number in the first 32 bytes, with the crate `k256`. Returns the x
+/// coordinate of the product.
 pub fn secp256k1(input: &Input) -> Output {
     use k256::elliptic_curve::ops::Reduce as _;
     use k256::elliptic_curve::point::AffineCoordinates as _;
@@ -64,8 +65,8 @@ pub fn secp256k1(input: &Input) -> Output {
     (k256::ProjectivePoint::GENERATOR * scalar).to_affine().x().into()
 }
 
-/// Returns 16 random bytes, 8 random letters and 8 zeros in random order, by crate `rand`. The first two bytes are the
-/// seed.
+/// Generates 16 random bytes, 8 random letters and 8 zeros, and returns all 32 bytes in random order. Uses the crate
+/// `rand` with the first two bytes of `input` as the seed.
 pub fn small_rng(input: &Input) -> Output {
     use rand::seq::SliceRandom as _;
     use rand::{Rng as _, RngExt as _, SeedableRng as _};
@@ -79,8 +80,8 @@ pub fn small_rng(input: &Input) -> Output {
     output
 }
 
-/// Returns the eigenvalues of a symmetric matrix, the diagonal of its inverse, its determinant and its norm, by crate
-/// `nalgebra`.
+/// Creates a symmetric matrix from the input, with the crate `nalgebra`. Returns the matrix's eigenvalues, the diagonal
+/// of its inverse, its determinant and its norm.
 pub fn eigenvalues(input: &Input) -> Output {
     let matrix = nalgebra::Matrix3::from_fn(|row, column| {
         let (low, high) = (row.min(column), row.max(column));
@@ -101,8 +102,8 @@ pub fn eigenvalues(input: &Input) -> Output {
     bytes(numbers)
 }
 
-/// Sorts the bytes and adds to the `i`th the number of bytes equal to `i` modulo 32, with a heap, a map and a vector of
-/// crate `heapless`.
+/// Sorts the bytes, and adds to sorted byte `i` the number of bytes that equal `i` modulo 32. Returns the first 32
+/// sums. Uses the heap, the map and the vector of the crate `heapless`.
 pub fn sorted(input: &Input) -> Output {
     let mut heap = heapless::BinaryHeap::<u8, heapless::binary_heap::Min, 64>::new();
     let mut counts = heapless::index_map::FnvIndexMap::<u8, u8, 64>::new();
@@ -121,8 +122,8 @@ pub fn sorted(input: &Input) -> Output {
     })
 }
 
-/// Returns a rotated vector, a point transformed by a matrix, the rotation's real part and the matrix's determinant, by
-/// crate `glam`.
+/// Creates a rotation and a matrix from the input, with the crate `glam`. Returns a vector rotated by the rotation, a
+/// point transformed by the matrix, the real part of the rotation's quaternion and the matrix's determinant.
 pub fn rotated(input: &Input) -> Output {
     use glam::{Mat4, Quat, Vec3};
     let number = |i: usize| f32::from(input[i]) / 37.0 - 3.0;
