@@ -134,8 +134,8 @@ fn luma_weights(matrix: YuvMatrix) -> [f64; 3] {
     }
 }
 
-/// Returns three levels: black, the distance from black to white, and the distance from the lowest to the highest
-/// chroma.
+/// Returns three numbers of levels: the luma of black, the difference between the luma of white and of black, and the
+/// difference between the highest and the lowest chroma.
 fn extent(range: Range) -> [f64; 3] {
     match range {
         Range::Limited => [16.0, 219.0, 224.0],
@@ -171,18 +171,18 @@ pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
     .map(|level| level.clamp(0.0, 255.0))
 }
 
-/// Returns the largest difference in levels between a picture and the exact colours from [`stitch`], converted to the
-/// picture's format. Pixels to which no camera contributes must be exactly black.
+/// Returns the largest difference in levels between a picture and the exact colours from [`stitch`], which are
+/// converted to the picture's format for the comparison.
 ///
 /// # Panics
-/// Panics if a pixel is not opaque, or not black although no camera contributes.
+/// Panics if a pixel is not opaque, or if a pixel to which no camera contributes is not exactly black.
 #[must_use]
 pub fn worst(found: &Raster, exact: &[Option<[f64; 3]>]) -> f64 {
     worst_where(found, exact, &vec![true; exact.len()])
 }
 
-/// Returns the same as [`worst`], but compares only pixels marked in `sure` and chroma samples whose pixels are all
-/// marked.
+/// Returns the largest difference like [`worst`], but compares only the pixels that are `true` in `sure`, and only the
+/// chroma samples whose pixels are all `true` in `sure`.
 ///
 /// # Panics
 /// Panics in the same cases as [`worst`].
@@ -236,7 +236,7 @@ pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) ->
     worst
 }
 
-/// Returns the largest difference between two pictures in levels, and the PSNR in dB over red, green and blue.
+/// Returns the largest difference in levels between two pictures, and their PSNR in dB over red, green and blue.
 #[must_use]
 pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
     assert_eq!(a.len(), b.len());
@@ -252,23 +252,24 @@ pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
     (largest, if mse == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / mse).log10() })
 }
 
-/// Returns, for each element of a warp's planes, the nearest pixel `[x, y]` in the left and in the right picture, or
-/// `None` outside the overlap. In the overlap, both positions are inside the pictures and both weights exceed 0.1.
+/// Returns, for each panorama pixel, the nearest pixels `[x, y]` in the left and in the right picture, or `None` if the
+/// panorama pixel is outside the overlap. In the overlap, the positions in both pictures are inside these pictures, and
+/// the weights of both cameras exceed 0.1.
 #[must_use]
 pub fn overlap(planes: &[Vec<f32>; 6], sources: [UVec2; 2]) -> Vec<Option<[[usize; 2]; 2]>> {
     let nearest = |camera: usize, at: usize| {
         let size = sources[camera];
         let [u, v] = place(planes, camera, at, size)?;
         let counts = f64::from(planes[4 + camera][at]) > f64::from(0.1_f32);
-        // Positions beyond the centre of the last pixel round to the last pixel.
+        // A position can be up to one pixel beyond the centre of the last pixel. It then counts as the last pixel.
         let pixel = |at: f64, side: u32| (at.round_ties_even() as usize).min(side as usize - 1);
         counts.then(|| [pixel(u, size.x), pixel(v, size.y)])
     };
     (0..planes[0].len()).map(|at| Some([nearest(0, at)?, nearest(1, at)?])).collect()
 }
 
-/// Returns the bounding box of the overlap in a panorama with `width` columns: its first pixel `[x, y]` and its
-/// exclusive end. Returns `None` if there is no overlap.
+/// Returns the bounding box of the overlap in a panorama with `width` columns, as its first pixel `[x, y]` and the
+/// pixel `[x, y]` after its last. Returns `None` if there is no overlap.
 #[must_use]
 pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<[[usize; 2]; 2]> {
     let inside = || (0..overlap.len()).filter(|&at| overlap[at].is_some());
@@ -276,8 +277,9 @@ pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<
     Some([[xs().min()?, ys().min()?], [xs().max()? + 1, ys().max()? + 1]])
 }
 
-/// Returns the nine colour sums: red, green, blue and luma of the left camera, the same four of the right camera, and
-/// the weights. Also returns the sums of absolute values, weighted and unweighted, for bounds on the rounding error.
+/// Returns the nine colour sums of the overlap: red, green, blue and luma of the left camera, red, green, blue and luma
+/// of the right camera, and the weights. For bounds on the rounding error, also returns the weighted and the unweighted
+/// sums of the absolute values.
 #[must_use]
 pub fn colour_sums(
     overlap: &[Option<[[usize; 2]; 2]>],
@@ -294,8 +296,8 @@ pub fn colour_sums(
         let Some(pixels) = pixels else { continue };
         let colours = [0, 1].map(|camera| pixel(sources[camera], pixels[camera]));
         let saturated = colours.as_flattened().iter().any(|&c| c > 247.0);
-        // Rounding in the conversion from Y'CbCr can turn a luma of 8 into slightly less than 8, which does not count
-        // as black.
+        // Pixels with a luma below 8 count as black. The tolerance of 0.0005 is for a luma of exactly 8, which the
+        // conversion from Y'CbCr can round to slightly less than 8.
         let black = colours.iter().any(|&c| luma(c) < 8.0 - 0.0005);
         if saturated || black {
             continue;
@@ -325,7 +327,7 @@ fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
     }
 }
 
-/// Returns the Rec. 709 luma. For whole levels, the sum before the division is exact.
+/// Returns the Rec. 709 luma of a pixel. If the levels are integers, the sum before the division has no rounding error.
 fn luma([r, g, b]: [f64; 3]) -> f64 {
     (2126.0 * r + 7152.0 * g + 722.0 * b) / 10_000.0
 }

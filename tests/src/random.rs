@@ -1,4 +1,4 @@
-//! Random numbers, rigs and warps for tests. A seed gives the same values on every run and machine.
+//! Random numbers, rigs and warps for tests. The same seed gives the same values in every run and on every machine.
 
 use glam::{UVec2, uvec2};
 use panoweave::geometry::rig::Rig;
@@ -9,13 +9,13 @@ use panoweave::warp::Warp;
 pub struct Random(u64);
 
 impl Random {
-    /// Creates a generator whose numbers depend only on `seed`.
+    /// Creates a generator. Equal seeds give equal sequences of numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Returns the next 64 bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -43,7 +43,7 @@ impl Random {
 /// Lenses and poses are random, so the cameras are not always side by side.
 ///
 /// # Panics
-/// Never panics: the text is always a valid rig.
+/// Never panics, because the generated text is always a valid rig.
 #[must_use]
 pub fn random_rig(seed: u64) -> Rig {
     let mut random = Random::new(seed);
@@ -77,11 +77,11 @@ pub fn random_rig(seed: u64) -> Rig {
     Rig::parse(&text, "a random rig").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Returns a warp with random positions and with weights from 0 to 0.01. Neighbouring positions are unrelated, so a
-/// mesh of a few patches cannot represent the warp.
+/// Returns a warp with random source positions, and with weights from 0 to 0.01. The source positions of neighbouring
+/// pixels are independent, so a mesh of a few patches cannot represent the warp.
 ///
 /// # Panics
-/// Panics if a side is 0.
+/// Panics if the width or height of `size` is 0.
 #[must_use]
 pub fn random_warp(random: &mut Random, size: UVec2) -> Warp {
     let mut plane = |low, high| {

@@ -1,5 +1,5 @@
-//! Pictures of every pixel format in host memory with upload and download, and warp planes on a device whose values are
-//! not checked.
+//! Pictures in host memory, in any pixel format, with upload to a device and download. Also warp planes in device
+//! memory that may contain invalid values.
 
 use bytemuck::Pod;
 use glam::UVec2;
@@ -11,7 +11,7 @@ use shared_types::{Chroma, Rgba8};
 
 use crate::random::Random;
 
-/// A picture whose planes have no padding.
+/// A picture in host memory. The rows of its planes have no padding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Raster {
     /// Width and height in pixels.
@@ -37,7 +37,7 @@ pub enum Pixels {
 }
 
 impl Raster {
-    /// Creates a picture and calls `byte` for each of its bytes.
+    /// Creates a picture whose bytes are the results of calls of `byte`.
     pub fn from_bytes(size: UVec2, format: PixelFormat, mut byte: impl FnMut() -> u8) -> Self {
         let area = |size: UVec2| size.element_product();
         let pixels = match format {
@@ -62,10 +62,10 @@ impl Raster {
         Self::from_bytes(size, format, || random.bits() as u8)
     }
 
-    /// Returns the largest byte difference from a picture of the same size and format.
+    /// Returns the largest difference between a byte of this picture and the corresponding byte of `other`.
     ///
     /// # Panics
-    /// Panics if the size or format differs.
+    /// Panics if the pictures do not have the same size and format.
     #[must_use]
     pub fn largest_difference(&self, other: &Self) -> u8 {
         assert_eq!(self.format(), other.format());
@@ -93,7 +93,7 @@ impl Raster {
         FrameFormat { size: self.size, pixels }
     }
 
-    /// Copies the picture to a device, with `padding` bytes (a multiple of 4) after each row.
+    /// Copies the picture to the device of `stream`, with `padding` bytes (a multiple of 4) after each row.
     ///
     /// # Panics
     /// Panics if the device fails.
@@ -111,7 +111,7 @@ impl Raster {
         }
     }
 
-    /// Waits for the stream's work and copies a picture from its device to host memory.
+    /// Waits until the stream's work is complete, and copies a picture from the stream's device to host memory.
     ///
     /// # Panics
     /// Panics if the device fails.
@@ -145,7 +145,7 @@ pub fn padded<T: Pod>(device: &Device, size: UVec2, padding: u64) -> Image<T> {
     Image::with_pitch(device, size.x, size.y, pitch).expect("an image")
 }
 
-/// Creates an image like [`padded`] and copies `elements` to it, row by row.
+/// Creates a device image with `padding` bytes after each row, like [`padded`], and copies `elements` to its rows.
 ///
 /// # Panics
 /// Panics if the device fails.
@@ -161,14 +161,14 @@ pub fn upload_plane<T: Pod>(
     image
 }
 
-/// The planes of a warp on a device, in the order of [`Plane`](panoweave::warp::Plane). Unlike in a
-/// [`Warp`](panoweave::warp::Warp), the values are not checked.
+/// The planes of a warp in device memory, in the order of [`Plane`](panoweave::warp::Plane). Unlike
+/// [`Warp`](panoweave::warp::Warp), this type does not check the values, so tests can use invalid planes.
 #[derive(Debug)]
 pub struct DevicePlanes([Image<f32>; 6]);
 
 impl DevicePlanes {
-    /// Copies planes of `size` to a device, with `left` bytes of padding after each row of the left camera's planes
-    /// and `right` bytes after each row of the right camera's.
+    /// Copies planes of `size` to a device. Each row of the left camera's planes is followed by `left` bytes of
+    /// padding, and each row of the right camera's planes by `right` bytes.
     ///
     /// # Panics
     /// Panics if the device fails.
@@ -186,7 +186,7 @@ impl DevicePlanes {
     /// Returns the planes of the left and of the right camera as kernel arguments.
     ///
     /// # Panics
-    /// Never panics: the planes of each camera have the same size and pitch.
+    /// Never panics, because the planes of a camera have the same size and pitch.
     #[must_use]
     pub fn cameras(&self) -> [DeviceCameraPlanes<'_>; 2] {
         let [left_x, left_y, right_x, right_y, left_weight, right_weight] =

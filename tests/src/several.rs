@@ -1,4 +1,4 @@
-//! Two to six simulated cameras on one planar canvas, and a reference stitch of the canvas in f64.
+//! Two to six simulated cameras on one planar canvas, and a reference stitcher that computes the canvas in f64.
 
 use glam::{DMat3, DVec2, UVec2, uvec2};
 use panoweave::geometry::Geometry;
@@ -11,11 +11,11 @@ use crate::random::Random;
 /// Size of the canvas of [`made_up`].
 pub const CANVAS: UVec2 = uvec2(97, 61);
 
-/// Returns two to six cameras with random rotations and scales on a planar canvas, and their pictures. `pixel` returns
-/// the pixel at a column and row of a picture.
+/// Returns two to six cameras with random rotations, scales and positions on a planar canvas, and their pictures.
+/// `pixel` is called with a column and a row, and returns the pixel there.
 ///
 /// # Panics
-/// Never panics: the pictures are valid.
+/// Never panics, because the pictures are valid.
 #[must_use]
 pub fn made_up(
     seed: u64,
@@ -38,14 +38,15 @@ pub fn made_up(
     (Geometry { canvas, cameras }, pictures)
 }
 
-/// Returns a random opaque pixel.
+/// Returns a random opaque pixel for any column and row.
 pub fn noise(random: &mut Random, _: u32, _: u32) -> Rgba8 {
     let [r, g, b] = [0, 1, 2].map(|_| random.below(256) as u8);
     Rgba8::opaque(r, g, b)
 }
 
-/// Returns the position of a canvas pixel in a camera's picture, and the distance of this position from the picture's
-/// edge as a fraction of the shorter side. Returns `None` outside the picture.
+/// Returns the position of a canvas pixel in a camera's picture, and the distance from this position to the nearest
+/// edge of the picture as a fraction of the picture's shorter side. Returns `None` if the position is outside the
+/// picture.
 #[must_use]
 pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
     let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
@@ -55,7 +56,7 @@ pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
 }
 
 /// Returns the red, green and blue level of a camera's picture at a canvas pixel, interpolated bilinearly, and the edge
-/// distance from [`place`]. Returns `None` outside the picture.
+/// distance from [`place`]. Returns `None` if the picture does not cover the canvas pixel.
 #[must_use]
 pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
     let (at, edge) = place(camera, x, y)?;
@@ -82,7 +83,8 @@ pub fn all_seen(geometry: &Geometry, pictures: &[Picture], x: u32, y: u32) -> Ve
     both.filter_map(|(camera, picture)| seen(camera, picture, x, y)).collect()
 }
 
-/// Returns the mean of the levels from [`all_seen`], weighted by the edge distances, or black if `all` is empty.
+/// Returns the mean of the levels of all cameras, weighted by their edge distances. `all` is the result of
+/// [`all_seen`]. If it is empty, returns black.
 #[must_use]
 pub fn blend(all: &[([f64; 3], f64)]) -> [f64; 3] {
     let total: f64 = all.iter().map(|(_, edge)| edge).sum();

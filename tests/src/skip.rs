@@ -1,8 +1,8 @@
-//! Reports tests that are skipped because the machine lacks a requirement, such as a GPU. If `PANOWEAVE_REQUIRE` lists
-//! the requirement, the test fails instead.
+//! Reports tests that are skipped because the machine lacks a requirement, such as a GPU. If the environment variable
+//! `PANOWEAVE_REQUIRE` lists the requirement, the test fails instead. An example of its value is `gpu,data,ffmpeg`.
 //!
-//! `PANOWEAVE_REQUIRE` is a list such as `gpu,data,ffmpeg`. `cargo xtask test` sets `PANOWEAVE_SKIPPED` to a file, to
-//! which each skip appends a line, and prints the list at the end.
+//! `cargo xtask test` sets the variable `PANOWEAVE_SKIPPED` to the path of a file. Each skip appends a line to this
+//! file, and `cargo xtask test` prints the lines at the end.
 
 use std::env;
 use std::fmt::{self, Display};
@@ -10,12 +10,12 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
 
-/// A requirement of a test besides Rust.
+/// A requirement that a test has besides the Rust toolchain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// An NVIDIA GPU with its driver.
     Gpu,
-    /// The external test data, which [`data`](crate::data) looks up.
+    /// The external test data, which [`data`](crate::data) finds.
     Data,
     /// The programs ffmpeg and ffprobe.
     Ffmpeg,
@@ -46,7 +46,7 @@ impl Need {
 /// Reports that the calling test, or a part of it, is skipped because the machine lacks `need`.
 ///
 /// # Panics
-/// Panics if `PANOWEAVE_REQUIRE` lists `need`, or if the file in `PANOWEAVE_SKIPPED` cannot be written.
+/// Panics if `PANOWEAVE_REQUIRE` lists `need`, or if the file named by `PANOWEAVE_SKIPPED` cannot be written.
 pub fn skip(need: Need, reason: impl Display) {
     assert!(!need.is_required(), "PANOWEAVE_REQUIRE lists {need}: {reason}");
     eprintln!("skipped, {need}: {reason}");

@@ -30,14 +30,15 @@ fn timed<T, E>(what: &str, read: impl FnOnce() -> Result<T, E>) -> E {
     error
 }
 
-/// Writes a PNG of the largest accepted size and cuts off its last 40 bytes.
+/// Writes a PNG file of the largest accepted size, without its last 40 bytes.
 fn cut_png(path: &Path) {
     GrayImage::new(7680, 4320).save(path).unwrap();
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() - 40]).unwrap();
 }
 
-/// Writes a JPEG of 8×8 pixels, baseline or progressive, whose header claims `width`×`height`.
+/// Writes a JPEG file with the data of 8×8 pixels and a header that states a size of `width`×`height`. The header also
+/// states a progressive JPEG if `progressive`, otherwise a baseline JPEG.
 fn claiming_jpeg(path: &Path, width: u16, height: u16, progressive: bool) {
     let mut bytes = Vec::new();
     JpegEncoder::new(&mut bytes).encode(&[90; 192], 8, 8, ExtendedColorType::Rgb8).unwrap();
@@ -48,7 +49,7 @@ fn claiming_jpeg(path: &Path, width: u16, height: u16, progressive: bool) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Writes a JPEG of the largest accepted size, in which a marker replaces data of the last rows.
+/// Writes a JPEG file of the largest accepted size, in which a marker overwrites the data of the last rows.
 fn jpeg_with_a_bad_end(path: &Path) {
     let mut bytes = Vec::new();
     JpegEncoder::new(&mut bytes)
@@ -110,7 +111,8 @@ fn malformed_files_cost_little() {
         damaged_warp(&path);
         let error = timed("warp", || Warp::open(&path));
         assert!(matches!(error, WarpError::Checksum { .. }), "{error}");
-        // This case is last, because writing its file needs memory, too, and the measured peak never decreases.
+        // This case is last, because writing its file also needs memory, which would raise the measured peak of later
+        // cases.
         cut_png(&dir.path().join("a.png"));
         let error = timed("PNG", || Picture::open(dir.path().join("a.png")));
         assert!(

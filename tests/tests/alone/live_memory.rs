@@ -22,14 +22,15 @@ fn memory_is_flat_and_given_back() {
     });
 }
 
-/// Checks memory and counters of a stitcher at live pace, while its reader first takes no panorama, then holds four
-/// panoramas, and finally is dropped.
+/// Checks the memory and the counters of a stitcher that drops frames when it is busy (`Pace::Live`). The reader first
+/// takes no panorama, then holds four panoramas, and finally is dropped.
 fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     let stitcher = stitcher(device, LiveOptions { colour: STILL, ..LiveOptions::default() });
     let mut panoramas = stitcher.panoramas();
     let bytes = stamp(9);
     let memory = Counters::now();
-    // Wait after each pair, so that the number of dropped pairs does not depend on the machine's speed.
+    // Wait until each pair is stitched or dropped, so that the number of dropped pairs does not depend on the machine's
+    // speed.
     let submit = |n: u32| {
         for i in 0..n {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
@@ -53,7 +54,8 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     drop(panoramas);
     submit(20);
     assert_eq!(stitcher.counters().dropped.reader, reader);
-    // A stitch creates a texture object when it first reads a buffer: at most one for each buffer of the two cameras.
+    // A stitch creates a texture object when it reads an input buffer for the first time. The two cameras have
+    // `slots + 1` buffers each, so there can be at most twice as many new texture objects.
     let now = Counters::now();
     assert!(
         now.textures <= memory.textures + 2 * (LiveOptions::default().slots as i64 + 1),

@@ -22,7 +22,7 @@ fn a_kernel_that_traps_loses_the_gpu_and_nothing_else() {
         assert_eq!(error.location.file(), file!());
         assert!(!gpu.is_healthy());
 
-        // From here on, every call fails without calling the driver.
+        // After the fatal error, every operation must fail without calling the driver.
         let lost = |result: Result<(), panoweave::device::DeviceError>| {
             let error = result.unwrap_err();
             assert!(matches!(error.kind, ErrorKind::Lost(_)) && error.is_fatal(), "{error}");

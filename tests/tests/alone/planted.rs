@@ -1,8 +1,8 @@
-//! Deliberate faults for compute-sanitizer to find on a GPU, one for each of its tools. If a tool misses its fault,
-//! its clean report about other kernels proves nothing.
+//! Deliberate faults that compute-sanitizer must find on a GPU, one fault for each tool of compute-sanitizer. If a tool
+//! misses its fault, the tool's clean report about other kernels proves nothing.
 //!
-//! A normal run ignores these tests. `run.sh sanitize` of the bundle runs each under its tool and expects an error.
-//! The result of the launch itself does not matter.
+//! A normal test run ignores these tests. `run.sh sanitize` of the bundle runs each test under its tool, and expects
+//! that the tool reports an error. The result of the launch itself does not matter.
 
 use conformance::faults::{RaceWithoutBarrier, SliceStore, SyncOutsideMask};
 use conformance::memory::CopyU32;
@@ -21,7 +21,8 @@ fn stream() -> Stream {
 }
 
 fn launch<K: Kernel>(stream: &Stream, kernel: &K) {
-    // SAFETY: this is deliberately unsound. The GPU executes undefined behaviour, in a process that ends right after.
+    // SAFETY: this launch is deliberately unsound. The undefined behaviour is limited to the GPU, and the process ends
+    // after the launch.
     let launched = unsafe { stream.launch_unchecked(&CONFIG, kernel) };
     println!("{:?}, {:?}", launched, stream.synchronize());
 }
@@ -49,7 +50,8 @@ fn initcheck() {
     let mut out = Buffer::<u32>::new(stream.device(), 64).unwrap();
     let context = Context::new(Gpu::get_device(0).unwrap()).unwrap();
     let mut address = 0;
-    // SAFETY: 64 elements are allocated in the device's primary context, which is current.
+    // SAFETY: `cuMemAlloc_v2` allocates 64 elements at `address` in the device's primary context, which is current.
+    // The allocation is never freed.
     let input = unsafe {
         sys::cuCtxSetCurrent(context.as_raw()).to_result().unwrap();
         sys::cuMemAlloc_v2(&raw mut address, 64 * 4).to_result().unwrap();

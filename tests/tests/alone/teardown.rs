@@ -37,7 +37,7 @@ fn everything_is_given_back() {
             }
             let foreign = device.clone();
             std::thread::spawn(move || use_all(&foreign)).join().unwrap();
-            // These objects are created here and dropped on another thread.
+            // Create objects on this thread and drop them on another thread.
             let stream = device.stream().unwrap();
             let image = Image::from_slice(&stream, 2, 1, &[1_u8, 2]).unwrap();
             std::thread::spawn(move || drop((image, stream))).join().unwrap();

@@ -1,5 +1,5 @@
-//! Checks that views, offline and live, free all their memory. The test runs in its own process, because [`Counters`]
-//! cover the whole process.
+//! Checks that offline views and live views free all their memory. The test runs in its own process, because
+//! [`Counters`] cover the whole process.
 
 use panoweave_tests::alone::alone;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ matrix = { fx = 60.0, fy = 60.0, cx = 32.0, cy = 23.0 }
 yaw = 15.0
 "#;
 
-/// Submits a view of two cameras, in some rounds with a warp's weights, and a view of a panorama. In every fourth
-/// round, runs a live stitcher with a virtual camera instead.
+/// Renders a view of two cameras and a view of a panorama. In some rounds, the first view uses the weights of a warp.
+/// In every fourth round, runs a live stitcher with a virtual camera instead.
 fn round(device: &Device, rig: &Rig, i: u32) {
     let stream = device.stream().unwrap();
     let geometry = rig.geometry().unwrap();
@@ -69,7 +69,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
     viewer.submit(&stream, frames, weights, &view, &options, &mut out).unwrap();
     let panorama = new(geometry.canvas.size);
     view_panorama(&stream, &panorama, &geometry.canvas, &view, &mut out).unwrap();
-    // In every third round, drop the objects with work in flight.
+    // In every third round, do not wait, so that the objects are dropped while work is in flight.
     if !i.is_multiple_of(3) {
         stream.synchronize().unwrap();
     }

@@ -1,5 +1,5 @@
-//! Checks that the PTX stored in `host/ptx/` equals a fresh build of the kernels byte for byte, no matter in which
-//! folder the kernels are built.
+//! Checks that a fresh build of the kernels produces exactly the PTX stored in `host/ptx/`, no matter in which folder
+//! the kernels are built.
 //!
 //! Register counts depend on the version of `ptxas`, so they are compared only if the versions are equal.
 
@@ -18,8 +18,8 @@ fn scratch() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept_ptx")
 }
 
-/// Returns the work folder that all builds of the workspace share. It contains the source of `core` unless the
-/// toolchain includes it.
+/// Returns the work folder that all kernel builds of the workspace share. It contains the source of `core` if the
+/// toolchain does not include this source.
 fn shared_work() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda-builder")
 }
@@ -80,7 +80,7 @@ fn a_copy_in_another_folder_gives_the_same_bytes() {
         fs::remove_dir_all(&copy).expect("the last run's copy goes");
     }
     copy_sources(root(), &copy);
-    // Use a separate work folder, so that `core` is compiled elsewhere, too.
+    // Use a separate work folder, so that `core` is also compiled in another folder.
     let mut builder =
         CudaBuilder::new(copy.join("kernels-gpu")).work_dir(scratch().join("other work"));
     if let Some(core) = fetched_core() {
@@ -89,7 +89,7 @@ fn a_copy_in_another_folder_gives_the_same_bytes() {
     compare(builder, &[Arch::Sm90], &scratch().join("there"));
 }
 
-/// Copies a folder without hidden files and cargo's build output.
+/// Copies a folder, except hidden files and cargo's build output.
 fn copy_sources(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder for the copy");
     for entry in fs::read_dir(from).expect("a folder of the workspace") {
@@ -107,7 +107,8 @@ fn copy_sources(from: &Path, to: &Path) {
     }
 }
 
-/// Returns the source of `core` fetched by a build of the workspace, or `None` if the toolchain includes it.
+/// Returns the folder with the source of `core` that an earlier kernel build fetched, or `None` if there is none
+/// because the toolchain includes the source.
 fn fetched_core() -> Option<PathBuf> {
     let folders = fs::read_dir(shared_work()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let core = |folder: &PathBuf| {

@@ -1,5 +1,5 @@
-//! Checks the direction of imports: a module imports only from its own level and the levels listed before it, and
-//! sibling modules form no cycles.
+//! Checks that a module imports only from its own level and the levels listed before it, and that no imports between
+//! sibling modules form a cycle.
 //!
 //! The check reads the sources as text and ignores test modules. The section `# Levels` in the documentation of a
 //! crate's `lib.rs` lists the crate's levels.
@@ -11,10 +11,10 @@ use std::path::Path;
 /// The path of a module or item, from the crate's root.
 type Names = Vec<String>;
 
-/// The sources of a crate by module, without comments and tests.
+/// The source text of each module of a crate, without comments and tests.
 struct Sources {
     modules: BTreeMap<Names, String>,
-    /// The `pub use` items: the new path of the item, and its original path.
+    /// The re-exports (`pub use`): maps the new path of an item to its original path.
     reexports: BTreeMap<Names, Names>,
 }
 
@@ -55,7 +55,7 @@ impl Sources {
         None
     }
 
-    /// Returns all imports, each as the importing and the imported module.
+    /// Returns all imports as pairs of the importing and the imported module.
     fn imports(&self) -> BTreeSet<(Names, Names)> {
         let mut imports = BTreeSet::new();
         for (module, text) in &self.modules {
@@ -71,7 +71,7 @@ impl Sources {
         imports
     }
 
-    /// Returns a message for each module that imports itself through its sibling modules.
+    /// Returns a message for each module that is part of an import cycle between sibling modules.
     fn circles(&self) -> Vec<String> {
         // For each folder, the imports between its child modules.
         let mut folders: BTreeMap<Names, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -113,7 +113,8 @@ impl Sources {
     }
 }
 
-/// Returns the level of each module, from lines such as ``//! 2. `frame`: frames``.
+/// Returns the level of each module. `root` is the text of `lib.rs`, whose documentation lists the levels in lines such
+/// as ``//! 2. `frame`: frames``.
 fn levels(root: &str) -> BTreeMap<String, usize> {
     let mut levels = BTreeMap::new();
     for line in root.lines().filter_map(|line| line.strip_prefix("//! ")) {
@@ -160,7 +161,7 @@ fn uses(text: &str) -> Vec<(bool, Names)> {
     found
 }
 
-/// Adds the paths of a tree such as `a::{b, c::d}` to `paths`.
+/// Adds the paths in a `use` tree such as `a::{b, c::d}` to `paths`. `before` is the path in front of the tree.
 fn expand(tree: &str, before: &[String], paths: &mut Vec<Names>) {
     let with = |path: &str| -> Names {
         before.iter().cloned().chain(path.split("::").map(str::to_owned)).collect()
@@ -183,7 +184,8 @@ fn expand(tree: &str, before: &[String], paths: &mut Vec<Names>) {
     }
 }
 
-/// Returns the path from the crate's root, or `None` for a path in another crate.
+/// Returns the path of an import from the crate's root, or `None` if the import is from another crate. `module` is the
+/// importing module.
 fn absolute(module: &Names, path: &[String]) -> Option<Names> {
     let (first, rest) = path.split_first()?;
     let joined = |base: &[String], rest: &[String]| -> Names {

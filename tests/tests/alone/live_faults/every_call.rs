@@ -1,5 +1,9 @@
-//! Checks the live stitcher when each driver call of a run fails in turn: only this call, this and all later calls, or
-//! with an error after which the process cannot use its GPU any more.
+//! Checks that the live stitcher handles the failure of every driver call. A run with a fake driver is repeated for
+//! each driver call, in three variants:
+//!
+//! - Only this call fails.
+//! - This call and all later calls fail.
+//! - This call fails with an error after which the process cannot use its GPU any more.
 
 use std::env;
 
@@ -18,21 +22,24 @@ const RECOVERABLE: [u32; 4] = [1, 2, 201, 999];
 /// misaligned address, a stack error, a timeout and an illegal instruction.
 const FATAL: [u32; 7] = [700, 719, 214, 716, 714, 702, 715];
 
-/// The number of GPUs of the fake driver that a process can lose. The run without faults uses one more.
+/// The number of GPUs of the fake driver on which a process can test fatal errors. Each such test makes its GPU
+/// unusable. The run without faults uses one more GPU.
 const GPUS: usize = 63;
 
-/// The distance between the calls that fail in the middle of a run, where testing every call would take too long.
+/// In the middle of a run, only one of `STRIDE` driver calls is made to fail, because testing every call would take too
+/// long.
 const STRIDE: i64 = 9;
 
-/// Returns the numbers of the calls to fail: all calls during start-up, in the first 6 and last 3 frames and after
-/// them, and every [`STRIDE`]th call in between. If `PANOWEAVE_EVERY_CALL` is 1, returns all calls.
+/// Returns the numbers of the driver calls to test. These are all calls during start-up, in the first 6 frames, in the
+/// last 3 frames and during tear-down, and every [`STRIDE`]th call of the other frames. If the environment variable
+/// `PANOWEAVE_EVERY_CALL` is 1, returns the numbers of all calls.
 fn calls_to_fail(clean: &Clean) -> Vec<i64> {
     let all = env::var("PANOWEAVE_EVERY_CALL").is_ok_and(|value| value == "1");
     let frame = (clean.closed - clean.started) / i64::from(FRAMES);
     let (first, last) = (clean.started + 6 * frame, clean.closed - 3 * frame);
     let stride = |n: i64| n < first || n > last || n % STRIDE == 0;
-    // Retries and thread timing can change the number of calls, so also fail up to 20 calls beyond the number in the
-    // run without faults.
+    // Retries and thread timing can change the number of calls. Therefore, also test the next 20 call numbers after the
+    // last call of the run without faults.
     (1..=clean.calls + 20).filter(|n| all || stride(*n)).collect()
 }
 
@@ -45,11 +52,11 @@ struct Clean {
     closed: i64,
     /// The total number of driver calls, including those that drop the stitcher.
     calls: i64,
-    /// The maximum number of live objects of each kind.
+    /// The maximum number of live objects of each kind during the run.
     most: Live,
 }
 
-/// The fake driver in this process, and the measurements of a run without faults on it.
+/// The fake driver of this process, and the measurements of a run without faults on this driver.
 struct Bench {
     fake: Fake,
     warp: Warp,
@@ -79,8 +86,8 @@ impl Bench {
         Self { fake, warp, clean: Clean { started, closed, calls, most } }
     }
 
-    /// Runs a stitcher with a fault. `judge` checks the stitcher and the results of its run, or the error that
-    /// prevented its start.
+    /// Runs a stitcher on a driver with the given fault. If the stitcher could be created, `judge` checks the stitcher
+    /// and the results of the run. Otherwise, `judge` checks the error.
     fn run(
         &self,
         ordinal: u32,
@@ -102,8 +109,8 @@ impl Bench {
         assert_eq!(self.fake.counts().damage, 0, "freed memory was used or freed again");
     }
 
-    /// Returns the numbers of the calls to fail in this process, at most `most`. Prints how many calls are left for
-    /// later processes.
+    /// Returns the numbers of the driver calls that this process tests, at most `most`. Prints the number of calls that
+    /// later processes must test.
     fn share(&self, most: usize) -> Vec<i64> {
         let calls = calls_to_fail(&self.clean);
         let rest = &calls[calls.len().min(most * part())..];
@@ -112,11 +119,11 @@ impl Bench {
     }
 }
 
-/// Prefix of the line that reports the number of calls left for the next process.
+/// Prefix of the output line with the number of driver calls that later processes must test.
 const LEFT: &str = "calls left: ";
 
-/// Runs an ignored test in one process after another until every call has failed once. A test that loses GPUs needs
-/// several processes, because a process cannot use a lost GPU again.
+/// Runs the ignored test `name` in one process after another until every driver call has been tested. A test of fatal
+/// errors needs several processes, because each error makes one more GPU unusable for its process.
 fn run_shares(name: &str) {
     for part in 0.. {
         let Some(text) = run_alone(name, part) else { return };
@@ -209,19 +216,19 @@ fn alone_all_calls_fail() {
     }
 }
 
-/// Checks that the stitcher failed, or that it had finished all work before the fault. A failed stitcher must report
-/// the error and return no further panoramas.
+/// Checks a stitcher after a run with a fault. Either the stitcher must have failed, report the error and return no
+/// further panoramas, or it must have completed all work before the fault.
 fn ended_or_all_came(stitcher: &Stitcher, film: &Film, code: u32) {
     let Err(error) = stitcher.health() else { return all_came(film, stitcher) };
     assert_eq!(code_of(&error), Some(code), "{error}");
     let Dropped { failed, lost, .. } = film.counters.dropped;
     assert_eq!(film.counters.dropped, Dropped { failed, lost, ..Dropped::default() });
-    // The panoramas read belong to the first pairs, without a gap.
+    // The reader received the panoramas of the first pairs, in order and without a gap.
     assert!(film.read.iter().copied().eq(0..film.read.len() as u32), "{:?}", film.read);
     assert!(stitcher.panoramas().next().is_none());
 }
 
-/// Checks that [`Counters`] count exactly the objects that the driver still holds.
+/// Checks that the objects counted by [`Counters`] since `before` are exactly those that the driver still holds.
 fn what_is_left_is_counted(fake: &Fake, before: Counters) {
     let [now, _] = fake.live();
     let after = Counters::now();
@@ -248,8 +255,8 @@ fn alone_the_gpu_is_lost() {
     let bench = Bench::new();
     for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
         let code = FATAL[n as usize % FATAL.len()];
-        // After such an error, a CUDA driver fails every later call, too. For even `n`, the fake fails only one call,
-        // because the stitcher must not rely on further failures.
+        // After a fatal error, a CUDA driver also fails every later call. For even `n`, the fake driver fails only one
+        // call, because the stitcher must notice the loss even if no later call fails.
         let count = i64::from(n % 2 == 0);
         let before = Counters::now();
         let ordinal = ordinal as u32;

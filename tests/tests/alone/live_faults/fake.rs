@@ -1,7 +1,7 @@
 //! Compiles the fake driver `fake_driver.c` with `cc`, controls it, and runs tests with it in their own processes.
 //!
-//! A process selects its driver once, by an environment variable. A test that needs the fake driver is marked
-//! `#[ignore]` and started by [`run_alone`].
+//! An environment variable selects the driver, and a process reads it only once. Therefore, each test that needs the
+//! fake driver is marked `#[ignore]`, and [`run_alone`] runs it in a new process.
 
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use panoweave::device::Counters;
 use panoweave_tests::skip::{Need, skip};
 
-/// The library of the fake driver, loaded by this process.
+/// The library of the fake driver in this process.
 pub(crate) struct Fake(Library);
 
-/// The number of live objects of each kind, and of retained contexts.
+/// The number of live objects of each kind in the driver, and the number of retained contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Live {
     pub(crate) objects: Counters,
@@ -32,7 +32,7 @@ impl Live {
         Self { objects, contexts }
     }
 
-    /// Returns whether no count exceeds the same count in `other`.
+    /// Returns whether every count is at most the corresponding count of `other`.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         let all = |live: &Self| {
             let Counters { device_bytes, pinned_bytes, streams, events, modules, textures, arrays } =
@@ -43,11 +43,12 @@ impl Live {
     }
 }
 
-/// A fault: `count` matching calls fail with the CUDA error `code`, starting at the `from`th (counted from 1). If
-/// `count` is 0, all later matching calls fail.
+/// A fault of the fake driver: `count` matching calls fail with the CUDA error `code`. The first to fail is the
+/// `from`th matching call, counted from 1. If `count` is 0, this call and all later matching calls fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
-    /// A part of the name of the driver function or launched kernel. An empty string matches all calls.
+    /// A part of the name of a driver function or a launched kernel. It selects the matching calls. An empty string
+    /// matches all calls.
     pub(crate) label: &'static str,
     pub(crate) from: i64,
     pub(crate) count: i64,
@@ -68,33 +69,33 @@ impl Fake {
     /// Returns the library of the fake driver that [`run_alone`] selected for this process.
     pub(crate) fn loaded() -> Self {
         let path = env::var_os(cust::LIBRARY_VARIABLE).expect("started by `run_alone`");
-        // SAFETY: the fake's constructors do nothing.
+        // SAFETY: loading the library of the fake driver runs no code, because the library has no initialisers.
         Self(unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.unwrap())
     }
 
     /// # Safety
-    /// `F` must be the function's type.
+    /// `F` must be the type of the C function `name`.
     unsafe fn function<F: Copy>(&self, name: &str) -> F {
-        // SAFETY: the caller guarantees the type, and `self` keeps the library open.
+        // SAFETY: the caller guarantees that `F` is the type of the C function, and `self` keeps the library open.
         *unsafe { self.0.get::<F>(name) }.unwrap()
     }
 
     pub(crate) fn fail(&self, Fault { label, from, count, code }: Fault) {
         type Fail = unsafe extern "C" fn(*const c_char, i64, i64, c_int);
         let label = CString::new(label).unwrap();
-        // SAFETY: the type matches the C function, which reads the label only during the call.
+        // SAFETY: `Fail` is the type of the C function `fake_fail`, which reads the label only during the call.
         unsafe { self.function::<Fail>("fake_fail")(label.as_ptr(), from, count, code as c_int) }
     }
 
-    /// Removes the fault.
+    /// Removes the current fault, so that calls succeed again.
     pub(crate) fn heal(&self) {
         self.fail(Fault { label: "", from: 0, count: 0, code: 0 });
     }
 
-    /// Makes launches of a kernel hang until this function is called with another name.
+    /// Makes launches of the kernel with this name hang until `hang` is called with another name.
     pub(crate) fn hang(&self, kernel: &str) {
         let kernel = CString::new(kernel).unwrap();
-        // SAFETY: the type matches the C function, which reads the name only during the call.
+        // SAFETY: the type is that of the C function `fake_hang`, which reads the name only during the call.
         unsafe {
             self.function::<unsafe extern "C" fn(*const c_char)>("fake_hang")(kernel.as_ptr());
         }
@@ -102,7 +103,7 @@ impl Fake {
 
     pub(crate) fn counts(&self) -> Counts {
         let mut counts = [0_i64; 3];
-        // SAFETY: the type matches the C function, which writes three numbers.
+        // SAFETY: the type is that of the C function `fake_counts`, which writes three numbers to the array.
         unsafe {
             self.function::<unsafe extern "C" fn(*mut i64)>("fake_counts")(counts.as_mut_ptr());
         }
@@ -114,26 +115,26 @@ impl Fake {
     pub(crate) fn live(&self) -> [Live; 2] {
         let (mut now, mut most) = ([0_i64; 8], [0_i64; 8]);
         type Read = unsafe extern "C" fn(*mut i64, *mut i64);
-        // SAFETY: the type matches the C function, which writes eight numbers to each array.
+        // SAFETY: `Read` is the type of the C function `fake_live`, which writes eight numbers to each array.
         unsafe { self.function::<Read>("fake_live")(now.as_mut_ptr(), most.as_mut_ptr()) };
         [now, most].map(Live::of)
     }
 
     /// Returns whether this thread has a current context.
     pub(crate) fn has_context(&self) -> bool {
-        // SAFETY: the type matches the C function.
+        // SAFETY: the type is that of the C function `fake_has_context`, which has no preconditions.
         unsafe { self.function::<unsafe extern "C" fn() -> c_int>("fake_has_context")() != 0 }
     }
 
     /// Frees all objects that a run left behind and removes the fault. The host must not use these objects afterwards.
     pub(crate) fn reset(&self) {
-        // SAFETY: the type matches the C function, and the host no longer uses any of the driver's objects.
+        // SAFETY: the type is that of the C function `fake_reset`, and no test uses objects of an earlier run.
         unsafe { self.function::<unsafe extern "C" fn()>("fake_reset")() }
     }
 }
 
-/// Returns the path of the fake driver, which is built at most once per process. Without a C compiler, reports a skip
-/// and returns `None`.
+/// Returns the path of the fake driver's library, which is compiled at most once per process. If there is no C
+/// compiler, reports a skip and returns `None`.
 fn library() -> Option<&'static Path> {
     static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     LIBRARY
@@ -159,8 +160,8 @@ fn library() -> Option<&'static Path> {
         .as_deref()
 }
 
-/// Runs the ignored test `name` in a new process with the fake driver, for part `part` of its work. Returns the
-/// output, or `None` if there is no C compiler.
+/// Runs the ignored test `name` in a new process with the fake driver. A test can split its work between several
+/// processes; `part` is the number of this process. Returns the output, or `None` if there is no C compiler.
 pub(crate) fn run_alone(name: &str, part: usize) -> Option<String> {
     let output = Command::new(env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", name])

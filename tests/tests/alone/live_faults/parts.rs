@@ -1,5 +1,5 @@
-//! Tests of the live stitcher when the fake driver fails only some calls: those of the colour analysis, of the seam
-//! search, of one pair, or of one driver function.
+//! Tests of the live stitcher in which the fake driver fails only some calls: the calls of the colour analysis, of the
+//! seam search or of one pair, or all calls of one driver function.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use panoweave_tests::{by_planes, panoweave_devices};
 use crate::live_faults::fake::{Fake, Fault, run_alone};
 use crate::live_faults::run::{following, small_warp, start, submit, trying, watch};
 
-/// The name of the colour analysis's kernel.
+/// The name of the kernel that the colour analysis launches.
 const ANALYSIS: &str = "colour_sums";
 
 /// A stitcher on the fake driver. Tests submit one pair at a time and read its panorama.
@@ -40,7 +40,8 @@ impl Bench {
         Self { fake, stitcher, panoramas, pairs: 0 }
     }
 
-    /// Submits the next pair, filled with the levels of the left and the right frame, and returns its panorama.
+    /// Submits the next pair and returns its panorama. All pixels of the left frame have the first of `levels`, and all
+    /// pixels of the right frame the second.
     fn show(&mut self, levels: [u8; 2]) -> StitchedFrame {
         let at = self.pairs;
         self.pairs += 1;
@@ -105,8 +106,8 @@ fn alone_three_failures() {
                 let ColourState { following, strikes: found, .. } = bench.colour();
                 assert_eq!((following, found), (strikes < 3, strikes), "{label}");
             }
-            // After three failures the correction is off, so no further analysis is launched. The colours fade to
-            // neutral from the next frame on.
+            // After three failures, the colour correction switches itself off, so no further analysis is launched. From
+            // the next frame on, the correction fades to the identity.
             assert_eq!(bench.fake.counts().failed, 3);
             let fading = bench.show([60, 120]).colours();
             assert!(fading != Colours::IDENTITY || round == 2);
@@ -114,7 +115,7 @@ fn alone_three_failures() {
             assert_eq!(bench.colour().strikes, 3, "{label}");
             assert_eq!(bench.counters().strikes, 3 * round);
             bench.fake.heal();
-            // The correction stays off until `follow_colour` is called.
+            // The colour correction stays off until `follow_colour` is called.
             assert_eq!(bench.film(30), Colours::IDENTITY);
             assert!(!bench.colour().following);
             bench.stitcher.follow_colour(true);
@@ -144,7 +145,7 @@ fn alone_the_seam_is_not_found() {
     let colour =
         ColourOptions { follow: false, deadline: Duration::from_millis(5), ..following().colour };
     let mut bench = Bench::new(LiveOptions { colour, ..following() });
-    // A seam that is found after three missed deadlines is not used.
+    // The seam search stops after it has missed three deadlines. Its result arrives later and must not be used.
     bench.fake.hang(SEARCH);
     let begun = Instant::now();
     while bench.colour().seeking {
@@ -170,8 +171,8 @@ fn alone_the_seam_is_not_found() {
     }
     bench.film(30);
     assert_eq!(bench.fake.counts().failed, 3);
-    // After three failures, the kernel `seam_weights` is no longer launched. The colours stay neutral, because no
-    // colour correction was requested.
+    // After three failures, the kernel `seam_weights` is no longer launched. The colours stay unchanged, because the
+    // colour correction is off.
     bench.fail("seam_weights", 0);
     assert_eq!(bench.film(30), Colours::IDENTITY);
     assert_eq!(bench.fake.counts().failed, 0);
@@ -216,7 +217,8 @@ fn a_result_that_never_comes_is_a_strike_at_each_deadline() {
 fn alone_the_analysis_hangs() {
     const DEADLINE: Duration = Duration::from_millis(20);
     let colour = ColourOptions { deadline: DEADLINE, ..following().colour };
-    // Test two cases: all analyses hang, or they hang after one analysis whose download failed.
+    // Test two cases. In the first, all colour analyses hang. In the second, the download of one analysis fails, and
+    // all later analyses hang.
     for fails_too in [false, true] {
         let mut bench = Bench::new(LiveOptions { colour, ..following() });
         bench.film(20);
@@ -240,7 +242,7 @@ fn alone_the_analysis_hangs() {
             assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
             thread::sleep(2 * DEADLINE);
             assert_eq!(bench.film(150), Colours::IDENTITY);
-            // The overdue analyses do not cause further strikes.
+            // The analyses that still hang must not count as further failures (`strikes`).
             assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
             bench.stitcher.follow_colour(true);
             bench.film(1);
@@ -249,7 +251,7 @@ fn alone_the_analysis_hangs() {
         bench.fake.hang("");
         assert_ne!(bench.film(10), Colours::IDENTITY);
         assert_eq!(bench.colour().strikes, 0);
-        // Closing does not wait for an analysis.
+        // Dropping the stitcher must not wait for the analysis that hangs.
         bench.fake.hang(ANALYSIS);
         bench.film(3);
         bench.end();
@@ -345,7 +347,8 @@ fn alone_somebody_else_loses_the_gpu() {
     let stream = bench.stitcher.device().stream().unwrap();
     bench.fake.fail(Fault { label: "cuStreamSynchronize", from: 1, count: 1, code: 700 });
     thread::scope(|scope| {
-        // The GPU may be lost before or during this wait. In either case, `next` must return `None`.
+        // The fatal error may occur before `next` is called, or while `next` waits. In both cases, `next` must return
+        // `None`.
         let reader = scope.spawn(|| bench.panoramas.next().is_none());
         stream.synchronize().unwrap_err();
         let error = bench.stitcher.health().unwrap_err();
@@ -385,7 +388,8 @@ fn alone_no_stream_waits() {
     let fake = Fake::loaded();
     let device = Device::cuda(0).unwrap();
     let (made_on, stream) = (device.stream().unwrap(), device.stream().unwrap());
-    // A warp whose upload is known to be complete is not queried again, so each use gets a new warp.
+    // Once an operation knows that the upload of a warp is complete, later operations no longer query the event of the
+    // upload. Therefore, each operation gets a new warp.
     let new = || DeviceWarp::upload(&made_on, &small_warp()).unwrap();
     let warp = new();
     let [left, right] = warp.sources().map(|size| Image::new(&device, size.x, size.y).unwrap());
@@ -404,7 +408,8 @@ fn alone_no_stream_waits() {
         let of = |warp: &DeviceWarp| Seam::copy(&made_on, warp).unwrap();
         let warp = new();
         assert!(uses(n, &warp, &mut of(&warp)), "use {n}");
-        // The operation fails because its query of the upload's event fails. This proves that it makes the query.
+        // The operation fails because its query of the upload's event fails. This proves that the operation queries
+        // the event.
         let warp = new();
         let mut copy = of(&new());
         fake.fail(Fault { label: "cuEventQuery", from: 1, count: 1, code: 1 });
@@ -434,7 +439,7 @@ fn alone_copies() {
         fake.fail(Fault { label: "", from: n, count, code: 999 });
         let uploaded = image.upload(&stream, &host);
         fake.heal();
-        // The caller may change the host memory once `upload` has returned.
+        // `upload` must have copied the host memory before it returns, so this change must not reach the image.
         host.fill(9);
         stream.synchronize().unwrap();
         if uploaded.is_ok() {

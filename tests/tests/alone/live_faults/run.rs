@@ -18,7 +18,8 @@ use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{FRAME, waiting};
 
-/// The size of a camera's frame. Frames and panoramas are small for speed, and their rows need padding.
+/// The size of a camera's frame. Frames and panoramas are small, so that tests are fast. Their widths are chosen so
+/// that device rows need padding.
 const SOURCE: UVec2 = UVec2::new(9, 5);
 /// The size of the panorama.
 const CANVAS: UVec2 = UVec2::new(14, 5);
@@ -26,8 +27,8 @@ const CANVAS: UVec2 = UVec2::new(14, 5);
 /// Number of pairs in a run.
 pub(crate) const FRAMES: u32 = 120;
 
-/// Returns options with which the stitcher drops no frame, searches for a seam, and starts a colour analysis with every
-/// pair for which the previous analysis is complete.
+/// Returns options with which the stitcher drops no frame, searches for a seam, and analyses the colours of every pair
+/// unless the previous analysis is still running.
 pub(crate) fn following() -> LiveOptions {
     let deadline = Duration::from_secs(60);
     let colour = ColourOptions { follow: true, every: 1, deadline, delay: 0 };
@@ -48,9 +49,9 @@ pub(crate) fn start(
 
 /// The results of [`film`].
 pub(crate) struct Film {
-    /// The numbers of the pairs whose panoramas were read, in the order of reading.
+    /// The numbers of the pairs whose panoramas the reader received, in this order.
     pub(crate) read: Vec<u32>,
-    /// Number of accepted pairs.
+    /// The number of pairs that the stitcher accepted.
     pub(crate) taken: u32,
     /// The error of the first rejected pair, if any.
     pub(crate) refused: Option<LiveError>,
@@ -63,8 +64,8 @@ pub(crate) fn levels(i: u32) -> [u8; 2] {
     [20 + i as u8, 140 - i as u8]
 }
 
-/// Submits `frames` pairs and reads all panoramas. If a pair is rejected, does not close the stitcher, because the
-/// iterator of panoramas must then end by itself.
+/// Submits `frames` pairs and reads all panoramas. Closes the stitcher at the end, unless the stitcher rejected a pair:
+/// the iterator of panoramas must then end without a call of `close`.
 pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     let panoramas = stitcher.panoramas();
     let (mut taken, mut refused) = (0, None);
@@ -88,7 +89,7 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
         }
         reader.join().unwrap()
     });
-    // Wait until the stitcher's threads have counted the pairs that they could not finish.
+    // Wait until the stitcher's threads have counted the failed pairs as dropped.
     let late = Instant::now() + Duration::from_secs(10);
     let counters = loop {
         let counters = stitcher.counters();
@@ -106,7 +107,8 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     Film { read, taken, refused, counters, colour: stitcher.colour() }
 }
 
-/// Checks that every pixel of a panorama is from the pair with the panorama's timestamp. Returns the pair's number.
+/// Checks that all pixels of a panorama come from the pair that has the panorama's timestamp. Returns the number of
+/// this pair.
 fn which(panorama: &StitchedFrame) -> u32 {
     let i = (panorama.timestamp().as_millis() / FRAME.as_millis()) as u32;
     let [left, right] = levels(i);
@@ -118,7 +120,8 @@ fn which(panorama: &StitchedFrame) -> u32 {
     i
 }
 
-/// Checks that the sums of the newest colour analysis are those of the pair with the analysis's timestamp.
+/// Checks that the sums of the newest colour analysis are those of the pair that has the same timestamp as the
+/// analysis.
 fn check_analysis(colour: &ColourState) {
     let Some(analysis) = colour.analysis else { return };
     let i = (analysis.timestamp.as_millis() / FRAME.as_millis()) as u32;
@@ -128,7 +131,7 @@ fn check_analysis(colour: &ColourState) {
     }
 }
 
-/// Returns the warp of all runs. The fake driver ignores its contents and uses only the sizes.
+/// Returns the warp that all runs use. Its values do not matter, because the fake driver uses only its sizes.
 pub(crate) fn small_warp() -> Warp {
     let plane = || vec![0.5; CANVAS.element_product() as usize];
     let planes = [plane(), plane(), plane(), plane(), plane(), plane()];
@@ -143,7 +146,7 @@ pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Sub
     stitcher.submit(left, right, FRAME * i)
 }
 
-/// The name of the current attempt, for the message if it fails.
+/// The name of the current attempt, which the message contains if the attempt fails.
 static LABEL: Mutex<String> = Mutex::new(String::new());
 static TRIES: AtomicU64 = AtomicU64::new(0);
 
@@ -153,7 +156,8 @@ pub(crate) fn trying(what: impl ToString) {
     TRIES.fetch_add(1, Relaxed);
 }
 
-/// Makes the process abort with the attempt's name if a thread panics or an attempt takes longer than 30 seconds.
+/// Makes the process print the name of the current attempt and abort if a thread panics, or if an attempt takes longer
+/// than 30 seconds.
 pub(crate) fn watch() {
     const LIMIT: Duration = Duration::from_secs(30);
     let fail = |why: &dyn std::fmt::Display| {

@@ -1,8 +1,9 @@
-//! Checks that a crate outside the workspace that depends on `panoweave` by path builds like any other crate, and runs.
+//! Checks that a crate outside the workspace can depend on `panoweave` by path, and that its program builds and runs.
 //!
 //! The crate needs no environment variable, cargo configuration or `[patch]` table, and an installed CUDA toolkit does
-//! not change its build. The first build compiles the library and its dependencies; the build with a toolkit recompiles
-//! only this project's crates. Larger embedding programs are in `examples/`.
+//! not change its build. The test builds the crate twice. The first build compiles the library and its dependencies.
+//! The second build has a fake CUDA toolkit, and recompiles only this project's crates. `examples/` contains larger
+//! programs that embed `panoweave`.
 
 mod service;
 
@@ -34,7 +35,7 @@ fn a_service_builds_without_and_with_a_cuda_toolkit() {
     assert!(!toolkit.join("nvcc-was-run").exists());
 }
 
-/// Builds and runs the service. `prepare` sets cargo's environment.
+/// Builds and runs the service. `prepare` sets the environment variables of the cargo command.
 fn check(service: &Service, prepare: impl Fn(&mut Command)) {
     let program = service.build(prepare);
     let bytes = fs::read(&program).expect("the program");
@@ -51,7 +52,7 @@ fn check(service: &Service, prepare: impl Fn(&mut Command)) {
     assert!(gpu.ends_with(": the scene") || gpu.starts_with("no GPU: "), "{gpu}");
 }
 
-/// Creates a fake CUDA installation: the files that a build script looks for, none of which works.
+/// Creates a fake CUDA installation. It contains the files that a build script would look for, but none of them works.
 fn toolkit(folder: &Path) -> PathBuf {
     if folder.exists() {
         fs::remove_dir_all(folder).expect("the last run's toolkit goes");

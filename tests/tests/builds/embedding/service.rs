@@ -1,12 +1,13 @@
-//! The crate `service`, which depends on `panoweave` from outside the workspace. It is built without the environment
-//! variables of this build.
+//! Writes and builds the crate `service`, which depends on `panoweave` from outside the workspace. Its build does not
+//! inherit cargo's environment variables from the build of the tests.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Prefixes of environment variables to remove from the service's build. This build or a developer may have set them.
+/// Prefixes of the environment variables that the service's build must not inherit. Cargo sets such variables for the
+/// tests, and a developer may have set others.
 const DROPPED: [&str; 5] = ["CARGO", "CUDA", "RUSTC", "RUSTDOC", "RUSTFLAGS"];
 
 /// Exceptions from [`DROPPED`]: prefixes of the variables that configure where and how cargo downloads crates.
@@ -19,7 +20,7 @@ const KEPT: [&str; 6] = [
     "CARGO_SOURCE_",
 ];
 
-/// The crate's folder, and the folder for its build output.
+/// The folder of the crate `service`, and the folder for its build output.
 pub(crate) struct Service {
     folder: PathBuf,
     target: PathBuf,
@@ -40,7 +41,7 @@ impl Service {
         let write = |name: &str, text: &str| {
             fs::write(folder.join(name), text).expect("a file of the service");
         };
-        // Omit debug information: without it, the build takes a third of the disk space.
+        // Omit debug information, so that the build takes only a third of the disk space.
         let manifest = format!(
             "[package]\nname = \"service\"\nedition = \"2024\"\n\n\
              [dependencies]\npanoweave = {{ path = {:?}, default-features = false }}\n\n\
@@ -49,7 +50,7 @@ impl Service {
         );
         write("Cargo.toml", &manifest);
         write("src/main.rs", include_str!("program.rs"));
-        // Use the versions that the workspace has fetched, so that nothing is downloaded.
+        // Use the dependency versions of the workspace, which cargo has already fetched, so that it downloads nothing.
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock file");
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding");
         Self { folder, target }
@@ -59,7 +60,7 @@ impl Service {
         &self.folder
     }
 
-    /// Returns a cargo command in the crate's folder, without this build's variables.
+    /// Returns a cargo command in the crate's folder that does not inherit the variables listed in [`DROPPED`].
     fn cargo(&self, subcommand: &str) -> Command {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args([subcommand, "--offline", "--target-dir"]).arg(&self.target);
@@ -71,7 +72,7 @@ impl Service {
                 cargo.env_remove(&name);
             }
         }
-        // Disable incremental data, which only takes space, because the build recompiles whole crates.
+        // Disable incremental compilation: each build compiles whole crates, so its data would only take space.
         cargo.env("CARGO_INCREMENTAL", "0");
         cargo
     }

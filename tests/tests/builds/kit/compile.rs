@@ -1,5 +1,5 @@
-//! Checks that each compile test of rust-cuda ("upstream") builds or fails with the kit as the comments in the test
-//! demand, except [`EXCEPTIONS`].
+//! Compiles the compile tests of rust-cuda ("upstream") with the kit. Comments in each test state whether the test must
+//! build or fail. The result must be the same with the kit, except for the tests in [`EXCEPTIONS`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use panoweave_tests::data;
 
 use crate::kit::project;
 
-/// Compile tests whose result deliberately differs from upstream's, and the reasons.
+/// Compile tests whose result with the kit deliberately differs from the result with upstream, and the reasons.
 const EXCEPTIONS: &[(&str, &str)] = &[
     (
         "lang/control_flow/for_with_custom_range_iter.rs",
@@ -33,21 +33,21 @@ struct Case {
 }
 
 impl Case {
-    /// Returns whether upstream expects the test to build.
+    /// Returns whether the comments in the test expect the test to build.
     fn builds(&self) -> bool {
         let passes = |line: &str| ["// build-pass", "// run-pass", "// check-pass"].contains(&line);
         self.text.lines().any(passes)
     }
 
-    /// Returns the crate name that the file sets, if any.
+    /// Returns the crate name that the test sets with `#![crate_name]`, or `None` if it sets none.
     fn library(&self) -> Option<&str> {
         self.text
             .lines()
             .find_map(|line| line.strip_prefix("#![crate_name = \"")?.strip_suffix("\"]"))
     }
 
-    /// Returns the architecture in the test's line `// only-compute_…`. Without such a line, returns compute capability
-    /// 7.5, the oldest that CUDA 13 supports.
+    /// Returns the architecture that the test names in a comment `// only-compute_…`. Without such a comment, returns
+    /// compute capability 7.5, the oldest that CUDA 13 supports.
     fn arch(&self) -> Arch {
         let only = self.text.lines().find_map(|line| line.strip_prefix("// only-compute_"));
         match only.map(str::trim) {

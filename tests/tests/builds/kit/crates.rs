@@ -1,4 +1,4 @@
-//! Checks that kernels can call published crates and return the same bytes as the same calls on the host.
+//! Checks that kernels can call published crates, and that these calls return the same bytes as on the host.
 
 use crate::kit::project;
 

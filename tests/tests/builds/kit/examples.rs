@@ -1,7 +1,8 @@
 //! Checks that rust-cuda's examples and samples build and run with only their dependency lines changed.
 //!
-//! On a GPU they run unmodified. On the CPU, where a program must link its kernels, one `use` line and a dependency on
-//! the kernel crate are added. Matrix sizes and an iteration count are reduced, because the CPU would take hours.
+//! For a GPU, nothing else is changed. For the CPU, a program must link its kernels, so the test adds one `use` line
+//! and a dependency on the kernel crate. It also reduces matrix sizes and an iteration count, because the CPU would
+//! take hours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use panoweave_tests::data;
 
 use crate::kit::project;
 
-/// A program: its folder in the data, the library of its kernels, the lines that it must print, and the constants to
-/// reduce for the CPU (old and new text).
+/// An example program: its folder in the test data, the library of its kernels, and the lines that the program must
+/// print. `smaller` contains replacements (old and new text) that reduce constants for the CPU.
 struct Example {
     folder: &'static str,
     kernels: &'static str,
@@ -74,7 +75,8 @@ impl Example {
         self.folder.rsplit('/').next().unwrap_or(self.folder)
     }
 
-    /// Checks the program's output. If a result is wrong, these programs panic or print another line.
+    /// Checks that the output contains the lines in `prints`. If a result is wrong, a program panics or prints other
+    /// lines.
     fn check(&self, output: &[u8]) {
         let output = String::from_utf8_lossy(output);
         for line in self.prints {
@@ -112,7 +114,7 @@ fn workspace(data: &Path, name: &str) -> PathBuf {
     folder
 }
 
-/// Returns the manifest with dependency lines that name the kit's crates.
+/// Returns the manifest of an example with its dependencies on rust-cuda replaced by the kit's crates.
 fn dependencies(manifest: String) -> String {
     let line = |line: &str| {
         let library = line.split(" = ").next().unwrap_or_default();
@@ -163,7 +165,7 @@ fn on_the_cpu(data: &Path) {
                 main.replace(old, new)
             };
             let main = example.smaller.iter().fold(main, smaller);
-            // Insert the line before the first `use`, because a file may begin with a comment.
+            // Insert the new `use` line before the first `use`, because the file may begin with a comment.
             let at = main.find("\nuse ").map_or(0, |at| at + 1);
             format!("{}use {kernels} as _;\n{}", &main[..at], &main[at..])
         });

@@ -1,5 +1,5 @@
-//! Checks that the kit's packages, packed as for `cargo publish`, contain all necessary files and metadata and nothing
-//! else.
+//! Packs the kit's packages as `cargo publish` would, and checks that the packages contain all necessary files and
+//! metadata, and nothing else.
 
 use std::fs;
 use std::path::Path;
@@ -54,8 +54,8 @@ fn every_package_of_the_kit_can_be_published() {
     arguments.extend(["--target-dir", &folder]);
     arguments.extend(published.iter().flat_map(|(_, name)| ["--package", name]));
     let output = project::run(project::cargo(project::root(), &arguments));
-    // The manifests do not contain the repository's address yet, so cargo may warn about it. Every other field must be
-    // set.
+    // The manifests do not contain the repository's address yet, so cargo may warn about the missing address. Every
+    // other field must be set.
     let complaint = "manifest has no ";
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     for line in said.lines().filter(|line| line.contains(complaint)) {

@@ -9,8 +9,8 @@ use crate::kit::project;
 /// itself.
 const MOST_PACKAGES: usize = 45;
 
-/// Returns the name and the content of each file on the page. The page shows a file as a line with its name in
-/// backticks, a blank line and a code block.
+/// Returns the name and the content of each file that the page shows. A file is shown as a line with its name in
+/// backticks, followed by a blank line and a code block.
 fn files(page: &str) -> Vec<(&str, &str)> {
     let mut files = Vec::new();
     for (at, _) in page.match_indices("\n\n```") {
@@ -33,7 +33,7 @@ fn the_first_page_builds_as_printed() {
     assert_eq!(names, all);
     let folder = project::folder("page");
     for (name, code) in files {
-        // The packages are not in a registry yet, so paths replace the versions. Nothing else changes.
+        // The kit's packages are not in a registry yet, so replace their versions by paths. Change nothing else.
         let code = match name.ends_with(".toml") {
             true => project::with_kit_paths(code),
             false => code.to_owned(),
@@ -50,7 +50,8 @@ fn the_first_page_builds_as_printed() {
     assert!(packages <= MOST_PACKAGES, "{packages} packages; at most {MOST_PACKAGES}");
 }
 
-/// Returns the number of packages compiled for this machine in a build of the program, including the program's own two.
+/// Returns the number of packages that cargo compiles for this machine to build the program. The two packages of the
+/// program itself are included.
 fn packages(folder: &Path) -> usize {
     let arguments = ["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
     let output = project::run(project::cargo(folder, &arguments));

@@ -1,4 +1,5 @@
-//! Helpers that copy packages into separate workspaces, make them depend on the kit, and run cargo there.
+//! Helpers that copy packages into separate workspaces, make the packages depend on the kit, and run cargo in these
+//! workspaces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,8 @@ pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Returns the folder for a workspace of copied packages. The folder stays between runs, so that cargo rebuilds only
-/// changes.
+/// Returns the folder for a workspace of copied packages. The folder is not deleted after a run, so that the next run
+/// rebuilds only changed packages.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kit");
     target.join(name)
@@ -33,7 +34,7 @@ pub(crate) fn with_kit_paths(manifest: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Copies a folder recursively. Files that are already the same are not written.
+/// Copies a folder recursively. Does not write files whose copies already have the same content.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap_or_else(|e| panic!("{}: {e}", to.display()));
     for entry in fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
@@ -47,7 +48,8 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Writes a file unless it already has this content, because cargo rebuilds packages with newer files.
+/// Writes a file unless the file already has this content. A new modification time would make cargo rebuild the
+/// package.
 pub(crate) fn write(path: &Path, content: &[u8]) {
     if fs::read(path).is_ok_and(|old| old == content) {
         return;
@@ -67,9 +69,9 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize 
     new.lines().filter(|line| !kept.contains(line)).count()
 }
 
-/// Returns a cargo command in `folder` without the package variables that the outer cargo sets. All workspaces share a
-/// target folder, so that each dependency is compiled once. A new workspace gets a copy of the repository's
-/// `Cargo.lock`, and so uses the same versions as the other tests.
+/// Returns a cargo command in `folder`. The command does not inherit the package variables that cargo set for the
+/// tests. All workspaces share a target folder, so that each dependency is compiled only once. A new workspace gets a
+/// copy of the repository's `Cargo.lock`, so that it uses the same dependency versions.
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     if !folder.join("Cargo.lock").exists() {
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the versions");
@@ -93,7 +95,7 @@ pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
 /// Runs a command and returns its output.
 ///
 /// # Panics
-/// Panics with all output if the command fails.
+/// Panics if the command fails. The message contains the command's output.
 pub(crate) fn run(mut command: Command) -> Output {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     assert!(

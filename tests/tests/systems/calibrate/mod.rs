@@ -1,5 +1,5 @@
-//! Calibration from correspondences: simulated cameras with known answers, external ground truth, and input that must
-//! be rejected.
+//! Tests of the calibration from correspondences: with simulated cameras whose parameters are known, with external
+//! ground truth, and with input that must be rejected.
 
 mod outside;
 mod pairs;
