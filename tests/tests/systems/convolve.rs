@@ -1,5 +1,5 @@
-//! Compares separable convolution with its formula in f64, the convolution in one launch with that in two, the GPU with
-//! the CPU bit by bit, and Gaussians with those of the KLT library.
+//! Tests of separable convolution. They compare the results with the formula in f64, the convolution in one launch with
+//! the convolution in two launches, the GPU with the CPU bit by bit, and Gaussian taps with those of the KLT library.
 
 use cuda_std::launch::Place;
 use glam::{UVec2, uvec2};
@@ -37,9 +37,9 @@ impl Case {
         }
     }
 
-    /// Computes one pass by its formula. Returns the sums, and the sums of their terms' absolute values, which bound
-    /// the rounding errors. A line of the pass has `extent` elements, `stride` apart. `place` returns the position of
-    /// an element in its line.
+    /// Computes one pass, along rows or columns, by its formula. Returns the result, and the sums of the absolute
+    /// values of its terms, which bound the rounding errors. A row or column has `extent` elements, which are `stride`
+    /// elements apart in memory. `place` maps the index of an element to its position in its row or column.
     fn exact_pass(
         [values, sizes]: [&[f64]; 2],
         taps: &[f32],
@@ -64,7 +64,7 @@ impl Case {
         [values, sizes]
     }
 
-    /// Returns the result in f64, and the allowed error of a result in f32.
+    /// Returns the exact result in f64, and the allowed rounding errors of a result in f32.
     fn exact(&self) -> (Vec<f64>, Vec<f64>) {
         let [width, height] = self.size.to_array().map(|side| side as usize);
         let picture: Vec<_> = self.picture.iter().copied().map(f64::from).collect();
@@ -83,7 +83,7 @@ impl Case {
         (filter, upload_plane(stream, self.size, &self.picture, self.padding[0]))
     }
 
-    /// Returns an image full of NaNs, so that missing writes are noticed.
+    /// Returns an image full of NaNs, so that pixels that a kernel does not write make the test fail.
     fn nowhere(&self, stream: &Stream, padding: u64) -> Image<f32> {
         let nothing = vec![f32::NAN; self.picture.len()];
         upload_plane(stream, self.size, &nothing, padding)
@@ -104,8 +104,8 @@ impl Case {
         Ok(out.download(stream).unwrap())
     }
 
-    /// Runs the convolution with one launch and with two on every device. Compares each result with the formula, and
-    /// bit by bit with the first result.
+    /// Runs the convolution on every device, with one launch and with two launches. Compares each result with the
+    /// formula, and bit by bit with the first result.
     fn check(&self) {
         let (exact, allowed) = self.exact();
         let widths = self.taps.each_ref().map(Taps::width);
@@ -164,14 +164,14 @@ fn every_width_around_the_edge_of_constant_memory() {
     }
 }
 
-/// If rows begin at multiples of 16 bytes, blocks whose halo is inside the picture load four pixels at a time. The
-/// results must be the same for any alignment.
+/// Checks that the results are correct for any alignment of the rows. If rows begin at multiples of 16 bytes, blocks
+/// whose halo is inside the picture load four pixels at a time; otherwise, they load single pixels.
 #[test]
 fn blocks_inside_are_the_same_whatever_the_alignment() {
     let mut random = Random::new(7);
     for width in [1, 3, 5, 7, 15, 31, 33, 63, 65] {
-        // With these widths, the last four-pixel load of a block ends at the right edge, one pixel before it, or far
-        // from it.
+        // With these widths, the last four-pixel load of a block ends at the right edge of the picture, one pixel
+        // before the edge, or far from the edge.
         for columns in [3 * TILE, 3 * TILE + width as u32 / 2, 3 * TILE + width as u32 / 2 + 1, 215]
         {
             let mut case = Case::new(&mut random, uvec2(columns, 200), [width; 2]);
@@ -198,7 +198,7 @@ fn a_window_larger_than_the_picture_gives_zeros() {
 fn the_widest_filter_of_all() {
     let mut random = Random::new(4);
     Case::new(&mut random, uvec2(5, 3), [MAX_WIDTH as usize, MAX_WIDTH as usize]).check();
-    // With these filters, shared memory has room for only a few rows or only a few columns.
+    // With these wide filters, shared memory has room for only a few rows or only a few columns of a tile.
     Case::new(&mut random, uvec2(1500, 9), [1201, 3]).check();
     Case::new(&mut random, uvec2(9, 1500), [3, 1201]).check();
 }
@@ -229,7 +229,7 @@ fn an_impulse_shows_the_taps_in_their_order() {
     case.picture[4 * 9 + 4] = 1.0;
     let stream = Device::cpu().stream().unwrap();
     let out = case.fused(&stream).unwrap();
-    // The result of a convolution with an impulse is the taps in their order.
+    // The convolution of an impulse gives the taps in their original order. A correlation would reverse them.
     let around = |dx: usize, dy: usize| out[(3 + dy) * 9 + 3 + dx];
     for (dy, vertical) in [16.0, 8.0, 32.0].into_iter().enumerate() {
         for (dx, horizontal) in [1.0, 2.0, 4.0].into_iter().enumerate() {
@@ -367,7 +367,7 @@ fn gaussians_are_those_of_the_library() {
     let (mut sigma, mut checked) = (0.0, 0);
     for line in text.lines() {
         if let Some((_, value)) = line.split_once(" sigma=") {
-            // The file prints sigma with nine digits, which identify an f32 exactly.
+            // The file contains sigma with nine digits, which are enough to identify an f32 exactly.
             sigma =
                 value.parse().unwrap_or_else(|_| line.rsplit('=').next().unwrap().parse().unwrap());
         } else if let Some((_, value)) = line.split_once("sigma=") {
@@ -399,8 +399,8 @@ fn gaussians_end_where_the_tail_falls_under_one_percent() {
         let share = |i: i64| i as f64 * gauss(i) / (s * (-0.5_f64).exp());
         assert!(radius == 1 || share(radius) > 0.00999, "{sigma}: {radius}");
         assert!(share(radius + 1) < 0.01001, "{sigma}: {radius}");
-        // The derivative filter must return a slope of 1 on the ramp in[i] = i. The result at 0 is Σ in[j − r]·taps[k −
-        // 1 − j].
+        // The derivative filter must return 1 on the ramp in[i] = i, whose slope is 1. For k taps and r = k / 2, the
+        // result at 0 is Σ in[j − r] · taps[k − 1 − j].
         let slope: f64 = taps
             .as_slice()
             .iter()
@@ -415,7 +415,7 @@ fn gaussians_end_where_the_tail_falls_under_one_percent() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Moving the picture moves the result by the same distance, independent of block edges.
+    /// Checks that moving the picture moves the result by the same distance, wherever the edges of blocks are.
     #[test]
     fn a_moved_picture_gives_a_moved_result(seed: u64, dx in 0_u32..70, dy in 0_u32..70, r in 0_usize..8) {
         let mut random = Random::new(seed);
@@ -438,7 +438,8 @@ proptest! {
         }
     }
 
-    /// Doubling the picture exactly doubles the result, because a power of two changes no rounding.
+    /// Checks that doubling all values of the picture exactly doubles the result. A factor of two does not change how
+    /// values are rounded.
     #[test]
     fn a_picture_twice_as_bright_gives_twice_the_result(seed: u64, r in 0_usize..31) {
         let mut random = Random::new(seed);

@@ -1,5 +1,5 @@
-//! Compares features with those of the KLT library, eigenvalues with their formula in f64, the selection with a plain
-//! implementation, and the GPU with the CPU bit by bit.
+//! Tests of feature detection. They compare the features with those of the KLT library, the eigenvalues with their
+//! formula in f64, the selection of features with a simple implementation, and the GPU with the CPU bit by bit.
 
 use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, Stream};
@@ -59,8 +59,8 @@ fn golden_features(name: &str) -> Option<Vec<(u32, u32, u32)>> {
     Some(text.lines().skip(1).map(line).collect())
 }
 
-/// Checks that every value differs from the KLT library's by at most 10⁻³ of that value, or by at most `floor` at that
-/// index.
+/// Checks that every value differs from the KLT library's value (`golden`) by at most 10⁻³ of the library's value, or
+/// by at most the result of `floor` for its index.
 fn assert_near(what: &str, found: &[f32], golden: &[f32], floor: impl Fn(usize) -> f32) {
     assert_eq!(found.len(), golden.len());
     let far = |&at: &usize| (found[at] - golden[at]).abs() > floor(at).max(1e-3 * golden[at].abs());
@@ -80,7 +80,7 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
         assert_eq!(download(detector.luma()), levels, "luma of grey is the level");
         let smoothed = download(detector.smoothed().unwrap());
         let [x, y] = detector.gradients().map(download);
-        // The library computes no eigenvalues within 24 pixels of the edge.
+        // The KLT library computes no eigenvalues within 24 pixels of the edge.
         let (width, border) = (grey.size.x as usize, 24);
         let between = |at: usize, side: u32| (border..side as usize - border).contains(&at);
         let within =
@@ -94,17 +94,18 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
             ("gradient along x", &x, "img0_gradx.f32"),
             ("gradient along y", &y, "img0_grady.f32"),
         ] {
-            // These values are sums of products with levels of up to 255. The bound allows ten rounding errors.
+            // These values are sums of taps times levels of up to 255. The bound allows for ten rounding errors of
+            // 2⁻²⁴.
             let floor = |_| 255.0 * 10.0 * 2.0_f32.powi(-24);
             assert_near(&format!("{what} on {device}"), found, &golden(name).unwrap(), floor);
         }
-        // The smaller eigenvalue is a difference of two numbers as large as `sum`, so its rounding error depends on
-        // `sum`.
+        // The smaller eigenvalue is the difference of two numbers that are about as large as `sum`, so its rounding
+        // error is proportional to `sum`.
         let floor = |at: usize| {
             let row = |y: usize| at + y * width - 3 * width;
             let window = (0..7).flat_map(|y| (row(y) - 3)..=(row(y) + 3));
             let sum: f32 = window.map(|at| x[at].mul_add(x[at], y[at] * y[at])).sum();
-            // Where the picture is flat, the gradients are only rounding errors.
+            // Where the picture is uniform, the gradients consist only of rounding errors, so allow 1e-3 there, too.
             sum * 2.0_f32.powi(-22) + 1e-3
         };
         let floor = |at| if within(at) { floor(at) } else { 0.0 };
@@ -113,8 +114,8 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
     }
 }
 
-/// Checks that the features are the KLT library's, except for ties: instead of a feature, the library may have one with
-/// the same integer value less than `min_distance` away.
+/// Checks that `found` are the features of the KLT library (`golden`), except for ties. In a tie, two features less
+/// than `min_distance` apart have the same eigenvalue, rounded down, and each implementation may select another one.
 fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)], min_distance: u32) {
     assert_eq!(found.len(), golden.len());
     assert!(found.is_sorted_by(|a, b| a.value >= b.value));
@@ -129,7 +130,7 @@ fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)], min_dista
         };
         assert!(theirs.iter().any(|golden| tied(&golden)), "{ours:?} instead of {theirs:?}");
     }
-    // Ties are rare: at most two of the 600 features of these pictures.
+    // Ties are rare: at most two of the 600 features in the test pictures.
     assert!(ours.len() <= 2, "{ours:?} instead of {theirs:?}");
 }
 
@@ -151,7 +152,7 @@ fn the_librarys_features() {
     }
 }
 
-/// Returns the smaller eigenvalue by its formula, and the allowed error of a result in f32.
+/// Returns the smaller eigenvalue in f64, computed by its formula, and the allowed rounding error of a result in f32.
 fn exact_eigenvalue(gradients: [&[f32]; 2], size: UVec2, window: u32, at: UVec2) -> (f64, f64) {
     let r = window / 2;
     if at.x < r || at.y < r || at.x + r >= size.x || at.y + r >= size.y {
@@ -164,9 +165,9 @@ fn exact_eigenvalue(gradients: [&[f32]; 2], size: UVec2, window: u32, at: UVec2)
             (xx, xy, yy) = (xx + gx * gx, xy + gx * gy, yy + gy * gy);
         }
     }
-    // The smaller eigenvalue is half the trace minus half the difference of the eigenvalues.
+    // The smaller eigenvalue is half the trace minus half the difference between both eigenvalues.
     let value = (xx + yy) / 2.0 - ((xx - yy).powi(2) / 4.0 + xy * xy).sqrt();
-    // The bound covers up to 2·window additions in each sum and a few later operations.
+    // The allowed error covers the roundings of up to 2·window additions in each sum, and of a few later operations.
     (value, (xx + yy) * f64::from(2 * window + 8) * 2.0_f64.powi(-24))
 }
 
@@ -276,14 +277,14 @@ fn corners_of_a_square_and_nothing_along_its_edges() {
         };
         assert_eq!(found.iter().filter(near).count(), 1, "{corner:?}: {found:?}");
     }
-    // Without smoothing, gradients are steeper and eigenvalues larger.
+    // Without smoothing, the gradients are steeper and the eigenvalues are larger.
     let rough = FeatureOptions { smooth: false, ..options };
     let steeper = good_features(&stream, grey.upload(&stream).view(), &rough).unwrap();
     assert!(steeper.len() == 4 && steeper[0].value > found[0].value, "{steeper:?}");
 }
 
-/// Selects features like [`select`], in the simplest way: sorts all candidates and compares each with all selected
-/// features.
+/// Selects the same features as [`select`], but with the simplest algorithm: sorts all candidates, and compares each
+/// candidate with all features selected so far.
 fn plain_choice(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feature> {
     let border = options.border.max(options.window / 2);
     let mut candidates: Vec<_> = values
@@ -295,7 +296,7 @@ fn plain_choice(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Fe
         })
         .filter(|f| f.value >= options.min_eigenvalue && f.value >= 1.0)
         .collect();
-    // A stable sort keeps equal candidates in row order.
+    // `sort_by` is stable, so candidates with equal values stay in the order of the rows.
     candidates.sort_by(|a, b| b.value.total_cmp(&a.value));
     let mut chosen: Vec<Feature> = Vec::new();
     for f in candidates {

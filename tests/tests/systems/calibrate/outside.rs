@@ -44,7 +44,7 @@ fn homographies_of_real_pairs_are_found_again() {
         let found = pair(&found, [&left, &right], &CalibrateOptions::default())
             .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
         let off = distance(&found, truth);
-        // A homography that magnifies the right picture also magnifies its noise.
+        // If the homography magnifies the right picture, it also magnifies the noise of that picture's correspondences.
         let scale = truth.determinant().abs().cbrt().max(1.0);
         assert!(off < 0.9 * scale, "{line}: off by {off} px");
         let share: f64 = fields[5].parse().unwrap();
@@ -54,8 +54,8 @@ fn homographies_of_real_pairs_are_found_again() {
     assert_eq!(many, 13);
 }
 
-/// With the matches of the MAGSAC data set, of which 6 to 60 % are correct, calibration finds a homography close to
-/// the annotated one.
+/// Checks that calibration from the matches of the MAGSAC data set finds a homography close to the annotated
+/// homography. Only 6 to 60 % of these matches are correct.
 #[test]
 fn matches_of_a_real_matcher_give_the_annotated_homography() {
     for (name, allowed) in [("Brussels", 4.0), ("WhiteBoard", 4.0), ("adam", 3.0)] {
@@ -95,7 +95,8 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
     }
 }
 
-/// Calibration accepts two pictures that differ by a motion of half a pixel, and does not reject them as the same view.
+/// Checks that calibration accepts two pictures that differ by a motion of only half a pixel, instead of rejecting them
+/// because they show the same view.
 #[test]
 fn a_pair_that_hardly_differs_is_calibrated() {
     let (Some(model), Some(a)) =
@@ -112,7 +113,7 @@ fn a_pair_that_hardly_differs_is_calibrated() {
     assert!(off < 0.1, "off by {off} px");
 }
 
-/// Calibration selects a homography for two pictures of a graffiti wall, which is a plane.
+/// Checks that calibration chooses the homography model for two pictures of a graffiti wall, because the wall is flat.
 #[test]
 fn a_flat_scene_is_a_homography() {
     let (Some(h), Some(a)) = (data("homography/graf/H1to3p"), data("homography/graf/img1.png"))

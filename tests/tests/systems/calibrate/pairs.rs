@@ -12,8 +12,9 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, i
 
 const SIZE: UVec2 = UVec2::new(1600, 1200);
 
-/// Returns the allowed mean distance over the overlap in pixels, for noise of `noise` px and `right` correct
-/// correspondences. The bound covers rare large errors of the fit, and a distortion too small to be detected.
+/// Returns the maximum error of a calibration: the mean distance in pixels between the calibrated and the true
+/// positions in the overlap. `noise` is the noise of the correspondences in pixels, and `right` is the number of
+/// correct correspondences. The bound leaves room for rare large errors, and for a distortion too small to be detected.
 fn allowed(noise: f64, right: f64) -> f64 {
     0.3 + 12.0 * noise / right.sqrt()
 }
@@ -21,8 +22,8 @@ fn allowed(noise: f64, right: f64) -> f64 {
 proptest! {
     #![proptest_config(crate::calibrate::config(64))]
 
-    /// Calibration finds a rotation for any roll, including sideways and upside down, any focal length and distortion,
-    /// and up to 70 % wrong correspondences.
+    /// Checks that calibration finds the rotation between two cameras. The right camera may be rolled by any angle,
+    /// even upside down. Focal length and distortion vary, and up to 70 % of the correspondences are wrong.
     #[test]
     fn a_turn_is_found(
         // The yaw is a fraction of the field of view, so the overlap is 20 to 70 %.
@@ -41,7 +42,7 @@ proptest! {
         let right = Pinhole { to_world: turn(yaw * fov, pitch * fov, roll), ..left };
         let truth = between(left, right);
         let (_, seen) = grid_distance([SIZE; 2], &truth, &truth);
-        // Skip lenses whose distortion is not invertible in the picture's corners.
+        // Skip cases in which no ray maps to the corners of the picture, because of the lens distortion.
         let whole = left.ray(DVec2::splat(-0.5)).is_some();
         prop_assume!(seen > 200 && whole);
         let matcher = Matcher { many, wrong, noise, seed };
@@ -60,7 +61,7 @@ proptest! {
         let right_ones = many as f64 * (1.0 - wrong);
         let agree = calibration.inliers.len() as f64;
         prop_assert!(agree > 0.7 * right_ones - 10.0 && agree < 1.15 * right_ones + 10.0);
-        // The same input gives bit-identical results.
+        // A second calibration from the same input must give a bit-identical result.
         let again = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(again, calibration);
     }
@@ -91,15 +92,17 @@ proptest! {
                 calibration.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
             let map = |p| calibration.views.map(0, 1, p);
             let (off, _) = grid_distance([SIZE; 2], &truth, &map);
-            // A homography has twice as many parameters as a rotation and is less certain where there are no
-            // correspondences. If the calibration chooses a rotation instead, the fitted lens may add an error of 1 px.
+            // The bound is wider than for a rotation, because a homography has twice as many parameters and is less
+            // certain in areas without correspondences. If the calibration chooses a rotation instead of a homography,
+            // the fitted lens may add an error of 1 px.
             let lens = if calibration.views.name() == ModelName::Rotation { 1.0 } else { 0.0 };
             let most = lens + 0.2 + 16.0 * noise / (many as f64 * (1.0 - wrong)).sqrt();
             prop_assert!(off < most, "off by {} of {} px", off, most);
         }
     }
 
-    /// With known lenses, a rotation is found even if only two correspondences in ten are correct.
+    /// Checks that calibration finds a rotation even if only 20 % of the correspondences are correct, provided that the
+    /// lenses are known.
     #[test]
     fn a_turn_of_known_lenses_is_found(
         yaw in 10.0..35.0,
@@ -127,7 +130,8 @@ proptest! {
     }
 }
 
-/// A rotation is found although nine of ten correspondences are wrong, because wrong ones have lower scores on average.
+/// Checks that calibration finds a rotation although 90 % of the correspondences are wrong. It succeeds because wrong
+/// correspondences have lower scores on average.
 #[test]
 fn one_right_in_ten_is_enough() {
     let left = Pinhole { size: SIZE, focal: 1400.0, k1: -0.05, to_world: DMat3::IDENTITY };
@@ -143,13 +147,13 @@ fn one_right_in_ten_is_enough() {
     }
 }
 
-/// The rotation between two equidistant fisheye cameras, 70° apart, is found. No homography maps one picture to the
-/// other.
+/// Checks that calibration finds the rotation of 70° between two equidistant fisheye cameras, although no homography
+/// maps one picture to the other.
 #[test]
 fn known_fisheyes_are_found() {
     let (focal, centre) = (500.0, DVec2::new(799.5, 599.5));
     let to_world = turn(70.0, 4.0, -3.0);
-    // The equidistant projection r = f·θ.
+    // Maps a right to a left pixel with the equidistant projection r = f·θ, where θ is the angle to the optical axis.
     let truth = |right: DVec2| {
         let at = (right - centre) / focal;
         let theta = at.length();
@@ -173,7 +177,8 @@ fn known_fisheyes_are_found() {
     assert!(rig.panorama.fov > 200.0, "{:?}", rig.panorama);
 }
 
-/// Calibration finds the focal lengths of two cameras with different picture sizes and focal lengths (ratio 1.6).
+/// Checks that calibration finds both focal lengths of two cameras. The focal lengths differ by a factor of 1.6, and
+/// the picture sizes differ, too.
 #[test]
 fn a_zoomed_camera_keeps_its_own_focal_length() {
     let left = Pinhole { size: SIZE, focal: 1300.0, k1: 0.0, to_world: DMat3::IDENTITY };
@@ -192,8 +197,8 @@ fn a_zoomed_camera_keeps_its_own_focal_length() {
     assert!(grid_distance([SIZE, size], &truth, &map).0 < 0.4);
 }
 
-/// No homography is exact for distorting lenses. The reported homography has the least error: a change of any element,
-/// in either direction, increases the error.
+/// Checks that calibration reports the homography with the least error if the lenses distort, because no homography is
+/// exact for such lenses. Increasing or decreasing any matrix element must increase the error.
 #[test]
 fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let left = Pinhole { size: SIZE, focal: 1500.0, k1: -0.12, to_world: DMat3::IDENTITY };
@@ -203,7 +208,8 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     let found = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
     assert_eq!(found.views.name(), ModelName::Rotation);
-    // Both pictures have noise, so an error has less weight where the homography magnifies the right picture.
+    // Both pictures have noise, and the homography also scales the noise of the right picture. Therefore, an error has
+    // less weight where the homography magnifies the right picture.
     let cost = |matrix: DMat3| {
         let map = flat(matrix);
         let (mut sum, mut many) = (0.0, 0.0);
@@ -231,8 +237,8 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     }
 }
 
-/// The homography's sign gives points of the overlap a positive third coordinate, although the right picture's first
-/// pixel is behind the left camera.
+/// Checks the sign of the homography matrix: it must give all points of the overlap a positive third coordinate, even
+/// though the top-left pixel of the right picture is behind the left camera.
 #[test]
 fn a_homography_has_in_front_what_both_see() {
     let left = Pinhole { size: SIZE, focal: 800.0, k1: 0.0, to_world: DMat3::IDENTITY };
@@ -241,7 +247,7 @@ fn a_homography_has_in_front_what_both_see() {
     let found = Matcher { many: 600, wrong: 0.3, noise: 0.4, seed: 3 }.find([SIZE; 2], &truth);
     let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     for model in [ModelChoice::Homography, ModelChoice::Rotation] {
-        // Fit no distortion, so that a homography is exact.
+        // Do not fit a lens distortion, so that a homography is exact.
         let options = CalibrateOptions { model, radial: false, ..CalibrateOptions::default() };
         let found = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
         let (off, seen) = grid_distance([SIZE; 2], &truth, &|p| found.views.map(0, 1, p));

@@ -1,4 +1,4 @@
-//! Tests of inputs that calibration must reject, each with its own variant of `Refusal`.
+//! Tests of inputs that calibration must reject. Each kind of invalid input has its own variant of the error `Refusal`.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -76,7 +76,7 @@ proptest! {
         prop_assert!(matches!(refusal, Refusal::SameView { .. }), "{refusal}");
     }
 
-    /// Any input gives a calibration or an error, and never a panic.
+    /// Checks that calibration returns a result or an error for any input, and never panics.
     #[test]
     fn nothing_panics(
         points in prop::collection::vec((0_i32..6, 0_i32..6, 0_i32..6, 0_i32..6), 0..60),
@@ -167,7 +167,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
             | Refusal::SameView { .. }
     );
     assert!(expected, "{on_line}");
-    // The only consistent correspondences are on an object of 60×60 pixels that moved.
+    // The only consistent correspondences are on an object of 60×60 pixels, which is too small for a calibration.
     let mut found = matcher(150, 1.0).find([SIZE; 2], &|_| None);
     for _ in 0..80 {
         let right = DVec2::new(700.0, 500.0) + 60.0 * noise(&mut random);

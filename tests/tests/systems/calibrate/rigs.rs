@@ -1,5 +1,5 @@
-//! Tests of rigs created from the calibration of two simulated cameras, and of `check`, which finds whether a rig still
-//! fits its cameras.
+//! Tests of rigs created from the calibration of two simulated cameras, and of `check`, which reports whether a rig
+//! still matches the pictures of its cameras.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::Geometry;
@@ -20,8 +20,8 @@ fn calibrated(left: Pinhole, right: Pinhole, matcher: Matcher) -> Result<Calibra
     pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default())
 }
 
-/// Returns the pixel of a canvas ray in a camera, computed with the documented formulas. The cameras here have no
-/// distortion except k1.
+/// Returns the pixel of a camera at which a canvas ray appears, computed with the documented formulas. The cameras of
+/// these tests have no distortion except k1.
 fn pixel(camera: &Camera, ray: DVec3) -> Option<DVec2> {
     let p = camera.from_ray * ray;
     if p.z <= 0.0 {
@@ -33,8 +33,8 @@ fn pixel(camera: &Camera, ray: DVec3) -> Option<DVec2> {
         .then(|| at * (1.0 + camera.distortion[0] * r2) * camera.focal + camera.centre)
 }
 
-/// Returns whether the stitch samples a picture at `pixel`. The range is from 0, the centre of the first pixel, to the
-/// size (exclusive).
+/// Returns whether the stitch can sample a picture at position `pixel`. Both coordinates must be at least 0, the centre
+/// of the first pixel, and less than the picture's size.
 fn stitched(pixel: DVec2, size: UVec2) -> bool {
     pixel.cmpge(DVec2::ZERO).all() && pixel.cmplt(size.as_dvec2()).all()
 }
@@ -49,8 +49,9 @@ fn ray(geometry: &Geometry, at: DVec2) -> DVec3 {
     }
 }
 
-/// Samples the canvas of a rig at 500 × 300 positions. Returns the fractions of the left and the right picture that are
-/// on the canvas, and the mean distance in pixels between the rig's position and the true position in the left picture.
+/// Samples the canvas of a rig at 500 × 300 positions. Returns the fractions of the left and the right picture that the
+/// canvas shows. Also returns the alignment error: the mean distance in pixels between the position in the left picture
+/// according to the rig and according to `map`.
 fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
     let geometry = rig.geometry().unwrap();
     let size = geometry.canvas.size;
@@ -80,8 +81,8 @@ fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
 proptest! {
     #![proptest_config(crate::calibrate::config(16))]
 
-    /// For any rotation, the rig shows both pictures completely, aligns them like the true cameras, and survives a
-    /// round trip through text.
+    /// Checks the rig of two cameras with a random rotation. The rig must show both pictures completely, align them
+    /// like the true cameras, and stay the same when it is written to text and read back.
     #[test]
     fn a_rig_shows_both_pictures(
         yaw in 12.0..38.0,
@@ -104,7 +105,7 @@ proptest! {
         prop_assert_eq!(&Rig::parse(&text, &rig.file).unwrap(), &rig);
         let quality = rig.quality.as_ref().unwrap();
         prop_assert_eq!(quality.inliers as usize, found.inliers.len());
-        // The left camera is upright even if the right one is rolled.
+        // The left camera is upright even if the right camera is rolled.
         if let CameraPose::Mount(mount) = &rig.cameras[0].view {
             prop_assert!(mount.roll.abs() < 25.0, "{:?}", mount);
         }
@@ -152,7 +153,7 @@ fn a_cropped_panorama_has_no_black_edges() {
         let geometry = crop.geometry().unwrap();
         let size = geometry.canvas.size;
         for (x, y) in (0..size.x).flat_map(|x| (0..size.y).map(move |y| (x, y))) {
-            // Check the whole border and every seventh pixel inside.
+            // Check all pixels of the canvas's border, and only one in seven of the other pixels.
             let border = x == 0 || y == 0 || x + 1 == size.x || y + 1 == size.y;
             if !border && !(x + y).is_multiple_of(7) {
                 continue;
@@ -208,7 +209,7 @@ fn a_rig_of_a_plane_can_be_checked() {
     let rig = found.rig(&RigOptions::default()).unwrap();
     let (shares, off) = shown(&rig, &flat(plane));
     assert!(shares[0] > 0.999 && shares[1] > 0.999 && off < 0.5, "{shares:?} {off}");
-    // The left picture is not resampled: each canvas pixel is exactly one of its pixels.
+    // The left picture is not resampled: each canvas pixel in it is exactly one pixel of the picture.
     let geometry = rig.geometry().unwrap();
     let at = |x: f64| pixel(&geometry.cameras[0], ray(&geometry, DVec2::new(x, 300.0))).unwrap();
     assert!((at(201.0) - at(200.0) - DVec2::X).length() < 1e-9);
@@ -222,8 +223,8 @@ fn a_rig_of_a_plane_can_be_checked() {
     assert!(moved.drifted && (moved.median_px - 6.0).abs() < 1.0, "{moved:?}");
 }
 
-/// Requesting a projection that cannot show the field of view is an error. The error states the angle and a suitable
-/// projection. The library never replaces the projection silently.
+/// Checks that a requested projection that cannot show the field of view is an error, and is not silently replaced by
+/// another projection. The error must state the angle of the field of view and a suitable projection.
 #[test]
 fn a_projection_that_cannot_show_the_view_is_refused() {
     let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };
@@ -261,7 +262,7 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
     assert!(flat.rig(&asked(ProjectionName::Planar)).is_ok());
 }
 
-/// Cropping a panorama that is one pixel wide is an error, because the crop would be empty.
+/// Checks that cropping a panorama that is one pixel wide is an error, because the cropped panorama would be empty.
 #[test]
 fn a_crop_to_nothing_is_refused() {
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 1 };

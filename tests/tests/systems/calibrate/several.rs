@@ -1,5 +1,5 @@
-//! Tests of the calibration of more than two pictures: simulated cameras in a ring, pictures of a plane, disconnected
-//! pictures and false pairs.
+//! Tests of the calibration of more than two pictures. They cover simulated cameras in a ring, pictures of a plane,
+//! pictures that overlap no other picture, and pairs whose correspondences agree but are wrong ("false pairs").
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -12,7 +12,8 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, t
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
-/// Returns cameras in a ring, `step` degrees apart. Each camera deviates by up to 1° in yaw, pitch and roll.
+/// Returns cameras in a horizontal ring, `step` degrees apart. The yaw, pitch and roll of each camera deviate by up to
+/// 1° from this ring.
 fn ring(many: usize, step: f64, focal: f64, k1: f64) -> Vec<Pinhole> {
     let camera = |i: usize| {
         let off = |n: usize| ((i * 7 + n * 5) % 11) as f64 / 5.0 - 1.0;
@@ -76,8 +77,8 @@ proptest! {
         let found = found.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         prop_assert_eq!(found.views.name(), ModelName::Rotation);
         let off = worst(&found, &cameras);
-        // The bound is wide, because `off` is the largest of up to ten means, and a pair may share only an eighth of a
-        // picture. In one of eighty cases, the error exceeds 1.6 times the noise.
+        // The bound is wide, because `off` is the largest of up to ten mean errors, and some pairs overlap by only an
+        // eighth of a picture. In one of eighty cases, the error exceeds 1.6 times the noise.
         prop_assert!(off < 0.5 + 2.5 * noise, "off by {} px", off);
         let again = bundle(&pictures(many), &pairs, &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(&again, &found);
@@ -106,7 +107,8 @@ fn the_focal_length_is_that_of_the_ring() {
     }
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
-    // Pitch and roll of the cameras must be under 3°, and the middle of the ring must be straight ahead.
+    // The pitch and roll of each camera must be under 3°. The yaw of the first and the last camera must be opposite, so
+    // that the middle of the ring is straight ahead.
     let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
     for mount in &mounts {
         assert!(mount.pitch.abs() < 3.0 && mount.roll.abs() < 3.0, "{mount:?}");
@@ -117,7 +119,8 @@ fn the_focal_length_is_that_of_the_ring() {
 
 #[test]
 fn a_wall_in_five_photographs_is_chained() {
-    // Five pictures show one plane, each from another position. The matrices map to the plane of the first picture.
+    // Five pictures show one plane, each from another position. `plane` returns the matrix that maps picture `i` to the
+    // first picture.
     let plane = |i: usize| {
         let t = i as f64;
         let bent = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
@@ -181,8 +184,8 @@ fn pictures_that_nothing_connects_are_named() {
     assert!(matches!(refusal, Refusal::Pictures { found: 1 }), "{refusal}");
 }
 
-/// Returns a false pair: both pictures show a copy of the same poster, 350 pixels wide. The correspondences have
-/// noise, and 40 % are wrong.
+/// Returns the correspondences of a false pair: the pictures do not overlap, but each shows a copy of the same poster,
+/// 350 pixels wide. The correspondences have noise, and 40 % of them are not even on the poster.
 fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
     let shift = DVec2::new(-420.0, 35.0);
     let seen = |p: DVec2| {
@@ -193,8 +196,9 @@ fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
     PhotoPair { left, right, correspondences: matcher.find([SIZE; 2], &seen) }
 }
 
-/// Four pictures are connected, and the first and last also show copies of the same poster. This false pair is
-/// rejected, whether it has fewer or more correspondences than the other pairs.
+/// Checks the calibration of four overlapping pictures, of which the first and the last also show copies of the same
+/// poster. The false pair of these two pictures must be rejected, no matter whether it has fewer or more
+/// correspondences than the other pairs.
 #[test]
 fn a_poster_on_two_walls_does_not_spoil_the_rest() {
     for (step, many_poster) in [(30.0, 120), (18.0, 900)] {
@@ -219,8 +223,8 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
     }
 }
 
-/// Four pairs form a ring. One of them is false, but any three of them are consistent, so the false pair cannot be
-/// identified. `bundle` returns an error that names a pair.
+/// Checks the calibration of four pictures whose four pairs form a ring. One pair is false, but any three of the pairs
+/// are consistent, so the false pair cannot be identified. `bundle` must return an error that names one of the pairs.
 #[test]
 fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     let cameras = ring(4, 30.0, 1200.0, 0.0);
@@ -235,7 +239,7 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     assert!(message.contains(&source.to_string()), "{message}");
 }
 
-/// Nine cameras, each 60° wide and 40° apart, give a panorama of exactly 360°.
+/// Checks that nine cameras with a field of view of 60°, placed 40° apart, give a panorama of exactly 360°.
 #[test]
 fn a_closed_ring_is_a_whole_turn() {
     let cameras = ring(9, 40.0, 600.0 / f64::tan(30.0_f64.to_radians()), 0.0);
@@ -249,7 +253,8 @@ fn a_closed_ring_is_a_whole_turn() {
     let canvas = rig.geometry().unwrap().canvas;
     let turn = std::f64::consts::TAU * canvas.scale.x;
     assert!((turn - f64::from(canvas.size.x)).abs() < 1e-6, "{turn} {}", canvas.size);
-    // The canvas is centred to half a pixel, because rounding may add one pixel.
+    // The forward direction is at most half a pixel from the middle of the canvas. It can differ, because rounding may
+    // add one pixel to the canvas.
     let middle = canvas.centre.x - (f64::from(canvas.size.x) - 1.0) / 2.0;
     assert!(middle.abs() <= 0.5, "{middle}");
     let mount = rig.cameras[found.reference].mount().unwrap();
@@ -261,8 +266,8 @@ fn a_closed_ring_is_a_whole_turn() {
     assert!((rig.panorama.fov - 340.0).abs() < 4.0, "{:?}", rig.panorama);
 }
 
-/// The reference camera, in the middle of the spanning tree, is rolled by 90° or 180° relative to the other two. The
-/// majority of the cameras determines the rig's upward direction.
+/// Checks that the majority of the cameras determines which direction is up in the rig. The reference camera is rolled
+/// by 90° or 180° relative to the other two cameras.
 #[test]
 fn most_cameras_say_what_is_up() {
     for rolls in [[0.0, 90.0, 0.0], [0.0, -90.0, 0.0], [0.0, 180.0, 0.0], [90.0, 0.0, 90.0]] {
@@ -285,11 +290,13 @@ fn most_cameras_say_what_is_up() {
     }
 }
 
-/// The matrices map to the reference picture, so its own matrix is the identity. Their sign gives points of the overlap
-/// a positive third coordinate, even if a picture's first pixel is behind the reference camera.
+/// Checks the homographies of several pictures. They map each picture to the reference picture, so the matrix of the
+/// reference picture is the identity. The sign of each matrix must give all points of the overlap a positive third
+/// coordinate, even if the picture's top-left pixel is behind the reference camera.
 #[test]
 fn planes_of_several_pictures_lead_to_the_reference() {
-    // The cameras are 90° wide and 45° apart, so the third picture's first pixel is behind the plane of the first.
+    // The cameras have a field of view of 90° and are 45° apart, so the top-left pixel of the third picture is behind
+    // the first camera.
     let cameras = ring(3, 45.0, 600.0, 0.0);
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 3 };
     let options =

@@ -1,5 +1,6 @@
-//! Checks the colour tracker over 13 simulated minutes of live video with drifting exposure, a camera whose exposure
-//! doubles, darkness, and a lamp. The correction must follow each event within 3 s, without visible steps or flicker.
+//! Checks the colour tracker over 13 simulated minutes of live video. In this time, the exposures drift, the exposure
+//! of one camera doubles, the scene becomes dark, and a lamp is switched on. The correction must follow each event
+//! within 3 s, without visible steps or flicker.
 
 use std::f64::consts::TAU;
 
@@ -15,11 +16,12 @@ const MINUTE: u32 = 60 * SECOND;
 /// The number of frames between the analysis of a frame and the arrival of its colour estimate.
 const LATENCY: u32 = 3;
 
-/// The number of frames within which the correction must follow a step: 3 s.
+/// The number of frames after an event in which the correction must reach its new value: 3 s.
 const FOLLOWED: u32 = 90;
 
-/// The frames of the events. The right camera's exposure doubles from `STEP` to `STEP_BACK`. It is dark from `DARK` to
-/// `LIGHT`. The lamp is on from `LAMP` to `LAMP_OFF`. Both exposures drift by ±30 % until `CALM`.
+/// The frames at which events begin and end. From `STEP` to `STEP_BACK`, the right camera's exposure is doubled. From
+/// `DARK` to `LIGHT`, the scene is dark. From `LAMP` to `LAMP_OFF`, the lamp is on. Until `CALM`, both exposures drift
+/// by ±30 %.
 const STEP: u32 = 3 * MINUTE;
 const STEP_BACK: u32 = 5 * MINUTE;
 const DARK: u32 = 7 * MINUTE;
@@ -39,7 +41,8 @@ fn exposures(frame: u32) -> [f64; 2] {
     [drift(8.0, 0.0), step * drift(5.0, 1.0)]
 }
 
-/// Returns the levels of the overlap's pixels in both cameras. The lamp makes a tenth of them 100 times brighter.
+/// Returns the levels of the overlap's pixels in both cameras. While the lamp is on, a tenth of these pixels are 100
+/// times brighter.
 fn look(scene: &[[f64; 3]], frame: u32, mut noise: impl FnMut() -> f64) -> Vec<Pair> {
     let lit = (LAMP..LAMP_OFF).contains(&frame);
     let exposures = exposures(frame);
@@ -52,7 +55,8 @@ fn look(scene: &[[f64; 3]], frame: u32, mut noise: impl FnMut() -> f64) -> Vec<P
     scene.iter().enumerate().map(pixel).collect()
 }
 
-/// Returns the difference between the two cameras' mean luma after correction, without noise and saturation.
+/// Returns the difference between the mean lumas of both cameras after colour correction. The means are computed from
+/// levels without noise and saturation.
 fn residual(scene: &[[f64; 3]], frame: u32, colours: &Colours) -> f64 {
     let exposures = exposures(frame);
     let mean = |c: usize| scene.iter().map(|light| light[c]).sum::<f64>() / scene.len() as f64;
@@ -79,7 +83,7 @@ fn a_day() {
     let mut rest = None;
     for frame in 0..END {
         if frame % EVERY == 0 {
-            // Each simulated pixel has the weight of ten pixels.
+            // Each simulated pixel counts as ten pixels in the sums.
             let mut sums = sums(&look(&scene, frame, &mut noise), 10.0);
             // Add noise of ±0.5 % to each sum.
             for sum in sums.left.iter_mut().chain(&mut sums.right) {
@@ -101,7 +105,8 @@ fn a_day() {
 
         let dark = (DARK..LIGHT).contains(&frame);
         if dark {
-            // In the first second, an estimate from before the darkness may still change the colours.
+            // In the first second of darkness, an estimate from before the darkness may still change the colours.
+            // Later, the colours must stay constant.
             if frame >= DARK + SECOND {
                 assert_eq!(now, before, "the colours move in the dark in frame {frame}");
             }
@@ -121,7 +126,7 @@ fn a_day() {
     }
 }
 
-/// Checks that from one frame to the next, the corrected value of every input level changes by at most one level.
+/// Checks that the corrected value of every input level changes by at most one level from one frame to the next.
 fn assert_steady(before: &Colours, now: &Colours, frame: u32) {
     for (a, b) in [(before.left, now.left), (before.right, now.right)] {
         if a == b {

@@ -1,5 +1,5 @@
-//! Tests of colour matching: the effect of the estimate on pictures, the change of the colours over time, and the
-//! kernels' colour sums.
+//! Tests of colour matching between two cameras. They check the effect of the estimated correction on pictures, the
+//! change of the correction over time, and the colour sums that the kernels compute.
 
 mod day;
 mod pictures;
@@ -11,21 +11,22 @@ use panoweave::ops::colour::Colours;
 use panoweave_tests::oracle::grade as apply;
 use shared_types::colour::{BLACK, ColourSums, LUMA, SATURATED};
 
-/// The levels of one pixel in both cameras.
+/// The red, green and blue levels of one pixel in both cameras.
 type Pair = [[f64; 3]; 2];
 
 fn luma(levels: [f64; 3]) -> f64 {
     (0..3).map(|c| f64::from(LUMA[c]) * levels[c]).sum()
 }
 
-/// Returns whether the kernel includes a pixel in the sums: neither saturated nor nearly black.
+/// Returns whether the kernel includes a pixel in the colour sums. It excludes pixels that are saturated or nearly
+/// black.
 fn counts(pair: &Pair) -> bool {
     let white = pair.iter().flatten().any(|level| *level > f64::from(SATURATED));
     let black = pair.iter().any(|levels| luma(*levels) < f64::from(BLACK));
     !white && !black
 }
 
-/// Returns the nine colour sums, with the same weight for each pixel.
+/// Returns the nine colour sums of the given pixels, each with the weight `weight`.
 fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
     let mut sums = [[0.0; 4]; 2];
     let mut weights = 0.0;
@@ -42,7 +43,8 @@ fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
     ColourSums { left, right, weight: weights as f32 }
 }
 
-/// Returns the left camera's mean minus the right camera's mean, after correction, for red, green, blue and luma.
+/// Returns the left camera's mean level minus the right camera's mean level for red, green, blue and luma, after
+/// correction with `colours`.
 fn differences<'a>(pairs: impl IntoIterator<Item = &'a Pair>, colours: &Colours) -> [f64; 4] {
     let mut sum = [0.0; 4];
     let mut pixels = 0.0;

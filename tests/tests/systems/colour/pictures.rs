@@ -12,20 +12,20 @@ use crate::colour::{Pair, counts, differences, sums};
 
 const RATIOS: [f64; 6] = [1.2, 1.75, 2.0, 3.5, 5.0, 8.0];
 
-/// The response of a camera: the map from light to level, both from 0 to 1, and its inverse.
+/// The response of a camera: the function from light to level, both from 0 to 1, and its inverse.
 struct Response {
     name: &'static str,
     level: fn(f64) -> f64,
     light: fn(f64) -> f64,
-    /// The fraction of the luma differences per pixel that may remain. A gain and a gamma can fit only a power
-    /// function.
+    /// The maximum fraction of the luma differences of single pixels that may remain after correction. It depends on
+    /// the response, because gain and gamma can only express a power function.
     pixels: f64,
 }
 
 const RESPONSES: [Response; 3] = [
     Response { name: "linear", level: |light| light, light: |level| level, pixels: 0.1 },
     Response { name: "sRGB", level: srgb, light: srgb_light, pixels: 0.2 },
-    // This response compresses highlights.
+    // The "film" response compresses highlights.
     Response {
         name: "film",
         level: |light| (1.0 - (-4.0 * light).exp()) / (1.0 - (-4.0_f64).exp()),
@@ -42,7 +42,7 @@ fn srgb_light(level: f64) -> f64 {
     if level <= 0.040_45 { level / 12.92 } else { ((level + 0.055) / 1.055).powf(2.4) }
 }
 
-/// Returns the levels of the darker camera for a pixel with `levels` in the brighter one.
+/// Returns the levels in the darker camera of a pixel that has `levels` in the brighter camera.
 fn darker(levels: [f64; 3], response: &Response, ratio: f64) -> [f64; 3] {
     levels.map(|level| {
         let light = (response.light)(level / 255.0) / ratio;
@@ -55,11 +55,14 @@ fn pixels(file: &Path) -> Vec<[f64; 3]> {
     picture.pixels().iter().step_by(SKIP).map(|p| [p.r, p.g, p.b].map(f64::from)).collect()
 }
 
-/// Only every seventh pixel of a photograph is used, for speed.
+/// The step between the pixels of a photograph that are used. Skipping the others makes the tests faster.
 const SKIP: usize = 7;
 
-/// Returns the fractions of three differences that remain after correction: of the luma means, of all channel means,
-/// and of the luma per pixel.
+/// Returns the fractions of three differences between the cameras that remain after correction:
+///
+/// 1. the difference between the means of luma,
+/// 2. the sum of the differences between the means of red, green and blue,
+/// 3. the sum of the luma differences of all pixels.
 fn left_over(pairs: &[Pair]) -> [f64; 3] {
     let colours = estimate(&sums(pairs, SKIP as f64), &EstimateLimits::default()).unwrap();
     let counted = || pairs.iter().filter(|pair| counts(pair));
@@ -72,7 +75,8 @@ fn left_over(pairs: &[Pair]) -> [f64; 3] {
     std::array::from_fn(|i| after[i] / before[i])
 }
 
-/// Checks one scene with all exposure ratios and responses, with either camera as the brighter one.
+/// Checks one scene with all exposure ratios and responses. In each case, first the left and then the right camera is
+/// the brighter one.
 fn check(name: &str, scene: &[[f64; 3]]) {
     for response in &RESPONSES {
         for ratio in RATIOS {
@@ -123,7 +127,8 @@ fn photographs() {
     }
 }
 
-/// Two photos by a real camera, one stop apart: at most 10 % of the differences of the means remain.
+/// Checks two photos of a real camera whose exposures differ by one stop. After correction, at most 10 % of the
+/// differences between the means may remain.
 #[test]
 fn photographs_of_two_exposures() {
     let (Some(dark), Some(bright)) =

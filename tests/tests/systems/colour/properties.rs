@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use shared_types::colour::ColourSums;
 use shared_types::stitch::Colour;
 
-/// Returns the sums of 20,000 pixels with these mean levels.
+/// Returns the colour sums of 20,000 pixels that have the mean levels `left` and `right` in the two cameras.
 fn of_means(left: [f32; 3], right: [f32; 3]) -> ColourSums {
     let sums = |[r, g, b]: [f32; 3]| {
         let luma = shared_types::colour::LUMA.dot(Vec3::new(r, g, b));
@@ -43,7 +43,8 @@ fn any_colours() -> impl Strategy<Value = Colours> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..Default::default() })]
 
-    /// Any nine sums, including infinite, NaN and negative ones, give colours within the limits or `None`.
+    /// Checks that `estimate` returns colours within the limits, or `None`, for any nine sums, including negative,
+    /// infinite and NaN sums.
     #[test]
     fn any_sums_give_colours_within_limits_or_none(
         left in prop::array::uniform4(any::<f32>()),
@@ -73,8 +74,8 @@ proptest! {
         prop_assert_eq!(equal, Colours::IDENTITY);
     }
 
-    /// Scaling both cameras' light by the same factor does not change the estimate, as long as gains within the limits
-    /// suffice.
+    /// Checks that the estimate does not change if the light of both cameras is scaled by the same factor. All ratios
+    /// are chosen so that the gains are within the limits.
     #[test]
     fn light_has_no_scale(
         left in means(),
@@ -96,8 +97,9 @@ proptest! {
         }
     }
 
-    /// The estimated gains do not increase the difference between the means of any channel, and the gammas do not
-    /// increase that of luma. Gammas only brighten the darker camera.
+    /// Checks that the estimated gains do not increase the difference between the cameras' means in any channel, and
+    /// that the gammas do not increase the difference between the means of luma. A gamma must never darken the darker
+    /// camera or brighten the brighter camera.
     #[test]
     fn means_come_together(left in means(), right in means()) {
         let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
@@ -119,8 +121,8 @@ proptest! {
         prop_assert!(dark <= 1.0 && bright >= 1.0, "{found:?}");
     }
 
-    /// For any sequence of estimates, rounded levels change by at most one per frame, and the colours reach the last
-    /// estimate.
+    /// Checks that for any sequence of estimates, the corrected and rounded levels change by at most one per frame, and
+    /// that the colours finally reach the last estimate.
     #[test]
     fn no_frame_steps_visibly(
         estimates in prop::collection::vec(prop::option::of(any_colours()), 1..6),
@@ -146,7 +148,7 @@ proptest! {
         prop_assert!(arrived <= 1, "{arrived} levels away");
     }
 
-    /// For any accepted `rate` and `max_step`, no level changes by more than `max_step` per frame.
+    /// Checks that no corrected level changes by more than `max_step` per frame, for any valid `rate` and `max_step`.
     #[test]
     fn any_largest_step_is_kept(
         rate in 0.001_f32..=1.0,
@@ -170,7 +172,7 @@ proptest! {
     }
 }
 
-/// Returns the rounded output of each camera and channel for every input level.
+/// Returns the corrected and rounded level for every input level, for each channel of each camera.
 fn levels(colours: &Colours) -> Vec<i32> {
     let table = |colour: &Colour, c| -> Vec<i32> {
         (0..=255).map(|level| apply(colour, c, level.into()).round() as i32).collect()

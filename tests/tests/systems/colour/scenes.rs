@@ -1,8 +1,9 @@
-//! Checks that colour matching removes at least 60 or 80 % of the colour difference between photos of the same scene
-//! with different exposures.
+//! Checks that colour matching removes most of the colour difference between photos of the same scene with different
+//! exposures: at least 60 % or 80 %, depending on the scene.
 //!
-//! The colour difference is that between the cameras' means over the whole overlap, measured by `quality`. If
-//! `PANOWEAVE_LOOK` names a folder, the tests write panoramas before and after correction there.
+//! The colour difference is the difference between the mean levels of both pictures in the overlap, as measured by the
+//! module `quality`. If the environment variable `PANOWEAVE_LOOK` names a folder, the tests write the panoramas before
+//! and after correction to this folder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +28,8 @@ fn scene(name: &str, left: &str) -> Option<([PathBuf; 2], String)> {
     Some(([a?, b?], row[9].to_owned()))
 }
 
-/// Checks that the estimated colours remove at least the fraction `part` of the difference.
+/// Checks that the estimated correction removes at least the fraction `part` of the colour difference. `found` contains
+/// the paths of both pictures and their homography, or is `None` if the test data is missing.
 fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
     let Some((files, homography)) = found else { return };
     let pictures = files.map(|file| Picture::open(file).unwrap());
@@ -110,7 +112,8 @@ fn brussels() {
     check("Brussels", found, 0.8);
 }
 
-/// The two exposures are aligned, so the homography is the identity.
+/// Checks two exposures of the same scene from the same position. The pictures are aligned, so the homography is the
+/// identity.
 #[test]
 fn memorial() {
     let file = |name: &str| data(format!("exposure/memorial/{name}"));

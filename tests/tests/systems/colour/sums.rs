@@ -1,5 +1,5 @@
-//! Compares the overlap with a naive search, its colour sums with sums in f64, the gamma table with its formula, and
-//! the GPU's results with the CPU's bit by bit.
+//! Tests of the kernels of the colour analysis. They compare the overlap with the result of a naive search, the colour
+//! sums with sums in f64, the gamma table with its formula, and the GPU's results bit by bit with the CPU's.
 
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Params;
@@ -26,7 +26,7 @@ use shared_types::colour::{
 };
 use shared_types::stitch::Colour;
 
-/// Two random pictures and a random warp.
+/// The input of the colour analysis: two random pictures and the planes of a random warp.
 struct Case {
     size: UVec2,
     sources: [Raster; 2],
@@ -39,13 +39,13 @@ struct Case {
 struct Found {
     place: OverlapBox,
     pixels: Vec<OverlapPixel>,
-    /// The sums of every launch. Empty if there is no overlap.
+    /// The colour sums of every launch. Empty if there is no overlap.
     sums: Vec<ColourSums>,
 }
 
-/// Weights with which a camera contributes: over 0.1.
+/// Weights with which a pixel of a camera counts as part of the overlap: greater than 0.1.
 const COUNTS: [f32; 4] = [1.0, 0.5, 0.1_f32.next_up(), f32::INFINITY];
-/// Weights with which a camera does not contribute.
+/// Weights with which a pixel of a camera does not count as part of the overlap.
 const COUNTS_NOT: [f32; 6] = [0.0, 0.1, -1.0, f32::NAN, 0.05, f32::NEG_INFINITY];
 
 fn encodings() -> [YuvEncoding; 4] {
@@ -56,7 +56,7 @@ fn encodings() -> [YuvEncoding; 4] {
         .unwrap()
 }
 
-/// Returns a picture of noise in which some pixels are saturated and some nearly black.
+/// Returns a picture of noise in which some pixels are saturated and some pixels are nearly black.
 fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
     let mut raster = Raster::noise(random, size, format);
     match &mut raster.pixels {
@@ -81,8 +81,8 @@ fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
 }
 
 impl Case {
-    /// Returns a random case. Both cameras contribute in up to three rectangles with holes. The overlap may be empty,
-    /// a pixel, several pieces or the whole panorama.
+    /// Returns a random case. The cameras overlap in up to three rectangles with holes. The overlap may be empty, a
+    /// single pixel, several areas or the whole panorama.
     fn random(seed: u64, most: UVec2) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -113,7 +113,7 @@ impl Case {
         for at in 0..area {
             let (x, y) = (at % size.x as usize, at / size.x as usize);
             let inside = rectangles.iter().any(|(xs, ys)| xs.contains(&x) && ys.contains(&y));
-            // At most one plane has a value that excludes the pixel.
+            // At most one of the six planes gets a value that excludes this pixel from the overlap.
             let not = if inside { r.below(30) } else { r.below(6) };
             for plane in 0..4 {
                 let extent = [left, right][plane / 2].to_array()[plane % 2] as f32;
@@ -134,7 +134,7 @@ impl Case {
         Self { size, sources, planes, padding }
     }
 
-    /// Returns a random case in which both cameras contribute everywhere.
+    /// Returns a random case in which the overlap is the whole panorama.
     fn whole(random: &mut Random, size: UVec2, format: PixelFormat) -> Self {
         let sources = [0, 1].map(|_| picture(random, uvec2(50, 40), format));
         let planes = std::array::from_fn(|plane| match plane {
@@ -148,7 +148,7 @@ impl Case {
         oracle::overlap(&self.planes, self.sources.each_ref().map(|source| source.size))
     }
 
-    /// Finds the overlap and computes the sums `launches` times in the same memory.
+    /// Finds the overlap once, and computes its colour sums `launches` times in the same memory.
     fn run(&self, stream: &Stream, launches: usize) -> Found {
         let device = stream.device();
         let [planes_left, planes_right, overlap, source_left, source_right] = self.padding;
@@ -196,8 +196,8 @@ impl Case {
         let mut sums = Buffer::new(device, 1).unwrap();
         macro_rules! sum_up {
             ($kernel:ident, $left:ident, $right:ident) => {
-                // SAFETY: the grid covers the overlap, all memory has the sizes that the kernel requires, and the
-                // overlap was made for these pictures.
+                // SAFETY: the grid covers the overlap, all buffers have the sizes that the kernel requires, and the
+                // pixel positions in `overlap` are inside the pictures `left` and `right`.
                 unsafe {
                     stream.launch_unchecked(&config, &$kernel {
                         left: $left,
@@ -212,7 +212,7 @@ impl Case {
         }
         let sums = (0..launches)
             .map(|_| {
-                // A NaN that is not overwritten makes the test fail.
+                // Initialise the sums with a NaN. The test fails if the kernel does not overwrite it.
                 let nonsense = ColourSums { weight: f32::NAN, ..ColourSums::default() };
                 sums.upload(stream, &[nonsense]).unwrap();
                 match (frames[0].view(), frames[1].view()) {
@@ -234,8 +234,9 @@ impl Case {
         Found { place, pixels: pixels.download(stream).unwrap(), sums }
     }
 
-    /// Compares a device's results with the oracle. Returns the largest error of a sum, as a fraction of the allowed
-    /// rounding error: 10⁻⁶ of the sum of absolute values plus half a step of each pixel's weight.
+    /// Compares a device's results with the expected results from `oracle`. Returns the largest error of a sum, divided
+    /// by the allowed rounding error. This allowed error is 10⁻⁶ of the sum of absolute values, plus half a
+    /// quantisation step of the weight for each pixel.
     fn check(&self, found: &Found) -> f64 {
         let overlap = self.exact_overlap();
         let width = self.size.x as usize;
@@ -292,7 +293,7 @@ fn overlap_and_sums_are_those_of_a_naive_search_in_f64() {
         assert!(worst <= 1.0, "{device}: {worst}");
         let with = found.iter().filter(|found| !found.sums.is_empty()).count();
         assert!((200..400).contains(&with), "{with} of 400 maps have an overlap");
-        // The sums contain neither NaN nor −0, so `==` compares their bits.
+        // The sums contain neither NaN nor −0, so `==` is a bit-by-bit comparison.
         match &first {
             None => first = Some(found),
             Some(cpu) => assert!(*cpu == found, "{device} and the CPU differ"),
@@ -302,8 +303,8 @@ fn overlap_and_sums_are_those_of_a_naive_search_in_f64() {
 
 #[test]
 fn grids_of_every_shape_are_summed_up_whole() {
-    // A block covers 32×64 pixels. The grids have more blocks than a block has threads: in a row, in a column and in
-    // both.
+    // A block covers 32×64 pixels. These grids have more blocks than a block has threads: blocks in one row, blocks in
+    // one column, and blocks in several rows and columns.
     let many = [uvec2(32 * 257, 1), uvec2(1, 64 * 257), uvec2(32 * 16 + 1, 64 * 16 + 1)];
     let few = [uvec2(32, 64), uvec2(33, 64), uvec2(32, 65), uvec2(31, 63)];
     for (seed, size) in (0..).zip(many.into_iter().chain(few)) {
@@ -323,7 +324,8 @@ fn grids_of_every_shape_are_summed_up_whole() {
 fn a_hundred_runs_are_identical() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        // Use several blocks, which run in undefined order: 5 on the CPU and 660 on a GPU.
+        // Use several blocks, 5 on the CPU and 660 on a GPU. They run in undefined order, which must not change the
+        // sums.
         let size = if device.cuda_info().is_some() { uvec2(700, 1900) } else { uvec2(5 * 32, 64) };
         let mut random = Random::new(7);
         for format in [PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default())] {
@@ -334,7 +336,7 @@ fn a_hundred_runs_are_identical() {
     }
 }
 
-/// Returns a warp in which both cameras see the whole panorama unchanged, each with weight 0.5.
+/// Returns a warp in which panorama pixel `(x, y)` is pixel `(x, y)` of both cameras, each with a weight of 0.5.
 fn looking_straight(size: UVec2) -> Warp {
     let at = |axis: usize| {
         let place = |y, x| [x as f32, y as f32][axis];
@@ -349,7 +351,8 @@ fn looking_straight(size: UVec2) -> Warp {
 fn levels_count_up_to_247_and_from_luma_8_on() {
     let format = FrameFormat::rgba8(1, 1).pixels;
     let grey = |level| Rgba8::opaque(level, level, level);
-    // The luma of (0, 11, 2) is 8.0116. The luma of (0, 11, 1) is 7.9394.
+    // Each case is a colour and whether the kernel must count it. Colours with a luma below 8 do not count: the luma of
+    // (0, 11, 2) is 8.0116, and the luma of (0, 11, 1) is 7.9394.
     let cases = [
         (grey(100), true),
         (grey(247), true),
@@ -407,10 +410,11 @@ fn the_library_gives_what_the_kernels_do() {
             with += 1;
             assert_eq!(overlap.place(), expected.place);
             let [left, right] = case.sources.each_ref().map(|source| source.upload(&stream, 4));
-            // Sum twice in the same memory, then once in new memory. The results must be equal.
+            // Compute the sums twice in the same memory, then once in new memory. The results must be equal.
             let mut summing = Summing::new(&device).unwrap();
             for _ in 0..2 {
-                // SAFETY: all launches are on one stream.
+                // SAFETY: all launches that use the memory of `summing` are on one stream, so none run at the same
+                // time.
                 unsafe { overlap.submit(&stream, left.view(), right.view(), &mut summing) }
                     .unwrap();
             }
@@ -448,7 +452,7 @@ fn frames_that_do_not_go_together_are_refused() {
     assert!(matches!(found, Err(StitchError::Chroma { which: "right" })), "{found:?}");
 }
 
-/// Launches the kernel that fills `table` for the colours of both cameras.
+/// Launches the kernel that fills the gamma table `table` for the colour corrections of both cameras.
 fn build_table(stream: &Stream, [left, right]: [Colour; 2], table: DeviceSliceMut<'_, TableEntry>) {
     let config = LaunchConfig {
         grid: [TABLE_LEN.div_ceil(TABLE_BLOCK), 1, 1],
@@ -528,15 +532,15 @@ fn table_is_rebuilt_only_when_colours_change() {
     }
 }
 
-/// Returns write access to the memory of a read-only slice, so that a test can overwrite the table.
+/// Returns write access to the memory of a read-only slice, so that a test can overwrite the gamma table.
 fn behind_the_back(
     table: &DeviceSlice<'_, TableEntry>,
     device: &Device,
 ) -> DeviceSliceMut<'static, TableEntry> {
     let mut params = Params::default();
     HostArg::<Slice<TableEntry>>::push(table, &mut params);
-    // SAFETY: the first parameter of a slice is its address, 8 bytes. The memory outlives the test's launches, which
-    // are ordered by one stream.
+    // SAFETY: the first parameter of a slice is its address, which has 8 bytes. The table's memory outlives the test's
+    // launches, and no two launches access it at the same time, because they are all on one stream.
     unsafe {
         let address = params.pointers()[0].cast::<u64>().read();
         DeviceSliceMut::new(device.place(), address as *mut TableEntry, TABLE_LEN)
@@ -579,8 +583,9 @@ fn photos_differ_by_the_gains_that_others_found() {
             for c in 0..3 {
                 let [l, r] = [sums.left[c], sums.right[c]].map(f64::from);
                 assert!((l / exact[c] - 1.0).abs() < 1e-5 && (r / exact[4 + c] - 1.0).abs() < 1e-5);
-                // The reference is the median of per-pixel ratios. Our ratio of means gives bright pixels more weight,
-                // and cameras compress bright levels more. It is up to 13 % lower where exposures differ most.
+                // The reference value is the median of the ratios of single pixels. The ratio of means, `found`, gives
+                // bright pixels more weight, and cameras compress bright levels more. Therefore, `found` is up to 13 %
+                // lower in the scene whose exposures differ most.
                 let (found, others) = (r / l, row[6 + c].parse::<f64>().unwrap());
                 println!("{device}, {scene}: right is {found:.3} of left, others {others:.3}");
                 assert!((found / others - 1.0).abs() < 0.15, "{scene}: {found} is not {others}");

@@ -10,8 +10,8 @@ use panoweave_tests::data;
 
 use crate::malformed::{assert_variant, refusal};
 
-/// Computes the canvas's bounding box from the corners of both pictures, without the library: first column, first row,
-/// width and height.
+/// Computes the bounding box of both pictures on the canvas from the pictures' corners, without using the library.
+/// Returns the first column, the first row, the width and the height of the box.
 fn expected_box(h: &[f64], left: UVec2, right: UVec2) -> [f64; 4] {
     let (mut x0, mut y0) = (-0.5f64, -0.5f64);
     let (mut x1, mut y1) = (f64::from(left.x) - 0.5, f64::from(left.y) - 0.5);
@@ -31,7 +31,8 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-/// Returns the right camera's pixel for a pixel of the left camera, or `None` if it is behind the right camera.
+/// Returns the pixel of the right camera that shows the same point as a pixel of the left camera. Returns `None` if the
+/// point is behind the right camera.
 fn right_of(g: &Geometry, left: DVec2) -> Option<DVec2> {
     let ray = (left / g.canvas.scale).extend(1.0);
     let seen: DVec3 = g.cameras[1].from_ray * ray;

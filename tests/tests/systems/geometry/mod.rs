@@ -1,4 +1,4 @@
-//! Tests that read files that describe cameras: rigs, homographies and calibrations.
+//! Tests of the files that describe cameras: rigs, homographies and calibrations.
 
 mod calibration;
 mod homography;

@@ -1,4 +1,5 @@
-//! Tests that read and write rig files: the documented conventions, the errors for invalid values, and round trips.
+//! Tests of rig files. They check the documented conventions, the errors for invalid values, and that a rig stays the
+//! same when it is written and read back.
 
 use std::fs;
 
@@ -38,7 +39,7 @@ yaw = 35.0
 pitch = 5.0
 "#;
 
-/// Returns the pixel of a panorama ray in a camera without distortion.
+/// Returns the pixel at which a camera without lens distortion sees a panorama ray.
 fn seen(camera: &Camera, ray: DVec3) -> DVec2 {
     let p = camera.from_ray * ray;
     p.truncate() / p.z * camera.focal + camera.centre
