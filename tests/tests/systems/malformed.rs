@@ -1,12 +1,12 @@
-//! Helpers for tests of malformed files: the error must be returned within 2 seconds, and its message must be one line
-//! that names the file.
+//! Helpers for tests that read malformed files. The reader must return an error within 2 seconds, and the error message
+//! must be one line that names the file.
 
 use std::fmt::{Debug, Display};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs `read` on a malformed file and returns its error. Checks that the error occurs within 2 seconds and names the
-/// file in one line.
+/// Runs `read` on a malformed file and returns the error. Checks that `read` fails within 2 seconds, and that the
+/// message is one line that names the file.
 pub(crate) fn refusal<T, E: Debug + Display>(
     file: &Path,
     read: impl FnOnce(&Path) -> Result<T, E>,

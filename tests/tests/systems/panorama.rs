@@ -27,8 +27,8 @@ fn every_camera_counts_by_its_distance_from_the_edge() {
             let (geometry, pictures) = made_up(seed, noise);
             let (found, coverage) = stitched(&device, &geometry, &pictures);
             let mut covered = [0.0; 2];
-            // The library blends in one camera per step. A step rounds by up to 0.5 levels, and skipping a weight under
-            // 0.001 changes up to 0.26 levels.
+            // The library adds one camera per step. Each step rounds by up to 0.5 levels. It also skips cameras with a
+            // weight under 0.001, which changes the result by up to 0.26 levels.
             let steps = pictures.len() as f64 - 1.0;
             let allowed = steps * (0.5 + 0.26) + 0.05;
             for y in 0..CANVAS.y {
@@ -66,8 +66,8 @@ fn two_pictures_are_stitched_as_two_are() {
     }
 }
 
-/// Returns four cameras in a row, in the given order, and their pictures. Each camera shows a part of a grey scene with
-/// its own exposure.
+/// Returns four cameras that are side by side, and their pictures, in the given order. Each camera shows a part of a
+/// grey scene with its own exposure.
 fn exposed(order: &[usize]) -> (Geometry, Vec<Picture>) {
     let (width, step) = (60, 35);
     let exposures = [1.0, 0.8, 0.7, 1.1];
@@ -101,7 +101,7 @@ fn colours_do_not_depend_on_the_order() {
             assert!(made.unmatched.is_empty());
             let mut gains = vec![0.0; 4];
             order.iter().zip(&made.colours).for_each(|(&i, colour)| gains[i] = colour.gain.y);
-            // The gains undo the exposures without changing the overall brightness.
+            // The gains must compensate the exposures without changing the overall brightness.
             let undone: Vec<f32> =
                 gains.iter().zip([1.0, 0.8, 0.7, 1.1]).map(|(gain, by)| gain * by).collect();
             for exposure in &undone {
@@ -130,7 +130,7 @@ fn a_turned_panorama_is_the_panorama_turned() {
         };
         let (upright, turned) = (made(false), made(true));
         assert!(upright.picture.pixels().iter().rev().eq(turned.picture.pixels()), "{device}");
-        // A pixel's owner must be a camera that covers the pixel.
+        // `owners` names one camera for each pixel, which must cover the pixel.
         for (i, &owner) in upright.owners.iter().enumerate() {
             let (x, y) = (i as u32 % CANVAS.x, i as u32 / CANVAS.x);
             let edges: Vec<f64> = geometry

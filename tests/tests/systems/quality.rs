@@ -52,7 +52,7 @@ fn a_planted_step_has_its_ratio() {
                 assert_eq!(span.places, 30);
                 assert_eq!(span.ratio(), (slope + step + 0.5) / (slope + 0.5));
             }
-            // The ratio is largest for the span of 1, which compares adjacent pixels.
+            // The ratio of the seam is that of the shortest span, which compares adjacent pixels. It is the largest.
             assert_eq!(found.ratio(), (1.5 + f64::from(step)) / 1.5);
             assert_eq!(found.worst().span, 1);
         }
@@ -73,7 +73,8 @@ fn a_step_that_fades_shows_at_a_longer_span() {
     assert!(found.spans[0].ratio() < 2.0, "{found:?}");
 }
 
-/// Checks that if noise hides a step from the ratio, the mean `step` still shows the step with its sign.
+/// Checks a seam with a step in brightness that is smaller than the noise. The ratio cannot show this step, but the
+/// mean `step` must, with the right sign.
 #[test]
 fn a_step_among_texture() {
     let mut random = Random::new(4);
@@ -87,7 +88,8 @@ fn a_step_among_texture() {
     assert!(found.spans.iter().all(|span| (span.step - 6.0).abs() < 2.0), "{found:?}");
 }
 
-/// Compares the visibility with its definition, for noise, a jagged seam line and some pixels that no camera covers.
+/// Compares the measured seam visibility with a direct implementation of its definition. The panorama contains noise, a
+/// jagged seam line and pixels that no camera covers.
 #[test]
 fn visibility_is_that_of_the_definition() {
     for seed in 0..8 {
@@ -177,8 +179,8 @@ fn where_cameras_do_not_meet_there_is_no_line() {
     assert!(matches!(line.visibility(&levels), Err(QualityError::Size { .. })));
 }
 
-/// Returns a warp of two cameras that both see the whole panorama unchanged. `weights` returns both weights of a
-/// column.
+/// Returns a warp in which panorama pixel `(x, y)` is pixel `(x, y)` of both cameras. `weights` returns the weights of
+/// both cameras in a column.
 fn warp(size: UVec2, weights: impl Fn(u32) -> [f32; 2]) -> Warp {
     let plane = |of: &dyn Fn(u32, u32) -> f32| -> Vec<f32> {
         (0..size.element_product()).map(|i| of(i % size.x, i / size.x)).collect()
@@ -213,7 +215,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
         let stream = device.stream().unwrap();
         let mut random = Random::new(1);
         let size = uvec2(60, 25);
-        // Both cameras contribute only in the middle third: elsewhere, one weight is too small.
+        // The overlap is the middle third of the panorama. In the other thirds, the weight of one camera is too small.
         let warp =
             warp(size, |x| [if x < 40 { 0.5 } else { 0.05 }, if x < 20 { 0.05 } else { 0.5 }]);
         let warp = DeviceWarp::upload(&stream, &warp).unwrap();
@@ -308,7 +310,7 @@ fn flicker_is_what_was_planted() {
             flicker(size, &all, 9, |t, x, y| (texture(x, y) + 6 * (t % 2)) as u8).found();
         assert!((up_and_down.mean - 3.0).abs() < 1e-9, "{up_and_down:?}");
         assert!((up_and_down.largest_step.value - 6.0).abs() < 1e-9, "{up_and_down:?}");
-        // A linear change of light is no flicker.
+        // A linear change of brightness over time must not count as flicker.
         let fade = flicker(size, &all, 9, |t, x, y| (texture(x, y) + 2 * t) as u8).found();
         assert!(fade.mean.abs() < 1e-9, "{fade:?}");
         assert!((fade.largest_step.value - 2.0).abs() < 1e-9, "{fade:?}");
@@ -318,7 +320,7 @@ fn flicker_is_what_was_planted() {
         let jump = jump.found();
         assert_eq!((jump.largest_step.frame, jump.most.frame), (5, 5), "{jump:?}");
         assert!((jump.largest_step.value - 20.0).abs() < 1e-9, "{jump:?}");
-        // The jump contributes 20 / 4 to each of two frames. The mean is over seven frames, so it is 10 / 7.
+        // The jump adds a flicker of 20 / 4 to each of two frames. The mean is over seven frames, so it is 2 · 5 / 7.
         assert!((jump.mean - 10.0 / 7.0).abs() < 1e-9, "{jump:?}");
     }
 }
@@ -327,7 +329,7 @@ fn flicker_is_what_was_planted() {
 fn what_moves_or_is_black_does_not_count() {
     let size = uvec2(160, 120);
     let all = owners(size, |_, _| 0);
-    // A bright object jumps through the left third, which does not count as flicker.
+    // A bright object moves through the left third of the panorama. This motion must not count as flicker.
     let moving =
         flicker(size, &all, 9, |t, x, y| if x < 50 && y / 10 == t * 5 % 12 { 250 } else { 80 });
     assert_eq!(moving.found().mean, 0.0);

@@ -12,8 +12,8 @@ use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, gpu, panoweave_devices};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
-/// The sizes and inputs of a resampling: for each batch, `count` times with `width` values each, and `targets_of`
-/// targets.
+/// The sizes and inputs of a resampling. Each batch has `count` times with `width` values each, and `targets_of` target
+/// times at which values are interpolated.
 struct Case {
     batches: usize,
     count: usize,
@@ -36,7 +36,7 @@ impl Case {
             let first = time;
             for _ in 0..count {
                 times.push(f64::from(time));
-                // Some times are equal, and some nearly equal.
+                // Make some adjacent times equal, and some nearly equal.
                 time += r.pick(&[0.0, 1e-7, 0.01, 0.03, 0.5]);
             }
             for _ in 0..targets_of {
@@ -74,7 +74,8 @@ impl Case {
         Ok(out.download(stream)?)
     }
 
-    /// Returns the exact result for the inputs rounded to `V`, with a linear search in f64.
+    /// Returns the exact result for inputs rounded to the type `V`. Finds the neighbours of a target by linear search,
+    /// and interpolates in f64.
     fn exact<V: Sampled>(&self) -> Vec<f64> {
         let (times, values, targets) = self.rounded::<V>();
         let mut exact = Vec::new();
@@ -118,8 +119,8 @@ fn values_are_interpolated() {
     for device in panoweave_devices() {
         for seed in 0..30 {
             let case = Case::random(seed, 300);
-            // The bounds are half a unit in the last place of values up to 3, plus the error of the rounded
-            // interpolation fraction.
+            // The allowed error of each type is half a unit in the last place of values up to 3, plus the error that
+            // the rounding of the interpolation fraction causes.
             case.check::<f64>(&device, 1e-14);
             case.check::<f32>(&device, 2e-5);
             case.check::<bf16>(&device, 0.008);
@@ -228,14 +229,14 @@ fn launches_that_do_not_fit_write_nothing() {
         let ones = vec![1.0_f32; (width * height) as usize];
         Image::from_slice(&stream, width, height, &ones).unwrap()
     };
-    // There are two batches of ten times, with five targets each.
+    // Use two batches, each with ten times and five targets.
     let (times, values, targets) = (ones(10, 2), ones(4, 20), ones(5, 2));
     let mut out = Image::<f32>::new(stream.device(), 4, 10).unwrap();
     let mut fault = Buffer::from_slice(&stream, &[FINE]).unwrap();
     let blocks = |count| LaunchConfig::cover(count * BLOCK_THREADS, 1, [BLOCK_THREADS, 1]);
     let less = |image: &Image<f32>, height: u32| {
         let ((rows, pitch), (width, _)) = (image.view().rows(), image.view().size());
-        // SAFETY: the view covers the first rows of an image that outlives the launches.
+        // SAFETY: `height` is at most the height of `image`, and `image` outlives the launches.
         unsafe { DeviceView::new(place, rows, width, height, pitch) }
     };
     for (why, config, batches) in [

@@ -1,5 +1,5 @@
-//! Compares SSIM and PSNR with their formulas in f64 and with scikit-image's results, the two-pass kernels with the
-//! fused kernel, and the GPU with the CPU.
+//! Tests of SSIM and PSNR. They compare the results with the formulas in f64 and with results of scikit-image, the
+//! two-pass kernels with the fused kernel, and the GPU with the CPU.
 
 use glam::{UVec2, uvec2};
 use kernels_gpu::ssim::{SsimColumns, SsimRowsU16, SsimU16};
@@ -23,8 +23,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Returns two planes of a random size and bit depth. The first plane is smooth with noise. The second plane is
-    /// equal or differs slightly.
+    /// Returns two planes of a random size and bit depth. The first plane is smooth with some noise. The second plane
+    /// equals the first, or differs from it slightly.
     fn random(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -58,8 +58,8 @@ impl Pair {
         10.0 * (highest.powi(2) * self.planes[0].len() as f64 / squares).log10()
     }
 
-    /// Returns the SSIM map, computed from its definition with two-dimensional Gaussian windows and moments about the
-    /// mean.
+    /// Returns the SSIM of each window. Follows the definition directly: with two-dimensional Gaussian weights, and
+    /// with variances computed from differences to the mean.
     fn map(&self) -> Vec<f64> {
         let gauss = |i: u32| (-(f64::from(i) - 5.0).powi(2) / (2.0 * 1.5 * 1.5)).exp();
         let total: f64 = (0..WINDOW).map(gauss).sum();
@@ -146,7 +146,8 @@ fn ssim_is_that_of_the_definition() {
     }
 }
 
-/// Checks that RGBA pictures are compared by luma, and channel by channel for `psnr_rgb`, without alpha.
+/// Checks the comparison of RGBA pictures: SSIM and PSNR must use luma, `psnr_rgb` must use the channels red, green and
+/// blue, and alpha must not matter.
 #[test]
 fn colours_are_compared_by_luma_and_channel_by_channel() {
     for device in panoweave_devices() {
@@ -187,7 +188,7 @@ fn colours_are_compared_by_luma_and_channel_by_channel() {
     }
 }
 
-/// Checks that the sums and the map are bit-identical for any number of rows per block.
+/// Checks that the sums and the SSIM map are bit-identical, no matter how many rows a block computes.
 #[test]
 fn strips_of_any_height_give_the_same() {
     for device in panoweave_devices() {
@@ -241,7 +242,8 @@ fn what_is_the_opposite_is_negative() {
     }
 }
 
-/// Checks that the GPU agrees with the CPU to 10⁻⁶. Only a division differs, which is exact on the CPU alone.
+/// Checks that the results of GPU and CPU differ by at most 10⁻⁶. They differ because of a division, which is correctly
+/// rounded on the CPU and approximate on the GPU.
 #[test]
 fn the_gpu_agrees() {
     let Some(gpu) = gpu() else { return };
@@ -404,7 +406,7 @@ fn what_cannot_be_compared() {
         let error = comparer.submit(&stream, Compared::Luma16 { a, b, bits }, map).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
     }
-    // The failed calls must occupy no slot, so the next comparison works.
+    // The failed calls must not occupy a slot of the comparer, so the next comparison must succeed.
     comparer.submit(&stream, Compared::Luma16 { a: r(), b: r(), bits: 16 }, None).unwrap();
     assert_eq!(comparer.take().unwrap().unwrap().ssim, 1.0);
     let pictures = [12, 13].map(|side| Picture::filled(side, 12, Rgba8::BLACK));

@@ -1,5 +1,5 @@
-//! Tests of trajectories: accepted text, rejected text with line numbers, round trips through text, and resampled
-//! values compared with an independent linear interpolation.
+//! Tests of trajectories. They check the accepted text, the line numbers in errors, that a trajectory stays the same
+//! when it is written and read back, and that resampled values equal those of an independent linear interpolation.
 
 use std::path::Path;
 
@@ -34,8 +34,8 @@ fn trajectory(times: &[f64], values: &[f64]) -> Trajectory {
     Trajectory::new(columns, times.to_vec(), values.to_vec()).unwrap()
 }
 
-/// Interpolates linearly like `numpy.interp`. Before the first and after the last time, the nearest value applies. Of
-/// several equal times, the last one applies.
+/// Interpolates linearly like `numpy.interp`. Returns the first value before the first time, and the last value after
+/// the last time. If several times are equal to `t`, uses the value of the last of these times.
 fn interpolated(times: &[f64], values: &[f64], t: f64) -> f64 {
     let last = times.len() - 1;
     if t < times[0] {
@@ -82,7 +82,7 @@ fn columns_and_rows_are_found() {
     assert_eq!(read.times(), [0.0, 1.0, 1.0]);
 }
 
-/// Returns the line number, the row error and the message of the error that `text` causes.
+/// Parses the invalid text `text`. Returns the line number in the error, the error of this line, and the whole message.
 fn fault(text: &str) -> (usize, RowError, String) {
     match parse(text) {
         Err(error @ TrajectoryError::Line { .. }) => {
@@ -104,7 +104,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("t,x\n0,1\n1,\n", 3, word(2, "")),
         ("t,x\n0,1\n\n# and then\n1,a1\n", 5, word(2, "a1")),
         ("t,x\r\n0,1\r\none,2\r\n", 3, word(1, "one")),
-        // A first line that contains a number, or a word that begins like a number, is not a header.
+        // If the first line contains a number, or a word that begins like a number, the line is not a header but data.
         ("0x,1\n", 1, word(1, "0x")),
         ("t,1\n", 1, word(1, "t")),
         ("1,5;2,5\n", 1, word(2, "5;2")),
@@ -258,7 +258,7 @@ fn values_are_interpolated_as_by_hand() {
             let mut times = Vec::new();
             for _ in 0..count {
                 times.push(time);
-                // Nonzero steps are much larger than 2.4e-7 s, the resolution of a Unix time in f64.
+                // Steps other than 0 are much larger than 2.4e-7 s, the resolution of a Unix time in f64.
                 time += r.pick(&[0.0, 0.001, 0.1, 7.0]);
             }
             let values: Vec<_> =
@@ -329,7 +329,7 @@ fn frames_are_at_multiples_of_the_rate() {
     assert_eq!(times(2.0, 3.0, "4"), [2.0, 2.25, 2.5, 2.75, 3.0]);
     assert_eq!(times(2.0, 2.9, "4"), [2.0, 2.25, 2.5, 2.75]);
     assert_eq!(times(2.0, 2.0, "25"), [2.0]);
-    // In f64, 0.1 + 2/10 is more than 0.3. The last frame is included nevertheless.
+    // In f64, 0.1 + 2/10 is slightly more than 0.3. The last frame, at 0.3, must be included nevertheless.
     assert_eq!(times(0.1, 0.3, "10"), [0.1, 0.2, 0.3]);
     let hours = times(0.0, 36_036.0, "30000/1001");
     assert_eq!(hours.len(), 36 * 30_000 + 1);
@@ -337,7 +337,7 @@ fn frames_are_at_multiples_of_the_rate() {
         // The time is correctly rounded, because it is the quotient of two whole numbers.
         assert_eq!(hours[n], (n * 1001) as f64 / 30_000.0);
     }
-    // The frames reach the end of the trajectory for any start time, and never exceed it.
+    // For any start time, the last frame must be at the end of the trajectory, and not later.
     for (first, rate, count) in
         [(1305031098.6659, "60", 301), (1e6 + 0.3, "30", 151), (0.7, "24", 121)]
     {

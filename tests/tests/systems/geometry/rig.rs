@@ -57,16 +57,16 @@ fn geometry_follows_the_conventions() {
     assert_eq!(left.distortion, [-0.05, 0.01, 0.0, 0.0, 0.0]);
     assert_eq!(right.limit, std::f64::consts::PI);
     assert!(left.limit.is_infinite() && left.limit > 0.0);
-    // The middle of the panorama is 10° to the right. The left camera's yaw is −35°, so its axis is 45° to the left of
-    // the middle.
+    // The panorama's middle is at a yaw of 10°, and the left camera's axis is at a yaw of −35°. Therefore, the axis is
+    // 45° to the left of the middle.
     let (s, c) = 45f64.to_radians().sin_cos();
     let axis = DVec3::new(-s, 0.0, c);
     assert!((seen(left, axis) - left.centre).length() < 1e-9);
     // The camera is rolled clockwise by 90°, so its picture shows the world rotated counterclockwise: a point above
-    // the axis appears to its left.
+    // the optical axis appears to the left of the picture's centre.
     let above = seen(left, axis - DVec3::Y * 0.1);
     assert!((above - left.centre - DVec2::new(-210.0, 0.0)).length() < 1e-9, "{above}");
-    // The right camera is pitched up, so a ray at the horizon appears below its middle.
+    // The right camera is pitched up, so a ray at the horizon appears below the centre of the camera's picture.
     let (s, c) = 25f64.to_radians().sin_cos();
     let down = right.from_ray * DVec3::new(s, 0.0, c);
     let pitch = 5f64.to_radians();
@@ -108,7 +108,7 @@ fn calibration_files_are_found_beside_the_rig() {
     };
     let pi = std::f64::consts::PI;
     assert!(camera.limit == pi || slope(camera.limit).abs() < 1e-9, "{}", camera.limit);
-    // A rig saved as text does not need the calibration files.
+    // A rig saved as text contains the values from the calibration files, so it can be read without them.
     let alone = Rig::parse(&rig.to_toml().unwrap(), "elsewhere/rig.toml").unwrap();
     assert_eq!(alone.cameras, rig.cameras);
 
@@ -219,14 +219,14 @@ proptest! {
 fn a_size_is_two_numbers_and_cameras_are_counted_first() {
     let three = RIG.replace("size = [1920, 1080]", "size = [1920, 1080, 7]");
     assert_variant!(Rig::parse(&three, "rig.toml").unwrap_err(), RigError::Contradiction { .. });
-    // The cameras are counted before their calibration files are read, so the missing file does not matter.
+    // The parser rejects too many cameras before it reads their calibration files, so the missing file does not matter.
     let camera = "\n[[camera]]\nname = \"n\"\nlens = \"pinhole\"\nopencv = \"missing.yaml\"\n";
     let many = format!("{RIG}{}", camera.repeat(98));
     let error = Rig::parse(&many, "rig.toml").unwrap_err();
     assert_variant!(error, RigError::CameraCount { value: 100, .. });
 }
 
-/// A third camera, defined by a homography, and the quality values of a calibration.
+/// Text that adds to a rig a third camera, defined by a homography, and the quality values of a calibration.
 const WHOLE: &str = r#"
 [[camera]]
 name = "third"
@@ -264,12 +264,12 @@ fn three_cameras_a_homography_figures_and_a_crop_come_back_unchanged() {
     let geometry = rig.geometry().unwrap();
     assert_eq!(geometry.cameras.len(), 3);
     assert_eq!(geometry.canvas.centre, DVec2::new(2000.0, 400.5));
-    // The middle of the panorama is 10° to the right, so its ray in the world is (sin 10°, 0, cos 10°).
+    // The panorama's middle is at a yaw of 10°, so the ray through it is (sin 10°, 0, cos 10°) in world coordinates.
     let (sin, cos) = 10f64.to_radians().sin_cos();
     let z = 0.1 * sin + cos;
     let expected = DVec2::new((320.0 * sin + 319.5 * cos) / z, 239.5 * cos / z);
     assert!((seen(&geometry.cameras[2], DVec3::Z) - expected).length() < 1e-9);
-    // A canvas of half the size must show the same view.
+    // A canvas with half the width and height must show the same field of view.
     let half = rig.panorama.resized(UVec2::new(2850, 950));
     assert_eq!(half.centre, Some([999.75, 200.0]));
 

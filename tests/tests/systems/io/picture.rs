@@ -21,7 +21,7 @@ fn sample(width: u32, height: u32) -> Picture {
     Picture::from_pixels(width, height, pixels.collect()).unwrap()
 }
 
-/// Returns a PNG of 4×4 pixels whose header claims `width`×`height`.
+/// Returns a PNG file with the data of 4×4 pixels, whose header states a size of `width`×`height`.
 fn claiming(width: u32, height: u32) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.png");
@@ -183,8 +183,8 @@ fn truncated_files() {
     sample(64, 48).save(&path).unwrap();
     let png = fs::read(&path).unwrap();
     let jpeg = jpeg(64, 48);
-    // The last 12 bytes of a PNG are the end marker, without which the pixels are still complete. A JPEG needs every
-    // byte.
+    // The last 12 bytes of a PNG are only an end marker, and the pixels are complete without it. A JPEG must be
+    // complete.
     for (whole, needed) in [(&png, png.len() - 12), (&jpeg, jpeg.len())] {
         for length in (16..needed).step_by(41).chain([needed - 1]) {
             fs::write(&path, &whole[..length]).unwrap();
@@ -195,7 +195,7 @@ fn truncated_files() {
     // This JPEG is cut in half. The JPEG decoder alone would fill the missing part with grey and report no error.
     fs::write(&path, &jpeg[..jpeg.len() / 2]).unwrap();
     assert_variant!(refusal(&path, |p| Picture::open(p)), PictureError::Truncated { .. });
-    // Bytes after the end of the picture are accepted, because cameras append data such as depth maps.
+    // `open` must accept extra bytes after the picture, because some cameras append data such as depth maps.
     fs::write(&path, [&jpeg[..], b"more"].concat()).unwrap();
     assert!(Picture::open(&path).is_ok());
 }
@@ -286,7 +286,8 @@ fn chunks_of_a_png_are_bounded() {
 fn a_jpeg_is_measured_by_its_scans() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("scans.jpg");
-    // With its metadata, this file is large enough for the claimed 2000×2000 pixels. Its picture data is not.
+    // The header states a size of 2000×2000 pixels. With its metadata, the file is large enough for this size, but the
+    // picture data alone is too short.
     let mut padded = jpeg(16, 16);
     let frame = padded.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     padded[frame + 5..frame + 9].copy_from_slice(&[0x07, 0xD0, 0x07, 0xD0]);

@@ -150,8 +150,8 @@ fn events_order_two_streams_and_take_time() {
     }
 }
 
-/// Returns the weight in the right image before round `n`: 1 / (n + 1), because each round replaces the weight r by r /
-/// (1 + r).
+/// Returns the weight in the right image before round `n`. It is 1 / (n + 1), because each round replaces a weight `r`
+/// by `r / (1 + r)`.
 fn right_after(n: u32) -> f32 {
     1.0 / (n + 1) as f32
 }

@@ -6,7 +6,7 @@ use cuda_std::launch::{Kernel, LaunchError, Place, SafeKernel};
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 use panoweave_tests::conformance::{gpu, on_each_device};
 
-/// Returns the error that a launch must return.
+/// Launches a kernel with an invalid configuration or argument, and returns the error. Panics if the launch succeeds.
 fn refusal<K: SafeKernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> LaunchError {
     match stream.launch(config, kernel).map_err(|e| e.kind) {
         Err(ErrorKind::Launch(refusal)) => refusal,
@@ -113,11 +113,12 @@ fn memory_of_another_device() {
     }
 }
 
-/// Tests `LaunchError::WrongDevice` without a GPU, with an argument that claims to be in a GPU's memory.
+/// Tests `LaunchError::WrongDevice` on a machine without a GPU: the test passes host memory as if it were memory of a
+/// GPU.
 #[test]
 fn memory_that_claims_to_lie_on_a_gpu() {
     let mut word = 0_u32;
-    // SAFETY: the launch is refused because of the argument's place, so its memory is never accessed.
+    // SAFETY: the launch fails because the slice claims to be on another device, so no kernel accesses `word`.
     let out = unsafe { cuda_std::DeviceSliceMut::new(Place::Cuda(3), &raw mut word, 1) };
     let stream = Device::cpu().stream().unwrap();
     let refused = refusal(&stream, &config([1; 3], [1; 3]), &BoundsNone { out });

@@ -1,15 +1,15 @@
-//! Checks the PTX text of the kernels: launch bounds, barriers, the width of loads, prefetches, and that there are no
+//! Checks the PTX text of the kernels: launch bounds, barriers, the width of loads, prefetches, and the absence of
 //! calls.
 //!
-//! The expected values are written here again instead of read from the kernels' attributes, so that a macro or builder
-//! that loses an attribute is found.
+//! The tests state the expected values themselves, and do not read them from the kernels' attributes. This way, they
+//! also detect a macro or builder that loses an attribute.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use panoweave::device::PtxImage;
 use panoweave_tests::conformance::CONFORMANCE;
 
-/// Returns the kernels in a PTX text, by name.
+/// Returns the text of each kernel in a PTX file, by kernel name.
 fn entries(ptx: &str) -> BTreeMap<&str, Entry<'_>> {
     ptx.split(".visible .entry ")
         .skip(1)
@@ -34,7 +34,8 @@ impl Entry<'_> {
         lines.filter_map(|line| line.strip_prefix(name)).map(str::trim).next()
     }
 
-    /// Returns the number of instructions that begin with `instruction`, including predicated ones.
+    /// Returns the number of instructions in the kernel whose text begins with `instruction`. Predicated instructions
+    /// count, too.
     fn count(&self, instruction: &str) -> usize {
         let lines = self.body.lines().map(str::trim);
         lines
@@ -51,8 +52,9 @@ fn architectures(images: &[PtxImage]) -> Vec<String> {
     images.iter().map(|image| image.arch.to_string()).collect()
 }
 
-/// The kernels with launch bounds or barriers other than the default (1024, none, 0): name, maximum threads per block,
-/// minimum blocks per multiprocessor and number of barriers.
+/// The kernels whose launch bounds or number of barriers differ from the defaults. The columns are the name, the
+/// maximum threads per block (1024 by default), the minimum blocks per multiprocessor (none by default) and the number
+/// of barriers (0 by default).
 const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("barrier_after_return", 1024, None, 1),
     ("barrier_in_branch", 1024, None, 1),
@@ -84,7 +86,8 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("two_arrays", 256, None, 1),
 ];
 
-/// The kernels with the default bounds, except those that `memory::element!` defines for each of [`ELEMENTS`].
+/// The kernels with the default launch bounds and no barrier. The kernels that `memory::element!` defines for each of
+/// [`ELEMENTS`] are not listed.
 const PLAIN: &[&str] = &[
     "accumulate_f32",
     "accumulate_i32",
@@ -289,8 +292,8 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         let fours = &entries["copy_fours"];
         assert_eq!(fours.count("prefetch.global.L2 "), 1, "{}", fours.body);
         assert_eq!(fours.count("ld.global.nc.u32 "), 1, "{}", fours.body);
-        // Between the loop's label and its backward branch, the only multiplication must be the 32-bit one. Indexing
-        // the view by rows would need a 64-bit multiplication.
+        // Between the loop's label and its backward branch, there must be only one multiplication, with 32 bits. If the
+        // loop computed the address of each row, it would also need a 64-bit multiplication.
         let body = &entries["copy_columns"].body;
         let load = body.find("ld.global.nc.u16 ").expect("a load");
         let begin = body[..load].rfind(":\n").expect("a label");
@@ -308,7 +311,8 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
     }
 }
 
-/// Checks that the stitching kernels read pictures and planes through the read-only cache, and RGBA pixels as words.
+/// Checks that the stitching kernels read pictures and planes through the read-only cache, and each RGBA pixel with one
+/// 32-bit load.
 #[test]
 fn stitching_reads_through_the_read_only_cache() {
     for image in panoweave::kernels::IMAGES {
@@ -320,8 +324,8 @@ fn stitching_reads_through_the_read_only_cache() {
             let all = entry.count("ld.global.");
             let read_only = entry.count("ld.global.nc.");
             assert!(read_only > 0 && read_only == all, "{name}: {read_only} of {all}");
-            // Kernels without a luma texture load luma as bytes: for each of two cameras, the four bytes around a
-            // position.
+            // Kernels without a luma texture load luma as bytes. They load the four bytes around a position for each of
+            // the two cameras, so eight bytes.
             let luma = ["stitch_planes_nv12", "stitch_textured_planes_nv12"];
             let bytes = if luma.iter().any(|luma| name.starts_with(luma)) { 8 } else { 0 };
             assert_eq!(entry.count("ld.global.nc.u8"), bytes, "{name}");
@@ -330,8 +334,8 @@ fn stitching_reads_through_the_read_only_cache() {
     }
 }
 
-/// Checks that the loops over taps are unrolled: there is one fused multiply-add for each tap of both passes and for
-/// each of the thread's 16 results.
+/// Checks that the loops over the taps of a convolution are unrolled. Each thread computes 16 results, so there must be
+/// 16 fused multiply-adds for each tap of both passes.
 #[test]
 fn convolution_is_unrolled() {
     for image in panoweave::kernels::IMAGES {
@@ -350,8 +354,8 @@ fn convolution_is_unrolled() {
     }
 }
 
-/// Checks that kernels that run for every frame use no local memory, which is as slow as global memory. The compiler
-/// uses it for arrays that do not fit into registers.
+/// Checks that kernels that run for every frame use no local memory. The compiler puts arrays that do not fit into
+/// registers into local memory, which is as slow as global memory.
 #[test]
 fn kernels_of_every_frame_stay_in_registers() {
     const OTHERS: [&str; 2] = ["pack", "warp_camera"];
@@ -445,8 +449,8 @@ fn lines_of_memory_are_fetched_ahead() {
     }
 }
 
-/// Checks that on Hopper and newer GPUs, every kernel lets the next kernel launch at once and waits for the previous
-/// kernel.
+/// Checks that on Hopper and newer GPUs, every kernel allows the next kernel to start at once, and itself waits until
+/// the previous kernel has ended.
 #[test]
 fn kernels_for_hopper_wait_for_the_one_before() {
     for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {

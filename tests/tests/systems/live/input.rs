@@ -1,5 +1,5 @@
-//! Tests of a live stitcher's input: the number of frames in flight, rejected frames, waiting pushes, and panics in the
-//! object that an external frame owns.
+//! Tests of a live stitcher's input: the number of frames in flight, rejected frames, calls of `push` that block, and
+//! panics in the `drop` of an object that an external frame owns.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -19,7 +19,7 @@ use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, stamp, stitcher, waitin
 use panoweave_tests::panoweave_devices;
 use shared_types::{Chroma, Rgba8};
 
-/// The picture on the device that all external frames of a test refer to.
+/// A picture in device memory, to which all external frames of a test refer.
 #[derive(Clone)]
 struct Lent(Arc<Image<Rgba8>>);
 
@@ -33,7 +33,8 @@ impl Lent {
     /// Returns a frame that owns `keep` and drops it when the frame is released.
     fn frame(&self, keep: impl Send + 'static) -> ExternalFrame {
         let Self(image) = self;
-        // SAFETY: the frame keeps the image alive, and nothing writes to it.
+        // SAFETY: the frame owns a reference to the image, so the image outlives the frame. Nothing writes to the
+        // image.
         unsafe {
             let (place, data) = (image.device().place(), image.as_ptr());
             let view = DeviceView::new(place, data, SOURCE.x, SOURCE.y, image.pitch());
@@ -51,7 +52,8 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// An object that waits for a lock when one of the stitcher's threads drops it.
+/// An object that acquires a lock when one of the stitcher's threads drops it. A test can hold the lock to block this
+/// thread.
 struct Hold(Arc<Mutex<()>>);
 
 impl Drop for Hold {
@@ -69,7 +71,7 @@ fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
         let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
         let lent = Lent::new(&device);
         let gate = Arc::new(Mutex::new(()));
-        // While the lock is held, the stitcher cannot release frames, as with a slow device.
+        // While the test holds the lock, the stitcher cannot release frames, as if the device were slow.
         let closed: MutexGuard<'_, ()> = gate.lock().unwrap();
         let mut taken = 0;
         for i in 0..100 {
@@ -79,14 +81,14 @@ fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
                 submitted => assert_eq!(submitted, Submitted::Dropped),
             }
             if i == 50 {
-                // A pair of frames in host memory is dropped, too.
+                // A pair of frames in host memory must also be dropped while all buffers are in use.
                 let bytes = stamp(1);
                 let submitted = stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
                 assert_eq!(submitted, Submitted::Dropped);
             }
         }
         let counters = stitcher.counters();
-        // The stitcher accepts one pair for each of 4 slots, and one more.
+        // The stitcher accepts one pair for each of its 4 slots, and one additional pair. It drops all others.
         assert_eq!((taken, counters.dropped.busy), (5, 96), "{counters:?}");
         assert_eq!((counters.pairs, counters.frames_in), (101, 202));
         drop(closed);
@@ -114,7 +116,8 @@ fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
                 }
                 unreachable!("for ever")
             });
-            // The stitcher accepts 9 pairs: 4 finished panoramas, and 5 pairs that wait for an output buffer.
+            // The stitcher accepts 9 pairs without blocking: 4 become panoramas that nobody has read, and 5 wait for an
+            // output buffer.
             until("taken", || taken.load(SeqCst) >= 9);
             thread::sleep(Duration::from_millis(100));
             assert_eq!(taken.load(SeqCst), 9);
@@ -165,7 +168,7 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
             let lent = Lent::new(&device);
             let mut panoramas = stitcher.panoramas();
-            // Dropping either frame of the pair panics.
+            // Each frame of this pair panics when the stitcher drops it.
             stitcher.submit_external(lent.frame(Bomb), lent.frame(Bomb), FRAME).unwrap();
             panoramas.next();
             let bytes = stamp(60);
@@ -188,7 +191,7 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
     }
 }
 
-/// Pushes the frames with the numbers `frames` of one camera.
+/// Pushes frames of one camera. `frames` is the range of their numbers, from which the timestamps are computed.
 fn push(stitcher: &Stitcher, camera: Side, frames: Range<u32>) {
     let bytes = stamp(9);
     for i in frames {
@@ -199,7 +202,8 @@ fn push(stitcher: &Stitcher, camera: Side, frames: Range<u32>) {
 #[test]
 fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
     for device in panoweave_devices() {
-        // The right camera starts 50 ms later in wall-clock time. If `ahead` is 10, its first timestamp is later, too.
+        // The right camera starts 50 ms after the left camera in wall-clock time. If `ahead` is 10, the timestamp of
+        // its first frame is also later.
         for ahead in [0_u32, 10] {
             let stitcher = stitcher(&device, waiting());
             let push = |camera, frames| push(&stitcher, camera, frames);
@@ -252,7 +256,7 @@ fn closing_ends_a_push_that_waits_for_a_partner() {
             stitcher.close();
             assert!(matches!(left.join().unwrap(), Some(LiveError::Closed)));
         });
-        // The waiting frame was not accepted.
+        // The frame whose `push` was blocked does not count as accepted.
         let counters = stitcher.counters();
         assert_eq!((counters.frames_in, counters.dropped.left_alone), (3, 3));
     }
@@ -267,13 +271,13 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
     let luma = Image::<u8>::new(&device, SOURCE.x, SOURCE.y).unwrap();
     let chroma = Image::<Chroma>::new(&device, SOURCE.x, SOURCE.y).unwrap();
     let view = |place, size: UVec2| {
-        // SAFETY: the images outlive the stitcher, which is the only reader.
+        // SAFETY: the images `luma` and `chroma` outlive the stitcher, and nothing writes to them.
         let view = unsafe {
             let y = DeviceView::new(place, luma.as_ptr(), SOURCE.x, SOURCE.y, luma.pitch());
             let uv = DeviceView::new(place, chroma.as_ptr(), size.x, size.y, chroma.pitch());
             DeviceNv12 { y, uv }
         };
-        // SAFETY: the planes are those of the images above, which outlive the stitcher.
+        // SAFETY: the planes are in the memory of `luma` and `chroma`, which outlive the stitcher.
         unsafe { ExternalFrame::new(FrameView::Nv12(view, encoding), ()) }
     };
     let half = SOURCE.map(|side| side.div_ceil(2));
@@ -307,7 +311,8 @@ fn buffers_of_another_camera_or_stitcher_are_refused() {
     wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
     for stitcher in [stitcher, other] {
         assert_eq!(stitcher.counters(), Default::default());
-        // The rejected buffers are available again: each stitcher has five for the left camera.
+        // The buffers of the rejected frames must be available again. Each stitcher has five buffers for the left
+        // camera.
         let all: Vec<_> = (0..5).map(|_| buffer(&stitcher, Left)).collect();
         drop(all);
     }

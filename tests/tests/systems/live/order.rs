@@ -1,5 +1,5 @@
-//! Tests of the live stitcher's output on the CPU, and on a GPU if there is one: content and order of the panoramas,
-//! counts of dropped frames, and the input of a late colour analysis.
+//! Tests of the live stitcher's output on the CPU, and on a GPU if there is one. They check the content and the order
+//! of the panoramas, the counts of dropped frames, and that a late colour analysis reads the right frames.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -34,7 +34,7 @@ fn noise(format: FrameFormat, seed: u64) -> Vec<u8> {
     (0..format.bytes()).map(|_| random.bits() as u8).collect()
 }
 
-/// Returns the panorama of these frames from a single call of `stitch`, without the live stitcher.
+/// Returns the expected panorama of two frames, computed by a single call of `stitch` instead of the live stitcher.
 fn expected(
     device: &Device,
     bytes: [&[u8]; 2],
@@ -227,7 +227,7 @@ fn dropping_a_stitcher_ends_who_waits_for_a_buffer() {
         }
         let first = panoramas.next().unwrap();
         drop(stitcher);
-        // Finished panoramas can still be read.
+        // Panoramas that were finished before the stitcher was dropped can still be read.
         assert_eq!(first.bytes()[0], 9);
         assert!(panoramas.all(|panorama| panorama.bytes()[0] == 9));
     }
@@ -267,7 +267,7 @@ fn warp_and_options_change_between_frames() {
     }
 }
 
-/// Checks that if the warp is swapped while frames are in flight, every panorama is entirely from one of the two warps.
+/// Checks that every panorama uses only one warp, even if the warp is swapped while frames are in flight.
 #[test]
 fn a_swap_in_flight_never_mixes_two_warps() {
     for device in panoweave_devices() {
@@ -322,8 +322,8 @@ fn the_panorama_may_have_another_size_than_the_warp() {
     }
 }
 
-/// Checks that the sums of a delayed colour analysis are those of exactly one pair. Each frame has a single level, and
-/// the longest delay is so long that all buffers have been reused.
+/// Checks that a delayed colour analysis reads the pair for which it was launched. All pixels of a frame have the same
+/// level, so the sums identify the pair. During the longest delay, the stitcher reuses all its buffers.
 #[test]
 fn a_late_analysis_reads_the_frames_that_it_was_launched_for() {
     for device in panoweave_devices() {
@@ -381,7 +381,7 @@ fn colours_follow_the_light() {
             last = now;
         }
         assert!(last.0.abs_diff(last.1) <= 2, "{device}: {last:?} after 3 s");
-        // After it is switched off, the correction also fades by at most one level per frame.
+        // When the colour correction is switched off, it fades out by at most one level per frame.
         stitcher.follow_colour(false);
         assert!(!stitcher.colour().following);
         for i in 90..180 {

@@ -1,5 +1,5 @@
-//! Tests of several live stitchers that run at once on the CPU and on every GPU. Each stitcher's panoramas must come
-//! from its own frames, warp and options.
+//! Tests of several live stitchers that run at the same time, on the CPU and on every GPU. Each stitcher must make its
+//! panoramas from its own frames, warp and options.
 
 use std::thread;
 
@@ -17,7 +17,7 @@ const STITCHERS: usize = 6;
 /// The number of pairs per stitcher, enough to reuse each buffer several times.
 const PAIRS: u32 = 40;
 
-/// A stitcher, and the settings and frames in which it differs from the other stitchers.
+/// A stitcher, with its options, warp and frames, which differ from those of the other stitchers.
 struct One {
     device: Device,
     stitcher: Stitcher,
@@ -43,7 +43,7 @@ impl One {
         Self { device: device.clone(), stitcher, options, shift, frames }
     }
 
-    /// Returns the panoramas of the stitcher's three pairs from single calls of `stitch`, without the live stitcher.
+    /// Returns the expected panoramas of the three pairs, computed by calls of `stitch` instead of the live stitcher.
     fn expected(&self) -> [Vec<u8>; 3] {
         let (device, stream) = (&self.device, self.device.stream().unwrap());
         let format = FrameFormat { size: SOURCE, pixels: self.options.input };
@@ -62,7 +62,7 @@ impl One {
         })
     }
 
-    /// Pushes [`PAIRS`] frames of one camera.
+    /// Pushes [`PAIRS`] frames of one camera to the stitcher.
     fn film(&self, camera: Side) {
         let format = self.stitcher.input_formats()[camera as usize];
         for i in 0..PAIRS {
@@ -89,7 +89,8 @@ fn stitchers_at_once_do_not_mix() {
         .collect();
     let expected: Vec<_> = all.iter().map(One::expected).collect();
     for (i, one) in expected.iter().enumerate() {
-        // The panoramas of different stitchers must differ, or a mix-up would not be noticed.
+        // The panoramas of different stitchers must differ. Otherwise, the test would not detect that a stitcher used
+        // the frames of another.
         let others = expected[..i].iter().flatten();
         let same = others.clone().any(|other| one.contains(other));
         assert!(!same || i >= STITCHERS, "stitcher {i} shows what another does");
@@ -124,8 +125,8 @@ fn stitchers_at_once_do_not_mix() {
     }
 }
 
-/// Checks that each of two stitchers corrects the colours of its own cameras, whose differences in brightness are
-/// opposite.
+/// Checks that each of two stitchers corrects the colours of its own cameras. The left camera is darker in the first
+/// stitcher, and brighter in the second.
 #[test]
 fn colours_of_stitchers_at_once_do_not_mix() {
     let levels = [[90, 120], [130, 95]];

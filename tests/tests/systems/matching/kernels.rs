@@ -85,7 +85,7 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
         for device in panoweave_devices() {
             let stream = device.stream().unwrap();
             let image = Image::from_slice(&stream, width, height, &values).unwrap();
-            // Write the peaks after three places for those of another level.
+            // Leave the first three elements free for the peaks of another pyramid level.
             let (first, count) = (3, expected.len() as u32);
             let mut peaks = Buffer::new(&device, first + count).unwrap();
             let (values, out) = (image.view(), peaks.view_mut());
@@ -102,8 +102,8 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
     }
 }
 
-/// Checks that launches of `find_peaks` along two axes are rejected. Threads in a second row would process the same
-/// cells as the first row and race with it.
+/// Checks that launches of `find_peaks` with a two-dimensional grid or block are rejected. Threads in a second row
+/// would process the same cells as the threads in the first row, which would be a race.
 #[test]
 fn peaks_are_found_along_one_axis() {
     for device in panoweave_devices() {
@@ -131,8 +131,8 @@ fn shrinking_is_a_weighed_mean_and_adds_no_edge() {
     ];
     for (from, to) in sizes {
         let values: Vec<f32> = (0..from[0] * from[1]).map(|_| random.between(0.0, 255.0)).collect();
-        // Returns the pixels along an axis with their weights. Positions up to eight picture widths beyond each edge
-        // count for the pixel at the edge.
+        // Returns the source pixels along an axis with their weights. Positions beyond an edge, up to eight times the
+        // size of the picture, count as the pixel at the edge.
         let weights = |at: u32, axis: usize| {
             let step = f64::from(from[axis]) / f64::from(to[axis]);
             let middle = (f64::from(at) + 0.5) * step - 0.5;
@@ -223,8 +223,8 @@ impl Gradients {
         sum
     }
 
-    /// Returns whether the kernels use the gradient at a position: it must be at least `EDGE` pixels from the
-    /// picture's edges.
+    /// Returns whether the kernels use the gradient at a position. They use only gradients that are at least `EDGE`
+    /// pixels from the edges of the picture.
     fn counts(&self, at: DVec2) -> bool {
         let edge = f64::from(EDGE);
         let last = DVec2::new(self.size[0].into(), self.size[1].into()) - 1.0;
@@ -232,8 +232,8 @@ impl Gradients {
     }
 }
 
-/// Returns a gradient's length times the cube of the cosine of its angle to a direction, or 0 if the cosine is
-/// negative.
+/// Returns the contribution of a gradient to the direction `angle`: the gradient's length times cos³ of the angle
+/// between both, or 0 if the cosine is negative.
 fn in_lobe(gradient: DVec2, angle: f64) -> f64 {
     if gradient == DVec2::ZERO {
         return 0.0;
@@ -248,7 +248,8 @@ fn close(found: f32, exact: f64, largest: f64) -> bool {
 #[test]
 fn orientations_are_sums_over_a_disc() {
     let gradients = Gradients::new([45, 37], 4);
-    // The points are on a pixel, between pixels, or so near the edge that the disc leaves the picture.
+    // Some points are on a pixel, some between pixels, and some so near to an edge that the disc around the point
+    // extends beyond the picture.
     let points =
         [vec2(22.0, 18.0), vec2(20.3, 17.8), vec2(8.0, 8.4), vec2(44.0, 0.0), vec2(36.6, 30.2)];
     let directions: Vec<Vec2> = (0..BINS)
@@ -301,7 +302,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         at: vec2(x, y),
         along: Vec2::from_angle(degrees.to_radians()),
     };
-    // The fields of the last two poses reach outside the picture.
+    // The descriptor fields of the last two poses extend beyond the picture.
     let poses = [
         pose(30.0, 28.0, 0.0),
         pose(32.3, 27.6, 33.0),
@@ -325,8 +326,8 @@ fn fields_are_shares_of_samples_around_a_pose() {
     for (p, pose) in poses.iter().enumerate() {
         let along = pose.along.as_dvec2();
         let mut exact = vec![[0.0; 8]; ALL_FIELDS as usize];
-        // Each sample contributes to the fields around it, so samples up to half a field beyond the outermost fields
-        // count.
+        // Each sample contributes to all fields around it. Therefore, samples up to half a field outside the outermost
+        // fields also contribute.
         let reach = (half + samples / 2.0) as i32;
         for (j, i) in (-reach..reach).flat_map(|j| (-reach..reach).map(move |i| (j, i))) {
             let (u, v) = (f64::from(i) + 0.5, f64::from(j) + 0.5);
@@ -335,7 +336,8 @@ fn fields_are_shares_of_samples_around_a_pose() {
                 continue;
             }
             let turned = DVec2::new(along.x, -along.y).rotate(gradients.between(at));
-            // The weight is 0 in the corners of the square of all fields.
+            // The weight decreases with the distance from the centre. It is 0 in the corners of the square that the
+            // fields form.
             let fade = (1.0 - (u * u + v * v) / (2.0 * half * half)).max(0.0).powi(2);
             for (field, sums) in exact.iter_mut().enumerate() {
                 let middle = |n: usize| (n as f64 + 0.5) * samples - half;
@@ -352,8 +354,8 @@ fn fields_are_shares_of_samples_around_a_pose() {
         for (field, exact) in exact.iter().enumerate() {
             let found = found[p * ALL_FIELDS as usize + field];
             for (found, exact) in found.iter().zip(exact) {
-                // The tolerance is relative to the pose's largest value, because f32 may place a sample on the other
-                // side of the edge of the used area.
+                // The tolerance is relative to the largest value of the pose. A kernel that computes in f32 may include
+                // or exclude a sample at the border of the area whose gradients count.
                 assert!(close(*found, *exact, largest), "pose {p}, field {field}: {found} {exact}");
             }
         }

@@ -1,5 +1,5 @@
-//! Tests of matching, from pictures to correspondences: kernels compared with naive searches, generated rotations and
-//! exposures, real pairs with external homographies, and unrelated pictures.
+//! Tests of matching, from pictures to correspondences. They compare the kernels with naive searches, and match
+//! generated pictures with known rotations and exposures, photographs with known homographies, and unrelated pictures.
 
 mod kernels;
 mod made_up;

@@ -13,13 +13,13 @@ use panoweave::ops::matching::{MatchOptions, links};
 use panoweave_tests::made_up::{flat, grid_distance};
 use panoweave_tests::{data, panoweave_devices};
 
-/// Parses nine numbers, row by row.
+/// Parses the nine numbers of a 3 × 3 matrix, which are listed row by row.
 fn matrix(text: &str) -> DMat3 {
     let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
     DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
 }
 
-/// The extra tolerance in pixels for camera models, which with lens distortion differ from any homography.
+/// The additional tolerance in pixels for camera models with lens distortion. No homography matches them exactly.
 const LENS: f64 = 1.5;
 
 /// Two pictures, their true homography from right to left pixels, and the allowed mean error of a calibration in
@@ -37,7 +37,8 @@ fn cases() -> Option<Vec<Case>> {
         let fields: Vec<&str> = line.split(',').collect();
         let path = |name: &str| data(format!("scenes/{}/{name}", fields[0]));
         let allowed = match fields[0] {
-            // The scene has objects at many distances, so the reference is one of many valid homographies.
+            // These scenes have objects at many distances, so many homographies are valid, and the reference is only
+            // one of them.
             "roofs" | "mex_b" => 12.0,
             _ => 2.0,
         };
@@ -56,7 +57,7 @@ fn cases() -> Option<Vec<Case>> {
             name: name.to_owned(),
             pictures: [at(format!("A.{extension}"))?, at(format!("B.{extension}"))?],
             truth: matrix(&fs::read_to_string(at("_model.txt".into())?).unwrap()),
-            // The reference points were marked by hand.
+            // The tolerance is larger, because the points for the reference homography were marked by hand.
             allowed: 3.0,
         });
     }

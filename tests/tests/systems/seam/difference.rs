@@ -1,4 +1,5 @@
-//! Compares the colour differences and the costs of seam cells with their formulas in f64, for RGBA and NV12.
+//! Tests of the kernels that compute the costs of a seam. They compare the colour differences and the costs of the
+//! cells of the seam's grid with the formulas in f64, for RGBA and NV12.
 
 use glam::{Vec3, Vec4, uvec2};
 use kernels_gpu::seam::{SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8};
@@ -60,8 +61,8 @@ fn differences(
     out.download(stream).unwrap()
 }
 
-/// Returns, for each cell, the mean difference between a stitch of only the left camera and a stitch of only the right
-/// camera, computed from the specification.
+/// Returns the expected colour difference of each cell: the mean difference between a stitch of only the left camera
+/// and a stitch of only the right camera, computed by the formula of the specification.
 fn exact(sources: &[Raster; 2], planes: &[Vec<f32>; 6], grid: SeamGrid) -> Vec<[f64; 3]> {
     let look = look();
     let params = StitchParams { left: look.left, right: look.right, ..StitchParams::default() };

@@ -1,4 +1,4 @@
-//! Checks that in live video a seam fades in without a jump and then stays.
+//! Checks that in live video, a new seam fades in without a visible jump, and then does not move.
 
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
@@ -9,8 +9,8 @@ use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, waiting};
 use panoweave_tests::panoweave_devices;
 
-/// Returns a frame of each camera, without padding. A bright line near the cameras appears at different positions of
-/// the panorama.
+/// Returns a frame of each camera, without padding. The frames show a bright line that is so near to the cameras that
+/// each camera shows it at another position of the panorama.
 fn frames() -> [Vec<u8>; 2] {
     let seen = |place: u32, shift: u32| {
         let pixel = move |at: u32| {
@@ -24,7 +24,7 @@ fn frames() -> [Vec<u8>; 2] {
     [seen(52, 0), seen(46, 36)]
 }
 
-/// Returns the panoramas of [`frames`] with the warp's own weights and with a seam.
+/// Returns two expected panoramas of [`frames`]: with the warp's original weights, and with the weights of a seam.
 fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
     let stream = device.stream().unwrap();
     let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
@@ -46,7 +46,7 @@ fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
     })
 }
 
-/// Submits `count` equal pairs and returns their panoramas.
+/// Submits `count` pairs, all with the same frames, and returns their panoramas. The first pair has the number `first`.
 fn panoramas(stitcher: &Stitcher, first: u32, count: u32) -> Vec<Vec<u8>> {
     let [left, right] = frames();
     let mut panoramas = stitcher.panoramas();
@@ -78,14 +78,14 @@ fn a_seam_comes_without_a_jump_and_stays() {
             let counters = stitcher.counters();
             assert_eq!(counters.seam_moves, u64::from(swap + 1), "{counters:?} on {device}");
             assert_eq!(counters.strikes, 0, "{counters:?} on {device}");
-            // A new warp restarts the seam search.
+            // Swapping the warp must restart the seam search.
             stitcher.swap_warp(device_warp(&device, 0.0)).unwrap();
         }
     }
 }
 
-/// Checks that without an overlap the stitcher searches no seam and uses the warp's own weights, and that an invalid
-/// feather is rejected.
+/// Checks that the stitcher does not search for a seam and uses the warp's original weights if there is no overlap.
+/// Also checks that it rejects an invalid feather width.
 #[test]
 fn without_an_overlap_there_is_no_seam() {
     for device in panoweave_devices() {

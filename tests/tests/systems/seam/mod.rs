@@ -1,5 +1,5 @@
-//! Tests of seams: the search compared with brute force, costs and weights with formulas, and generated and real scenes
-//! with near or moving objects. The tests run on the CPU, and on a GPU if there is one.
+//! Tests of seams. They compare the search with brute force, compare costs and weights with formulas, and find seams in
+//! generated and real scenes with near or moving objects. The tests run on the CPU, and on a GPU if there is one.
 
 mod difference;
 mod live;
@@ -18,10 +18,10 @@ use panoweave_tests::by_planes;
 use shared_types::Rgba8;
 use shared_types::stitch::MIN_WEIGHT;
 
-/// A scene: a function from positions in the left picture's plane to colours.
+/// The colours of a scene: a function from positions, in pixels of the left picture, to red, green and blue levels.
 type World<'a> = &'a dyn Fn(f64, f64) -> [f64; 3];
 
-/// Two pictures and the warp of their homography.
+/// Two pictures, and the warp that their homography defines.
 struct Scene {
     pictures: [Picture; 2],
     warp: DeviceWarp,
@@ -32,7 +32,8 @@ const BESIDE: [f64; 9] = [1.0, 0.0, 80.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
 const SIZE: UVec2 = uvec2(160, 120);
 
 impl Scene {
-    /// Draws the picture of each camera from its own world. The homography maps right to left pixels.
+    /// Draws the pictures of both cameras. `worlds` contains the scene of each camera, and `homography` maps right to
+    /// left pixels.
     fn new(stream: &Stream, homography: [f64; 9], worlds: [World<'_>; 2]) -> Self {
         let pictures =
             [picture(DMat3::IDENTITY.to_cols_array(), worlds[0]), picture(homography, worlds[1])];
@@ -50,7 +51,8 @@ fn upload(stream: &Stream, picture: &Picture) -> Image<Rgba8> {
     Image::from_slice(stream, picture.width(), picture.height(), picture.pixels()).unwrap()
 }
 
-/// Draws the picture of a camera. The homography, row by row, maps its pixels to the left camera's.
+/// Draws the picture of a camera. `homography` is a matrix, row by row, that maps pixels of this camera to pixels of
+/// the left camera.
 fn picture(homography: [f64; 9], world: World<'_>) -> Picture {
     let to_left = DMat3::from_cols_array(&homography).transpose();
     let pixel = |at: u32| {
@@ -77,8 +79,8 @@ fn with_disc(centre: [f64; 2], radius: f64) -> impl Fn(f64, f64) -> [f64; 3] {
     }
 }
 
-/// Returns, for each pixel of a warp, whether each camera contributes: its source coordinates are inside its picture,
-/// and its weight is high enough.
+/// Returns, for each pixel of a warp, whether each of the two cameras contributes. A camera contributes if its source
+/// coordinates are inside its picture, and if its weight exceeds the minimum.
 fn seen(warp: &Warp) -> Vec<[bool; 2]> {
     let counts = |camera: usize, at: usize| {
         let [u, v] = [0, 1].map(|i| warp.planes()[2 * camera + i][at]);
@@ -107,8 +109,8 @@ fn stitched(stream: &Stream, [left, right]: &[Picture; 2], warp: &DeviceWarp) ->
     out.into_pixels()
 }
 
-/// Measures ghosting in levels: the difference between a panorama pixel and the more similar of the two cameras'
-/// pixels, averaged over the overlap.
+/// Measures ghosting, in levels: the mean over the overlap of the difference between a panorama pixel and the more
+/// similar one of the two cameras' pixels.
 fn ghost(panorama: &[Rgba8], cameras: &[Vec<Rgba8>; 2], seen: &[[bool; 2]]) -> f64 {
     let distance = |a: Rgba8, b: Rgba8| {
         let parts = [(a.r, b.r), (a.g, b.g), (a.b, b.b)].map(|(a, b)| f64::from(a.abs_diff(b)));

@@ -1,6 +1,6 @@
-//! Compares feathering with seams on generated scenes with a near object, and on photos. Feathering shows a near object
-//! twice, and a seam shows it once. If `PANOWEAVE_LOOK` names a folder, the tests write a feathered and a seamed
-//! panorama of each pair of photos there.
+//! Compares feathering with seams, on generated scenes with a near object and on photos. Feathering shows a near object
+//! twice, and a seam shows the object once. If the environment variable `PANOWEAVE_LOOK` names a folder, the tests
+//! write two panoramas of each pair of photos to this folder: one with feathering and one with a seam.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use shared_types::Rgba8;
 use crate::seam::weights::{check, with_seam};
 use crate::seam::{BESIDE, Scene, alone, ghost, seen, stitched, with_disc};
 
-/// Returns the number of pixels that show the disc fully, and the number that show it half transparent.
+/// Returns the number of pixels that show the opaque red disc, and the number of pixels that show it half transparent.
 fn red(panorama: &[Rgba8]) -> [f64; 2] {
     let share = |pixel: &Rgba8| ((f64::from(pixel.r) - f64::from(pixel.g) - 40.0) / 170.0).max(0.0);
     let full = panorama.iter().filter(|pixel| share(pixel) > 0.9).count();
@@ -44,7 +44,7 @@ fn check_disc(device: &Device, homography: [f64; 9], centres: [[f64; 2]; 2], onc
     let [_, half] = red(&feathered);
     assert!(half > 0.3 * area, "feathering shows no ghost: {half} on {device}");
     let [full, half] = red(&seamed);
-    // The rim of the disc is half transparent too, because a camera's pixels are resampled.
+    // The rim of the disc also counts as half transparent, because the stitch resamples the camera's pixels.
     let rim = cameras.iter().map(|camera| red(camera)[1]).fold(0.0, f64::max);
     assert!(half < rim + 0.02 * area, "a ghost of {half} pixels of {area} on {device}");
     let (none, one) = (full < 0.1 * area, (full / area - 1.0).abs() < 0.1);
@@ -60,18 +60,20 @@ fn what_is_near_is_shown_once() {
         [cos, -sin, 85.0, sin, cos, -10.0, 0.0, 0.0, 1.0]
     };
     for device in panoweave_devices() {
-        // The two positions of the disc overlap, so a seam cannot pass between them without cutting the disc.
+        // The discs of both cameras overlap in the panorama, so a seam cannot pass between the discs. It must show the
+        // disc of one camera completely.
         check_disc(&device, BESIDE, [[126.0, 60.0], [111.0, 60.0]], true);
         check_disc(&device, BESIDE, [[112.0, 40.0], [124.0, 48.0]], true);
         check_disc(&device, rolled, [[126.0, 55.0], [112.0, 60.0]], true);
         let below = [1.0, 0.0, 0.0, 0.0, 1.0, 50.0, 0.0, 0.0, 1.0];
         check_disc(&device, below, [[80.0, 92.0], [82.0, 80.0]], true);
-        // If the disc is even nearer, its positions do not overlap. A seam between them hides the disc.
+        // This disc is even nearer to the cameras, so the discs of both cameras do not overlap in the panorama. A seam
+        // can pass between the discs and hide both.
         check_disc(&device, BESIDE, [[139.0, 60.0], [101.0, 60.0]], false);
     }
 }
 
-/// Checks that in a pair of photos, a seam removes at least the fraction `least` of the ghosting of feathering.
+/// Checks a pair of photos: a seam must remove at least the fraction `least` of the ghosting that feathering causes.
 fn check_photos(scene: &str, left: &str, least: f64) {
     let Some(table) = data("stitch_ref/pairs.csv") else { return };
     let table = std::fs::read_to_string(table).unwrap();
@@ -97,7 +99,7 @@ fn check_photos(scene: &str, left: &str, least: f64) {
         let show = |warp: &DeviceWarp| stitch_pictures(&stream, l, r, warp, &options).unwrap();
         let found = [show(&warp), show(&seamed)];
         let seen = seen(&on_host);
-        // Stitch each camera alone, with the same colours.
+        // Stitch the picture of each camera alone, with the same colour corrections as the panoramas.
         let cameras = [0, 1].map(|camera| {
             let mut planes = on_host.planes().clone();
             for (at, seen) in seen.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Compares the path search with all possible paths. The cost of a path is computed independently, from the camera that
-//! each cell shows.
+//! Compares the result of the kernel that searches the seam's path with the best of all possible paths. The tests
+//! compute the cost of a path in another way than the kernel: from the camera that each cell shows.
 
 use glam::UVec2;
 use kernels_gpu::seam::{SeamPath, SeamSides};
@@ -8,14 +8,15 @@ use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::seam::{BIAS, BIAS_CELLS, BLOCK_THREADS, BREACH, PLACES, STEP, SeamCosts, Sees};
 
-/// The cells of a grid, row by row: the cameras that cover each cell, and the costs of the cells that both cover.
+/// The input of the seam search. It contains, for each cell of a grid, row by row, the cameras that cover the cell, and
+/// the cost of the cell if both cameras cover it.
 struct Field {
     size: [usize; 2],
     cells: Vec<u32>,
     cost: Vec<u32>,
 }
 
-/// The results of the search on a device.
+/// The results of the seam search on a device.
 #[derive(Debug, PartialEq)]
 struct Found {
     path: Vec<u32>,
@@ -40,12 +41,13 @@ impl Field {
         Self { size, cells, cost }
     }
 
-    /// Returns the cost of a path: the costs of all pairs of neighbours that it separates, plus [`BREACH`] each time a
-    /// cell or one of its neighbours has pixels that only the camera not shown in the cell covers.
+    /// Returns the cost of a path. It is the sum of the costs of all pairs of neighbouring cells that the path
+    /// separates, plus [`BREACH`] for each cell that shows one camera although a part of this cell or of a neighbour is
+    /// covered only by the other camera.
     fn energy(&self, path: &[u32]) -> i64 {
         let [across, along] = self.size;
         let (mut cut, mut breaches) = (0, 0);
-        // True if the cell shows the far camera.
+        // Returns whether a cell shows the far camera: the camera on the side of the grid's last column.
         let far = |x: usize, y: usize| x >= path[y] as usize;
         let at = |x: usize, y: usize| y * across + x;
         for y in 0..along {
@@ -66,7 +68,7 @@ impl Field {
                     if there & Sees::BOTH == 0 {
                         breaches += i64::from(there & other != 0);
                     } else if far(i, j) != far(x, y) {
-                        // Each cut is counted twice, once from each side.
+                        // The loop visits each pair of neighbours twice, from both cells, so `cut` is twice the cost.
                         cut += i64::from(self.cost[at(x, y)] + self.cost[at(i, j)]);
                     }
                 }
@@ -97,8 +99,8 @@ impl Field {
             costs: costs.view_mut(),
         };
         let config = LaunchConfig { grid: [1; 3], block: [PLACES, 1, 1], dynamic_shared: 0 };
-        // SAFETY: the launch is one block with the required number of threads, and the costs are too small to
-        // overflow.
+        // SAFETY: the launch has one block with the `PLACES` threads that the kernel requires, all buffers have the
+        // sizes that it requires, and the cells' costs are so small that the path's cost does not overflow.
         unsafe { stream.launch_unchecked(&config, &kernel).unwrap() };
         Found { path: best.download(stream).unwrap(), costs: costs.download(stream).unwrap()[0] }
     }
@@ -108,7 +110,8 @@ fn bias(path: &[u32], current: &[u32]) -> i64 {
     path.iter().zip(current).map(|(a, b)| i64::from(BIAS * a.abs_diff(*b).min(BIAS_CELLS))).sum()
 }
 
-/// Returns all paths over `places` positions and `rows` rows whose steps from row to row are at most `STEP`.
+/// Returns all paths through `rows` rows with `places` positions each. From row to row, the position changes by at most
+/// `STEP`.
 fn paths(places: u32, rows: usize) -> Vec<Vec<u32>> {
     let mut paths: Vec<Vec<u32>> = (0..places).map(|place| vec![place]).collect();
     for _ in 1..rows {
@@ -151,12 +154,13 @@ fn no_path_is_cheaper() {
     }
 }
 
-/// Returns the least cost of all paths by dynamic programming, like the kernel, but with costs from [`Field::energy`]
-/// in integers that cannot overflow.
+/// Returns the least cost of all paths, computed by dynamic programming. Unlike the kernel, uses costs from
+/// [`Field::energy`], in integers that are so large that they cannot overflow.
 fn least_by_rows(field: &Field) -> i64 {
     let [across, along] = field.size;
     let places = across as u32 + 1;
-    // Returns the first `rows` rows of the grid. A row contributes the cost of a path minus the cost without that row.
+    // Returns the first `rows` rows of the grid. The cost of row `n` is the cost of a path through `n + 1` rows minus
+    // the cost of the path through `n` rows.
     let cut = |rows: usize| Field {
         size: [across, rows],
         cells: field.cells[..rows * across].to_vec(),
@@ -192,8 +196,8 @@ fn least_by_rows(field: &Field) -> i64 {
 fn large_fields_too() {
     let mut random = Random::new(2);
     for size in [[90, 70], [40, 600], [511, 9]] {
-        // Cells that only one camera covers are at the sides. Elsewhere they would add breaches, and the kernel treats
-        // all rows that cost `MOST` or more alike.
+        // Put cells that only one camera covers at the sides. In other places, they would make every path show a cell
+        // with the wrong camera (`BREACH`), and the kernel does not distinguish rows whose cost is `MOST` or more.
         let mut field = Field::random(&mut random, size);
         for (at, cell) in field.cells.iter_mut().enumerate() {
             let x = at % size[0];
@@ -223,7 +227,8 @@ fn of_equal_paths_the_first_straight_one_is_found() {
         let stream = device.stream().unwrap();
         let found = field.search(&stream, &[11; 30], false);
         assert_eq!(found.path, vec![0; 30], "{device}");
-        // A path along the grid's edge costs nothing. The current path cuts one pair of cost 10 per row.
+        // The best path is along the grid's edge and costs nothing. The current path separates one pair of cells per
+        // row, with a cost of 10.
         let UVec2 { x, y } = UVec2::new(found.costs.best, found.costs.current);
         assert_eq!([x, y], [0, 30 * 10]);
     }

@@ -1,5 +1,5 @@
-//! Tests of a seam over time. Noise must not move the seam, and a crossing object may move it only if the cost
-//! decreases clearly.
+//! Tests of a seam in a video. Noise must not move the seam. An object that crosses the overlap may move the seam, but
+//! only if the cost of the seam decreases clearly.
 
 use panoweave::device::Device;
 use panoweave::io::picture::Picture;
@@ -28,7 +28,7 @@ struct Video {
 }
 
 impl Video {
-    /// Creates a scene in which the cameras differ only in the position of a near bar.
+    /// Creates a scene whose only difference between the cameras is the position of a bar that is near to them.
     fn new(device: &Device) -> Self {
         let stream = device.stream().unwrap();
         let bar = |from: f64| {
@@ -43,8 +43,8 @@ impl Video {
         Self { scene, seam, tracker: SeamTracker::default(), device: device.clone() }
     }
 
-    /// Searches the seam for a pair of pictures and returns whether the seam moves. Checks that after the first move,
-    /// the seam moves only to a clearly lower cost.
+    /// Searches the best seam for a pair of pictures and returns whether the seam moves. Checks that the seam, once it
+    /// has been found, moves only if this decreases the cost clearly.
     fn frame(&mut self, [left, right]: [&Picture; 2]) -> bool {
         let stream = self.device.stream().unwrap();
         let (left, right) = (upload(&stream, left), upload(&stream, right));
@@ -87,8 +87,8 @@ fn moves(device: &Device, contrast: f64) -> Vec<usize> {
     let pictures = video.scene.pictures.clone();
     let frames = 160;
     let walking = |picture: &Picture, camera: usize, frame: usize| {
-        // The object's left edge, in the left camera's pixels. The object moves from the right of the overlap to its
-        // left.
+        // The column of the object's left edge, in pixels of the left camera. The object crosses the overlap from right
+        // to left.
         let at = 190.0 - frame as f64 - 6.0 * camera as f64;
         let pixels = picture.pixels().iter().enumerate().map(|(i, p)| {
             let x = (i % 160) as f64 + 80.0 * camera as f64;

@@ -1,5 +1,5 @@
-//! Tests of overlaps with different outlines (stacked, rolled, trapezoidal, mirrored), and of pairs of pictures that
-//! cannot have a seam.
+//! Tests of seams for different arrangements of the pictures (above each other, rolled, trapezoidal, mirrored), and of
+//! pairs of pictures between which there can be no seam.
 
 use panoweave::ops::seam::{Seam, SeamError, SeamOptions};
 use panoweave_tests::panoweave_devices;
@@ -33,7 +33,7 @@ fn any_outline_has_a_seam_without_steps() {
             let scene = Scene::new(&stream, homography, [&background, &background]);
             let (out, seam) = with_seam(&stream, &scene, 16.0);
             let grid = seam.grid();
-            // If the offset is diagonal, either direction of the seam is accepted.
+            // If the pictures are diagonal to each other, the seam may be horizontal or vertical.
             let found = [grid.transposed, grid.swapped];
             assert!(way[0] == 2 || way == found, "{name} on {device}: {found:?}");
             let (former, out) =
@@ -57,8 +57,8 @@ fn what_has_no_seam_says_why() {
         assert!(matches!(inside, Err(SeamError::Inside { camera: "left" })), "{inside:?}");
         let same = seam(moved(0.0, 1.0, [0.0, 0.0]));
         assert!(matches!(same, Err(SeamError::Inside { .. })), "{same:?}");
-        // The pictures form a cross: only the left camera covers the left and right arms, and only the right camera
-        // the top and bottom.
+        // The pictures form a cross. Only the left camera covers the left and the right arm of the cross, and only the
+        // right camera covers the upper and the lower arm.
         let cross = seam(moved(90.0, 1.0, [140.0, -20.0]));
         assert!(matches!(cross, Err(SeamError::Tangled { .. })), "{cross:?}");
         let apart = seam(moved(0.0, 1.0, [200.0, 0.0]));

@@ -1,4 +1,5 @@
-//! Checks the weights of a seam: they sum to 1, have no steps, end at each picture's edge, and follow the path.
+//! Checks the blending weights of a seam. The weights of both cameras must sum to 1, have no steps, be 0 outside the
+//! cameras' pictures, and follow the path of the seam.
 
 use panoweave::device::Stream;
 use panoweave::ops::colour::Colours;
@@ -8,7 +9,7 @@ use panoweave_tests::panoweave_devices;
 
 use crate::seam::{BESIDE, Scene, background, seen};
 
-/// Finds a seam. Returns the warp with the seam's weights, and the seam.
+/// Finds a seam with a feather of `feather` pixels. Returns the warp with the seam's weights, and the seam.
 pub(crate) fn with_seam(stream: &Stream, scene: &Scene, feather: f32) -> (DeviceWarp, Seam) {
     let [left, right] = scene.images(stream);
     let mut seam = Seam::new(stream, &scene.warp, SeamOptions { feather }).unwrap();
@@ -19,9 +20,9 @@ pub(crate) fn with_seam(stream: &Stream, scene: &Scene, feather: f32) -> (Device
     (out, seam)
 }
 
-/// Checks that each camera has weight only where its picture covers the pixel. Returns the number of steps: pairs of
-/// neighbours whose weights differ by more than 0.13 plus 16 times their difference in `former`. A feather of 16 pixels
-/// changes a weight by only 1/16 per pixel.
+/// Checks that the weight of a camera is 0 at pixels outside the camera's picture. Returns the number of steps in the
+/// weights: pairs of neighbouring pixels whose weights differ by more than 0.13 plus 16 times their difference in
+/// `former`. A feather of 16 pixels changes a weight by only 1/16 per pixel, which is not a step.
 pub(crate) fn check(former: &Warp, warp: &Warp) -> usize {
     assert_eq!(former.planes()[..4], warp.planes()[..4], "only weights change");
     let [left, right] = [4, 5].map(|plane| &warp.planes()[plane]);
@@ -55,7 +56,7 @@ pub(crate) fn check(former: &Warp, warp: &Warp) -> usize {
 fn a_straight_path_is_a_ramp_of_the_feather() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        // All paths through this uniform scene cost the same, so the search returns a straight path.
+        // All paths through this uniform scene have the same cost, so the search returns a straight path.
         let scene = Scene::new(&stream, BESIDE, [&|_, _| [99.0; 3], &|_, _| [99.0; 3]]);
         for feather in [1.0, 4.0, 16.0] {
             let (warp, seam) = with_seam(&stream, &scene, feather);

@@ -1,5 +1,5 @@
-//! Compares stitches with the lookup `planes`, for every pixel format and gamma computation, with the specification's
-//! formula in f64, and the GPU with the CPU.
+//! Tests of stitches with the lookup `planes`, for every pixel format and every method to compute the gamma. They
+//! compare the panoramas with the specification's formula in f64, and the GPU with the CPU.
 
 use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::stitch::GammaTable as BuildTable;
@@ -112,7 +112,8 @@ impl Case {
         Self { size: canvas, output, sources, planes, params, padding }
     }
 
-    /// Returns the case unchanged, or with gammas of 1 if `gamma` is `Linear`, whose kernels ignore gammas.
+    /// Returns the case for kernels of type `gamma`. If the type is `Linear`, sets both gammas to 1, because these
+    /// kernels ignore gammas.
     fn of(mut self, gamma: Gamma) -> Self {
         if let Gamma::Linear = gamma {
             (self.params.left.gamma, self.params.right.gamma) = (1.0, 1.0);
@@ -120,13 +121,13 @@ impl Case {
         self
     }
 
-    /// Runs the kernel on the stream's device.
+    /// Stitches on the stream's device, with the kernel for the case's formats and for `gamma`.
     fn run(&self, stream: &Stream, gamma: Gamma) -> Raster {
         let [left, right, planes_left, planes_right, panorama] = self.padding;
         let frames = [self.sources[0].upload(stream, left), self.sources[1].upload(stream, right)];
         let planes =
             DevicePlanes::upload(stream, self.size, &self.planes, [planes_left, planes_right]);
-        // Fill the panorama with a pattern, so that unwritten pixels are noticed.
+        // Fill the panorama with a pattern, so that pixels that the kernel does not write make the test fail.
         let mut count = 0_u8;
         let unwritten = Raster::from_bytes(self.size, self.output, || {
             count = count.wrapping_add(1);
@@ -138,7 +139,8 @@ impl Case {
         Raster::download(stream, &out)
     }
 
-    /// Runs the kernel. Returns its largest error compared with the formula, and the allowed error, in levels.
+    /// Stitches on the stream's device. Returns the largest difference from the specification's formula, and the
+    /// allowed difference, both in levels.
     fn check(&self, stream: &Stream, gamma: Gamma) -> [f64; 2] {
         let found = self.run(stream, gamma);
         let (grade, most): (Grade, _) = match gamma {
@@ -181,7 +183,7 @@ fn table_error(colour: &Colour) -> f64 {
     colour.gain.to_array().map(channel).into_iter().fold(0.0, f64::max) + 0.01
 }
 
-/// Launches the kernel for the formats of these frames.
+/// Launches the stitch kernel that supports the formats of the given frames.
 fn launch(
     stream: &Stream,
     size: UVec2,
@@ -246,7 +248,8 @@ fn launch(
     .unwrap();
 }
 
-/// Checks random cases with these seeds on one device, with every method in [`GAMMAS`].
+/// Checks random cases on one device: one case for each of `seeds` and each method in [`GAMMAS`]. `most` is the maximum
+/// width and height of a picture.
 fn check_random_maps(stream: &Stream, seeds: std::ops::Range<u64>, most: usize) {
     for gamma in GAMMAS {
         let mut worst = 0.0_f64;
@@ -303,8 +306,8 @@ fn a_hundred_runs_are_identical() {
     }
 }
 
-/// Returns planes in which only the left camera contributes. Its source position for panorama pixel `(x, y)` is `at(x,
-/// y)`.
+/// Returns planes in which only the left camera contributes. The function `at` returns the camera's source position for
+/// a panorama pixel `(x, y)`.
 fn left_alone(size: UVec2, at: impl Fn(u32, u32) -> [f32; 2]) -> [Vec<f32>; 6] {
     let all = || (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
     let plane = |axis: usize| all().map(|(x, y)| at(x, y)[axis]).collect::<Vec<_>>();
@@ -345,7 +348,7 @@ fn a_table_errs_where_the_curve_bends_and_no_more() {
             let most = table_error(&colour);
             println!("{device}, gain {gain}, gamma {gamma}: off by {worst:.3}, bound {most:.3}");
             assert!(worst <= most, "{device}, gain {gain}, gamma {gamma}: {worst}");
-            // The bound is at most about 10 % larger than the error.
+            // Check that the bound is tight: it may be only about 10 % larger than the largest error.
             assert!(worst >= 0.9 * most - 0.02, "{device}, gain {gain}, gamma {gamma}: {worst}");
             // For the gains and gammas that colour analysis can return, the documented bound is 0.61 levels.
             let usual = gain <= 2.0 && (0.8..=1.2).contains(&gamma);
@@ -361,7 +364,7 @@ fn nv12_through_an_identity_is_unchanged() {
         for (seed, size) in (0..).zip([uvec2(40, 30), uvec2(37, 29), uvec2(1, 1), uvec2(2, 1)]) {
             let mut random = Random::new(seed);
             for encoding in encodings() {
-                // Use colours within the gamut, and linear chroma, which interpolation does not change.
+                // Use colours within the gamut. Chroma changes linearly over the picture, so interpolation is exact.
                 let y = (0..size.element_product()).map(|_| 90 + random.below(70) as u8).collect();
                 let UVec2 { x: columns, y: rows } = chroma_size(size);
                 let cells = (0..rows).flat_map(|j| (0..columns).map(move |i| (i as u8, j as u8)));
@@ -378,9 +381,9 @@ fn nv12_through_an_identity_is_unchanged() {
     }
 }
 
-/// Published colour bars: the encoding, the fraction of full colour, and the levels Y, Cb and Cr of white, yellow,
-/// cyan, green, magenta, red, blue and black. Some full chroma values are half a level from the end of the range, and
-/// are rounded up.
+/// Published colour bars: the encoding, the amplitude of the colours (1 or 0.75), and the levels Y, Cb and Cr of white,
+/// yellow, cyan, green, magenta, red, blue and black. In full range, the exact extreme chroma values are half a level
+/// beyond a whole number, and are rounded up.
 type Bars = (YuvEncoding, f32, [[u8; 3]; 8]);
 
 fn bars() -> [Bars; 5] {
@@ -462,14 +465,15 @@ fn bars() -> [Bars; 5] {
 
 #[test]
 fn colour_bars_have_their_published_levels() {
-    // A bar is one chroma sample wide, and the source positions are in its middle.
+    // A bar is one chroma sample wide, which is two pixels, and all source positions are in the middle of a bar.
     let size = uvec2(16, 2);
     let planes = || left_alone(size, |x, _| [(x / 2 * 2) as f32 + 0.5, 0.5]);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for (encoding, share, bars) in bars() {
             let bar = |i: usize| i % 16 / 2;
-            // The bits of a bar are its red, green and blue: white, yellow, cyan, green, magenta, red, blue, black.
+            // The three bits of a bar state whether red, green and blue are on. The bars are white, yellow, cyan,
+            // green, magenta, red, blue and black.
             let colours = [0b111, 0b110, 0b011, 0b010, 0b101, 0b100, 0b001, 0b000];
             let coloured = |level: u8| {
                 let channel = |i, bit| if colours[bar(i)] & bit != 0 { level } else { 0 };
@@ -480,7 +484,7 @@ fn colour_bars_have_their_published_levels() {
             let uv = bars.iter().map(|&[_, u, v]| Chroma { u, v }).collect();
             let levels = Raster { size, pixels: Pixels::Nv12 { y, uv, encoding } };
 
-            // 75 % of 255 is not a whole level, so a gain scales the full colour instead.
+            // 75 % of 255 is not a whole number, so use pictures with full levels and a gain of 0.75.
             let mut case = case(&coloured(255), size, planes(), PixelFormat::Nv12(encoding));
             case.params.left.gain = Vec3::splat(share);
             assert_eq!(case.run(&stream, Gamma::Linear), levels, "{device}, {encoding:?}");
@@ -587,14 +591,14 @@ fn nothing_is_written_where_chroma_is_missing() {
                     let params = StitchParams::default();
                     launch(&stream, size, views, &planes, params, gamma);
                     let DeviceFrame::Nv12 { y, uv, .. } = out else { unreachable!("it is NV12") };
-                    // If the kernel had written black, the levels would be 16 and 128.
+                    // The kernel must not write the panorama. If it had written black, the levels would be 16 and 128.
                     assert!(y.download(&stream).unwrap().iter().all(|&y| y == 0), "{gamma:?}");
                     let untouched = Chroma { u: 0, v: 0 };
                     assert!(uv.download(&stream).unwrap().iter().all(|&uv| uv == untouched));
                 }
             }
         }
-        // The kernel must not write an RGBA panorama, either.
+        // With invalid frames, the kernel must not write an RGBA panorama, either.
         let (good, bad) = (frame(whole), frame(size));
         for [left, right] in [[&good, &bad], [&bad, &good]] {
             let mut out = DeviceFrame::Rgba8(Image::new(&device, size.x, size.y).unwrap());
@@ -663,7 +667,8 @@ fn frames_that_do_not_go_together_are_refused() {
         let StitchError::Formats { left: l, right: r } = error else { panic!("{error}") };
         assert_eq!((l.pixels, r.pixels), (left, right));
     }
-    // The chroma plane is as large as the luma plane, has one column too few, or has one row too many.
+    // Test three wrong chroma planes: one as large as the luma plane, one with a column too few, and one with a row too
+    // many.
     let good = frame(size, a);
     for chroma in [size, uvec2(2, 2), uvec2(3, 3)] {
         let bad = || DeviceFrame::Nv12 {

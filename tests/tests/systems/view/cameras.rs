@@ -1,4 +1,5 @@
-//! Compares views of two cameras with the camera models in f64 and with an equivalent planar panorama.
+//! Compares views of two cameras with results of the camera models in f64, and with a planar panorama that shows the
+//! same part of the scene.
 
 use glam::{DMat3, DVec2, DVec3, UVec2, Vec3, dvec2, uvec2};
 use panoweave::device::{Device, Stream};
@@ -31,7 +32,8 @@ struct Case {
     format: FrameFormat,
 }
 
-/// Replaces each camera's lens and mount by a slightly sheared homography in the same direction.
+/// Replaces the lens and the mount of each camera by a homography. The camera keeps its direction, but the homography
+/// shears the picture slightly.
 fn as_homographies(r: &mut Random, rig: &mut Rig) {
     for camera in &mut rig.cameras {
         let Mounted::Mount(mount) = &camera.view else { unreachable!("a random rig has lenses") };
@@ -76,7 +78,7 @@ impl Case {
             gamma: r.pick(&[1.0, 0.8, 1.25]),
         };
         let options = StitchOptions { left: colour(), right: colour(), ..StitchOptions::default() };
-        // Every seventh view is up to 500 pixels wide, so its rows need several warps.
+        // One view in seven is up to 500 pixels wide, so that each of its rows needs several warps of threads.
         let most = if seed.is_multiple_of(7) { 500 } else { 90 };
         let size = uvec2(1 + r.below(most) as u32, 1 + r.below(70) as u32);
         Self {
@@ -115,7 +117,7 @@ impl Case {
 fn a_view_is_what_the_camera_models_say() {
     let devices = panoweave_devices();
     let (mut seen, mut all, mut unsure, mut worst) = (0, 0, 0, [0.0_f64; 2]);
-    // The last two seeds have such small pictures that an error of half a pixel at their edges is noticed.
+    // The pictures of the last two seeds are so small that the test detects an error of half a pixel at their edges.
     for seed in (0..200).chain([889, 1499]) {
         let case = Case::random(seed);
         let exact = case.exact();
@@ -141,8 +143,8 @@ fn a_view_is_what_the_camera_models_say() {
     );
 }
 
-/// Compares a view with a stitched planar panorama of the same direction, for pictures without edges. A pixel may
-/// differ by one level, because the two results are rounded separately.
+/// Compares a view with a stitched planar panorama of the same direction and size. The pictures have no sharp edges. A
+/// pixel of the view may differ from the panorama by one level, because both results are rounded separately.
 fn check_planar(device: &Device, view: ViewPose, size: UVec2) {
     let stream = device.stream().unwrap();
     let cylinder = cylinder();
@@ -154,7 +156,7 @@ fn check_planar(device: &Device, view: ViewPose, size: UVec2) {
         let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
         let (left, right) = (colour(1.1, 1.0), colour(0.9, 0.9));
         let options = StitchOptions { left, right, flip, ..StitchOptions::default() };
-        // A flip moves a position from the right of the panorama's middle to its left.
+        // A flip rotates the panorama by 180°, so it changes the sign of pan and tilt.
         let sign = if flip { -1.0 } else { 1.0 };
         let same = ViewPose { pan: sign * view.pan, tilt: sign * view.tilt, ..view };
         let panorama = planar(&same, size).geometry().unwrap();
@@ -203,7 +205,7 @@ fn pictures_of_the_host_are_viewed_like_frames() {
     }
 }
 
-/// Returns a black picture of the left camera with a white dot at the pixel of a world ray.
+/// Returns a picture of the left camera that is black except for a white dot at the pixel of a world ray.
 fn dot(rig: &Rig, ray: DVec3) -> Raster {
     let camera = rig.cameras[0].mount().unwrap();
     let p = turn(camera.yaw, camera.pitch, camera.roll).transpose() * ray;
@@ -233,13 +235,13 @@ fn a_view_turns_as_documented() {
     let gain = |gain| Colour { gain: Vec3::splat(gain), gamma: 1.0 };
     let options = StitchOptions { left: gain(1.0), right: gain(0.0), ..StitchOptions::default() };
     let ahead = ViewPose { pan: -20.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
-    // The distance in pixels of an offset of 5°, in a view of 40° and 101 pixels.
+    // The distance in pixels that corresponds to an angle of 5° from the middle of a view of 40° and 101 pixels.
     let off = 50.5 / 20_f64.to_radians().tan() * 5_f64.to_radians().tan();
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for (view, expected) in [
             (ahead, dvec2(0.0, 0.0)),
-            // The dot moves opposite to the view.
+            // If the view turns right or up, the dot moves left or down.
             (ViewPose { pan: -15.0, ..ahead }, dvec2(-off, 0.0)),
             (ViewPose { tilt: 5.0, ..ahead }, dvec2(0.0, off)),
             // The view is rolled clockwise by 90°, so its left becomes its bottom.

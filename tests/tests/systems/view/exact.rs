@@ -16,7 +16,7 @@ const NEAR: f64 = 1e-3;
 /// The expected colour of a pixel, and whether an f32 result must match it.
 pub(crate) type Pixel = (Option<[f64; 3]>, bool);
 
-/// The expected pixels of a view, row by row. `sure` marks those that an f32 result must match.
+/// The expected pixels of a view, row by row. `sure` is true for the pixels that an f32 result must match.
 pub(crate) struct Exact {
     pub(crate) colours: Vec<Option<[f64; 3]>>,
     pub(crate) sure: Vec<bool>,
@@ -65,8 +65,8 @@ impl Exact {
     }
 }
 
-/// Projects a world ray into a camera. Returns the pixel, or `None` if the lens does not cover the ray. The flag is
-/// false if the ray is too close to the lens limit for an f32 result to be sure.
+/// Projects a world ray into a camera. Returns the pixel, or `None` if the lens does not cover the ray. Also returns
+/// whether a computation in f32 must agree: false if the ray is so close to the lens limit that rounding decides.
 fn pixel(camera: &RigCamera, limit: f64, ray: DVec3) -> (Option<DVec2>, bool) {
     let mount = match &camera.view {
         Mounted::Mount(mount) => mount,
@@ -102,8 +102,8 @@ fn pixel(camera: &RigCamera, limit: f64, ray: DVec3) -> (Option<DVec2>, bool) {
     ((radius <= limit).then_some(at), (radius / limit - 1.0).abs() > 1e-5)
 }
 
-/// Returns whether a position is inside a picture. The second flag is false if the position is too close to an edge
-/// for an f32 result to be sure.
+/// Returns whether a position is inside a picture. Also returns whether a computation in f32 must agree: false if the
+/// position is so close to an edge that rounding decides.
 fn inside(at: DVec2, size: DVec2) -> (bool, bool) {
     let inside = at.cmpge(DVec2::ZERO).all() && at.cmplt(size).all();
     let edges = [at.x, at.y, size.x - at.x, size.y - at.y];
@@ -115,7 +115,7 @@ pub(crate) struct Cameras<'a> {
     rig: &'a Rig,
     /// Rotation from panorama coordinates to world coordinates.
     to_world: DMat3,
-    /// The radii up to which the lens polynomials increase. These are the only values taken from the library.
+    /// The radii up to which the lens polynomials of both cameras increase. Only these values come from the library.
     limits: [f64; 2],
     pictures: [&'a Raster; 2],
     options: &'a StitchOptions,
@@ -129,8 +129,8 @@ impl<'a> Cameras<'a> {
         Self { rig, to_world, limits, pictures, options }
     }
 
-    /// Returns the blended colour of a ray. `weigh` computes the two cameras' weights from the ray and from the
-    /// distances to the pictures' edges, as fractions of the shorter sides.
+    /// Returns the blended colour of a ray. `weigh` computes the weights of both cameras from the ray, and from the
+    /// distances of its pixels to the edges of both pictures, as fractions of the pictures' shorter sides.
     pub(crate) fn show(&self, ray: DVec3, weigh: impl Fn(DVec3, [f64; 2]) -> [f64; 2]) -> Pixel {
         let mut all_sure = true;
         let places = [0, 1].map(|i| {
@@ -160,8 +160,8 @@ impl<'a> Cameras<'a> {
     }
 }
 
-/// Returns the canvas pixel of a ray, or `None` if the canvas does not cover the ray. The flag is false if the ray is
-/// too close to the canvas's edge for an f32 result to be sure.
+/// Returns the canvas pixel of a ray, or `None` if the canvas does not cover the ray. Also returns whether a
+/// computation in f32 must agree: false if the ray is so close to the canvas's edge that rounding decides.
 pub(crate) fn on_canvas(canvas: &Canvas, ray: DVec3) -> (Option<DVec2>, bool) {
     let DVec3 { x, y, z } = ray;
     let p = match canvas.projection {

@@ -1,4 +1,5 @@
-//! Tests of atomic operations. The expected results, computed on the host, do not depend on the order of the threads.
+//! Tests of atomic operations. The host computes the expected results. They do not depend on the order in which threads
+//! run.
 
 use conformance::atomics::*;
 use panoweave_tests::conformance::all_give;

@@ -1,4 +1,5 @@
-//! Tests of barriers and of static and dynamic shared memory, with permutations computed on the host.
+//! Tests of barriers and of static and dynamic shared memory. The kernels permute values through shared memory, and the
+//! host computes the expected order.
 
 use conformance::barrier::{
     DynamicLengths, ReverseDynamic, ReverseStatic, ReverseTail, Rotate, TwoArrays,
@@ -60,7 +61,7 @@ fn the_tail_of_an_array_is_the_same_memory() {
 
 #[test]
 fn dynamic_shared_memory_is_as_long_as_the_launch_says() {
-    // On a GPU, a launch with the last size must first set a function attribute.
+    // The last size is above 48 KiB. For such a size, a launch on a GPU must first set a function attribute.
     for bytes in [0, 16, 4096, 48 << 10, 64 << 10] {
         all_give(&vec![bytes / 4, bytes / 16], |stream| {
             let mut out = zeros(stream, 2);

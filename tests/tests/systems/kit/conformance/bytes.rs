@@ -5,7 +5,7 @@ use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Returns arrays of random bytes. About half of the bytes are over 127.
+/// Returns arrays of random bytes. About half of the bytes are over 127, which a signed comparison would order wrongly.
 fn arrays() -> Vec<[u8; BYTES]> {
     let bytes: Vec<u8> = noise(BYTES as u32 * 64).iter().map(|&n| n as u8).collect();
     bytes.chunks_exact(BYTES).map(|chunk| chunk.try_into().unwrap()).collect()

@@ -1,4 +1,5 @@
-//! Compares the functions of `GpuFloat` and `GpuPower` with their results in f64, and 16-bit arithmetic with `half`.
+//! Compares the functions of `GpuFloat` and `GpuPower` with results in f64, and 16-bit arithmetic with results of the
+//! crate `half`.
 
 use conformance::float::{
     ArithmeticBf16, ArithmeticF16, Binary, FloatBinary, FloatUnary, Halves, Unary,
@@ -35,8 +36,8 @@ fn arguments() -> Vec<f32> {
     values
 }
 
-/// Returns the error of `found` in units in the last place (ULP) of `exact` as an f32. Returns 0 if both are NaN or
-/// equal.
+/// Returns the difference between `found` and `exact` in units in the last place (ULP) of the f32 nearest to `exact`.
+/// Returns 0 if `found` and `exact` are both NaN, or if `found` equals this f32.
 fn ulps(found: f32, exact: f64) -> f64 {
     let nearest = exact as f32;
     if found == nearest || found.is_nan() && exact.is_nan() {
@@ -50,7 +51,8 @@ fn ulps(found: f32, exact: f64) -> f64 {
     (f64::from(found) - exact).abs() / unit
 }
 
-/// Rounds to the nearest integer, ties to even, without the standard library's function.
+/// Rounds to the nearest integer, ties to even. Does not use the function of the standard library, so that the test is
+/// independent of it.
 fn round(x: f64) -> f64 {
     let below = x.floor();
     let is_odd = (below / 2.0).floor() * 2.0 != below;
@@ -65,11 +67,11 @@ fn level(x: f64) -> u32 {
     if x.is_nan() { 0 } else { round(x.clamp(0.0, 255.0)) as u32 }
 }
 
-/// The error bound of `lg2.approx` and `ex2.approx` in the PTX ISA. The bound is relative, except for the logarithm of
-/// numbers in [0.5, 2], for which it is absolute.
+/// The error bound of the instructions `lg2.approx` and `ex2.approx` according to the PTX ISA. The bound is a relative
+/// error, except for the logarithm of numbers in [0.5, 2]: there, it is an absolute error.
 const FAST: f64 = 1.0 / (1 << 22) as f64;
 
-/// Returns whether `found` is 0 because the hardware flushes subnormals.
+/// Returns whether `found` is 0 because the hardware replaces subnormal results by 0.
 fn is_flushed(found: f32, exact: f64) -> bool {
     found == 0.0 && exact.abs() < f64::from(f32::MIN_POSITIVE)
 }
@@ -126,7 +128,8 @@ fn functions_of_one_argument() {
     }
 }
 
-/// Returns the error of `found` in units of `unit`, or 0 if both are NaN or the same infinity.
+/// Returns the difference between `found` and `exact` divided by `unit`. Returns 0 if `found` and `exact` are both NaN,
+/// or if `found` is the f32 nearest to `exact`, which includes infinities.
 fn relative(found: f32, exact: f64, unit: f64) -> f64 {
     if ulps(found, exact) == 0.0 { 0.0 } else { (f64::from(found) - exact).abs() / unit }
 }
@@ -191,15 +194,17 @@ fn functions_of_two_arguments() {
     }
 }
 
-/// Checks that `mul_add` does not round the product. The product of two 13-bit factors needs more than the 24 bits of
-/// an f32, and the sum is the part that rounding would lose.
+/// Checks that `mul_add` does not round the product before the addition. The product of two 13-bit factors has up to 26
+/// bits, more than the 24 bits of an f32. The addend cancels the upper bits, so the result is the part of the product
+/// that rounding would lose.
 #[test]
 fn mul_add_rounds_once() {
     let n = noise(3000);
     let factor = |n: u32| 1.0 + (n % 4096) as f32 / 4096.0;
     let x: Vec<f32> = n.iter().map(|&n| factor(n)).collect();
     let y: Vec<f32> = n.iter().map(|&n| factor(n >> 12)).collect();
-    // Subtract the rounded product. The result is its rounding error, which an f32 represents exactly.
+    // The addend is the negative rounded product. The expected result is the rounding error of the product, which an
+    // f32 represents exactly.
     let z: Vec<f32> = x.iter().zip(&y).map(|(x, y)| -(x * y)).collect();
     let expected: Vec<f32> = x
         .iter()
@@ -218,9 +223,9 @@ fn mul_add_rounds_once() {
     });
 }
 
-/// Defines a test of the arithmetic of a 16-bit type. The expected sums and products are computed in f32 and rounded to
-/// 16 bits. An f32 is so precise that the second rounding does not change the result. The unit tests of
-/// `HalfArithmetic` compare `mul_add` with integers.
+/// Defines a test of the arithmetic of a 16-bit type. The expected sums and products are computed in f32 and then
+/// rounded to 16 bits. This double rounding gives the same result as a single rounding, because an f32 is precise
+/// enough. `mul_add` is not tested here: the unit tests of `HalfArithmetic` compare it with integer arithmetic.
 macro_rules! half_arithmetic {
     ($test:ident, $kernel:ident, $half:ident) => {
         #[test]
@@ -235,7 +240,7 @@ macro_rules! half_arithmetic {
                 .iter()
                 .map(|number| {
                     let [a, b, c] = number.map($half::from_bits);
-                    // A product of two bf16 may be too small even for a subnormal f32.
+                    // The product of two bf16 may be so small that an f32 cannot represent it, not even as a subnormal.
                     let wide = |x: f64| bits($half::from_f32(x as f32));
                     let four = |a: $half, c: $half| {
                         let (x, y) = (a.to_f64(), b.to_f64());

@@ -1,4 +1,5 @@
-//! Tests heap allocation in kernels: collections and strings that grow, compared with the host's results.
+//! Tests heap allocation in kernels. The kernels let collections and strings grow, and the host computes the expected
+//! contents.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ fn collections_grow_and_shrink() {
             let numbers: Vec<u32> = input.iter().take(at).map(|n| n % 10).collect();
             let different: BTreeSet<u32> = numbers.iter().copied().collect();
             let len = numbers.len() as u32;
-            // The length of the text: the digits, ", " between them, and two brackets.
+            // The length of the text: one digit per number, ", " between the numbers, and two brackets.
             let text = len + 2 * len.saturating_sub(1) + 2;
             [len, different.len() as u32, text, numbers.iter().sum(), 1]
         })

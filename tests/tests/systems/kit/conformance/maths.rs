@@ -71,8 +71,8 @@ fn float(name: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// Computes the function `name`, one of `conformance::maths::SPECIAL`, in f64. Uses the definition where that is
-/// simple, and otherwise `FloatExt` on the host.
+/// Computes the function `name`, one of `conformance::maths::SPECIAL`, in f64. Uses the function's definition if the
+/// definition is simple, and `FloatExt` on the host otherwise.
 fn special(name: &str, x: f64, y: f64) -> f64 {
     let whole_turns = |x: f64| x - 2.0 * (0.5 * x).round();
     match name.trim_start_matches("FloatExt::") {
@@ -92,7 +92,7 @@ fn special(name: &str, x: f64, y: f64) -> f64 {
         "rcbrt(x)" => 1.0 / x.cbrt(),
         "saturate(x)" if x.is_nan() => 0.0,
         "saturate(x)" => x.clamp(0.0, 1.0),
-        // The unit tests of `cuda_std` compare the other functions with tables.
+        // For the following functions, use `FloatExt` on the host. The unit tests of `cuda_std` compare it with tables.
         "error_function(x)" => x.error_function(),
         "complementary_error_function(x)" => x.complementary_error_function(),
         "inv_complementary_error_function(x)" => x.inv_complementary_error_function(),
@@ -111,13 +111,14 @@ fn special(name: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// Returns the allowed absolute error for the result `exact`. It is a number of ULPs of `exact`, or of 1 for functions
-/// that lose precision near their zeros. A Euclidean quotient may be off by 1, because it is rounded before it is
-/// truncated.
+/// Returns the allowed absolute error of a result whose exact value is `exact`. For most functions, it is a number of
+/// ULPs of `exact`. For functions that lose precision near their zeros, it is a number of ULPs of 1. A Euclidean
+/// quotient may be off by 1, because the quotient is rounded before it is truncated.
 fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
     let cancels = ["j0", "j1", "jn", "y0", "y1", "yn", "log_gamma", "sinpi", "cospi", "sincospi"];
     let cancels = cancels.iter().any(|f| name.starts_with(&format!("FloatExt::{f}(")));
-    // The standard library's inverse hyperbolic functions are imprecise, in particular `atanh` near −1.
+    // The standard library's inverse hyperbolic functions, which give the expected results, are imprecise, in
+    // particular `atanh` near −1.
     let ulps = match name {
         "x.atanh()" => 65_536.0,
         "x.powi(7)" | "x.asinh()" | "x.acosh()" => 16.0,
@@ -132,10 +133,10 @@ fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
     }
 }
 
-/// Checks one result. `ulp` is the relative distance between two neighbouring numbers, `least` the absolute distance
-/// between two subnormals.
+/// Checks one result. `ulp` is the relative distance between two neighbouring numbers of the type, and `least` is the
+/// absolute distance between two neighbouring subnormals.
 fn check(name: &str, at: (f64, f64), found: f64, exact: f64, [ulp, least]: [f64; 2], device: &str) {
-    // x³ may overflow before its reciprocal is taken, which gives 0.
+    // `powi(-3)` may compute 1 / x³. If x³ overflows, the result is 0 instead of a subnormal.
     let is_lost = name == "x.powi(-3)" && found == 0.0 && exact.abs() <= least / ulp;
     let is_right = found == exact
         || is_lost
@@ -170,7 +171,7 @@ macro_rules! compare {
                 for (name, found) in $names.iter().zip(results) {
                     for (&(x, y), found) in pairs.iter().zip(found) {
                         let exact = $oracle(name, x, y);
-                        // Outside the range of the type, the expected result is infinite.
+                        // If the exact result is outside the range of the type, the expected result is infinite.
                         let exact = match exact as $float {
                             infinite if infinite.is_infinite() => infinite.into(),
                             _ => exact,

@@ -65,7 +65,7 @@ fn a_slice_goes_on_from_any_element_and_fetches_what_there_is() {
     });
 }
 
-/// Defines a test that copies, mirrors and reverses elements of one type.
+/// Defines a test whose kernels copy, mirror and reverse elements of one type.
 macro_rules! elements {
     ($name:ident, $type:ty, $copy:ident, $mirror:ident, $share:ident) => {
         #[test]
@@ -106,7 +106,8 @@ macro_rules! elements {
 #[test]
 fn elements_side_by_side_are_one_access() {
     let values: Vec<u8> = elements(35 * 9);
-    // The last three elements of each row are an incomplete group, which the kernel skips.
+    // The kernel copies groups of four elements. It skips the last three elements of each row, because they do not form
+    // a complete group.
     let expected: Vec<u8> = (0..35 * 9).map(|i| if i % 35 < 32 { values[i] } else { 0 }).collect();
     for (pitch, expected) in [(40, expected), (37, vec![0; 35 * 9])] {
         all_give(&expected, |stream| {

@@ -1,7 +1,7 @@
 //! Tests of every feature of `cuda_std` on every device: the CPU, and the first GPU if there is one.
 //!
-//! Each test computes the expected result independently and requires it on every device: exactly for integers, and
-//! within a stated tolerance for floats.
+//! Each test computes the expected result independently of `cuda_std`. Integer results of a device must equal it, and
+//! floats may differ from it by a stated tolerance.
 
 mod arguments;
 mod atomics;

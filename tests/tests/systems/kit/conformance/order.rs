@@ -6,7 +6,7 @@ use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// The number of blocks. They keep several multiprocessors of a GPU busy. A larger number would be slow on the CPU.
+/// The number of blocks: enough to occupy many multiprocessors of a GPU, and few enough for the CPU to be fast.
 const BLOCKS: u32 = 300;
 const BLOCK: u32 = 256;
 const SHIFT: u32 = 12_345;
@@ -24,7 +24,7 @@ fn launches_see_what_the_ones_before_wrote() {
         let mut b = zeros(stream, len as u32);
         for i in 0..LAUNCHES {
             let (input, out) = (a.view(), b.view_mut());
-            // In this order, each of the two kernels runs after itself and after the other kernel.
+            // Launch the kernels in the order A, A, B, B, so that each kernel follows itself and the other kernel.
             if i % 4 < 2 {
                 let kernel = Shifted { input, shift: SHIFT, out };
                 launch(stream, line(BLOCKS, BLOCK), &kernel);

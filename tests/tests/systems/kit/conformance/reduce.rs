@@ -1,4 +1,5 @@
-//! Tests of reductions over warps and blocks. All floats are whole numbers, so the sum does not depend on the order.
+//! Tests of reductions over warps and blocks. All floats are whole numbers, so their sum does not depend on the order
+//! of the additions.
 
 use conformance::reduce::*;
 use panoweave_tests::conformance::all_give;
@@ -47,7 +48,7 @@ fn reductions_of_floats() {
 
 #[test]
 fn words_are_added_up_in_one_instruction() {
-    // Word 5 has the largest value, so the sums of its warp and of its byte products overflow 32 bits.
+    // Word 5 is `u32::MAX`, so both the sum over its warp and the sum of its byte products overflow 32 bits.
     let [mut a, mut b, mut c] = [0, 1, 2].map(|i| noise(3 * 192)[i * 192..][..192].to_vec());
     (a[5], b[5], c[5]) = (u32::MAX, u32::MAX, u32::MAX);
     let bytes = |word: u32| (0..4).map(move |i| u64::from(word >> (8 * i) & 0xff));

@@ -10,8 +10,8 @@ const LANES: usize = 32;
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const ARGUMENTS: [u32; 11] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33];
 
-/// A function that returns the lane whose value `lane` receives, or `None` if `lane` keeps its own value because the
-/// source is out of range.
+/// A function that returns the source of a shuffle: the lane whose value `lane` receives. It returns `None` if the
+/// source is out of range, so that `lane` keeps its own value.
 type Source = fn(lane: i32, argument: i32, width: i32) -> Option<i32>;
 
 fn down(lane: i32, argument: i32, width: i32) -> Option<i32> {
@@ -24,8 +24,8 @@ fn up(lane: i32, argument: i32, width: i32) -> Option<i32> {
     (source >= lane / width * width).then_some(source)
 }
 
-/// Returns the source of an exclusive-or shuffle. A source in an earlier segment of `width` lanes is in range. A source
-/// in a later segment is not.
+/// Returns the source lane of an exclusive-or shuffle. The warp is divided into segments of `width` lanes. A source in
+/// an earlier segment than `lane` is in range, and a source in a later segment is out of range.
 fn xor(lane: i32, argument: i32, width: i32) -> Option<i32> {
     let source = lane ^ (argument % 32);
     (source < (lane / width + 1) * width).then_some(source)

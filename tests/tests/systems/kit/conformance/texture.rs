@@ -1,4 +1,4 @@
-//! Tests texture reads of every format, over images and arrays, against a reference sampler in f64.
+//! Tests texture reads of every format, from images and from arrays. A sampler in f64 computes the expected samples.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,27 @@ use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// The width of the picture in texels. Width and height are odd, and rows do not fill their pitch.
+/// The width of the picture in texels. Width and height are odd, and each row is shorter than the row pitch.
 const WIDTH: u32 = 13;
 const HEIGHT: u32 = 7;
 
-/// The maximum error of a linear sample due to rounding the product of its two weights to 8 bits: half of 1/256, times
-/// the mixed difference of four texels, which is at most 2.
+/// The maximum error of a linear sample that is caused by rounding the product of both fractions to 8 bits. The
+/// rounding error is at most 1/512. It is multiplied by a sum of four texels with alternating signs, which is at most
+/// 2.
 const LINEAR_PRODUCT: f64 = 1.0 / 256.0;
 
-/// The maximum total error of a linear sample. It includes the rounding of both fractions to 8 bits, by up to 1/512
-/// each.
+/// The maximum total error of a linear sample. In addition to `LINEAR_PRODUCT`, it contains the errors from rounding
+/// both fractions to 8 bits, up to 1/512 each.
 const LINEAR_TO_EXACT: f64 = LINEAR_PRODUCT + 2.0 / 512.0;
 
-/// The maximum error of a point sample, which only the rounding of floats causes.
+/// The maximum error of a point sample. Its only cause is the rounding of floats.
 const ROUNDING: f64 = 1e-6;
 
 /// The type of a channel of a texel, and its conversion to a number.
 trait Scalar: Pod {
     const MAX: f64;
-    /// The maximum difference between a GPU's and the CPU's linear sample, as a fraction of full scale. GPU and CPU use
-    /// the same 8-bit weights. An H100 rounds sums of floats to floats, and sums of integers to 16 bits.
+    /// The maximum difference between linear samples of a GPU and of the CPU, as a fraction of full scale. GPU and CPU
+    /// use the same 8-bit weights, but round the weighted sum differently: an H100 rounds sums of integers to 16 bits.
     const FILTERED: f64;
     fn of(noise: u32) -> Self;
     fn value(self) -> f64;
@@ -40,7 +41,7 @@ impl Scalar for u8 {
     const MAX: f64 = 255.0;
     const FILTERED: f64 = 1.02 / (1 << 17) as f64;
     fn of(noise: u32) -> Self {
-        // Make the smallest and the largest value frequent, because they reveal scaling errors.
+        // Return 0 and 255 frequently, because these values reveal scaling errors.
         match noise % 4 {
             0 => 0,
             1 => 255,
@@ -96,7 +97,7 @@ impl<S: Scalar> Picture<S> {
         bytemuck::pod_collect_to_vec(&self.scalars)
     }
 
-    /// Returns channel `c` of texel `(x, y)`. The texel may be outside the picture.
+    /// Returns channel `c` of texel `(x, y)`. If the texel is outside the picture, `address` determines the result.
     fn texel(&self, x: i64, y: i64, c: usize, address: Address) -> f64 {
         let (w, h) = (i64::from(WIDTH), i64::from(HEIGHT));
         let inside = x >= 0 && x < w && y >= 0 && y < h;
@@ -107,7 +108,7 @@ impl<S: Scalar> Picture<S> {
         self.scalars[(y * w + x) as usize * self.channels + c].value()
     }
 
-    /// Returns the sample in f64, as a fraction of full scale.
+    /// Returns the expected sample of channel `c` at position `at`, computed in f64, as a fraction of full scale.
     fn exact(&self, at: Vec2, c: usize, mode: TextureMode) -> f64 {
         let (x, y) = (f64::from(at.x), f64::from(at.y));
         let texel = |x, y| self.texel(x as i64, y as i64, c, mode.address);
@@ -125,8 +126,9 @@ impl<S: Scalar> Picture<S> {
     }
 }
 
-/// Returns coordinates inside the picture, on every edge and outside. Some are multiples of 1/256, for which the
-/// filter's fraction is exact. The others avoid texel borders, where a point sample may return either texel.
+/// Returns coordinates inside the picture, on each of its edges and outside it. Some coordinates are multiples of
+/// 1/256, so that their fractions need no rounding. The others are not on the borders between texels, where a point
+/// sample may return the texel on either side.
 fn coordinates() -> Vec<Vec2> {
     let mut coordinates = Vec::new();
     for y in -5..=2 * HEIGHT as i32 + 5 {
@@ -193,8 +195,8 @@ fn check<T: Texel, S: Scalar>(format: &str) {
     }
 }
 
-/// Compares samples with the exact samples and with the CPU's samples at the same coordinates. Prints the differences
-/// before it asserts.
+/// Compares a device's samples with the exact samples and with the CPU's samples at the same coordinates. Prints the
+/// largest differences, and then panics if a difference exceeds its tolerance.
 fn compare<S: Scalar>(
     name: &str,
     picture: &Picture<S>,
@@ -203,7 +205,7 @@ fn compare<S: Scalar>(
     samples: &[[f32; 4]],
     on_cpu: &[[f32; 4]],
 ) {
-    // The largest excess of a sample over its tolerance, and a description of that sample.
+    // The error minus the tolerance of the worst sample, and a description of this sample.
     let mut worst = (f64::NEG_INFINITY, String::new());
     let (mut from_exact, mut from_cpu) = (0.0_f64, 0.0_f64);
     let mut missing = BTreeSet::new();

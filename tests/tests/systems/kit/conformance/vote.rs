@@ -5,8 +5,8 @@ use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Returns the expected votes of each lane: all, any and ballot of "value over `limit`" among the lanes for which
-/// `takes_part` is true. The other lanes get zeros.
+/// Returns the expected results of three votes in each lane: `all`, `any` and `ballot` of the condition that the value
+/// exceeds `limit`. Only the lanes for which `takes_part` returns true vote. The results of the other lanes are zeros.
 fn expected(values: &[u32], limit: u32, takes_part: fn(usize) -> bool) -> Vec<[u32; 3]> {
     let warp = |warp: &[u32]| {
         let lanes: Vec<usize> = (0..32).filter(|&lane| takes_part(lane)).collect();
@@ -21,8 +21,8 @@ fn expected(values: &[u32], limit: u32, takes_part: fn(usize) -> bool) -> Vec<[u
     values.chunks(32).flat_map(warp).collect()
 }
 
-/// Returns the values of six warps. In the first five warps, the values over 10 are: none, one, some, all but one, and
-/// all. The sixth warp is random.
+/// Returns the values of six warps. The number of lanes with a value over 10 is, in this order: none, one, some, all
+/// but one, and all. The values of the sixth warp are random.
 fn values() -> Vec<u32> {
     let mut values = noise(192);
     values[..32].fill(10);

@@ -1,4 +1,5 @@
-//! Tests of reductions and matches among the lanes of a mask, shuffles of every type width, and barriers that count.
+//! Tests of reductions and matches among the lanes of a mask, of shuffles of types of every size, and of barriers that
+//! count threads.
 
 use conformance::warps::{
     CountAtBarrier, MatchLanes, ReduceLanesI8, ReduceLanesI16, ReduceLanesI32, ReduceLanesI64,

@@ -9,7 +9,7 @@ use crate::kit::faults::{NOBODY, fault, file, line, message, run, shape, stream,
 fn some_threads_have_returned() {
     let stream = stream();
     let kernel = BarrierAfterReturn { guilty: 150 };
-    // All threads of blocks 0 and 1 reach the barrier, 22 threads of block 2, and none of block 3.
+    // The barrier is reached by all threads of blocks 0 and 1, by 22 threads of block 2, and by no thread of block 3.
     let fault = fault(&stream, &line(4, 64), &kernel, [2, 0, 0], [0, 0, 0]);
     let FaultKind::BarrierDivergence { waiting, threads, barrier, others } = &fault.kind else {
         panic!("{fault}");
@@ -29,7 +29,8 @@ fn some_threads_have_returned() {
 fn nobody_has_returned() {
     let kernel = BarrierAfterReturn { guilty: NOBODY };
     run(&stream(), &line(4, 64), &kernel).unwrap();
-    // All threads of blocks 2 and 3 return before the barrier, which is no fault.
+    // All threads of blocks 2 and 3 return before the barrier. This is allowed, because no thread of these blocks
+    // waits.
     let kernel = BarrierAfterReturn { guilty: 128 };
     run(&stream(), &line(4, 64), &kernel).unwrap();
 }

@@ -7,7 +7,8 @@ use panoweave::device::{Image, LaunchConfig, Stream};
 
 use crate::kit::faults::{NOBODY, fault, message, run, shape, stream, zeros};
 
-/// The index of the guilty thread, 77, in a grid of 2×2 blocks of 6×4 threads: block 3, rank 5.
+/// The index of the thread that causes the fault. In a grid of 2×2 blocks of 6×4 threads, thread 77 is the thread with
+/// rank 5 in block 3.
 const GUILTY: u32 = 77;
 const BLOCK: [u32; 3] = [1, 1, 0];
 const THREAD: [u32; 3] = [5, 0, 0];
@@ -16,8 +17,8 @@ fn config() -> LaunchConfig {
     shape([2, 2, 1], [6, 4, 1]).with_dynamic_shared(40)
 }
 
-/// Checks that the CPU reports the guilty thread's access with the right kind, index and size, and with the text
-/// `words`.
+/// Checks that the CPU reports the access of thread `GUILTY` with the right kind, index and size, and that the message
+/// contains `words`.
 #[track_caller]
 fn check<K: Kernel>(
     stream: &Stream,
@@ -43,7 +44,8 @@ fn pixel(index: (u32, u32)) -> [Index; 2] {
     [Index::Pixel(index.0, index.1), Index::Pixel(9, 5)]
 }
 
-/// Positions just outside an image of 9×5 elements, and one far away, each with its text.
+/// Positions outside an image of 9×5 elements: three just outside and one far away. Each has the text with which the
+/// message states it.
 const OUTSIDE: [((u32, u32), &str); 4] =
     [((9, 0), "(9,0)"), ((0, 5), "(0,5)"), ((9, 5), "(9,5)"), ((u32::MAX, 4), "(4294967295,4)")];
 

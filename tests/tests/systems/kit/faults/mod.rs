@@ -17,7 +17,7 @@ use cuda_std::cpu::{Fault, FaultKind, ThreadId};
 use cuda_std::launch::Kernel;
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 
-/// An index larger than that of any thread in these tests, so that no thread causes a fault.
+/// An argument for the index of the thread that causes the fault. No thread has this index, so the kernel has no fault.
 const NOBODY: u32 = u32::MAX;
 
 fn stream() -> Stream {
@@ -39,7 +39,8 @@ fn shape(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig {
 
 /// Runs a kernel and returns its fault, if any.
 fn run<K: Kernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> Result<(), Fault> {
-    // SAFETY: the CPU detects each of these faults before it does harm.
+    // SAFETY: the kernels in `conformance::faults` are unsound, but the CPU stops each of them before an invalid access
+    // or a data race happens.
     match unsafe { stream.launch_unchecked(config, kernel) } {
         Ok(()) => Ok(()),
         Err(e) => match e.kind {

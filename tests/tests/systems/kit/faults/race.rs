@@ -1,4 +1,4 @@
-//! Checks that the CPU reports races on shared memory, and no race where a barrier orders the accesses.
+//! Checks that the CPU reports races on shared memory, and that it reports no race if a barrier orders the accesses.
 
 use conformance::faults::*;
 use cuda_std::cpu::AccessKind::{self, Atomic, Load, Store};
@@ -6,8 +6,8 @@ use cuda_std::cpu::{Fault, FaultKind};
 
 use crate::kit::faults::{NOBODY, fault, line, message, run, stream, zeros};
 
-/// Checks that the fault is a race. Returns the reported access, the earlier access, the thread of the earlier access,
-/// and the byte offset in the array.
+/// Checks that the fault is a race between two accesses to shared memory. Returns the kind of the reported access, the
+/// kind and the thread of the earlier access, and the byte offset in the array.
 #[track_caller]
 fn race(fault: &Fault) -> (AccessKind, AccessKind, u32, usize) {
     match &fault.kind {
@@ -103,7 +103,7 @@ fn atomics_race_with_plain_accesses_only() {
         let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [guilty, 0, 0]);
         assert_eq!(race(&found), (Load, Atomic, guilty - 1, 8));
     }
-    // In this case the plain access comes before the atomic.
+    // If thread 0 makes the plain access, this access runs before the atomic accesses of the other threads.
     kernel.guilty = 0;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [1, 0, 0]);
     assert_eq!(race(&found), (Atomic, Load, 0, 8));

@@ -1,5 +1,5 @@
-//! Checks that the CPU reports warp operations whose mask contains lanes that do not take part, or lacks the calling
-//! lane.
+//! Checks that the CPU reports warp operations with a wrong mask: a mask with lanes that do not take part in the
+//! operation, or a mask without the calling lane.
 
 use conformance::faults::{LaneMissing, LaneMissingInShuffle, LaneOutsideMask, SyncOutsideMask};
 use cuda_std::cpu::FaultKind;
@@ -22,7 +22,7 @@ fn a_lane_is_missing_at_sync_warp() {
         "kernel `lane_missing`, block (0,0,0) thread (0,0,0): warp divergence: \
          sync_warp at faults.rs waits for lanes 0x00000080 of mask 0xffffffff; every lane of the mask must call it"
     );
-    // If the missing lane is in the second warp, the fault is reported for that warp's first lane.
+    // If the lane that does not take part is in the second warp, the fault names the first lane of the second warp.
     kernel.guilty = 63;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [32, 0, 0]);
     assert!(matches!(found.kind, FaultKind::WarpDivergence { missing: 0x8000_0000, .. }));

@@ -1,5 +1,5 @@
-//! Compares a blend of two to four cameras in one launch with a formula in f64. Also tests the errors for mismatched
-//! arguments.
+//! Compares panoramas of two to four cameras, which are blended in one kernel launch, with a formula in f64. Also tests
+//! the errors for arguments that do not match.
 
 use panoweave::device::{Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
@@ -16,7 +16,7 @@ use shared_types::stitch::Colour;
 
 use crate::stitch::mesh::case::{NV12, frame, wave, waves};
 
-/// Returns a pixel of a smooth picture.
+/// Returns the pixel of a smooth picture at a column and row.
 fn smooth(_: &mut Random, x: u32, y: u32) -> Rgba8 {
     let [r, g, b] = [0, 1, 2].map(|channel| wave(channel, x, y).round() as u8);
     Rgba8::opaque(r, g, b)
@@ -44,8 +44,8 @@ fn several_cameras_are_blended_at_once() {
                     assert_eq!(a, 255);
                     for (level, exact) in [r, g, b].into_iter().zip(blend(&all)) {
                         let off = (f64::from(level) - exact).abs();
-                        // The bound covers the error of the mesh, and that of skipping a camera with a weight under
-                        // 0.001.
+                        // The bound covers the error of the mesh, and the error from skipping cameras with a weight
+                        // under 0.001.
                         assert!(off < 1.2, "{device}, {seed}: {off} levels at {x}, {y}");
                     }
                 }
@@ -81,7 +81,8 @@ fn several_cameras_in_nv12_are_blended_at_once() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let (mut several, mut worst) = (0, [0.0_f64; 2]);
-        // The panorama has odd sides, so the last column and row have chroma samples of their own.
+        // The panorama has an odd width and height, so the chroma samples of the last column and row cover fewer than
+        // four pixels.
         for seed in 0..25 {
             let (geometry, _) = made_up(seed, smooth);
             if geometry.cameras.len() > 4 {
@@ -116,7 +117,8 @@ fn several_cameras_in_nv12_are_blended_at_once() {
             }
         }
         assert!(several > 5, "{several}");
-        // In NV12, four pixels share one chroma value, which is sampled at the point between them.
+        // In NV12, the error may be larger, because four pixels share one chroma value, which is sampled at the point
+        // between these pixels.
         assert!(worst[0] < 1.2 && worst[1] < 2.0, "{device}: {worst:?} levels");
     }
 }

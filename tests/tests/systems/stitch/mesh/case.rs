@@ -1,5 +1,5 @@
-//! Test cases of random warps with pictures in every pair of formats, and functions that stitch them and compare the
-//! results.
+//! Test cases with random warps and pictures in several pairs of formats, and functions that stitch the pictures and
+//! compare the results.
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Stream;
@@ -41,7 +41,7 @@ pub(crate) fn waves(size: UVec2, format: PixelFormat, seed: u32) -> Raster {
             Pixels::Rgba8(plane(size).map(pixel).collect())
         }
         PixelFormat::Nv12(encoding) => {
-            // This chroma is within the gamut for every luma of the wave.
+            // With this chroma, the RGB colour is within the gamut for every luma that `wave` returns.
             let chroma = |channel, (x, y)| {
                 (128.0 + (wave(channel, 2 * x, 2 * y) - 120.0) * 0.25).round() as u8
             };
@@ -107,13 +107,13 @@ impl Case {
         Raster::download(stream, &out)
     }
 
-    /// Uploads the pictures in rows that are aligned for textures.
+    /// Uploads the pictures of both cameras. The rows are aligned so that a texture can read them.
     pub(crate) fn frames(&self, stream: &Stream) -> [DeviceFrame; 2] {
         self.pictures.each_ref().map(|picture| frame(stream, picture))
     }
 }
 
-/// Uploads a picture in rows that are aligned for textures.
+/// Uploads a picture to the stream's device. The rows are aligned so that a texture can read them.
 pub(crate) fn frame(stream: &Stream, picture: &Raster) -> DeviceFrame {
     let mut frame = DeviceFrame::new(stream.device(), picture.format()).unwrap();
     match (&mut frame, &picture.pixels) {
@@ -127,7 +127,7 @@ pub(crate) fn frame(stream: &Stream, picture: &Raster) -> DeviceFrame {
     frame
 }
 
-/// Returns the bytes of a picture, plane by plane.
+/// Returns the bytes of all planes of a picture, one plane after another.
 pub(crate) fn levels(picture: &Raster) -> Vec<u8> {
     match &picture.pixels {
         Pixels::Rgba8(pixels) => bytemuck::cast_slice(pixels).to_vec(),

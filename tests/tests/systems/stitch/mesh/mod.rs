@@ -1,4 +1,5 @@
-//! Compares meshes with the planes of the warps that they approximate.
+//! Tests of meshes, which approximate the planes of a warp. They compare meshes with planes, and stitches by mesh with
+//! stitches by planes.
 
 mod cameras;
 mod case;
@@ -19,8 +20,8 @@ fn render(rig: &Rig) -> Warp {
     DeviceWarp::render(&stream, &geometry).unwrap().download(&stream).unwrap()
 }
 
-/// Returns the cameras that contribute to a pixel according to the planes, with the source position and normalised
-/// weight of each.
+/// Returns the cameras that contribute to a pixel according to the warp's planes, each with its source position and its
+/// normalised weight.
 fn by_planes(warp: &Warp, pixel: UVec2) -> Vec<(usize, [f32; 2], f64)> {
     let at = (pixel.y * warp.size().x + pixel.x) as usize;
     let of = |plane| warp.plane(plane)[at];
@@ -41,8 +42,8 @@ fn by_planes(warp: &Warp, pixel: UVec2) -> Vec<(usize, [f32; 2], f64)> {
     seen.into_iter().map(|(camera, place, weight)| (camera, place, weight / whole)).collect()
 }
 
-/// Compares every pixel of a mesh with the planes, and checks that positions are within `error` pixels. Returns the
-/// largest error of positions and that of normalised weights.
+/// Compares every pixel of a mesh with the planes of the warp, and checks that the source positions differ by at most
+/// `error` pixels. Returns the largest error of a position and the largest error of a normalised weight.
 fn check(warp: &Warp, mesh: &Mesh, error: f32) -> (f32, f64) {
     let mut worst = (0.0_f32, 0.0_f64);
     for pixel in (0..warp.size().y).flat_map(|y| (0..warp.size().x).map(move |x| uvec2(x, y))) {
@@ -111,7 +112,8 @@ fn a_quadratic_warp_takes_one_patch_a_tile() {
     let mesh = Mesh::new(&warp, 1e-3).unwrap();
     let (off, _) = check(&warp, &mesh, 1e-4);
     assert!(off > 0.0, "exact to the bit?");
-    // In the column of tiles on the border between the cameras, each tile has a layer for either camera.
+    // One column of tiles is on the border between the cameras. Each tile of this column has two layers, one per
+    // camera.
     let tiles = size.x.div_ceil(TILE) * size.y.div_ceil(TILE);
     let meeting = size.y.div_ceil(TILE);
     assert_eq!(mesh.divisions(), [(tiles + meeting) as usize, 0, 0, 0]);

@@ -1,5 +1,5 @@
-//! Compares stitches of two cameras by mesh and by the other lookups with formulas in f64 and with each other, on
-//! every device.
+//! Compares stitches of two cameras with formulas in f64 and with each other, on every device. The stitches look up
+//! source positions by mesh, or in another way.
 
 use glam::{UVec2, Vec2, Vec3};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
@@ -36,8 +36,9 @@ fn meshes_show_what_the_formula_says() {
                 oracle::grade,
             );
             let off = oracle::worst(&found, &exact);
-            // A position is wrong by up to 1/32 pixel, and a fraction of the texture unit by 1/512. Slopes are up to
-            // 4.5 levels per pixel, or 7 after gamma and gain. Rounding adds half a level.
+            // The mesh may shift a source position by up to 1/32 pixel, and the texture unit rounds a fraction by up to
+            // 1/512. The pictures change by up to 4.5 levels per pixel, or 7 after gain and gamma. Rounding adds half a
+            // level.
             assert!(off < 0.5 + 2.0 * 7.0 * (1.0 / 32.0 + 1.0 / 256.0), "{device}, {seed}: {off}");
             worst = worst.max(off);
         }
@@ -74,8 +75,8 @@ fn every_lookup_gives_the_same_picture() {
     }
 }
 
-/// Checks that stitches of photographs, which have very sharp edges, reach 50 dB compared with exact sampling and exact
-/// powers.
+/// Checks stitches of photographs, which have very sharp edges. Compared with a stitch with exact sampling and exact
+/// powers, they must have a PSNR of at least 50 dB.
 #[test]
 fn photographs_keep_fifty_decibels() {
     let Some(table) = data("stitch_ref/pairs.csv") else { return };
@@ -120,8 +121,8 @@ fn flipped_panoramas_are_turned() {
                     (case.stitched(&stream, &flipped), case.stitched(&stream, &upright));
                 let shares_chroma = matches!(flipped.pixels, Pixels::Nv12 { .. });
                 if shares_chroma && (case.output.size % 2).max_element() > 0 {
-                    // In a flipped NV12 panorama with an odd side, different pixels share a chroma sample, so the
-                    // stitch falls back to planes.
+                    // If an NV12 panorama with an odd width or height is flipped, other groups of pixels share a chroma
+                    // sample. A mesh does not support this, so the stitch falls back to planes.
                     let planes = StitchOptions {
                         flip: true,
                         lookup: Lookup::Planes,
@@ -150,8 +151,8 @@ fn turned(picture: &Raster) -> Raster {
     Raster { size: picture.size, pixels }
 }
 
-/// Checks that the panorama is the same for any pitch. The kernel writes several pixels in one store only in rows with
-/// an aligned address.
+/// Checks that the panorama is the same for any row pitch. The kernel writes several pixels in one store only if the
+/// address of the row is aligned.
 #[test]
 fn panoramas_are_the_same_whatever_their_pitch() {
     for device in panoweave_devices() {
@@ -180,8 +181,8 @@ fn panoramas_are_the_same_whatever_their_pitch() {
     }
 }
 
-/// Checks that source positions whose weight is too small do not affect the panorama, not even through the chroma
-/// shared with a neighbouring pixel.
+/// Checks that a camera's source position at a pixel does not affect the panorama if the camera's weight there is too
+/// small. The position must not even affect a neighbouring pixel that shares a chroma sample with this pixel.
 #[test]
 fn places_where_a_camera_does_not_count_show_nowhere() {
     for device in panoweave_devices() {
@@ -225,7 +226,7 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
                     assert_eq!(found, case.stitched(&stream, &planes), "{device}, {power:?}");
                 }
             }
-            // Use pictures whose rows are not aligned for textures.
+            // Use pictures whose rows are not aligned, so that textures cannot read them.
             let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
             let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 4));
             let by = |lookup| {
@@ -239,14 +240,16 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
     }
 }
 
-/// Checks that the chroma shared by four pixels is not interpolated from positions without weight. In a tile of two
-/// columns or three pixels, a patch fits all positions exactly, including those without weight.
+/// Checks that the source position of a chroma sample, which four pixels share, does not depend on positions with a
+/// weight of 0. This is difficult in a tile that is only two or three pixels wide: a patch can fit all positions there
+/// exactly, including those with a weight of 0.
 #[test]
 fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
     for size in [UVec2::new(34, 40), UVec2::new(40, 34), UVec2::new(34, 34), UVec2::new(35, 33)] {
         let pixels = (0..size.element_product()).map(|i| UVec2::new(i % size.x, i / size.x));
         let is_seen = |at: UVec2| at.max_element() <= 32;
-        // The positions are so far from (−1, −1) that chroma sampled halfway between would differ clearly.
+        // Pixels without weight have the position (−1, −1). The other positions are so far from it that chroma sampled
+        // halfway between them would differ clearly.
         let place = |at: UVec2| if is_seen(at) { at.as_vec2() + 60.25 } else { Vec2::NEG_ONE };
         let hidden: Vec<_> = pixels.clone().map(place).collect();
         let seen: Vec<_> = pixels.clone().map(|at| at.as_vec2() + 60.0).collect();
@@ -277,7 +280,7 @@ fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
     }
 }
 
-/// Checks that the same frame may be the picture of both cameras, and may be stitched repeatedly.
+/// Checks that a frame can be the picture of both cameras at once, and can be stitched repeatedly.
 #[test]
 fn one_frame_may_be_both_cameras() {
     let size = UVec2::new(70, 50);

@@ -1,4 +1,5 @@
-//! Tests of meshes of warps whose weights are rewritten on the device, and of meshes that are stored with a warp.
+//! Tests of the meshes of warps whose weights are overwritten on the device, and of meshes that are stored in the file
+//! of a warp.
 
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{Seam, SeamOptions, seamed};
@@ -7,8 +8,8 @@ use panoweave_tests::panoweave_devices;
 
 use crate::stitch::mesh::case::{Case, FORMATS, difference};
 
-/// Checks that the weights of a seam, written on the device, give the same stitch by mesh as the same weights uploaded
-/// from the host.
+/// Checks that a stitch by mesh uses the weights of a seam that the device has written. The result must be the same as
+/// with a new warp that has the same weights from the start.
 #[test]
 fn meshes_follow_a_seam() {
     for device in panoweave_devices() {
@@ -50,8 +51,8 @@ fn meshes_follow_a_seam() {
     }
 }
 
-/// Checks that a mesh that is stored with a warp is used, unless its error bound is larger than that of a newly built
-/// mesh.
+/// Checks that a mesh that is stored with a warp is used, unless the error bound of this mesh is larger than the error
+/// bound of newly built meshes.
 #[test]
 fn meshes_that_come_with_a_warp_are_taken() {
     for device in panoweave_devices() {
@@ -79,7 +80,8 @@ fn meshes_that_come_with_a_warp_are_taken() {
     }
 }
 
-/// Checks that if weights are written to a warp that has no mesh yet, its mesh is built from the newest weights.
+/// Checks the mesh of a warp whose weights are overwritten before the mesh is built. The mesh must be built from the
+/// new weights.
 #[test]
 fn meshes_are_made_of_the_weights_that_there_are() {
     for device in panoweave_devices() {
