@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: runs every bench on the local GPU, and writes an HTML page and the tables of `BENCHMARKS.md`.
 //!
-//! With `--from`, the command runs no bench and reports the records that a bundle wrote on another machine. The crate
-//! `panoweave-benches` measures, and the crate `panoweave-bench-report` writes the page and the tables.
+//! With `--from`, the command runs no bench. Instead, it reports the records that a bundle wrote on another machine.
+//! The crate `panoweave-benches` contains the benches, and the crate `panoweave-bench-report` writes the page and the
+//! tables.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +19,8 @@ pub(crate) fn run() -> Result {
     let folder = std::path::absolute(target())?.join("bench");
     let record = folder.join("record.jsonl");
     fs::create_dir_all(&folder)?;
-    // Benches append to the record, so empty it first. This also creates it, because the report needs the file even if
-    // no bench writes to it.
+    // Benches append to the record, so write an empty file first. The report also needs this file if no bench writes to
+    // it.
     fs::write(&record, "")?;
     let mut benches =
         cargo(&["bench", "--package", "panoweave-benches", "--benches", "--no-fail-fast"]);
@@ -47,7 +48,7 @@ pub(crate) fn run() -> Result {
     ran
 }
 
-/// Reports the measurements in the files `records`: writes the page to `target/bench/` and the tables to
+/// Reports the measurements in the files `records`: writes the HTML page to `target/bench/`, and the tables to
 /// `BENCHMARKS.md`.
 pub(crate) fn report<P: AsRef<Path>>(records: &[P]) -> Result {
     let report = Report::read(records)?;

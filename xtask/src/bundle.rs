@@ -3,7 +3,7 @@
 //!
 //! The paths of the executables come from cargo's messages, so the bundle contains no stale executable. For another
 //! architecture, such as that of Jetson Orin, Debian's cross compiler links the executables. The command does not run
-//! them; test them on such a machine or in an emulator.
+//! these executables; test them on a machine of that architecture or in an emulator.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -148,8 +148,8 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     let packed = place.join("bundle.tar.xz");
     let mut tar = Command::new("tar");
-    // Every executable contains the same library and kernels, so a dictionary of 64 MiB, which spans several
-    // executables, compresses them well.
+    // All executables contain the same library and kernels. A dictionary of 64 MiB spans several executables, so xz
+    // compresses these repetitions well.
     tar.env("XZ_OPT", "-T1 --lzma2=preset=3,dict=64MiB")
         .arg("-cJf")
         .arg(&packed)
@@ -177,7 +177,8 @@ struct Cross {
 }
 
 impl Cross {
-    /// Checks that the linker runs, and installs the standard library of the target `triple` if it is missing.
+    /// Checks that the linker for the target `triple` runs, and installs the target's standard library if it is
+    /// missing.
     fn new(triple: &str) -> Result<Self> {
         let [arch, .., "linux", "gnu"] = triple.split('-').collect::<Vec<_>>()[..] else {
             return Err(format!(

@@ -10,7 +10,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
-/// Returns cargo's target folder: `CARGO_TARGET_DIR`, or `target` in the workspace.
+/// Returns cargo's target folder: the value of `CARGO_TARGET_DIR`, or the folder `target` in the workspace's root.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -28,7 +28,7 @@ pub(crate) fn run(command: &mut Command) -> Result {
     if status.success() { Ok(()) } else { Err(format!("{command:?} failed: {status}").into()) }
 }
 
-/// Runs a command and returns its stdout. The command's stderr is not captured.
+/// Runs a command and returns its standard output. The command's standard error is printed as usual.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())

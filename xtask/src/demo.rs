@@ -1,9 +1,11 @@
-//! `cargo xtask demo`: stitches a synthetic scene, to show that the build works and what the program does.
+//! `cargo xtask demo`: stitches a synthetic scene. This shows that the build works, and gives an impression of the
+//! program.
 
 use crate::Result;
 use crate::cargo::{self, cargo, target};
 
-/// Builds and runs the example `demo`. Its arguments are the output folder `target/demo` and then `arguments`.
+/// Builds and runs the example `demo`. The first argument of the example is the output folder `target/demo`, and the
+/// others are `arguments`.
 pub(crate) fn run(arguments: &[&str]) -> Result {
     let folder = target().join("demo");
     cargo::run(

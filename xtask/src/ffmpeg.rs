@@ -1,8 +1,9 @@
 //! Provides `ffmpeg` and `ffprobe` for video tests.
 //!
-//! If they are not in `PATH`, this module downloads Debian's package and the libraries that the system lacks, and
-//! unpacks them into the target folder. It installs nothing and needs no privileges, because `apt-get` writes its lists
-//! and cache to the target folder. `apt-get` uses the system's package sources and verifies signatures.
+//! If `PATH` does not contain these programs, this module downloads Debian's package `ffmpeg` and the libraries that
+//! the system lacks, and unpacks them into the target folder. Nothing is installed, and no privileges are needed,
+//! because `apt-get` writes its lists and cache to the target folder. `apt-get` uses the system's package sources and
+//! verifies signatures.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,9 +16,9 @@ use crate::cargo::{run, target};
 
 const PROGRAMS: [&str; 2] = ["ffmpeg", "ffprobe"];
 
-/// Returns the environment variables from which panoweave and its tests read the paths of the programs, each with its
-/// path. Returns an empty list if such a variable is already set, if the programs in `PATH` work, or if the download
-/// fails.
+/// Returns the environment variables that tell panoweave and its tests where `ffmpeg` and `ffprobe` are, each with the
+/// path of the program. Returns an empty list if one of these variables is already set, if the programs in `PATH` work,
+/// or if the download fails.
 pub(crate) fn provide() -> Vec<(&'static str, PathBuf)> {
     let variables = ["PANOWEAVE_FFMPEG", "PANOWEAVE_FFPROBE"];
     if variables.iter().any(|name| std::env::var_os(name).is_some())
@@ -42,8 +43,8 @@ fn works(program: &Path) -> bool {
     Command::new(program).arg("-version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Downloads and unpacks the programs. For each program, writes a script into `folder` that starts it with the unpacked
-/// libraries.
+/// Downloads and unpacks `ffmpeg` and `ffprobe`. For each program, writes a script to `folder` that starts the program
+/// with the unpacked libraries.
 fn fetch(folder: &Path) -> Result {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -66,7 +67,8 @@ fn fetch(folder: &Path) -> Result {
             .args(arguments);
         run(&mut command)
     };
-    // An update may fail for a single package source. Report its error only if the download fails, too.
+    // `apt-get update` may fail because of a single package source that is not needed. Therefore, report its error only
+    // if the download fails, too.
     let updated = apt(&["update"]);
     apt(&["install", "--download-only", "--no-install-recommends", "ffmpeg"])
         .or_else(|error| updated.and(Err(error)))?;

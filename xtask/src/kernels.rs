@@ -1,9 +1,9 @@
-//! `cargo xtask kernels`: compiles the kernels to PTX and stores it in `host/ptx/`.
+//! `cargo xtask kernels`: compiles the kernels to PTX and stores the PTX in `host/ptx/`.
 //!
 //! The PTX is part of the repository, so `panoweave` builds like any other crate, without the source of `core` and
-//! without unstable features. The repository contains the PTX for the newest architecture, from which
-//! `host/src/kernels.rs` derives the PTX for the other one. `tests/tests/builds/kept_ptx.rs` fails if either differs
-//! from a fresh build.
+//! without unstable features. The repository contains only the PTX for the newest architecture. `host/src/kernels.rs`
+//! derives the PTX for the other architecture from it. The test `tests/tests/builds/kept_ptx.rs` fails if the PTX for
+//! one of the architectures differs from a fresh build.
 
 use std::fs;
 
@@ -31,8 +31,8 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
-/// Selects the architectures, and makes register spills an error. Disables fused multiply-adds, because tests compare
-/// the results of the GPU and the CPU bit by bit.
+/// Sets the architectures for which the kernels are built, and makes register spills an error. Disables fused
+/// multiply-adds, because tests compare the results of the GPU and the CPU bit by bit.
 fn settings(builder: CudaBuilder) -> CudaBuilder {
     builder.arch(Arch::Sm87).arch(Arch::Sm90).fma_contraction(false).spills(Spills::Deny)
 }

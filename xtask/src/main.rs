@@ -15,7 +15,7 @@ mod test;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// The result of a command; the error is printed as text.
+/// The result of a command. `main` prints the error as text.
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "\

@@ -1,18 +1,18 @@
-//! Provides `ptxas`, NVIDIA's assembler. Kernel builds work without it, but only `ptxas` reports the registers and
-//! spills of a kernel.
+//! Provides `ptxas`, NVIDIA's assembler. Kernels can be built without `ptxas`, but only `ptxas` reports the number of
+//! registers and the register spills of a kernel.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cargo::target;
 
-/// The Python wheel that contains `ptxas`, with its version, for pip.
+/// The Python package that contains `ptxas`, with its version, as an argument of pip.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.0.88";
-/// The path of `ptxas` in the wheel.
+/// The path of `ptxas` in the Python package.
 const INSIDE: &str = "nvidia/cu13/bin/ptxas";
 
-/// Downloads NVIDIA's wheel into the target folder with pip, if necessary, and returns the path of its `ptxas`. Returns
-/// `None` if the download fails, or if `cuda_builder` finds a `ptxas` on its own.
+/// Returns the path of `ptxas` from NVIDIA's Python package. If necessary, first downloads the package into the target
+/// folder with pip. Returns `None` if the download fails, or if `cuda_builder` finds another `ptxas` on its own.
 pub(crate) fn provide() -> Option<PathBuf> {
     let works = |ptxas: &str| {
         Command::new(ptxas).arg("--version").output().is_ok_and(|output| output.status.success())

@@ -1,8 +1,9 @@
 //! `cargo xtask test`: runs every test, builds the kernels and checks them.
 //!
-//! Building the kernels is part of the tests. `cuda_builder` checks launch bounds and barriers and, if `ptxas` is
-//! available, registers and spills. A test skips its work if it needs a GPU, external data or ffmpeg that is missing.
-//! The output ends with a list of skips. `PANOWEAVE_REQUIRE=gpu,data,ffmpeg` turns a skip into a failure.
+//! Building the kernels is part of the tests. `cuda_builder` checks launch bounds and barriers. If `ptxas` is
+//! available, it also checks register counts and spills. A test that needs a GPU, external data or ffmpeg skips its
+//! work if this requirement is missing. The output ends with a list of the skips. With
+//! `PANOWEAVE_REQUIRE=gpu,data,ffmpeg`, such a test fails instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,8 +14,8 @@ use crate::Result;
 use crate::cargo::{cargo, target};
 use crate::{ffmpeg, ptxas};
 
-/// The expected number of tests. If fewer tests run, cargo did not find some of them. Increase the number with every
-/// new test.
+/// The expected number of tests. `cargo xtask test` fails if another number of tests runs, for example because cargo
+/// did not find some of them. Increase this number with every new test.
 const TESTS: u64 = 989;
 
 pub(crate) fn run() -> Result {
@@ -80,7 +81,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Adds the numbers of a line such as `test result: ok. 3 passed; 0 failed; …`. Ignores other lines.
+    /// Adds the numbers in an output line such as `test result: ok. 3 passed; 0 failed; …`. Ignores other lines.
     fn add(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else { return };
         let count = |what: &str| {

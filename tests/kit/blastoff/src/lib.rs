@@ -164,7 +164,7 @@ fn on_cpu(
         for row in 0..m {
             let products = (0..k).map(|i| at(&a, lda, op_a, row, i) * at(&b, ldb, op_b, i, column));
             let sum = &mut sums[column * ldc + row];
-            // Like cuBLAS, do not read `c` if `beta` is 0, because `c` may be uninitialised.
+            // Like cuBLAS, ignore the elements of `c` if `beta` is 0, because they may be uninitialised.
             let old = if beta == 0.0 { 0.0 } else { beta * *sum };
             *sum = alpha * products.sum::<f32>() + old;
         }

@@ -99,8 +99,8 @@ fn pictures_of_any_size_are_described_and_wrong_sizes_refused() {
     }
 }
 
-/// Checks that `links`, which reuses its `Describer`s for several pictures of different sizes, returns the same matches
-/// as a new `Describer` for each picture.
+/// Checks that `links`, which uses one `Describer` for all pictures of the same size, returns the same matches as a
+/// separate `Describer` for each picture.
 #[test]
 fn every_two_of_several_pictures_are_matched() {
     let scene = scene();

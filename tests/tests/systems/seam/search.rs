@@ -41,9 +41,9 @@ impl Field {
         Self { size, cells, cost }
     }
 
-    /// Returns the cost of a path. It is the sum of the costs of all pairs of neighbouring cells that the path
-    /// separates, plus [`BREACH`] for each cell that shows one camera although a part of this cell or of a neighbour is
-    /// covered only by the other camera.
+    /// Returns the cost of a path: the costs of all pairs of neighbouring cells that the path separates, plus
+    /// [`BREACH`] for each breach. A breach is a cell with pixels that only the camera not shown in the cell covers, or
+    /// a neighbour of the cell outside the overlap with such pixels.
     fn energy(&self, path: &[u32]) -> i64 {
         let [across, along] = self.size;
         let (mut cut, mut breaches) = (0, 0);
@@ -155,7 +155,7 @@ fn no_path_is_cheaper() {
 }
 
 /// Returns the least cost of all paths, computed by dynamic programming. Unlike the kernel, uses costs from
-/// [`Field::energy`], in integers that are so large that they cannot overflow.
+/// [`Field::energy`], in 64-bit integers, which cannot overflow.
 fn least_by_rows(field: &Field) -> i64 {
     let [across, along] = field.size;
     let places = across as u32 + 1;

@@ -382,8 +382,8 @@ fn nv12_through_an_identity_is_unchanged() {
 }
 
 /// Published colour bars: the encoding, the amplitude of the colours (1 or 0.75), and the levels Y, Cb and Cr of white,
-/// yellow, cyan, green, magenta, red, blue and black. In full range, the exact extreme chroma values are half a level
-/// beyond a whole number, and are rounded up.
+/// yellow, cyan, green, magenta, red, blue and black. In full range, the extreme chroma values would be 0.5 and 255.5,
+/// which are stored as 1 and 255.
 type Bars = (YuvEncoding, f32, [[u8; 3]; 8]);
 
 fn bars() -> [Bars; 5] {

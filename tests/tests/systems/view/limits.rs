@@ -1,5 +1,5 @@
-//! Tests of view limits: a limited view shows no black, changes no more than necessary, and moves at most 12 times as
-//! fast as the requested view.
+//! Tests of view limits, which keep a requested view inside the cameras' pictures. The limited view must show no black
+//! pixel, must differ from the requested view no more than necessary, and must move at most 12 times as fast.
 
 use glam::UVec2;
 use panoweave::device::Device;
@@ -65,7 +65,7 @@ fn dark(device: &Device, rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) ->
     rgba(&found).iter().filter(|pixel| **pixel != WHITE).count()
 }
 
-/// Returns whether a camera covers every pixel along a view's edge, computed in f64.
+/// Returns whether every pixel along the edge of a view is covered by one of the cameras, computed in f64.
 fn edge_is_seen(rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> bool {
     let pictures = sources(rig).map(|size| plain(size, WHITE));
     let options = StitchOptions::default();
@@ -115,8 +115,8 @@ fn a_view_that_is_kept_shows_no_black() {
     runner(40).run(&cases, check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Checks that a view inside the limits does not change at all, not even by rounding. The result of `keep` is such a
-/// view, and so is a narrower view with the same centre.
+/// Checks that `keep` returns a view that is already inside the limits unchanged, without rounding errors. Such a view
+/// is the result of an earlier call of `keep`, or a narrower view with the same centre.
 #[test]
 fn a_view_that_is_inside_stays_as_it_is() {
     let check = |(rig, asked, share): (Rig, Vec<(ViewPose, UVec2)>, f64)| {
@@ -145,8 +145,8 @@ fn between(from: &ViewPose, to: &ViewPose, share: f64) -> ViewPose {
     }
 }
 
-/// Checks that while the requested view moves from one pose to another, the limited view moves at most 12 times as fast
-/// and never jumps. Larger steps are bisected down to 0.0001°.
+/// Checks that the limited view never jumps. While the requested view moves from one pose to another, the limited view
+/// must move at most 12 times as fast. The test bisects larger steps down to 0.0001°.
 #[test]
 fn a_view_that_is_kept_moves_steadily() {
     const STEPS: u32 = 60;
@@ -197,16 +197,16 @@ fn a_view_moves_no_more_than_it_must() {
     let view = |pan, tilt, roll, fov| ViewPose { pan, tilt, roll, fov };
     let inside = view(0.0, 0.0, 0.0, 20.0);
     assert_eq!(limits.keep(&inside, size), inside);
-    // The requested view is too far right: it is panned back, and nothing else changes.
+    // The requested view is too far right. Its pan decreases, and nothing else changes.
     let beside = limits.keep(&view(120.0, 0.0, 0.0, 20.0), size);
     assert_eq!(beside, ViewPose { pan: beside.pan, ..inside });
     assert!((50.0..75.0).contains(&beside.pan), "{beside}");
-    // The requested view is too high: it is tilted back.
+    // The requested view is too high. Its tilt decreases, and nothing else changes.
     let above = limits.keep(&view(0.0, 70.0, 0.0, 20.0), size);
     assert_eq!(above, ViewPose { tilt: above.tilt, ..inside });
     assert!((2.0..40.0).contains(&above.tilt), "{above}");
-    // The requested view is too wide: it becomes the widest possible view, for any requested width. A slightly narrower
-    // view is not changed.
+    // Any requested view that is too wide becomes the widest possible view. A view that is slightly narrower than the
+    // widest possible view is not changed.
     let widest = limits.keep(&view(0.0, 0.0, 0.0, MAX_FOV), size);
     assert!((30.0..120.0).contains(&widest.fov), "{widest}");
     let wide = limits.keep(&view(0.0, 0.0, 0.0, 0.5 * (widest.fov + MAX_FOV)), size);
@@ -220,7 +220,7 @@ fn a_view_moves_no_more_than_it_must() {
     let over = limits.keep(&view(120.0, 70.0, 180.0, 20.0), size);
     let upright = limits.keep(&view(120.0, 70.0, 0.0, 20.0), size);
     assert!(distance(&ViewPose { roll: 0.0, ..over }, &upright) < 1e-6, "{over} and {upright}");
-    // A field of view that is too small becomes the smallest valid one.
+    // A field of view that is too small becomes the smallest valid field of view.
     let nothing = limits.keep(&view(0.0, 0.0, 0.0, 1e-9), size);
     assert_eq!(nothing.fov, MIN_FOV);
 }
@@ -242,7 +242,7 @@ fn a_panorama_that_is_turned_over_turns_its_limits() {
     runner(20).run(&(rigs(), asked), check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Checks that a viewer has no limits if its cameras point straight up, because they cover no view.
+/// Checks that a viewer whose cameras point straight up has no limits, because no view is inside the cameras' pictures.
 #[test]
 fn cameras_that_cover_nothing_have_no_limits() {
     let mut rig = cylinder();

@@ -1,5 +1,5 @@
-//! Tests of a virtual camera in live video: each view shows its pair of frames with the pose at the pair's timestamp,
-//! and mismatched arguments are rejected.
+//! Tests of a virtual camera in live video. Each view must show its pair of frames with the pose for the pair's
+//! timestamp, and arguments that do not match must be rejected.
 
 use std::sync::Arc;
 use std::thread;
@@ -57,7 +57,8 @@ fn moving(time: Duration) -> ViewPose {
     ViewPose { pan: 40.0 * t - 8.0, tilt: 3.0 - 10.0 * t, roll: 20.0 * t, fov: 30.0 + 20.0 * t }
 }
 
-/// Returns the bytes of the view that a single call of `Viewer::submit` renders from these frames.
+/// Returns the expected bytes of a view of two frames, rendered by a single call of `Viewer::submit` instead of the
+/// live stitcher.
 fn single(
     device: &Device,
     viewer: &Viewer,
@@ -156,7 +157,8 @@ fn of_a_view_that_cannot_be_the_last_one_stays() {
         let stitcher = with_view(&device, Arc::new(path), waiting());
         let seen: Vec<_> =
             (0..6).map(|t| edges(&stitcher, Duration::from_secs(t)).unwrap()).collect();
-        // Before the first valid pose, the virtual camera looks straight ahead, where the view shows both pictures.
+        // For an invalid pose, the virtual camera uses the last valid pose. Before the first valid pose, it looks
+        // straight ahead, where the view shows both pictures.
         let [first, views @ .., last] = &seen[..] else { unreachable!("six views") };
         assert!(first[0] == 50 && first[1] == 200, "{seen:?} on {device}");
         assert_eq!(views, [[50, 50]; 4], "on {device}");
@@ -180,7 +182,7 @@ fn a_path_that_panics_ends_the_stitcher() {
         let (left, right) = (stamp(1), stamp(2));
         let refused = stitcher.submit(frame(&left), frame(&right), Duration::from_secs(3));
         assert!(matches!(refused, Err(LiveError::Panicked)), "{refused:?} on {device}");
-        // Wait for the counter: the reader may get the error before the lost pair is counted.
+        // Wait until the stitcher has counted the lost pair, because the reader may get the error earlier.
         while stitcher.counters().dropped.lost == 0 {
             thread::sleep(Duration::from_millis(1));
         }
@@ -211,7 +213,7 @@ fn viewers_are_swapped_between_frames() {
         stitcher.swap_viewer(warp, second.clone()).unwrap();
         assert!(check(&second) != before, "another viewer shows the same");
 
-        // A mismatched viewer is rejected, and the current viewer stays in use.
+        // The stitcher must reject a viewer whose canvas differs from the warp's, and keep the current viewer.
         let (_, warp) = viewer(&device, &rig(20.0, 90));
         let said = stitcher.swap_viewer(warp, first.clone()).unwrap_err().to_string();
         assert!(said.contains("is 90×47 pixels, but the canvas is 101×47"), "{said}");
@@ -268,7 +270,8 @@ fn a_warp_of_another_geometry_is_refused() {
     }
 }
 
-/// Checks that a seam fades in, and that afterwards the live view equals a single view of the same frames with a seam.
+/// Checks that a seam fades in. Afterwards, the view of the live stitcher must equal a view of the same frames that a
+/// single call renders with the seam.
 #[test]
 fn a_seam_is_seen_in_views() {
     let ahead = ViewPose { fov: 50.0, ..ViewPose::default() };
@@ -304,7 +307,8 @@ fn a_seam_is_seen_in_views() {
         assert!(feathered != seamed, "the seam changes nothing on {device}");
         assert!(*shown.last().unwrap() == seamed, "the last view has no seam on {device}");
         let far = shown[0].iter().zip(&feathered).map(|(a, b)| a.abs_diff(*b)).max();
-        // One level is allowed: the stitcher reads the weights from planes, and the single view computes them.
+        // A difference of one level is allowed, because the stitcher reads the weights from planes, and the single view
+        // computes them.
         assert!(far.unwrap() <= 1, "{far:?} levels in the first view on {device}");
         assert_eq!(stitcher.counters().seam_moves, 1, "on {device}");
     }

@@ -1,5 +1,5 @@
-//! Tests of the virtual camera: views compared with camera models and formulas in f64 and with stitched panoramas,
-//! limits, tracks, live views, and rejected arguments. The tests run on the CPU, and on a GPU if there is one.
+//! Tests of the virtual camera. They compare views with camera models and formulas in f64 and with stitched panoramas,
+//! and test limits, tracks, live views and rejected arguments. They run on the CPU, and on a GPU if there is one.
 
 mod cameras;
 mod exact;
@@ -46,11 +46,11 @@ pitch = -3.0
 roll = -2.0
 "#;
 
-/// The allowed error in levels due to rounding to a level and to arithmetic in f32.
+/// The allowed error in levels that is caused by rounding to a whole level and by arithmetic in f32.
 const ROUNDING: f64 = 0.55;
 
-/// The allowed error in levels for pictures without edges that are read through textures, which round positions to 8
-/// fraction bits. Includes [`ROUNDING`].
+/// The allowed error in levels for pictures without sharp edges that are read through textures. It consists of
+/// [`ROUNDING`] and of the error because textures round positions to 8 fraction bits.
 const TEXTURED: f64 = 0.65;
 
 /// Returns a proptest runner for `cases` cases with a fixed seed.
@@ -83,7 +83,7 @@ fn sources(rig: &Rig) -> [UVec2; 2] {
     [0, 1].map(|camera| UVec2::from(rig.cameras[camera].size))
 }
 
-/// Returns a picture without edges: neighbouring samples of a channel or plane differ by at most 7 levels.
+/// Returns a picture without sharp edges: neighbouring samples of a channel or plane differ by at most 7 levels.
 fn smooth(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
     let mut wave = || {
         let [a, b] = [(); 2].map(|()| f64::from(random.between(-0.1, 0.1)));
@@ -127,7 +127,8 @@ fn rgba(raster: &Raster) -> &[Rgba8] {
     }
 }
 
-/// Returns a frame on the device, filled with a pattern, so that missing writes are noticed.
+/// Returns a frame on the device that is filled with a pattern, so that pixels that a kernel does not write make a test
+/// fail.
 fn unwritten(stream: &Stream, format: FrameFormat) -> DeviceFrame {
     let mut count = 0_u8;
     let byte = || {
@@ -137,7 +138,7 @@ fn unwritten(stream: &Stream, format: FrameFormat) -> DeviceFrame {
     Raster::from_bytes(format.size, format.pixels, byte).upload(stream, 12)
 }
 
-/// Uploads a picture in rows that are aligned for a GPU's textures.
+/// Uploads a picture to a device. The rows are aligned so that a GPU's texture can read them.
 fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
     fn plane<T: Pod>(stream: &Stream, size: UVec2, elements: &[T]) -> Image<T> {
         let row = u64::from(size.x) * size_of::<T>() as u64;
@@ -153,7 +154,7 @@ fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
     }
 }
 
-/// Renders a view of the pictures with a viewer, and with the weights of `warp` if it is given.
+/// Renders a view of two pictures with a viewer. If `warp` is given, uses the weights of this warp.
 fn shown(
     stream: &Stream,
     viewer: &Viewer,
@@ -183,7 +184,7 @@ fn stitched(
     Raster::download(stream, &out)
 }
 
-/// Returns the number of pixels that differ by more than one level.
+/// Returns the number of pixels that differ between two pictures by more than one level.
 fn differing(a: &Raster, b: &Raster) -> usize {
     assert_eq!(a.size, b.size);
     let far = |a: &Rgba8, b: &Rgba8| {

@@ -1,5 +1,5 @@
-//! Tests of views of a stitched panorama: compared with the projections in f64, and across the line where the two ends
-//! of a 360° panorama meet.
+//! Tests of views of a stitched panorama. They compare views with the projections in f64, and test views across the
+//! line where both ends of a 360° panorama meet.
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
@@ -84,8 +84,8 @@ fn a_view_of_a_panorama_follows_its_projection() {
     assert!(shows[0] > shows[1] / 4 && shows[0] < shows[1] * 9 / 10, "{shows:?}");
 }
 
-/// Checks that a view of a white 360° panorama has no dark pixel where the panorama's ends meet. The tested views look
-/// straight back at this line, and at its upper and lower ends.
+/// Checks that a view of a white 360° panorama has no dark pixel on the line where both ends of the panorama meet. The
+/// tested views look straight back at the middle of this line, and at its upper and lower end.
 #[test]
 fn all_round_there_is_no_dark_line() {
     for device in panoweave_devices() {

@@ -1,4 +1,4 @@
-//! Checks that invalid views and mismatched arguments are rejected, with the error that names the cause.
+//! Checks that invalid views and arguments that do not match are rejected, with an error that names the cause.
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Device;

@@ -1,5 +1,5 @@
-//! Compares tracks of keyframes with linear interpolation and a Gaussian mean in f64. Also tests the errors for invalid
-//! files.
+//! Tests of tracks, which interpolate and smooth the keyframes of a virtual camera. They compare tracks with a linear
+//! interpolation and a Gaussian mean in f64, and check the errors for invalid files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use panoweave::ops::view::{MAX_FOV, MIN_FOV, Track, TrackError, ViewPose};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
-/// Keyframes: a time in seconds, and the pan, tilt, roll and field of view in degrees.
+/// Keyframes. Each has a time in seconds, and the pan, tilt, roll and field of view in degrees.
 type Keys = Vec<(f64, [f64; 4])>;
 
 fn track(stream: &Stream, keys: &Keys, rate: Rate, smoothing: f64) -> Track {
@@ -21,7 +21,7 @@ fn track(stream: &Stream, keys: &Keys, rate: Rate, smoothing: f64) -> Track {
     Track::new(stream, &keyframes, Path::new("made up"), rate, smoothing).unwrap()
 }
 
-/// Interpolates linearly between keyframes, with constant values outside them.
+/// Interpolates linearly between keyframes. Before the first and after the last keyframe, the values are constant.
 fn linear(keys: &Keys, t: f64) -> [f64; 4] {
     let Some(next) = keys.iter().position(|(time, _)| *time > t) else {
         return keys[keys.len() - 1].1;
@@ -73,7 +73,7 @@ fn check(device: &Device, keys: &Keys, rate: &str, smoothing: f64) {
     let track = track(&stream, keys, rate, smoothing);
     let (numerator, denominator) = rate.fraction();
     let per_second = f64::from(numerator) / f64::from(denominator);
-    // Continue 30 frames beyond the smoothed end, where the last keyframe applies.
+    // Also test 30 frames after the end of the smoothing, where the values are those of the last keyframe.
     let last = ((keys[keys.len() - 1].0.max(0.0) + 4.0 * smoothing) * per_second) as i64 + 30;
     for frame in 0..last {
         let found = values(track.at(rate.time(frame as u64)));
@@ -100,8 +100,8 @@ fn keyframes_are_interpolated_and_smoothed() {
     }
 }
 
-/// Checks that a track of equal keyframes is constant up to 10⁻¹² and always valid, even with the smallest or largest
-/// field of view.
+/// Checks that a track of equal keyframes is constant, except for rounding errors of at most 10⁻¹². Its views must be
+/// valid even if the field of view is the smallest or the largest.
 #[test]
 fn a_track_that_stays_stays_and_is_a_view() {
     for device in panoweave_devices() {
@@ -150,7 +150,7 @@ fn the_roll_may_be_left_out_and_columns_come_in_any_order() {
     assert_eq!(plain.at(halfway), ViewPose { pan: 2.0, tilt: 3.0, roll: 0.0, fov: 45.0 });
     let rolled = open("t,roll,fov,pan,tilt\n0,8,50,1,2\n1,4,40,3,4\n");
     assert_eq!(rolled.at(halfway), ViewPose { roll: 6.0, ..plain.at(halfway) });
-    // After the last keyframe, its view applies.
+    // After the last keyframe, the track returns the view of that keyframe.
     assert_eq!(plain.at(Duration::MAX), ViewPose { pan: 3.0, tilt: 4.0, roll: 0.0, fov: 40.0 });
 }
 
@@ -196,7 +196,7 @@ fn what_is_no_track_is_refused() {
         assert!(matches!(error, TrackError::Smoothing(_)), "{error}");
         assert!(error.to_string().contains("0 to 60 s"), "{error}");
     }
-    // With the longest smoothing, a single keyframe is unchanged.
+    // Even the longest smoothing must not change the view of a single keyframe.
     let longest = Track::open(&stream, &file, Rate::new(60, 1).unwrap(), 60.0).unwrap();
     assert!((longest.at(Duration::from_secs(100)).fov - 60.0).abs() < 1e-9);
 }

@@ -22,7 +22,7 @@ use crate::view::{
     ROUNDING, cylinder, differing, plain, planar, rgba, shown, smooth, sources, stitched,
 };
 
-/// Returns two smooth but different pictures, and a warp with a seam for them.
+/// Returns two smooth but different pictures, and a warp with the weights of a seam between them.
 fn with_seam(stream: &Stream, rig: &Rig, feather: f32) -> (DeviceWarp, [Raster; 2]) {
     let mut random = Random::new(11);
     let pictures = sources(rig).map(|size| smooth(&mut random, size, PixelFormat::Rgba8));
@@ -54,15 +54,16 @@ fn on_the_views_own_canvas_it_is_the_stitch_with_that_seam() {
             };
             let off = differing(&look(Some(&warp)), &expected);
             assert!(off <= 3, "{off} pixels differ, feather {feather} on {device}");
-            // Without the weights, the view has a feathered overlap and differs, so the comparison is meaningful.
+            // Without the warp's weights, the view has a feathered overlap, and must differ clearly. This proves that
+            // the comparison can detect wrong weights.
             let feathered = differing(&look(None), &expected);
             assert!(feathered > 1000, "{feathered} pixels differ without the seam on {device}");
         }
     }
 }
 
-/// Checks that the fraction of each camera in a view pixel equals the warp's weight for the pixel's ray. Each picture
-/// has a single colour, which makes the fractions visible.
+/// Checks that a view blends both cameras with the warp's weights for the ray of each pixel. Each picture has a single
+/// colour, so the colour of a pixel shows the weights.
 #[test]
 fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
     let rig = cylinder();
@@ -94,7 +95,8 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             ViewPose { pan: pan - 4.0, tilt: 8.0, roll: 25.0, fov: 40.0 },
             ViewPose { pan: pan + 2.0, tilt: -5.0, roll: -100.0, fov: 75.0 },
         ] {
-            // The numbers of pixels in the overlap whose weights are only left, mixed, and only right.
+            // The numbers of pixels in the overlap that show only the left camera, a mixture, and only the right
+            // camera.
             let count = RefCell::new([0; 3]);
             let weigh = |ray, margins: [f64; 2]| {
                 let (place, _) = on_canvas(&geometry.canvas, ray);
@@ -115,8 +117,9 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             let found =
                 shown(&stream, &viewer, pictures.each_ref(), Some(&warp), &view, &options, format);
             let off = oracle::worst_where(&found, &exact.colours, &exact.sure);
-            // The ramp is 3 canvas pixels wide, between colours 220 levels apart. Positions in f32 are wrong by a few
-            // ten-thousandths of a pixel, so the rounding to levels dominates the error.
+            // The weights change from 0 to 1 over 3 canvas pixels, and the colours of the pictures differ by 220
+            // levels. Positions in f32 have an error of a few ten-thousandths of a pixel, so most of the allowed error
+            // is for the rounding to whole levels.
             assert!(off <= ROUNDING, "{off} levels: {view} on {device}");
             let counts = count.into_inner();
             let [left, between, right] = counts;

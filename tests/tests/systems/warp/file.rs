@@ -1,4 +1,5 @@
-//! Tests of warps on the host: round trips through raw planes and through the warp file, statistics and preview.
+//! Tests of warps on the host. They check that a warp stays the same when it is written and read back, as raw planes or
+//! as a warp file, and check the statistics and the preview of a warp.
 
 use std::fs;
 
@@ -70,7 +71,7 @@ fn other_programs_read_the_file() {
         let expected: Vec<u8> = warp.plane(plane).iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(tensor.data(), expected);
     }
-    // Compute the checksum as documented.
+    // Compute the expected checksum as the documentation of the format describes.
     let (length, layout) = SafeTensors::read_metadata(&bytes).unwrap();
     let metadata = layout.metadata().clone().unwrap();
     let mut sealed = bytes[8 + length..].to_vec();
@@ -168,7 +169,8 @@ fn the_preview_shows_both_cameras_and_the_overlap() {
     let at = |x: usize, y: usize| picture.pixels()[y * 100 + x];
     assert!(at(10, 6).r > at(10, 6).b && at(90, 6).b > at(90, 6).r);
     assert_eq!((at(41, 10), at(59, 3), at(50, 0)), ([Rgba8::opaque(255, 255, 255); 3]).into());
-    // In the left picture, a grid cell is 5 source columns or 8.3 panorama columns wide, so lines are at 8, 16 …
+    // The preview shows the grid of the source pictures. In the left picture, a grid cell is 5 source columns wide,
+    // which are 8.3 panorama columns, so grid lines are at columns 8, 16 …
     assert!((0..40).any(|x| at(x, 6).r < 200) && (0..40).any(|x| at(x, 6).r == 255));
     let small = sample().preview(10);
     assert_eq!((small.width(), small.height()), (10, 2));

@@ -1,8 +1,9 @@
 //! Compares a rectified fisheye picture with the picture of an external implementation (the "golden" picture).
 //!
-//! The golden picture was sampled bilinearly in f64 with OpenCV's fisheye model. Its camera matrix is `K` with the
-//! focal lengths multiplied by `scale_xy` and the principal point moved by `shift_xy`. Outside the source, the golden
-//! picture is zero. A rig's panorama has no principal point, so the test sets the canvas in the geometry.
+//! The golden picture was sampled bilinearly in f64 with OpenCV's fisheye model. Its camera matrix is the matrix `K` of
+//! the calibration file, with the focal lengths multiplied by `scale_xy` and the principal point moved by `shift_xy`.
+//! Pixels outside the source picture are zero. A rig cannot set the principal point of the panorama, so the test
+//! changes the canvas of the rig's geometry instead.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::device::Device;
@@ -21,7 +22,8 @@ const SCALE: DVec2 = DVec2::new(0.7, 0.8);
 /// The value `shift_xy` in the calibration file, in pixels.
 const SHIFT: DVec2 = DVec2::new(-150.0, -100.0);
 
-/// A rig of the calibrated camera, and a copy that points in the opposite direction. [`geometry`] replaces the canvas.
+/// A rig of two cameras: the calibrated camera, and a copy of it that points in the opposite direction. [`geometry`]
+/// replaces the canvas.
 const RIG: &str = r#"
 [panorama]
 projection = "planar"
@@ -41,7 +43,7 @@ opencv = "front.yaml"
 yaw = 180.0
 "#;
 
-/// Returns the rig's geometry with the canvas of the calibration file.
+/// Returns the rig's geometry with the canvas that the calibration file describes, or `None` without the test data.
 fn geometry() -> Option<Geometry> {
     let calibration = data("rigs/surround/front.yaml")?;
     let found = Intrinsics::open(&calibration, 1).unwrap();
@@ -60,13 +62,13 @@ fn flatten(geometry: &Geometry, picture: &Picture) -> (Warp, Picture) {
     (warp.download(&stream).unwrap(), flat)
 }
 
-/// Returns the number of pixels of `flat` whose four source neighbours are inside the picture, and their largest
-/// difference from `golden` in levels.
+/// Compares the pixels of `flat` whose four source neighbours are inside the source picture. Returns the number of
+/// these pixels, and their largest difference from `golden` in levels.
 fn compare(warp: &Warp, flat: &Picture, golden: &Picture) -> (usize, u8) {
     let last = warp.sources()[0].as_vec2() - 1.0;
     let inside = |at: &usize| {
         let (u, v) = (warp.plane(Plane::LeftX)[*at], warp.plane(Plane::LeftY)[*at]);
-        // Exclude coordinates on the edge, which may be inside only because of rounding.
+        // Exclude source coordinates on the picture's edge, which may be inside the picture only because of rounding.
         u >= 0.001 && v >= 0.001 && u < last.x - 0.001 && v < last.y - 0.001
     };
     let difference =

@@ -14,7 +14,7 @@ fn render(device: &Device, geometry: &Geometry) -> Warp {
     DeviceWarp::render(&stream, geometry).unwrap().download(&stream).unwrap()
 }
 
-/// Rotates `v` about an axis (0 x, 1 y, 2 z) by an angle in degrees, right-handed.
+/// Rotates `v` right-handed about an axis (0 for x, 1 for y, 2 for z) by an angle in degrees.
 fn turn(axis: usize, degrees: f64, v: [f64; 3]) -> [f64; 3] {
     let (s, c) = degrees.to_radians().sin_cos();
     let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
@@ -142,7 +142,7 @@ fn what_the_lens_can_see_inside_its_picture_is_seen() {
 
 #[test]
 fn a_lens_that_folds_back_shows_its_picture_once() {
-    // With this barrel distortion, the distorted radius has its maximum at tan θ = 0.91 and falls to 0 at 1.58.
+    // With this barrel distortion, the distorted radius is largest at tan θ = 0.91, and decreases to 0 at tan θ = 1.58.
     let camera = |name: &str, yaw: f64| {
         format!(
             "[[camera]]\nname = \"{name}\"\nsize = [200, 200]\nlens = \"pinhole\"\nmatrix = {{ fx = 100.0, fy = 100.0, cx = 100.0, cy = 100.0 }}\ndistortion = [-0.4]\nyaw = {yaw}\n"
@@ -180,7 +180,7 @@ fn a_homography_maps_both_pictures() {
             assert!((lx - x).abs() < 1e-4 && (ly - y).abs() < 1e-4);
         }
         if wr > 0.0 {
-            // Map the right picture's position back to the left picture's plane.
+            // Map the position in the right picture back to the left picture with the homography.
             let w = -0.0002 * rx + 0.0001 * ry + 1.0;
             let back = [(0.8 * rx + 0.02 * ry + 30.5) / w, (-0.05 * rx + 0.9 * ry + 7.25) / w];
             assert!((back[0] - x).abs() < 1e-3 && (back[1] - y).abs() < 1e-3, "{back:?} ({x},{y})");

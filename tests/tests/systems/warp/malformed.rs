@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::malformed::{assert_variant, refusal};
 use crate::warp::file::sample;
 
-/// Returns the header and the planes of the warp file of [`sample`].
+/// Returns the header and the planes of a valid warp file, which contains the warp [`sample`].
 fn valid() -> (Value, Vec<u8>) {
     parts(&sample())
 }
 
-/// Returns the header and the tensor data of a warp file.
+/// Saves a warp to a file. Returns the header and the tensor data of this file.
 pub(crate) fn parts(warp: &Warp) -> (Value, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("valid.safetensors");
@@ -30,7 +30,7 @@ pub(crate) fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes(), header, planes].concat()
 }
 
-/// Puts the correct checksum into the header.
+/// Sets the checksum in the header to the correct value for the header's metadata and the planes.
 pub(crate) fn seal(header: &mut Value, planes: &[u8]) {
     let m = &header["__metadata__"];
     let mut text =
@@ -166,7 +166,7 @@ fn wrong_metadata() {
     for sum in [None, Some(""), Some("xyzxyzxy"), Some("+1234567"), Some("123")] {
         assert_variant!(metadata("checksum", sum), WarpError::Metadata { key: "checksum", .. });
     }
-    // These changes keep the metadata valid, but the checksum covers them.
+    // After these changes, the metadata is valid but does not match the checksum, which also covers the metadata.
     for (key, value) in [("left", "41x30"), ("projection", "planar"), ("rig", "# another")] {
         assert_variant!(metadata(key, Some(value)), WarpError::Checksum { .. });
     }
@@ -177,7 +177,7 @@ fn wrong_metadata() {
 fn wrong_tensors() {
     let folder = Folder::new();
     let gone = folder.header_error(|h| {
-        // Remove the last plane, so that the offsets have no gap.
+        // Remove the last plane, because removing another plane would leave a gap between the offsets.
         h.as_object_mut().unwrap().remove("weight_right");
     });
     assert_variant!(gone, WarpError::PlaneMissing { plane: Plane::WeightRight, .. });
@@ -248,8 +248,8 @@ fn impossible_numbers() {
     }
 }
 
-/// Flips one bit of a warp file and checks that the file is rejected or opens as an equal warp. `at` is the position of
-/// the changed byte as a fraction of `range`.
+/// Flips one bit of a warp file. Checks that opening the file fails, or returns a warp that equals the original. `at`
+/// is the position of the changed byte as a fraction of `range`.
 pub(crate) fn check_flip(
     mut bytes: Vec<u8>,
     range: &Range<usize>,
@@ -263,7 +263,7 @@ pub(crate) fn check_flip(
     let path = dir.path().join("flip.safetensors");
     fs::write(&path, &bytes).unwrap();
     match Warp::open(&path) {
-        // The flip may change nothing, for example if it turns a hex digit of the checksum into upper case.
+        // A flipped bit may be harmless, for example if it turns a hex digit of the checksum into upper case.
         Ok(warp) => {
             prop_assert!(in_header);
             prop_assert_eq!(&warp, original);

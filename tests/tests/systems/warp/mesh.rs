@@ -1,5 +1,5 @@
-//! Tests of warp files that contain a mesh: round trips, and a comparison with an independent reader of the documented
-//! format.
+//! Tests of warp files that contain a mesh. They check that a warp stays the same when it is written and read back, and
+//! read the files with an independent implementation of the documented format.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Tests of warp files whose mesh is malformed or belongs to another warp: each fault must give the right error.
+//! Tests of warp files whose mesh is malformed or belongs to another warp. Each fault must give the right error.
 
 use std::fs;
 
@@ -50,11 +50,11 @@ fn wrong_metadata() {
         });
         assert_variant!(error, WarpError::Metadata { key: "mesh_error", .. });
     }
-    // The checksum covers the error bound.
+    // The checksum covers the mesh's error bound, so changing only the bound is an error.
     let mut parts = VALID.clone();
     parts.header["__metadata__"]["mesh_error"] = json!("0.5");
     assert_variant!(folder.error(&parts.bytes()), WarpError::Checksum { .. });
-    // Version 1 must not have a mesh, and version 2 must have one.
+    // A file of version 1 must not contain a mesh, and a file of version 2 must contain one.
     let first = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("1"));
     assert_variant!(first, WarpError::UnexpectedTensor { .. });
     let third = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("3"));
@@ -71,7 +71,7 @@ fn wrong_tensors() {
     let folder = Folder::new();
     for name in PARTS {
         let gone = error(&folder, |parts| {
-            // Empty the tensor first, so that the offsets have no gap.
+            // Empty the tensor before removing it, so that its removal leaves no gap between the offsets.
             parts.replace(name, 0, Vec::new());
             parts.header.as_object_mut().unwrap().remove(name);
         });
@@ -102,7 +102,7 @@ fn wrong_tensors() {
             assert_variant!(moved, WarpError::Header { .. });
         }
     }
-    // Swap two tensors and adjust their offsets.
+    // Swap the order of two tensors in the file, and adjust their offsets.
     let order = error(&folder, |parts| {
         let (patches, places) = (parts.range("mesh_patches"), parts.range("mesh_places"));
         let split = patches.start + places.len();
@@ -133,7 +133,8 @@ fn sizes_that_no_mesh_of_the_panorama_has() {
         ("mesh_places", 8192, VALID.layers()),
         ("mesh_shares", 2048, VALID.layers()),
     ] {
-        // Only the header claims these sizes. The reader must reject them before it allocates memory.
+        // The header states these sizes, but the file does not contain the data. The reader must reject the sizes
+        // before it allocates memory for them.
         for count in [most + 1, 1 << 40] {
             let claimed = error(&folder, |parts| {
                 let before = parts.range(name);
@@ -187,7 +188,8 @@ fn wrong_cameras_and_cells() {
             );
         }
     }
-    // A tile must not have the same camera twice, cameras in the wrong order, or a black layer after another layer.
+    // The layers of a tile must not have the same camera twice or cameras in the wrong order. A layer without a camera
+    // (a black layer) must not follow another layer.
     let last = VALID.layers() - 1;
     for camera in [0, 65_535] {
         let found = fault(&folder, |parts| parts.set(last, Field::Camera, camera));
@@ -208,7 +210,7 @@ fn wrong_cameras_and_cells() {
             );
         }
     }
-    // The other fields of a black tile's layer must have fixed values.
+    // In the layer of a tile that no camera covers (a black tile), the other fields must have fixed values.
     for cell in [8, 16, 0] {
         let found = fault(&folder, |parts| parts.set(black, Field::Cell, cell));
         assert_variant!(found, MeshFault::Cell { .. } | MeshFault::Index { .. });
@@ -244,8 +246,8 @@ fn wrong_indices() {
             }
             let found = fault(&folder, |parts| parts.set(layer, field, wrong));
             if wrong == NONE && !matches!(field, Field::Places) {
-                // `NONE` is valid in this field, so the error is found later: in the index of another layer, or in the
-                // number of elements.
+                // The value `NONE` is valid in this field, so the reader finds the error later: in the index of another
+                // layer, or in the number of elements.
                 assert_variant!(found, MeshFault::Index { .. } | MeshFault::Count { .. });
                 continue;
             }
@@ -256,7 +258,8 @@ fn wrong_indices() {
             );
         }
     }
-    // Give two layers the same index. If the reader accepted this, two blocks would write the same memory.
+    // Let two layers refer to the same element of a table. If the reader accepted this, two thread blocks would write
+    // to the same memory.
     for field in [Field::Places, Field::Shares, Field::Next] {
         let parts = &*VALID;
         let named: Vec<_> = (0..parts.layers())
@@ -267,7 +270,9 @@ fn wrong_indices() {
         let found = fault(&folder, |parts| parts.set(last, field, one));
         assert_variant!(found, MeshFault::Index { layer, found, .. } if (layer, found) == (last, one));
     }
-    // Only the last of several layers may have `REST` as its weights, and only a single layer `NONE`.
+    // Layers refer to their stored weights, or to `REST` or `NONE`. `REST` means that the weights are 1 minus those of
+    // the other layers, and is valid only in the last of several layers of a tile. `NONE` means that all pixels show
+    // this camera alone, and is valid only in a tile with a single layer.
     let shared = VALID.find(|parts, layer| parts.get(layer, Field::Shares) < REST);
     let alone = VALID.find(|parts, layer| {
         parts.get(layer, Field::Shares) == NONE && parts.get(layer, Field::Camera) < 2
@@ -279,7 +284,7 @@ fn wrong_indices() {
     }
     let found = fault(&folder, |parts| parts.set(last, Field::Next, last as u32 + 1));
     assert_variant!(found, MeshFault::Index { layer, part: "mesh_layers", expected: NONE, .. } if layer == last);
-    // Make the chain of layers endless, or let it lead into another tile.
+    // Change the chain of a tile's layers so that it has no end, or so that it continues with a layer of another tile.
     let first = VALID.find(|parts, layer| parts.get(layer, Field::Next) != NONE);
     let next = VALID.get(first, Field::Next);
     for target in [first as u32, next, 0] {
@@ -335,7 +340,7 @@ fn meshes_of_other_planes() {
     for (plane, camera) in
         [(Plane::LeftX, 0), (Plane::LeftY, 0), (Plane::RightX, 1), (Plane::RightY, 1)]
     {
-        // Change one pixel, then all pixels.
+        // Change the source position of one pixel, then that of all pixels.
         let found = other(&|planes| planes[plane as usize][100 * 170 + 70] += 0.07);
         assert_variant!(found, MeshFault::Place { camera: c, x: 70, y: 100, .. } if c == camera);
         let found = other(&|planes| planes[plane as usize].iter_mut().for_each(|v| *v += 0.1));
@@ -352,7 +357,7 @@ fn meshes_of_other_planes() {
         parts.header["__metadata__"]["mesh_error"] = json!("0.0001");
     });
     assert_variant!(found, MeshFault::Place { .. });
-    // Change one stored weight, then let a patch overflow.
+    // Change one stored weight. After that, change a patch so that its positions overflow.
     let found = fault(&folder, |parts| {
         let at = parts.range("mesh_shares").start;
         parts.data[at + 2 * 20 * 32] ^= 1;
@@ -367,7 +372,7 @@ fn meshes_of_other_planes() {
     assert_variant!(found, MeshFault::Place { x: 0, y: 0, camera: 0, .. });
 }
 
-/// Checks that every pixel of an opened mesh can be queried and that its positions match the planes.
+/// Checks that every pixel of a mesh from a file can be queried, and that its source positions match the warp's planes.
 fn check_opened(warp: &Warp) {
     let mesh = warp.mesh().unwrap();
     for at in 0..SIZE.element_product() {
@@ -390,8 +395,8 @@ proptest! {
         check_flip(bytes, &range, at, bit, in_header, &meshed())?;
     }
 
-    /// Checks that a file with one changed number and a correct checksum is rejected, or opens with positions that
-    /// match the planes.
+    /// Checks a file in which one number of the mesh is changed and the checksum is correct. Opening it must fail, or
+    /// return a mesh whose source positions match the warp's planes.
     #[test]
     fn a_changed_number_is_an_error_or_harmless(
         part in 0..5usize,

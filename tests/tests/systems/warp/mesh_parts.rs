@@ -22,13 +22,13 @@ pub(crate) struct Parts {
     pub(crate) data: Vec<u8>,
 }
 
-/// The parts of the warp file of [`meshed`].
+/// The parts of a valid warp file, which contains the warp [`meshed`].
 pub(crate) static VALID: LazyLock<Parts> = LazyLock::new(|| {
     let (header, data) = parts(&meshed());
     Parts { header, data }
 });
 
-/// The fields of a layer, in the order of the file.
+/// The fields of a mesh layer, in the order in which the file stores them.
 #[derive(Clone, Copy)]
 pub(crate) enum Field {
     Camera,
@@ -67,13 +67,13 @@ impl Parts {
         self.count("mesh_layers")
     }
 
-    /// Returns the index of the first layer for which `does` returns true. Panics if there is none.
+    /// Returns the index of the first layer for which `does` returns true. Panics if there is no such layer.
     pub(crate) fn find(&self, does: impl Fn(&Self, usize) -> bool) -> usize {
         (0..self.layers()).find(|layer| does(self, *layer)).unwrap()
     }
 
-    /// Replaces the content of a tensor with `bytes`, which contain `count` elements, and adjusts the offsets of later
-    /// tensors.
+    /// Replaces the content of the tensor `name` with `bytes`, which contain `count` elements. Adjusts the tensor's
+    /// size in the header and the offsets of the tensors after it.
     pub(crate) fn replace(&mut self, name: &str, count: usize, bytes: Vec<u8>) {
         let range = self.range(name);
         let grown = bytes.len() as i64 - range.len() as i64;
@@ -89,7 +89,8 @@ impl Parts {
         self.data.splice(range, bytes);
     }
 
-    /// Adds a copy of the first element to a tensor if `more` is true. Otherwise, removes the last element.
+    /// Changes the number of elements of a tensor by one. If `more` is true, appends a copy of the first element,
+    /// otherwise removes the last element.
     pub(crate) fn resize(&mut self, name: &str, more: bool) {
         let (count, mut bytes) = (self.count(name), self.data[self.range(name)].to_vec());
         let element = bytes.len() / count;
@@ -113,14 +114,14 @@ impl Parts {
     }
 }
 
-/// Returns the error of opening [`VALID`] after a change and with a correct checksum.
+/// Changes a copy of the valid file [`VALID`], corrects its checksum, and opens it. Returns the error.
 pub(crate) fn error(folder: &Folder, change: impl FnOnce(&mut Parts)) -> WarpError {
     let mut parts = VALID.clone();
     change(&mut parts);
     folder.error(&parts.sealed())
 }
 
-/// Returns the mesh error of opening [`VALID`] after a change and with a correct checksum.
+/// Changes a copy of the valid file [`VALID`], corrects its checksum, and opens it. Returns the error in the mesh.
 pub(crate) fn fault(folder: &Folder, change: impl FnOnce(&mut Parts)) -> MeshFault {
     match error(folder, change) {
         WarpError::Mesh { error, .. } => error,

@@ -1,5 +1,5 @@
-//! Tests of the meshes of warps whose weights are overwritten on the device, and of meshes that are stored in the file
-//! of a warp.
+//! Tests of the meshes of warps whose weights are overwritten on the device, and of warps that are uploaded together
+//! with a mesh.
 
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{Seam, SeamOptions, seamed};
