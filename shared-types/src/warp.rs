@@ -81,7 +81,7 @@ impl Lens {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Camera {
-    /// Transforms a panorama ray into the camera's frame.
+    /// The matrix that transforms a ray from the panorama's coordinates to the camera's.
     pub from_ray: DMat3,
     /// Focal lengths in source pixels.
     pub focal: DVec2,
@@ -180,5 +180,5 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The value of both source coordinates where the camera does not see the pixel. It is outside every picture.
+/// The value of both source coordinates at a panorama pixel that the camera does not see. It is outside every picture.
 pub const UNSEEN: f32 = -1.0;

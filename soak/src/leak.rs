@@ -47,7 +47,7 @@ impl Leak {
     }
 }
 
-/// Leaks a value in a box, which takes heap memory of its own. `black_box` keeps the compiler from removing the box.
+/// Moves a value to a box, and leaks the box and the value. `black_box` keeps the compiler from removing the box.
 fn leak<T>(value: T) {
     Box::leak(black_box(Box::new(value)));
 }

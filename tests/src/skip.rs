@@ -54,7 +54,7 @@ pub fn skip(need: Need, reason: impl Display) {
         let test = thread::current();
         let line = format!("{need}\t{}\t{reason}\n", test.name().unwrap_or("?"));
         let mut list = OpenOptions::new().create(true).append(true).open(list);
-        // A single write keeps the lines of parallel tests apart.
+        // Write the line in a single call, so that the lines of parallel tests do not mix.
         let written = list.as_mut().map(|list| list.write_all(line.as_bytes()));
         assert!(
             matches!(written, Ok(Ok(()))),

@@ -27,14 +27,14 @@ pub(crate) fn run() -> Result {
     benches.env("PANOWEAVE_BENCH_RECORD", &record).env("PANOWEAVE_COMMIT", commit());
     if std::env::var_os("PANOWEAVE_REFERENCE_PTX").is_none() {
         let ptx = folder.join("ptx");
-        // The script compiles the reference kernels. Without a CUDA compiler it fails, and the benches skip these
-        // kernels.
+        // The script compiles the CUDA C++ kernels with which the benches compare. Without a CUDA compiler, the script
+        // fails, and the benches skip these kernels.
         if cargo::run(Command::new(root().join("benches/cuda/compile.sh")).arg(&ptx)).is_ok() {
             benches.env("PANOWEAVE_REFERENCE_PTX", ptx);
         }
     }
     let ran = cargo::run(&mut benches);
-    // Report the measurements even if a bench failed. Without GPU measurements, keep the tables in `BENCHMARKS.md`.
+    // Report the measurements even if a bench failed. If no GPU was measured, leave `BENCHMARKS.md` unchanged.
     let of_gpu = |section: &Section| section.runs.iter().any(|run| run.threads.is_none());
     if !Report::read(&[&record])?.sections().iter().any(of_gpu) {
         let record = record.display();

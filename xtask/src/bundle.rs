@@ -16,7 +16,7 @@ use crate::Result;
 use crate::bench;
 use crate::cargo::{self, cargo, output, root, target};
 
-/// The test executables that use a GPU. Only these are in the bundle.
+/// The test executables that use a GPU. The bundle contains no other tests.
 const TESTS: &[&str] = &["alone", "systems", "typed"];
 
 /// Maximum size of the packed bundle in bytes.
@@ -125,8 +125,8 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
             .into());
         }
     }
-    // The demo creates the input pictures, which are the same for every architecture. Run the one that is built for the
-    // host.
+    // The program `demo` creates the bundle's input pictures, which are the same for every architecture. Run the
+    // program that is built for the host.
     let demo = match &cross {
         None => folder.join("demo"),
         Some(_) => {
@@ -169,7 +169,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
 const PROGRAM: &[&str] =
     &["panoweave-cli", "--package", "panoweave", "--bins", "--example", "demo"];
 
-/// The target and the linker of a build for another architecture.
+/// The target triple and the linker of a build for another architecture.
 struct Cross {
     triple: String,
     /// The name of cargo's environment variable for the linker, and its value.

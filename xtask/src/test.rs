@@ -73,7 +73,7 @@ fn list(skipped: &str) -> String {
     if text.is_empty() { "no test was skipped\n".to_owned() } else { text }
 }
 
-/// The numbers of passed and failed tests in all test executables.
+/// The numbers of passed and failed tests, added up over all test executables.
 #[derive(Default)]
 struct Counts {
     passed: u64,

@@ -9,7 +9,8 @@ use glam::Vec3;
 
 use crate::yuv::{RgbToYuv, YuvEncoding, YuvToRgb};
 
-/// Threads per block in x and y. With 32 columns, a warp's stores fill one 128-byte cache line of an RGBA output.
+/// Threads per block in x and y. With 32 columns, the stores of a warp of threads fill one 128-byte cache line of an
+/// RGBA output.
 pub const BLOCK: [u32; 2] = [32, 8];
 
 /// Threads per block, for launch bounds.

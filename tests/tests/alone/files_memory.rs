@@ -104,7 +104,8 @@ fn malformed_files_cost_little() {
                 assert!(expected, "{error}");
             }
         }
-        // Unlike the files above, this file contains enough data for its size: decoding fails only at the last rows.
+        // Unlike the files above, this file contains about as much data as its header states, so decoding fails only at
+        // the last rows.
         jpeg_with_a_bad_end(&path);
         let error = timed("JPEG with a bad end", || Picture::open(&path));
         assert!(matches!(error, PictureError::Corrupt { .. }), "{error}");

@@ -77,7 +77,7 @@ fn stitchers_come_and_go_without_a_trace(device: &Device) {
         if i % 4 == 0 {
             stitcher.swap_warp(device_warp(device, 1.0)).unwrap();
         }
-        // Drop the stitcher on another thread, with frames in flight.
+        // Drop the stitcher on another thread, while frames may be in flight.
         thread::spawn(move || drop(stitcher)).join().unwrap();
     }
     assert_eq!(Counters::now(), before, "{device}");

@@ -73,7 +73,7 @@ impl Sources {
 
     /// Returns a message for each module that is part of an import cycle between sibling modules.
     fn circles(&self) -> Vec<String> {
-        // For each folder, the imports between its child modules.
+        // Maps each folder to the imports between the child modules of this folder.
         let mut folders: BTreeMap<Names, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
         for (from, to) in self.imports() {
             let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();

@@ -1,5 +1,5 @@
-//! Tests that run cargo or rustc: stored PTX, programs that depend on the workspace, the kernel kit, and the levels of
-//! imports.
+//! Tests that run cargo or read the sources. They check the stored PTX, programs that depend on the workspace, the
+//! kernel kit, and the levels of the modules.
 
 mod embedding;
 mod kept_ptx;

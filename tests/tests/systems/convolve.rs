@@ -13,7 +13,7 @@ use panoweave_tests::{data, panoweave_devices};
 use proptest::prelude::*;
 use shared_types::convolve::{CONSTANT_TAPS, ConstantTaps, MAX_WIDTH, TILE, fused_elements};
 
-/// A picture, the horizontal and vertical taps of a filter, and the row padding.
+/// The input of a convolution: a picture, the horizontal and vertical taps of a filter, and the row padding of images.
 struct Case {
     size: UVec2,
     picture: Vec<f32>,
@@ -73,7 +73,7 @@ impl Case {
         let rows = Self::exact_pass([&picture, &sizes], horizontal, |at| at % width, 1, width);
         let [values, sizes] =
             Self::exact_pass([&rows[0], &rows[1]], vertical, |at| at / width, width, height);
-        // Each tap may add a relative rounding error of 2⁻²⁴.
+        // Each tap, and a few other operations, may add a relative rounding error of 2⁻²⁴.
         let roundings = (horizontal.len() + vertical.len() + 2) as f64 * 2.0_f64.powi(-24);
         (values, sizes.iter().map(|size| size * roundings).collect())
     }

@@ -324,7 +324,7 @@ proptest! {
     ) {
         let mut random = Random::new(seed);
         let size = uvec2(width, height);
-        // With few different values, there are many ties.
+        // Use few different values, so that many candidates have equal values.
         let values: Vec<_> = (0..size.element_product())
             .map(|_| match random.below(50) {
                 0 => f32::NAN,

@@ -1,5 +1,5 @@
-//! Compares panoramas of two to six pictures with a blend of all cameras in f64, on every device. Also checks that
-//! colours do not depend on the order of the pictures, and the errors for invalid arguments.
+//! Compares panoramas of two to six pictures with a blend of all cameras in f64, on every device. Also checks that the
+//! colour corrections do not depend on the order of the pictures, and checks the errors for invalid arguments.
 
 use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::Device;

@@ -45,7 +45,7 @@ fn calls_to_fail(clean: &Clean) -> Vec<i64> {
 
 /// The measurements of a run without faults.
 struct Clean {
-    /// The number of driver calls before the first frame.
+    /// The number of driver calls before the first frame was submitted.
     started: i64,
 
     /// The number of driver calls until the last panorama was read.

@@ -55,11 +55,11 @@ pub(crate) struct Fault {
     pub(crate) code: u32,
 }
 
-/// Numbers of driver calls since the last [`Fake::fail`] or [`Fake::reset`].
+/// Numbers of driver calls since the last call of [`Fake::fail`] or [`Fake::reset`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     pub(crate) calls: i64,
-    /// The number of calls that [`Fake::fail`] made fail.
+    /// The number of driver calls that failed because of [`Fake::fail`].
     pub(crate) failed: i64,
     /// The number of accesses to freed memory and of objects freed twice. Only [`Fake::reset`] sets it to 0.
     pub(crate) damage: i64,

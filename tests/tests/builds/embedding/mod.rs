@@ -13,7 +13,8 @@ use std::{env, fs};
 
 use service::Service;
 
-/// The name of the fake toolkit's `libcuda.so`. A program that was linked with the library would contain this name.
+/// The name (`soname`) of the library `libcuda.so` in the fake toolkit. A program that was linked with this library
+/// would contain the name.
 const TOOLKITS_LIBRARY: &str = "libcuda_of_a_toolkit.so.1";
 
 #[test]

@@ -97,7 +97,7 @@ impl Service {
         prepare(&mut cargo);
         let output = cargo.output().expect("cargo starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        // Check that nothing was compiled for a GPU.
+        // Check that the build compiled no kernels: the folders of a kernel build must not exist.
         for folder in ["cuda-builder", "nvptx64-nvidia-cuda"] {
             assert!(!self.target.join(folder).exists(), "{folder}");
         }

@@ -87,7 +87,7 @@ pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     }
     command.env("CARGO_TARGET_DIR", self::folder("target"));
     command.env("CARGO_TERM_COLOR", "never");
-    // Save space: the tests need neither incremental builds nor debug information.
+    // Save disk space: the tests need neither incremental compilation nor debug information.
     command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     command
 }

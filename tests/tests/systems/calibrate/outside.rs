@@ -73,7 +73,7 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
         let one = |line: &str| {
             let n: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
             let (left, right) = (DVec2::new(n[0], n[1]), DVec2::new(n[3], n[4]));
-            // The data set's matches are unordered and have no scores.
+            // The matches of the data set are in no particular order and have no scores.
             Correspondence { left, right, score: 0.0 }
         };
         let points: Vec<_> = points.lines().map(one).collect();

@@ -186,7 +186,8 @@ fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
     let moved = held(Pinhole { to_world: turn(30.5, 2.0, 1.0), ..left }).unwrap();
     assert!(moved.drifted && moved.agreeing < 0.1, "{moved:?}");
     assert!((moved.median_px - 9.0).abs() < 4.0, "{moved:?}");
-    // If a lens is covered, `check` returns an error, because it cannot judge the rig.
+    // If a lens is covered, there are no correct correspondences. `check` must return an error, because it cannot judge
+    // the rig.
     let covered = Matcher { wrong: 1.0, ..matcher }.find([SIZE; 2], &|_| None);
     let refusal = check(&rig, [0, 1], &covered, &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");

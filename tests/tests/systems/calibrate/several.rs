@@ -168,9 +168,10 @@ fn pictures_that_nothing_connects_are_named() {
     };
     let message = refusal.to_string();
     let Refusal::Disconnected { names, reasons } = refusal else { panic!("{message}") };
-    // Without camera 2, camera 3 is disconnected: it is 50° from camera 1 and 75° from camera 0.
+    // Camera 2 points backwards, so it overlaps no other camera. Therefore, camera 3 is also disconnected: it is 50°
+    // from camera 1 and 75° from camera 0, so it does not overlap these cameras enough.
     assert!(names.contains(&"camera 2".to_owned()), "{names:?}");
-    // Each reason names a disconnected and a connected picture.
+    // Each reason must name two pictures: one that is disconnected, and one that is not.
     assert!(!reasons.is_empty() && reasons.len() <= 3, "{reasons:?}");
     assert!(
         reasons.iter().all(|r| r.starts_with("camera ") && r.contains("chance")),

@@ -98,7 +98,7 @@ fn check(name: &str, scene: &[[f64; 3]]) {
 #[test]
 fn made_up_scenes() {
     let mut random = Random::new(11);
-    // The scenes are a dark scene with lights, an evenly lit scene and a bright scene.
+    // Use three scenes: a dark scene with lights, an evenly lit scene and a bright scene.
     for (name, power, tint) in
         [("night", 3.0, [1.0, 0.8, 0.6]), ("day", 1.0, [0.9, 1.0, 0.8]), ("snow", 0.3, [1.0; 3])]
     {

@@ -69,7 +69,7 @@ fn malformed_files() {
         bomb += &format!("a{i}: &a{i} [*a{p}, *a{p}, *a{p}, *a{p}]\n");
     }
     assert_variant!(error("bomb", bomb.as_bytes()), Yaml(YamlError::Alias { line: 2, .. }));
-    // Files of the maximum size, filled with the syntax that is slowest to parse.
+    // Files of the maximum size, filled with syntax that may be slow to parse, must be rejected quickly.
     for unit in
         ["[", "{", "? ", "a: ", "- ", "&a ", "!!a ", "'", "|\n", "a: b\n", "[a],\n", "\t", "%"]
     {

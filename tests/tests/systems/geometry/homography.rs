@@ -45,7 +45,8 @@ fn check(text: &str, left: UVec2, right: UVec2) -> Geometry {
     let [x, y, width, height] = expected_box(&h, left, right);
     assert_eq!(g.canvas.centre, DVec2::new(-x, -y));
     assert_eq!(g.canvas.size.as_dvec2(), DVec2::new(width, height));
-    // Map pixels of the right picture to the left picture by the formula, and back with the library's geometry.
+    // Map pixels of the right picture to the left picture by the formula, and map the results back to the right picture
+    // with the library's geometry.
     let far = right.as_dvec2() - 1.0;
     for at in [DVec2::ZERO, far, far / 2.0, DVec2::new(far.x, 0.0), DVec2::new(0.0, far.y)] {
         let d = h[6] * at.x + h[7] * at.y + h[8];

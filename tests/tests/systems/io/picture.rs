@@ -1,5 +1,5 @@
-//! Tests that read and write PNG and JPEG files: round trips, pixel formats, orientation, and malformed files that must
-//! be rejected.
+//! Tests of PNG and JPEG files. They check that a picture can be written and read back, and test pixel formats,
+//! orientations, and malformed files, which must be rejected.
 
 use std::fs;
 use std::path::Path;
@@ -232,7 +232,7 @@ fn what_cannot_be_written() {
     let wide = Picture::filled(70_000, 1, Rgba8::BLACK);
     let wide = refusal(&dir.path().join("a.jpg"), |path| wide.save(path));
     assert_variant!(wide, PictureError::Unencodable { .. });
-    // A failed save leaves no file behind.
+    // A call of `save` that fails must not leave a file behind.
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     assert!(Picture::from_pixels(2, 2, vec![Rgba8::BLACK; 3]).is_none());
 }

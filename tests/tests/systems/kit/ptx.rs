@@ -28,7 +28,8 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Returns the value of a directive before the kernel's body, if present.
+    /// Returns the value of the directive `name` between the kernel's parameters and its body. Returns `None` if there
+    /// is no such directive.
     fn directive(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines();
         lines.filter_map(|line| line.strip_prefix(name)).map(str::trim).next()
@@ -260,7 +261,7 @@ fn nothing_else_calls_a_function() {
     for image in panoweave::kernels::IMAGES {
         assert!(!image.text.get().contains(".func"), "{}", image.arch);
     }
-    // A panic is a single `trap` instruction instead of a call.
+    // A panic in a kernel must compile to a single `trap` instruction, and not to a call.
     let text = CONFORMANCE[0].text.get();
     let panics = entries(&text);
     for name in ["panic_at", "panic_with_message", "trap_at"] {

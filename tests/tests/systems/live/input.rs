@@ -30,7 +30,7 @@ impl Lent {
         Self(Arc::new(Image::from_slice(&stream, SOURCE.x, SOURCE.y, &pixels).unwrap()))
     }
 
-    /// Returns a frame that owns `keep` and drops it when the frame is released.
+    /// Returns a frame that owns `keep`. The stitcher drops `keep` when it releases the frame.
     fn frame(&self, keep: impl Send + 'static) -> ExternalFrame {
         let Self(image) = self;
         // SAFETY: the frame owns a reference to the image, so the image outlives the frame. Nothing writes to the
@@ -172,7 +172,8 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             stitcher.submit_external(lent.frame(Bomb), lent.frame(Bomb), FRAME).unwrap();
             panoramas.next();
             let bytes = stamp(60);
-            // Submit more pairs, because a colour analysis keeps its frames until a later pair arrives.
+            // Submit more pairs, because a colour analysis keeps its frames until a later pair arrives. Only then does
+            // the stitcher drop the frames, which panics.
             let submit = || stitcher.submit(frame(&bytes), frame(&bytes), FRAME * 2);
             until("refused", || {
                 let refused = submit().is_err();

@@ -221,7 +221,7 @@ fn dropping_a_stitcher_ends_who_waits_for_a_buffer() {
         let stitcher = stitcher(&device, waiting());
         let mut panoramas = stitcher.panoramas();
         let bytes = stamp(9);
-        // Use all five input buffers without reading a panorama.
+        // Submit five pairs without reading a panorama, so that all five input buffers are in use.
         for i in 0..5 {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
         }
@@ -396,7 +396,8 @@ fn colours_follow_the_light() {
     }
 }
 
-/// Checks that manually set colours apply until the first estimate, and again after the correction is switched off.
+/// Checks that the colour corrections that are set in the options apply until the first estimate, and again after the
+/// automatic correction has been switched off.
 #[test]
 fn colours_that_were_set_are_where_following_begins_and_ends() {
     for device in panoweave_devices() {
@@ -428,7 +429,7 @@ fn colours_that_were_set_are_where_following_begins_and_ends() {
             }
         }
         assert_eq!(last, (120, 0), "{device}");
-        // Newly set colours apply at once.
+        // While the automatic correction is off, new colour corrections in the options must apply at once.
         stitcher.set_options(StitchOptions::default()).unwrap();
         assert_eq!(submit(600), (80, 80));
     }

@@ -1,4 +1,5 @@
-//! Matches a generated picture with rotated, darkened and downscaled versions of it, whose true positions are known.
+//! Matches a generated picture with rotated, darkened and downscaled versions of the same picture, for which the
+//! correct correspondences are known.
 
 use glam::{DVec2, UVec2, uvec2};
 use panoweave::device::{Image, Stream};

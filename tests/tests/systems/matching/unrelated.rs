@@ -10,7 +10,7 @@ use panoweave_tests::random::Random;
 use panoweave_tests::{data, panoweave_devices};
 use shared_types::Rgba8;
 
-/// The name and size of a picture, and its described points.
+/// The name and size of a picture, and the descriptions of its feature points.
 struct Seen {
     name: &'static str,
     size: UVec2,

@@ -65,7 +65,7 @@ fn picture(homography: [f64; 9], world: World<'_>) -> Picture {
     Picture::from_pixels(SIZE.x, SIZE.y, pixels).unwrap()
 }
 
-/// Returns a textured background without edges.
+/// Returns the colour of a textured background without sharp edges at a position.
 fn background(x: f64, y: f64) -> [f64; 3] {
     let wave = |a: f64, b: f64| 20.0 * (a * x + b * y).sin();
     [120.0 + wave(0.11, 0.03), 110.0 + wave(0.05, 0.13), 100.0 + wave(-0.07, 0.09)]

@@ -40,7 +40,7 @@ fn check_disc(device: &Device, homography: [f64; 9], centres: [[f64; 2]; 2], onc
     let feathered = stitched(&stream, &scene.pictures, &scene.warp);
     let seamed = stitched(&stream, &scene.pictures, &out);
     let area = std::f64::consts::PI * RADIUS * RADIUS;
-    // With feathering, a disc appears twice, half transparent.
+    // With feathering, the disc appears twice, and both times half transparent.
     let [_, half] = red(&feathered);
     assert!(half > 0.3 * area, "feathering shows no ghost: {half} on {device}");
     let [full, half] = red(&seamed);

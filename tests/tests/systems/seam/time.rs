@@ -79,8 +79,9 @@ fn noise_moves_nothing() {
     }
 }
 
-/// Returns the numbers of the frames in which the seam moves while an object of the given contrast (in levels) crosses
-/// the overlap. The cameras see the object 6 pixels apart.
+/// Returns the numbers of the frames in which the seam moves while an object crosses the overlap. `contrast` is the
+/// difference in levels between the object and the background. The object's positions in both cameras are 6 pixels
+/// apart.
 fn moves(device: &Device, contrast: f64) -> Vec<usize> {
     let mut random = Random::new(10);
     let mut video = Video::new(device);

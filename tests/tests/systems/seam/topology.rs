@@ -7,8 +7,8 @@ use panoweave_tests::panoweave_devices;
 use crate::seam::weights::{check, with_seam};
 use crate::seam::{BESIDE, Scene, background};
 
-/// Returns a homography from right pixels to the left picture's plane: a rotation by `degrees`, then a scaling, then a
-/// translation.
+/// Returns a homography that maps pixels of the right picture to pixels of the left picture: a rotation by `degrees`,
+/// then a scaling by `scale`, then a translation by `to`.
 fn moved(degrees: f64, scale: f64, to: [f64; 2]) -> [f64; 9] {
     let (sin, cos) = degrees.to_radians().sin_cos();
     let (s, c) = (scale * sin, scale * cos);

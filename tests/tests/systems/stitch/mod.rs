@@ -1,5 +1,5 @@
-//! Tests of the stitch kernels: the lookup `planes` compared with the specification's formula, and the lookup `mesh`
-//! compared with `planes`.
+//! Tests of the stitch kernels. They compare stitches with the lookup `planes` with the specification's formula, and
+//! stitches with the lookup `mesh` with those with `planes`.
 
 mod mesh;
 mod planes;

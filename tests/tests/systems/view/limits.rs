@@ -103,7 +103,8 @@ fn a_view_that_is_kept_shows_no_black() {
                 view,
                 kept
             );
-            // Check the edge of the view at 12 times its size, because gaps narrower than a pixel occur at the edge.
+            // Check the edge of the view at 12 times the resolution. If the view shows black, it is first at its edge,
+            // and the gap may be narrower than a pixel.
             prop_assert!(edge_is_seen(&rig, flip, &kept, size * 12), "{} became {}", view, kept);
             for device in &devices {
                 let dark = dark(device, &rig, flip, &kept, size);
@@ -225,7 +226,8 @@ fn a_view_moves_no_more_than_it_must() {
     assert_eq!(nothing.fov, MIN_FOV);
 }
 
-/// Checks that a flipped panorama has flipped limits: left and right are swapped, as are top and bottom.
+/// Checks that the limits of a flipped panorama are flipped, too: left and right are swapped, and so are top and
+/// bottom.
 #[test]
 fn a_panorama_that_is_turned_over_turns_its_limits() {
     let check = |(rig, asked): (Rig, Vec<(ViewPose, UVec2)>)| {

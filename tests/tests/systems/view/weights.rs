@@ -1,4 +1,4 @@
-//! Checks that a view with the weights of a warp has the same seam as the warp.
+//! Checks that a view that uses the weights of a warp has its seam at the same position as a stitch with the warp.
 
 use std::cell::RefCell;
 

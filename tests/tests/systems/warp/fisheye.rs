@@ -92,7 +92,7 @@ fn a_flattened_fisheye_is_the_golden_one() {
     assert_eq!(geometry.canvas.size, size);
     let (warp, flat) = flatten(&geometry, &picture);
 
-    // The second camera points away, so it does not contribute.
+    // The second camera points in the opposite direction, so it does not contribute to the panorama.
     assert!(warp.plane(Plane::WeightRight).iter().all(|&weight| weight == 0.0));
     assert_eq!(geometry.cameras[0].from_ray, DMat3::IDENTITY);
     let (count, worst) = compare(&warp, &flat, &golden);

@@ -1,4 +1,4 @@
-//! Tests of malformed warp files: each kind of damage must give the right error.
+//! Tests of malformed warp files. Each kind of damage must give the right error.
 
 use std::fs;
 use std::ops::Range;
@@ -57,14 +57,14 @@ impl Folder {
         refusal(&path, |path| Warp::open(path))
     }
 
-    /// Returns the error of opening a valid file with a changed header.
+    /// Changes the header of a valid file without correcting the checksum, and opens the file. Returns the error.
     fn header_error(&self, change: impl FnOnce(&mut Value)) -> WarpError {
         let (mut header, planes) = valid();
         change(&mut header);
         self.error(&assemble(&serde_json::to_vec(&header).unwrap(), &planes))
     }
 
-    /// Returns the error of opening a file in which one plane element is changed and the checksum is correct.
+    /// Changes one element of a plane in a valid file, corrects the checksum, and opens the file. Returns the error.
     fn plane_error(&self, plane: usize, element: usize, value: f32) -> WarpError {
         let (mut header, mut planes) = valid();
         let at = 4 * (plane * 2000 + element);

@@ -76,7 +76,7 @@ fn a_mesh_comes_back_with_its_warp() {
             assert_eq!(opened.mesh().map(Mesh::error), Some(error));
             opened.save(&path).unwrap();
             assert_eq!(fs::read(&path).unwrap(), first, "equal warps give equal files");
-            // Changing the metadata keeps the mesh.
+            // Changing the metadata of a warp must keep its mesh.
             assert_eq!(opened.clone().made_from(None, None).mesh(), meshed.mesh());
             opened.without_mesh().save(&path).unwrap();
             assert_eq!(fs::read(&path).unwrap(), plain, "version 1 is unchanged");
@@ -88,7 +88,8 @@ fn a_mesh_comes_back_with_its_warp() {
     }
 }
 
-/// An independent reader of the file format, written from the table in the documentation of `warp/file.rs`.
+/// An independent reader of the file format, written only from the table in the documentation in
+/// `host/src/warp/file/mod.rs`.
 struct Documented<'a> {
     tensors: SafeTensors<'a>,
 }

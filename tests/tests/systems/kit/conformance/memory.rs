@@ -71,7 +71,7 @@ macro_rules! elements {
         #[test]
         fn $name() {
             let values: Vec<$type> = elements(35 * 9);
-            // Compare bytes: a float must keep all its bits, even if it is a NaN.
+            // Compare bytes instead of values, because kernels must also copy NaNs bit by bit.
             all_give(&bytes(&values), |stream| {
                 let input = upload(stream, &values);
                 let mut out = zeros(stream, input.len());

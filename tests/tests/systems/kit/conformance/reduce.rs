@@ -6,7 +6,7 @@ use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Returns the sum, minimum and maximum of each warp, for each of its lanes.
+/// Returns, for each lane, the sum, minimum and maximum of the values in the lane's warp.
 fn expected<T: Copy>(values: &[T], add: fn(T, T) -> T, less: fn(T, T) -> bool) -> Vec<[T; 3]> {
     let warp = |warp: &[T]| {
         let mut all = [warp[0]; 3];

@@ -75,7 +75,7 @@ fn message(fault: &Fault) -> String {
     text
 }
 
-/// Returns the file name without the folder, which depends on where cargo runs.
+/// Returns the name of a location's file. Omits the folder, because its path depends on the folder in which cargo runs.
 fn file(place: &Location<'_>) -> String {
     place.file().rsplit(['/', '\\']).next().unwrap().to_owned()
 }

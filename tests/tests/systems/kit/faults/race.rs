@@ -86,7 +86,7 @@ fn two_writers() {
     assert_eq!(race(&found), (Store, Store, 0, 28));
     kernel.barrier = 1;
     run(&stream, &line(1, 64), &kernel).unwrap();
-    // A single thread may write an element repeatedly.
+    // Repeated writes to an element by the same thread are no race.
     (kernel.guilty, kernel.barrier) = (0, 0);
     run(&stream, &line(1, 64), &kernel).unwrap();
 }

@@ -161,7 +161,7 @@ fn what_does_not_fit_several_cameras_is_refused() {
         let error =
             stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut small).unwrap_err();
         assert!(matches!(error, StitchError::OutputSize { .. }), "{error}");
-        // The panorama has odd sides, so a flip is not supported in NV12.
+        // The panorama has an odd width and height. For such a panorama, `flip` is not supported in NV12.
         let format = FrameFormat { size: CANVAS, pixels: NV12 };
         let mut chroma = DeviceFrame::new(&device, format).unwrap();
         let options = CamerasOptions { flip: true, edge_boost: false };
