@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// the brightness in this window changes along both axes.
     #[arg(long, value_name = "PIXELS", value_parser = window, default_value = "7")]
     window: u32,
-    /// Minimum distance between two features in pixels, along x or along y.
+    /// Minimum distance between two features in pixels, horizontal or vertical, whichever is larger.
     #[arg(long, value_name = "PIXELS", default_value = "10")]
     mindist: u32,
     /// Minimum strength of a feature, measured by the eigenvalue that is printed with it. A larger value keeps only

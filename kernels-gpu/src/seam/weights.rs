@@ -68,7 +68,7 @@ pub fn seam_weights(
 }
 
 /// Returns the left camera's weight at a pixel that both cameras see, for one path; [`seam_weights`] defines the
-/// weight. The last argument contains the freedoms of the left and the right camera.
+/// weight. The last argument contains the upper limits of the left and the right camera's weight ([`FREEDOM`]).
 #[inline(always)]
 fn left_share(
     path: Slice<u32>,

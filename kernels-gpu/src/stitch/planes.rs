@@ -243,7 +243,7 @@ impl<P: Sampler2d, M: Planes> Source<P, M> {
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
         let camera = SourceLookup { planes: self.planes, size: self.picture.size() };
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
-            // SAFETY: `place` is inside the picture. The kernel has checked that the picture is whole.
+            // SAFETY: `place` is inside the picture. The kernel has checked that its planes have matching sizes.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
             sum.add(weight, grade.apply(levels * (255.0 / P::WHITE)));
         }

@@ -70,7 +70,8 @@ struct Make {
     /// own mesh if ERROR is above 1/32.
     #[arg(long, value_name = "ERROR", value_parser = mesh_error)]
     mesh: Option<Option<f32>>,
-    /// Also writes the six raw planes into this folder, for programs that read raw planes.
+    /// Also writes the planes of the warp into this folder, as six raw files of 32-bit floats: source columns, source
+    /// rows and weights of both cameras. Programs that cannot read warp files can read them.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
     /// Warp file to write, usually with the extension .safetensors.

@@ -25,7 +25,8 @@ pub struct DeviceError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No NVIDIA driver could be loaded. The field contains the reason.
+    /// No NVIDIA driver could be loaded. The field contains the reason and a remedy, to which the
+    /// message adds another remedy.
     #[error("{0}, or use the device `cpu`")]
     NoDriver(String),
     /// The driver reports no device with the requested ordinal.

@@ -64,9 +64,9 @@ pub enum TrackError {
     /// A keyframe is not a valid pose.
     #[error("{}: the keyframe at {time} s: {source}", file.display())]
     View {
-        /// The time of the keyframe in seconds.
+        /// The path of the file.
         file: PathBuf,
-        /// The time of the row in seconds.
+        /// The time of the keyframe in seconds.
         time: f64,
         /// The reason why the pose is invalid.
         source: ViewError,

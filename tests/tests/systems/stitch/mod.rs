@@ -1,5 +1,5 @@
-//! Tests of the stitch kernels. They compare stitches with the lookup `planes` with the specification's formula, and
-//! stitches with the lookup `mesh` with those with `planes`.
+//! Tests of the stitch kernels. A stitch that uses the lookup `planes` must match the specification's formula, and a
+//! stitch that uses `mesh` must match one that uses `planes`.
 
 mod mesh;
 mod planes;

@@ -65,7 +65,8 @@ fn a_slice_goes_on_from_any_element_and_fetches_what_there_is() {
     });
 }
 
-/// Defines a test whose kernels copy, mirror and reverse elements of one type.
+/// Defines a test for elements of one type. One kernel copies them, one mirrors each row of an image, and one reverses
+/// them through shared memory.
 macro_rules! elements {
     ($name:ident, $type:ty, $copy:ident, $mirror:ident, $share:ident) => {
         #[test]
