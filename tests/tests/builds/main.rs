@@ -2,6 +2,7 @@
 //! kernel kit, and the levels of the modules.
 
 mod embedding;
+mod files;
 mod kept_ptx;
 mod kit;
 mod levels;
