@@ -46,9 +46,12 @@ fn runs_with_a_leak_fail_and_one_without_passes() {
     assert!(passed && faults.is_empty(), "{faults:?}");
     for (leak, soak) in leaks.into_iter().zip(leaking) {
         let (passed, faults) = end(soak);
-        // On the CPU, device memory, pinned memory and events are heap memory, so each of these leaks must be reported
-        // as growth of the heap.
-        let reason = if leak == "panorama" { "did not return" } else { "memory grows: heap" };
+        // On the CPU, pinned memory and events are heap memory, so these leaks must be reported as growth of the heap.
+        let reason = match leak {
+            "panorama" => "did not return",
+            "device" => "bytes of device memory",
+            _ => "memory grows: heap",
+        };
         let found = faults.iter().any(|fault| fault.contains(reason));
         assert!(!passed && found, "{leak}: {faults:?}");
     }

@@ -8,8 +8,8 @@ use std::panic::Location;
 use std::time::Instant;
 
 use cuda_cpu::{
-    AccessKind, ConstantBank, Launch, WarpOp, launch, shared_access, shared_static, sync_threads,
-    thread_rank, warp_exchange,
+    AccessKind, Checks, ConstantBank, Launch, WarpOp, launch, shared_access, shared_static,
+    sync_threads, thread_rank, warp_exchange,
 };
 
 /// The measured block sizes, in threads.
@@ -65,9 +65,8 @@ fn main() {
     });
 }
 
-/// Measures a kernel whose threads each repeat an operation `times` times. Prints the time of one
-/// repetition for each block size in [`BLOCKS`], the best of five launches.
-fn row(name: &str, check_races: bool, times: u32, kernel: impl Fn(u32) + Sync) {
+/// Runs a kernel that repeats an operation `times` times, and prints the time of one repetition.
+fn row(name: &str, shared: bool, times: u32, kernel: impl Fn(u32) + Sync) {
     print!("{name:>32}");
     for threads in BLOCKS {
         let blocks = (1 << 22) / threads / times;
@@ -77,7 +76,7 @@ fn row(name: &str, check_races: bool, times: u32, kernel: impl Fn(u32) + Sync) {
             block: [threads, 1, 1],
             dynamic_shared: 0,
             constants: &ConstantBank::default(),
-            check_races,
+            checks: Checks { shared, ..Checks::BUILD },
         };
         let best = (0..5).map(|_| {
             let start = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::Location;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -69,10 +70,14 @@ pub enum FaultKind {
         missing: u32,
     },
     /// An access outside a view, slice, shared array or constant.
-    #[error("out of bounds: {access} of {what} at index {index}, but the size is {extent}")]
+    #[error(
+        "out of bounds: {access} of {what} at index {index}, but the size is {extent}, at {place}"
+    )]
     OutOfBounds {
         /// The kind of access.
         access: AccessKind,
+        /// The position of the access in the source.
+        place: &'static Location<'static>,
         /// The type of the accessed memory, such as `View`.
         what: &'static str,
         /// The index, in elements.
@@ -103,19 +108,93 @@ pub enum FaultKind {
     /// Two threads accessed the same shared memory without synchronisation in between, and the
     /// accesses were neither two loads nor two atomics.
     #[error(
-        "shared memory race: {access} of byte {offset} of {array} races with an earlier {other_access} by thread {other}, with no barrier between them; call `sync_threads` between the two accesses"
+        "shared memory race: {access} of byte {offset} of {array} at {place} races with an earlier {other_access} by thread {other} at {other_place}, with no barrier between them; call `sync_threads` between the two accesses"
     )]
     SharedRace {
         /// The access of the reporting thread.
         access: AccessKind,
+        /// The position of that access in the source.
+        place: &'static Location<'static>,
         /// The earlier access of the other thread.
         other_access: AccessKind,
         /// The linear index of the other thread in the block.
         other: u32,
+        /// The position of the earlier access in the source.
+        other_place: &'static Location<'static>,
         /// The offset within the array in bytes.
         offset: usize,
         /// The name of the shared array, which contains the source position of its declaration.
         array: &'static str,
+    },
+    /// A thread read shared memory that no thread of the block has written.
+    #[error(
+        "uninitialised shared memory: {access} of byte {offset} of {array} at {place}, which no thread of the block has written; write it before the barrier"
+    )]
+    Uninitialised {
+        /// The access: a load or an atomic.
+        access: AccessKind,
+        /// The position of the access in the source.
+        place: &'static Location<'static>,
+        /// The offset within the array in bytes.
+        offset: usize,
+        /// The position of the shared array's declaration.
+        array: &'static str,
+    },
+    /// Two threads accessed the same global memory without synchronisation, and at least one of
+    /// them wrote.
+    #[error(
+        "global memory race: {access} at {place} races with an earlier {other_access} of the same bytes by {other} at {other_place}; the order of the threads is undefined on a GPU; use an atomic, or separate the accesses by a barrier or a launch"
+    )]
+    GlobalRace {
+        /// The access of the reporting thread.
+        access: AccessKind,
+        /// The position of that access in the source.
+        place: &'static Location<'static>,
+        /// The earlier access of the other thread.
+        other_access: AccessKind,
+        /// The other thread.
+        other: ThreadId,
+        /// The position of the earlier access in the source.
+        other_place: &'static Location<'static>,
+    },
+    /// An access at an address that is not a multiple of its alignment.
+    #[error(
+        "misaligned: {access} at address {address:#x} must be aligned to {align} bytes, at {place}"
+    )]
+    Misaligned {
+        /// The kind of access.
+        access: AccessKind,
+        /// The address.
+        address: usize,
+        /// The required alignment in bytes.
+        align: usize,
+        /// The position of the access in the source.
+        place: &'static Location<'static>,
+    },
+    /// An access through a raw pointer to memory that does not exist.
+    #[error(
+        "invalid address {address:#x}{}{}; check the pointer arithmetic of the kernel",
+        .near.as_ref().map(|near| format!(", {near}")).unwrap_or_default(),
+        Last(*.last)
+    )]
+    InvalidAddress {
+        /// The address.
+        address: usize,
+        /// The distance to the nearest device allocation, if it is close.
+        near: Option<String>,
+        /// The position of the thread's last checked access or wait.
+        last: Option<&'static Location<'static>>,
+    },
+    /// A thread did not finish in time.
+    #[error(
+        "endless loop: the thread ran for {limit:?} without an end{}; if the work takes that long, raise the limit (`CUDA_CPU_CHECKS=limit=SECONDS`)",
+        Last(*.last)
+    )]
+    Endless {
+        /// The time limit.
+        limit: Duration,
+        /// The position of the thread's last checked access or wait.
+        last: Option<&'static Location<'static>>,
     },
     /// The kernel called `trap`.
     #[error("the kernel trapped")]
@@ -164,6 +243,18 @@ pub enum FaultKind {
         /// The error message of the system.
         error: String,
     },
+}
+
+/// Formats the position of a thread's last checked access.
+struct Last(Option<&'static Location<'static>>);
+
+impl fmt::Display for Last {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(place) => write!(f, "; the last checked access was at {place}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The state of the threads that have not reached a barrier.

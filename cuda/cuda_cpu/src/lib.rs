@@ -8,36 +8,73 @@
 //! fiber. A kernel without such waits therefore runs as a plain loop.
 //!
 //! Behaviour that is undefined on a GPU is reported as a [`Fault`] that names the kernel, block and
-//! thread: barrier and warp divergence, out-of-bounds accesses, and races on shared memory.
+//! thread, and the source position of each access involved:
 //!
-//! The crate does not simulate timing, weak memory ordering or dynamic parallelism. It does not
-//! detect races on global memory. Kernels use this crate through `cuda_std`, not directly.
+//! - always: barrier and warp divergence, out-of-bounds and misaligned accesses, panics, stack
+//!   overflows, and accesses to addresses without memory;
+//! - with [`Checks`]: races on shared memory, reads of shared memory that no thread has written,
+//!   races on global memory, and endless loops.
+//!
+//! A thread that waits in a loop for another thread or block lets it run.
+//!
+//! The crate does not simulate timing (a CPU says nothing about a GPU's speed), weak memory
+//! ordering or dynamic parallelism. Kernels use this crate through `cuda_std`, not directly.
 
 mod block;
+mod checks;
+mod clock;
 mod constant;
 mod fault;
+mod global;
+mod grid;
+pub mod memory;
+mod order;
+mod panics;
+mod shadow;
+mod shared;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod overflow;
+mod signals;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod overflow {
+mod signals {
     //! On this platform a stack overflow ends the process with an access violation.
     pub(crate) fn prepare() {}
 }
-mod panics;
-mod shared;
 mod stacks;
 pub mod texture;
 mod warp;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod watchdog;
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod watchdog {
+    //! On this platform an endless loop does not end.
+    use std::time::Duration;
+
+    pub(crate) struct Watch;
+    impl Watch {
+        pub(crate) fn new(_: Option<Duration>) -> Self {
+            Self
+        }
+    }
+
+    pub(crate) struct Limit;
+    impl Limit {
+        pub(crate) fn new(_: Option<Duration>) -> Self {
+            Self
+        }
+    }
+
+    pub(crate) fn note_progress() {}
+}
 
 use std::mem::MaybeUninit;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use block::{
-    block_dim, block_idx, fail, grid_dim, is_shared, launch_id, shared_access, shared_bytes,
-    shared_dynamic, shared_static, sync_threads, sync_threads_count, thread_idx, thread_rank,
-    warp_exchange, with_constant,
+    atomic_access, block_dim, block_idx, fail, fence, global_access, grid_dim, is_shared,
+    launch_id, pause, shared_access, shared_bytes, shared_dynamic, shared_static, shared_untracked,
+    spin, sync_threads, sync_threads_count, thread_idx, thread_rank, warp_exchange, with_constant,
 };
+pub use checks::{Checks, UnknownCheck};
 pub use constant::ConstantBank;
 pub use fault::{AccessKind, Elsewhere, Fault, FaultKind, Index, ThreadId};
 pub use shared::SharedRegion;
@@ -79,14 +116,27 @@ pub struct Launch<'a> {
     pub dynamic_shared: usize,
     /// The constant memory that the kernel reads.
     pub constants: &'a ConstantBank,
-    /// Whether accesses to shared memory are checked for races. Bounds and divergence are checked
-    /// in any case.
-    pub check_races: bool,
+    /// The checks that can be turned on and off.
+    pub checks: Checks,
+}
+
+impl Launch<'_> {
+    /// Returns the index in x, y, z of the block with a linear index.
+    fn block_index(&self, linear: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [linear % x, linear / x % y, linear / (x * y)].map(|i| i as u32)
+    }
+
+    /// Returns the index in x, y, z of the thread with a linear index in its block.
+    fn thread_index(&self, linear: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        [linear % x, linear / x % y, linear / (x * y)]
+    }
 }
 
 /// Runs `thread` once for every thread of the grid and returns when all have finished.
 ///
-/// A launch within a kernel runs its blocks one after the other. The first launch of a process
+/// A launch within a kernel, or with checks that require it, runs its blocks one after the other. The first launch of a process
 /// installs a panic hook and, on Linux, a SIGSEGV handler. Both forward events that do not come
 /// from a kernel to the hook and handler that were installed before.
 ///
@@ -109,42 +159,8 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
     }
     panics::install_hook();
     let id = NEXT_ID.fetch_add(1, Relaxed);
-    let [gx, gy, gz] = launch.grid.map(u64::from);
-    let run = |block: u64| {
-        let index = [block % gx, block / gx % gy, block / (gx * gy)].map(|i| i as u32);
-        block::run(launch, id, index, thread)
-    };
-    // The product is below 2⁶³, because `check_shape` limits the grid.
-    match gx * gy * gz {
-        // A single block cannot be distributed, and waking the pool would cost more than running it
-        // here.
-        1 => run(0),
-        // A nested launch does not use the pool. While an OS thread waits in `join`, it might start
-        // another block of the outer launch, in the middle of the running block.
-        blocks if block::is_running() => (0..blocks).try_for_each(run),
-        blocks => share_out(0..blocks, &run, &AtomicBool::new(false)),
-    }
-}
-
-/// Distributes `blocks` over rayon's global thread pool. After a fault in any block, no further
-/// block starts.
-fn share_out(
-    blocks: Range<u64>,
-    run: &(impl Fn(u64) -> Result<(), Fault> + Sync),
-    failed: &AtomicBool,
-) -> Result<(), Fault> {
-    match blocks.end - blocks.start {
-        _ if failed.load(Relaxed) => Ok(()),
-        1 => run(blocks.start).inspect_err(|_| failed.store(true, Relaxed)),
-        count => {
-            let middle = blocks.start + count / 2;
-            let (first, second) = rayon_core::join(
-                || share_out(blocks.start..middle, run, failed),
-                || share_out(middle..blocks.end, run, failed),
-            );
-            first.and(second)
-        }
-    }
+    let _watch = watchdog::Watch::new(launch.checks.limit);
+    grid::run(launch, id, thread)
 }
 
 /// Returns a fault if the grid or the block is empty or exceeds CUDA's limits.

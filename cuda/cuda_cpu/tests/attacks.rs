@@ -13,7 +13,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use cuda_cpu::{
-    AccessKind, ConstantBank, Fault, FaultKind, Launch, SharedRegion, WarpOp, fail, launch,
+    AccessKind, Checks, ConstantBank, Fault, FaultKind, Launch, SharedRegion, WarpOp, fail, launch,
     set_stack_bytes, shared_access, shared_static, stack_bytes, sync_threads, thread_idx,
     thread_rank, warp_exchange,
 };
@@ -25,10 +25,8 @@ fn run(blocks: u32, threads: u32, thread: impl Fn() + Sync) -> Result<(), Fault>
 fn shaped(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(), Fault> {
     let constants = &ConstantBank::default();
     let kernel = "attack";
-    launch(
-        &Launch { kernel, grid, block, dynamic_shared: 0, constants, check_races: true },
-        &thread,
-    )
+    let checks = Checks { shared: true, ..Checks::BUILD };
+    launch(&Launch { kernel, grid, block, dynamic_shared: 0, constants, checks }, &thread)
 }
 
 /// Calls `f` when dropped.
@@ -181,26 +179,49 @@ fn an_overflow_that_allocates_is_named() {
     assert!(text.contains("stack overflow"), "{text}");
 }
 
+/// The host overflows its stack, or reads an invalid address. Neither is a fault of the kernel that
+/// ran before, so the process ends as without one.
 #[test]
 fn the_hosts_overflow_and_access_violations_stay_what_they_are() {
     let name = "the_hosts_overflow_and_access_violations_stay_what_they_are";
-    let host = alone(name, &[("HOST", "1")], || {
+    let overflow = alone(name, &[("OVERFLOW", "1")], || {
         run(2, 2, sync_threads).unwrap();
-        if env::var_os("HOST").is_some() {
+        if env::var_os("OVERFLOW").is_some() {
             black_box(recurse(ENDLESS));
         } else {
             // SAFETY: the read is invalid on purpose. It must end the process.
-            let _ = run(1, 1, || unsafe {
-                black_box(ptr::dangling::<u64>()).read_volatile().to_string();
-            });
+            unsafe { black_box(ptr::dangling::<u8>()).read_volatile() };
         }
     });
-    let Some(host) = host else { return };
-    assert!(text(&host).contains("has overflowed its stack"), "{}", text(&host));
-    let kernel = alone(name, &[], || ()).unwrap();
+    let Some(overflow) = overflow else { return };
+    assert!(text(&overflow).contains("has overflowed its stack"), "{}", text(&overflow));
+    let violation = alone(name, &[], || ()).unwrap();
     #[cfg(unix)]
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&kernel.status), Some(11));
-    assert!(!text(&kernel).contains("stack"), "{}", text(&kernel));
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&violation.status), Some(11));
+    assert!(!text(&violation).contains("kernel"), "{}", text(&violation));
+}
+
+/// A kernel dereferences a misaligned raw pointer. rustc's check ends the process in a debug build,
+/// after the simulator has named the kernel, the thread and the line.
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "rustc checks pointers only in debug builds")]
+fn a_misaligned_pointer_is_named() {
+    let output = alone("a_misaligned_pointer_is_named", &[], || {
+        let memory = [0_u64; 2];
+        let _ = run(1, 4, || {
+            if thread_rank() == 2 {
+                // SAFETY: the address is misaligned on purpose. The check must end the process.
+                black_box(unsafe { *memory.as_ptr().wrapping_byte_add(1) });
+            }
+        });
+    });
+    let Some(output) = output else { return };
+    let text = text(&output);
+    assert!(
+        text.contains("kernel `attack`, block (0,0,0) thread (2,0,0): panic: misaligned"),
+        "{text}"
+    );
+    assert!(text.contains("attacks.rs"), "{text}");
 }
 
 /// Thread 33 causes a fault, and destructors then wait at a barrier and in a warp exchange. The
@@ -419,7 +440,9 @@ fn shared_memory_kept_from_another_block_is_refused() {
     thread_local!(static KEPT: Cell<Option<SharedRegion>> = const { Cell::new(None) });
     let read_kept = || shared_access(&KEPT.get().unwrap(), 0, 4, AccessKind::Load);
     run(1, 1, || {
-        KEPT.set(Some(shared_static("array", 16)));
+        let region = shared_static("array", 16);
+        KEPT.set(Some(region));
+        shared_access(&region, 0, 4, AccessKind::Store);
         read_kept();
         let inner = run(1, 1, read_kept).unwrap_err();
         assert_eq!(inner.kind, FaultKind::StaleHandle { what: "Shared" });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use cuda_cpu::{
-    ConstantBank, Fault, FaultKind, Launch, WarpOp, block_dim, block_idx, grid_dim, launch,
+    Checks, ConstantBank, Fault, FaultKind, Launch, WarpOp, block_dim, block_idx, grid_dim, launch,
     launch_id, shared_static, sync_threads, thread_idx, thread_rank, warp_exchange,
 };
 
@@ -16,7 +16,7 @@ fn run(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(), 
         block,
         dynamic_shared: 0,
         constants: &ConstantBank::default(),
-        check_races: true,
+        checks: Checks { shared: true, ..Checks::BUILD },
     };
     launch(&config, &thread)
 }

@@ -93,6 +93,7 @@ pub trait AtomicExchange: Copy {
 macro_rules! operation {
     ($name:ident, $type:ty, $ptx:literal, $register:ident, $atomic:ident :: $method:ident) => {
         #[inline(always)]
+        #[track_caller]
         unsafe fn $name(at: *mut Self, value: Self) -> Self {
             #[cfg(target_arch = "nvptx64")]
             // SAFETY: the caller upholds this function's safety contract.
@@ -106,6 +107,7 @@ macro_rules! operation {
             // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 use core::sync::atomic::{$atomic, Ordering::Relaxed};
+                scoped::noted::<Self>(at, false, Relaxed);
                 $atomic::from_ptr(at).$method(value, Relaxed)
             }
         }
@@ -138,6 +140,7 @@ macro_rules! relaxed {
     ($trait:ident for $type:ty: $($name:ident = $method:ident),+) => {
         impl $trait for $type {$(
             #[inline(always)]
+            #[track_caller]
             unsafe fn $name(at: *mut Self, value: Self) -> Self {
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe { <$type as AtomicValue>::$method::<Device>(at, value, Ordering::Relaxed) }
@@ -156,12 +159,14 @@ relaxed!(AtomicMinMax for f64: atomic_min = fetch_min, atomic_max = fetch_max);
 
 impl<T: AtomicValue> AtomicExchange for T {
     #[inline(always)]
+    #[track_caller]
     unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { Self::exchange::<Device>(at, value, Ordering::Relaxed) }
     }
 
     #[inline(always)]
+    #[track_caller]
     unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self {
         let relaxed = Ordering::Relaxed;
         // SAFETY: the caller upholds this function's safety contract.
@@ -179,6 +184,7 @@ macro_rules! float_add {
             /// Adds `value` to `*at` and returns the previous value. The order of additions by
             /// several threads, and therefore the rounding, differs from run to run.
             #[inline(always)]
+            #[track_caller]
             unsafe fn atomic_add(at: *mut Self, value: Self) -> Self {
                 #[cfg(target_arch = "nvptx64")]
                 // SAFETY: the caller upholds this function's safety contract.

@@ -29,6 +29,7 @@ pub unsafe trait ConstantArray {
     /// # Safety
     /// `i` must be less than `LEN`.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     unsafe fn load(i: u32) -> Self::Element {
         memory::check(i < Self::LEN, Access::Load, "constant", || {

@@ -110,6 +110,7 @@ macro_rules! view {
             /// # Safety
             /// `x` must be less than `width`, and `y` less than `height`.
             #[inline(always)]
+            #[track_caller]
             unsafe fn at(&self, x: u32, y: u32, access: Access) -> $pointer {
                 memory::check(self.contains(x, y), access, stringify!($view), || {
                     [Index::Pixel(x, y), Index::Pixel(self.width, self.height)]
@@ -124,6 +125,7 @@ macro_rules! view {
             /// # Safety
             /// All these elements must exist, and the first must be aligned for `W`.
             #[inline(always)]
+            #[track_caller]
             unsafe fn at_wide<W: Pod>(&self, x: u32, y: u32, access: Access) -> $pointer {
                 const {
                     assert!(size_of::<W>() > 0 && size_of::<W>().is_multiple_of(size_of::<T>()));
@@ -134,7 +136,7 @@ macro_rules! view {
                 unsafe {
                     let _ = self.at(x + more, y, access);
                     let at = self.at(x, y, access);
-                    debug_assert!(at.cast::<W>().is_aligned());
+                    memory::check_aligned(at.cast::<W>(), access);
                     at
                 }
             }
@@ -274,6 +276,7 @@ impl<T> Copy for DeviceView<'_, T> {}
 impl<T: Pod> View<T> {
     /// Returns the element at column `x` of row `y`, if it exists.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub fn get(&self, x: u32, y: u32) -> Option<T> {
         self.stamp.check("View");
@@ -286,6 +289,7 @@ impl<T: Pod> View<T> {
     /// # Safety
     /// `x` must be less than `width`, and `y` less than `height`.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
         // SAFETY: the caller guarantees that the element exists. Nothing writes a `View`'s memory
@@ -298,6 +302,7 @@ impl<T: Pod> View<T> {
     /// [`wait_for_kernel_before`](crate::thread::wait_for_kernel_before). Does nothing if the
     /// element does not exist.
     #[inline(always)]
+    #[track_caller]
     pub fn prefetch(&self, x: u32, y: u32) {
         if self.contains(x, y) {
             // SAFETY: `contains` has checked that the element exists.
@@ -311,6 +316,7 @@ impl<T: Pod> View<T> {
     /// - All these elements must exist.
     /// - Rows must be [aligned](Self::is_aligned) for `W`, and so must column `x` within its row.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn load_wide<W: Pod>(&self, x: u32, y: u32) -> W {
         // SAFETY: the caller guarantees that the elements exist and are aligned. Nothing writes a
@@ -323,6 +329,7 @@ impl<T: Pod> View<T> {
     /// # Safety
     /// `x` must be less than `width`, and `y` less than `height`.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn column(&self, x: u32, y: u32) -> ColumnView<T> {
         // SAFETY: the caller upholds this function's safety contract.
@@ -337,6 +344,7 @@ impl<T: Pod> ColumnView<T> {
     /// # Safety
     /// The element must exist.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn load(&self, below: u32) -> T {
         memory::check(below < self.rows, Access::Load, "ColumnView", || {
@@ -380,6 +388,7 @@ fn mul_wide(a: u32, b: u32) -> u64 {
 impl<T: Pod> ViewMut<T> {
     /// Reads the element at the thread's own index `at`, if it exists.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub fn get(&self, at: Unique2d) -> Option<T> {
         let (x, y) = at.access();
@@ -391,6 +400,7 @@ impl<T: Pod> ViewMut<T> {
 
     /// Writes the element at the thread's own index `at`. Returns whether the element exists.
     #[inline(always)]
+    #[track_caller]
     pub fn set(&self, at: Unique2d, value: T) -> bool {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
@@ -409,10 +419,15 @@ impl<T: Pod> ViewMut<T> {
     /// - `x` must be less than `width`, and `y` less than `height`.
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe { *self.at(x, y, Access::Load) }
+        unsafe {
+            let at = self.at(x, y, Access::Load);
+            memory::note(at, Access::Load);
+            *at
+        }
     }
 
     /// Writes the element at column `x` of row `y`.
@@ -421,9 +436,14 @@ impl<T: Pod> ViewMut<T> {
     /// - `x` must be less than `width`, and `y` less than `height`.
     /// - No other thread may access the element without a barrier in between.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn store(&self, x: u32, y: u32, value: T) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe { *self.at(x, y, Access::Store) = value }
+        unsafe {
+            let at = self.at(x, y, Access::Store);
+            memory::note(at, Access::Store);
+            *at = value;
+        }
     }
 
     /// Writes adjacent elements, starting at `(x, y)`, as one `W`.
@@ -433,8 +453,13 @@ impl<T: Pod> ViewMut<T> {
     ///   between.
     /// - Rows must be [aligned](Self::is_aligned) for `W`, and so must column `x` within its row.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn store_wide<W: Pod>(&self, x: u32, y: u32, value: W) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe { *self.at_wide::<W>(x, y, Access::Store).cast::<W>() = value }
+        unsafe {
+            let at = self.at_wide::<W>(x, y, Access::Store).cast::<W>();
+            memory::note(at, Access::Store);
+            *at = value;
+        }
     }
 }

@@ -29,23 +29,50 @@ pub(crate) enum Index {
     Pixel(u32, u32),
 }
 
-/// On the CPU, ends the launch with an out-of-bounds fault unless `inside` is true. `what` is the
-/// memory's name in the fault, and `place` returns the index and the memory's extent. Does nothing
-/// on the GPU.
+/// On the CPU, ends the launch with an out-of-bounds fault unless `inside` is true. `range` returns
+/// index and extent. Does nothing on the GPU.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn check(
     inside: bool,
     access: Access,
     what: &'static str,
-    place: impl FnOnce() -> [Index; 2],
+    range: impl FnOnce() -> [Index; 2],
 ) {
     #[cfg(not(target_arch = "nvptx64"))]
     if !inside {
-        let [index, extent] = place();
-        cuda_cpu::fail(cuda_cpu::FaultKind::OutOfBounds { access, what, index, extent });
+        let [index, extent] = range();
+        let place = core::panic::Location::caller();
+        cuda_cpu::fail(cuda_cpu::FaultKind::OutOfBounds { access, place, what, index, extent });
     }
     #[cfg(target_arch = "nvptx64")]
-    let _ = (inside, access, what, place);
+    let _ = (inside, access, what, range);
+}
+
+/// On the CPU, ends the launch with a misalignment fault unless `at` is aligned for `T`. Does
+/// nothing on the GPU.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn check_aligned<T>(at: *const T, access: Access) {
+    #[cfg(not(target_arch = "nvptx64"))]
+    if !at.is_aligned() {
+        let (address, align) = (at.addr(), align_of::<T>());
+        let place = core::panic::Location::caller();
+        cuda_cpu::fail(cuda_cpu::FaultKind::Misaligned { access, address, align, place });
+    }
+    #[cfg(target_arch = "nvptx64")]
+    let _ = (at, access);
+}
+
+/// On the CPU, reports an access to the `T` at `at` in global memory to the race detector. Does
+/// nothing on the GPU.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn note<T>(at: *const T, access: Access) {
+    #[cfg(not(target_arch = "nvptx64"))]
+    cuda_cpu::global_access(at.addr(), size_of::<T>(), access);
+    #[cfg(target_arch = "nvptx64")]
+    let _ = (at, access);
 }
 
 /// Defines a load function. The macro arguments are docs, name, instruction prefix, address type
@@ -185,7 +212,9 @@ pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
 /// - Nothing may write there during the launch.
 #[cfg(not(target_arch = "nvptx64"))]
 #[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn load_read_only<T: Pod>(at: *const T) -> T {
+    note(at, Access::Load);
     // SAFETY: the caller upholds this function's safety contract.
     unsafe { *at }
 }

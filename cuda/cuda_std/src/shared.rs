@@ -85,6 +85,7 @@ impl<T> Shared<T> {
     /// # Safety
     /// `first` must be at most `len`.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn tail(&self, first: u32) -> Self {
         memory::check(first <= self.len, Access::Load, "Shared", || {
@@ -101,6 +102,7 @@ impl<T> Shared<T> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn check(&self, i: u32, access: Access) {
         memory::check(i < self.len, access, "Shared", || {
             [Index::Linear(i.into()), Index::Linear(self.len.into())]
@@ -110,6 +112,7 @@ impl<T> Shared<T> {
     /// Reports an access to element `i` to the race detector.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
+    #[track_caller]
     fn note(&self, i: u32, access: Access) {
         let offset = (self.first + i) as usize * size_of::<T>();
         cuda_cpu::shared_access(&self.region, offset, size_of::<T>(), access);
@@ -118,6 +121,7 @@ impl<T> Shared<T> {
     /// Checks the index, reports the access to the race detector and returns the element's address.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
+    #[track_caller]
     fn touch(&self, i: u32, access: Access) -> *mut T {
         self.check(i, access);
         self.note(i, access);
@@ -132,6 +136,7 @@ impl<T> Shared<T> {
     /// - No other thread may write the element, or read it if this thread writes it, without a
     ///   barrier in between.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn add(self, i: usize) -> SharedPlace<T> {
         let at = u32::try_from(i).unwrap_or(u32::MAX);
@@ -144,6 +149,8 @@ impl<T> Shared<T> {
     #[inline(always)]
     #[must_use]
     pub fn as_mut_ptr(self) -> *mut T {
+        #[cfg(not(target_arch = "nvptx64"))]
+        cuda_cpu::shared_untracked(self.address(0).addr());
         self.address(0)
     }
 
@@ -174,6 +181,7 @@ impl<T: Pod> Shared<T> {
     /// - `i` must be less than `len`.
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         #[cfg(target_arch = "nvptx64")]
@@ -195,6 +203,7 @@ impl<T: Pod> Shared<T> {
     /// - `i` must be less than `len`.
     /// - No other thread may access the element without a barrier in between.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn store(&self, i: u32, value: T) {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.
@@ -233,6 +242,7 @@ impl Shared<u32> {
     /// - `i` must be less than `len`.
     /// - No thread may access the element non-atomically without a barrier in between.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn atomic_add(&self, i: u32, value: u32) -> u32 {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.

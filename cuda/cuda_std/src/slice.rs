@@ -75,6 +75,7 @@ macro_rules! slice {
             /// # Safety
             /// `i` must be less than `len`.
             #[inline(always)]
+            #[track_caller]
             unsafe fn at(&self, i: u32, access: Access) -> $pointer {
                 memory::check(i < self.len, access, stringify!($slice), || {
                     [Index::Linear(i.into()), Index::Linear(self.len.into())]
@@ -191,6 +192,7 @@ slice!(SliceMut, *mut T, DeviceSliceMut, ExclusiveBorrow, "writable elements");
 impl<T: Pod> Slice<T> {
     /// Reads the element at `at`, if it exists.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub fn get(&self, at: impl SliceIndex) -> Option<T> {
         let i = at.index();
@@ -204,6 +206,7 @@ impl<T: Pod> Slice<T> {
     /// # Safety
     /// `i` must be less than `len`.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         // SAFETY: the caller guarantees that the element exists. Nothing writes a `Slice`'s memory
@@ -216,6 +219,7 @@ impl<T: Pod> Slice<T> {
     /// # Safety
     /// `first` must be at most `len`.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn tail(&self, first: u32) -> Self {
         memory::check(first <= self.len, Access::Load, "Slice", || {
@@ -229,6 +233,7 @@ impl<T: Pod> Slice<T> {
 
     /// Prefetches element `i` like [`View::prefetch`](crate::View::prefetch).
     #[inline(always)]
+    #[track_caller]
     pub fn prefetch(&self, i: u32) {
         if i < self.len {
             // SAFETY: `i` was just checked.
@@ -240,6 +245,7 @@ impl<T: Pod> Slice<T> {
 impl<T: Pod> SliceMut<T> {
     /// Reads the element at the thread's own index `at`, if it exists.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub fn get(&self, at: Unique1d) -> Option<T> {
         let i = at.access();
@@ -251,6 +257,7 @@ impl<T: Pod> SliceMut<T> {
 
     /// Writes the element at the thread's own index `at`. Returns whether the element exists.
     #[inline(always)]
+    #[track_caller]
     pub fn set(&self, at: Unique1d, value: T) -> bool {
         let i = at.access();
         self.stamp.check("SliceMut");
@@ -269,10 +276,15 @@ impl<T: Pod> SliceMut<T> {
     /// - `i` must be less than `len`.
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe { *self.at(i, Access::Load) }
+        unsafe {
+            let at = self.at(i, Access::Load);
+            memory::note(at, Access::Load);
+            *at
+        }
     }
 
     /// Writes element `i`.
@@ -281,9 +293,14 @@ impl<T: Pod> SliceMut<T> {
     /// - `i` must be less than `len`.
     /// - No other thread may access the element without a barrier in between.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn store(&self, i: u32, value: T) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe { *self.at(i, Access::Store) = value }
+        unsafe {
+            let at = self.at(i, Access::Store);
+            memory::note(at, Access::Store);
+            *at = value;
+        }
     }
 
     /// Returns the address of element `i` for an atomic operation; see [`atomic`](crate::atomic).
@@ -291,6 +308,7 @@ impl<T: Pod> SliceMut<T> {
     /// # Safety
     /// `i` must be less than `len`.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn atomic(&self, i: u32) -> *mut T {
         // SAFETY: the caller upholds this function's safety contract.

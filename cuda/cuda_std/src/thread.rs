@@ -222,7 +222,10 @@ macro_rules! fence {
                 core::arch::asm!($ptx, options(nostack));
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            {
+                cuda_cpu::fence();
+                std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            }
         }
     };
 }
@@ -255,8 +258,9 @@ pub fn grid_fence() {
 /// Suspends the thread for a time between 0 and 2 · `nanos` nanoseconds, but at most one
 /// millisecond.
 ///
-/// On the CPU, yields to other threads of the operating system instead.
+/// On the CPU, lets the other threads of the block run instead.
 #[inline(always)]
+#[track_caller]
 pub fn nanosleep(nanos: u32) {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the instruction only waits.
@@ -266,6 +270,6 @@ pub fn nanosleep(nanos: u32) {
     #[cfg(not(target_arch = "nvptx64"))]
     {
         let _ = nanos;
-        std::thread::yield_now();
+        cuda_cpu::pause();
     }
 }

@@ -8,7 +8,7 @@ use std::ptr;
 
 use common::{run, slice, slice_mut};
 use cuda_std::DeviceSlice;
-use cuda_std::cpu::{self, ConstantBank, Launch};
+use cuda_std::cpu::{self, Checks, ConstantBank, Launch};
 use cuda_std::launch::{
     DevicePointer, KERNELS, Kernel, KernelEntry, LaunchConfig, LaunchError, ParamLayout, Place,
     SafeKernel,
@@ -124,7 +124,7 @@ fn call(name: &str, params: &[*const c_void]) {
         block: [1; 3],
         dynamic_shared: 0,
         constants: &ConstantBank::default(),
-        check_races: true,
+        checks: Checks { shared: true, ..Checks::BUILD },
     };
     cpu::launch(&launch, &|| {
         let params = ptr::with_exposed_provenance(pointers);

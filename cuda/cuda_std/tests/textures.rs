@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use cuda_std::DeviceTexture;
 use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
-use cuda_std::cpu::{ConstantBank, Fault, FaultKind, Launch, launch};
+use cuda_std::cpu::{Checks, ConstantBank, Fault, FaultKind, Launch, launch};
 use cuda_std::launch::{Kernel, Place};
 use cuda_std::prelude::*;
 use glam::Vec4;
@@ -33,7 +33,7 @@ fn run<K: Kernel + Sync>(kernel: &K) -> Result<(), Fault> {
         block: [1; 3],
         dynamic_shared: 0,
         constants: &ConstantBank::default(),
-        check_races: true,
+        checks: Checks { shared: true, ..Checks::BUILD },
     };
     // SAFETY: the kernel's memory is on the host and outlives the launch.
     launch(&config, &|| unsafe { kernel.thread() })

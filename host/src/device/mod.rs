@@ -6,9 +6,9 @@
 mod name;
 
 pub use cust::typed::{
-    Address, Arch, Array, Buffer, Counters, CudaInfo, Device, DeviceError, ErrorKind, Event,
-    Filter, Image, KernelModule, KernelResources, LaunchConfig, Pinned, Place, Priority, PtxImage,
-    PtxText, Stream, Texel, Texture, TextureMode,
+    Address, Arch, Array, Buffer, Checks, Counters, CudaInfo, Device, DeviceError, ErrorKind,
+    Event, Filter, Image, KernelModule, KernelResources, LaunchConfig, Pinned, Place, Priority,
+    PtxImage, PtxText, Stream, Texel, Texture, TextureMode,
 };
 pub(crate) use cust::typed::{Rows, RowsMut, Textures, insist};
 

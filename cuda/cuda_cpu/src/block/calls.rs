@@ -4,8 +4,9 @@
 use std::panic::Location;
 
 use super::failure::fail;
+use super::spin::spin;
 use super::waiting::{Reason, Wait};
-use super::{Block, CURRENT, LAUNCH};
+use super::{Block, CHECKS_GLOBAL, CURRENT, LAUNCH};
 use crate::fault::FaultKind;
 use crate::{AccessKind, SharedRegion, WARP_SIZE, WarpOp};
 
@@ -164,17 +165,73 @@ pub fn is_shared(address: usize) -> bool {
     current().shared.borrow().contains(address)
 }
 
-/// Records an access to `size` bytes at byte `offset` of `region`, for the race detector. The bytes
-/// must be inside the region. Ends the launch with a fault if the region belongs to another block,
-/// or if the access races with an earlier one.
+/// Ends the launch with a fault if `region` belongs to another block, if an access to its `size`
+/// bytes at `offset` races with an earlier one, or if it reads bytes that no thread has written.
+/// The bytes must be inside the region. The caller's source position appears in the fault.
 #[inline]
+#[track_caller]
 pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
+    let place = Location::caller();
     let block = current();
     if region.block != block.serial {
         fail(FaultKind::StaleHandle { what: "Shared" });
     }
-    if block.launch.check_races {
-        block.check_race(region, offset, size, kind);
+    block.last.set(Some(place));
+    if block.launch.checks.shared {
+        block.check_shared(region, offset, size, kind, place);
+    }
+}
+
+/// Stops reporting reads of unwritten bytes in the shared array that contains `address`, because
+/// the kernel may write them through a raw pointer.
+pub fn shared_untracked(address: usize) {
+    current().shared.borrow_mut().assume_written(address);
+}
+
+/// Ends the launch with a fault if an access to `size` bytes of global memory at `address` races
+/// with an earlier one. Does nothing unless the launch checks global memory. The caller's source
+/// position appears in the fault.
+#[inline]
+#[track_caller]
+pub fn global_access(address: usize, size: usize, kind: AccessKind) {
+    if CHECKS_GLOBAL.get() {
+        current().check_global(address, size, kind, Location::caller());
+    }
+}
+
+/// Checks an atomic access to `size` bytes at `address`, and lets other threads run if the thread
+/// executes many atomics. `is_load` is true for an access that does not write. `releases` is true
+/// if the ordering of the access contains a release.
+///
+/// Ends the launch with a fault if the address is not a multiple of `size`, or if the access races
+/// with an earlier one that is not atomic. Does nothing outside a launch.
+#[inline]
+#[track_caller]
+pub fn atomic_access(address: usize, size: usize, is_load: bool, releases: bool) {
+    let block = CURRENT.get();
+    if block.is_null() {
+        return;
+    }
+    spin(is_load);
+    if address & (size - 1) != 0 {
+        let place = Location::caller();
+        let (access, align) = (AccessKind::Atomic, size);
+        fail(FaultKind::Misaligned { access, address, align, place });
+    }
+    if CHECKS_GLOBAL.get() {
+        let block = current();
+        block.check_global(address, size, AccessKind::Atomic, Location::caller());
+        block.synchronise(address, releases);
+    }
+}
+
+/// Records a fence of the running thread: the block's later atomics publish its earlier accesses.
+/// Does nothing outside a launch.
+#[inline]
+pub fn fence() {
+    let block = CURRENT.get();
+    if !block.is_null() {
+        current().has_fenced.set(true);
     }
 }
 

@@ -8,26 +8,47 @@ use std::{mem, process, thread};
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use corosensei::trap::CoroutineTrapHandler;
 
-use super::{Block, CURRENT};
+use super::{Block, CURRENT, Stop};
 use crate::fault::{Fault, FaultKind, ThreadId};
+use crate::memory;
 use crate::stacks::stack_bytes;
 
 /// The number of times that one thread of a failed block may catch the panic that ends the block
 /// and wait again.
 const MAX_CAUGHT: u32 = 1000;
 
+/// The messages of rustc's checks of raw pointers. These panics end the process instead of
+/// unwinding, so no launch returns them.
+const ENDING: [&str; 3] = [
+    "misaligned pointer dereference",
+    "null pointer dereference",
+    "unsafe precondition(s) violated",
+];
+
 /// The panic payload that unwinds the threads of a failed block.
 struct Unwind;
 
 impl Block<'_> {
-    /// Records a stack overflow, which may have interrupted the recording of another fault.
+    /// Records the reason why a thread was stopped, which may have interrupted the recording of
+    /// another fault.
     #[cold]
-    pub(super) fn note_overflow(&self) {
-        self.has_overflowed.set(false);
+    pub(super) fn note_stop(&self, stop: Stop) {
         self.has_failed.set(true);
         let fault = self.fault.take();
-        let overflow = || self.fault_of(FaultKind::StackOverflow { bytes: stack_bytes() });
-        self.fault.set(Some(fault.unwrap_or_else(overflow)));
+        self.fault.set(Some(fault.unwrap_or_else(|| self.fault_of(self.stop_kind(stop)))));
+    }
+
+    fn stop_kind(&self, stop: Stop) -> FaultKind {
+        let last = self.last.get();
+        match stop {
+            Stop::Overflow => FaultKind::StackOverflow { bytes: stack_bytes() },
+            Stop::InvalidAddress(address) => {
+                FaultKind::InvalidAddress { address, near: memory::near(address), last }
+            }
+            Stop::Endless => {
+                FaultKind::Endless { limit: self.launch.checks.limit.unwrap_or_default(), last }
+            }
+        }
     }
 
     /// Handles a wait during unwinding or after a fault. If the thread is unwinding, records a
@@ -64,9 +85,19 @@ impl Block<'_> {
 
     /// Makes the block fail with a fault of the running thread, unless the block has failed before.
     pub(super) fn record(&self, kind: FaultKind) {
-        if !self.has_failed.replace(true) {
-            self.fault.set(Some(self.fault_of(kind)));
+        if self.has_failed.replace(true) {
+            return;
         }
+        let unwritten = match (&kind, self.shared.try_borrow_mut()) {
+            (FaultKind::SharedRace { .. }, _) | (_, Err(_)) => None,
+            (_, Ok(mut shared)) => shared.take_unwritten(),
+        };
+        let kind = match unwritten {
+            // The value that the thread has read is the likely cause of its fault.
+            Some((thread, unwritten)) if thread == self.rank.get() => unwritten,
+            _ => kind,
+        };
+        self.fault.set(Some(self.fault_of(kind)));
     }
 
     fn fault_of(&self, kind: FaultKind) -> Fault {
@@ -111,6 +142,11 @@ pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
     };
     let text = info.payload_as_str().unwrap_or("a payload that is not a string").to_owned();
     let place = info.location().map(ToString::to_string).unwrap_or_default();
+    if ENDING.iter().any(|start| text.starts_with(start)) {
+        // The position is part of rustc's own message, which follows.
+        eprintln!("{}", block.fault_of(FaultKind::Panic { text, place: Some(place) }));
+        return false;
+    }
     let rank = block.rank.get();
     let earlier = block.panic.replace(Some((rank, [text, place])));
     // A second panic of a thread during unwinding ends the process, so both are printed.
@@ -127,14 +163,26 @@ pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
 /// The function does not allocate or lock, because a signal handler calls it.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'static>> {
+    find(|stack| stack.stack_ptr_in_bounds(address) && !stack.stack_ptr_in_bounds(address - guard))
+}
+
+/// Returns the block of this OS thread that runs on the fiber whose stack contains `stack_pointer`,
+/// if any.
+///
+/// The caller is a signal handler.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn running(stack_pointer: usize) -> Option<*const Block<'static>> {
+    find(|stack| stack.stack_ptr_in_bounds(stack_pointer))
+}
+
+/// Returns the block of this OS thread whose running fiber has a stack that `is_it` accepts.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn find(is_it: impl Fn(CoroutineTrapHandler<()>) -> bool) -> Option<*const Block<'static>> {
     let mut block = CURRENT.get();
     // SAFETY: the pointer is null, or a caller on this stack is the `run` that owns the block. The
     // same is true of `outer`.
     while let Some(at) = unsafe { block.as_ref() } {
-        let in_guard = |stack: CoroutineTrapHandler<()>| {
-            stack.stack_ptr_in_bounds(address) && !stack.stack_ptr_in_bounds(address - guard)
-        };
-        if at.stack.get().is_some_and(in_guard) {
+        if at.stack.get().is_some_and(&is_it) {
             return Some(block);
         }
         block = at.outer;
@@ -142,14 +190,14 @@ pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'
     None
 }
 
-/// Suspends the thread whose stack has overflowed, for good. Runs on a spare stack, as if the
-/// thread had called it.
+/// Runs on a spare stack instead of the running thread of `block`, which a signal has interrupted.
+/// Suspends that thread for good.
 ///
 /// # Safety
-/// [`overflowing`] must have just returned `block` on this OS thread.
+/// [`overflowing`] or [`running`] must have just returned `block` on this OS thread.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) unsafe extern "C" fn overflowed(block: *const Block<'static>) -> ! {
-    // SAFETY: `overflowing` returned `block`, so the `run` that owns it has not returned.
+pub(crate) unsafe fn stop(block: *const Block<'static>, stop: Stop) -> ! {
+    // SAFETY: the `run` that owns the block has not returned.
     let block = unsafe { &*block };
     // The current block may be nested in `block`. The nested block has then stopped for good,
     // together with the thread.
@@ -157,23 +205,29 @@ pub(crate) unsafe extern "C" fn overflowed(block: *const Block<'static>) -> ! {
     if thread::panicking() {
         // The thread would remain partly unwound, and its OS thread would count as panicking
         // forever.
-        abort_on_overflow(block, "while it unwinds");
+        abort_on_stop(block, stop, "while it unwinds");
     }
-    block.has_overflowed.set(true);
+    block.stopped.set(Some(stop));
     // SAFETY: the yielder belongs to the running fiber and is on its stack, as in `wait`.
     unsafe { &*block.yielder.get() }.suspend(());
     process::abort()
 }
 
-/// Prints a stack overflow that cannot be returned as a fault, and ends the process.
+/// Prints a stop that cannot be returned as a fault, and ends the process.
 ///
-/// The function does not allocate, because a signal handler calls it.
+/// The caller may be a signal handler, so it does not allocate.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) fn abort_on_overflow(block: &Block<'_>, when: &str) -> ! {
+pub(crate) fn abort_on_stop(block: &Block<'_>, stop: Stop, when: &str) -> ! {
     let kernel = block.launch.kernel;
     let at = block.thread_id();
-    let kind = FaultKind::StackOverflow { bytes: stack_bytes() };
-    crate::overflow::print(format_args!("fatal: kernel `{kernel}`, {at}, {when}: {kind}\n"));
+    let kind = match stop {
+        // Looking for the nearest allocation would take a lock.
+        Stop::InvalidAddress(address) => {
+            FaultKind::InvalidAddress { address, near: None, last: block.last.get() }
+        }
+        other => block.stop_kind(other),
+    };
+    crate::signals::print(format_args!("fatal: kernel `{kernel}`, {at}, {when}: {kind}\n"));
     process::abort()
 }
 

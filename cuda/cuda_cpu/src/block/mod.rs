@@ -19,30 +19,48 @@
 mod calls;
 mod divergence;
 mod failure;
+mod spin;
 mod waiting;
 
 use std::cell::{Cell, RefCell};
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, Location};
 use std::{iter, mem, ptr, thread};
 
 use corosensei::trap::CoroutineTrapHandler;
 use corosensei::{CoroutineResult, Yielder};
 
 pub use calls::{
-    block_dim, block_idx, grid_dim, is_shared, launch_id, shared_access, shared_bytes,
-    shared_dynamic, shared_static, sync_threads, sync_threads_count, thread_idx, thread_rank,
-    warp_exchange, with_constant,
+    atomic_access, block_dim, block_idx, fence, global_access, grid_dim, is_shared, launch_id,
+    shared_access, shared_bytes, shared_dynamic, shared_static, shared_untracked, sync_threads,
+    sync_threads_count, thread_idx, thread_rank, warp_exchange, with_constant,
 };
 pub use failure::fail;
 pub(crate) use failure::note_panic;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) use failure::{abort_on_overflow, overflowed, overflowing};
+pub(crate) use failure::{abort_on_stop, overflowing, running, stop};
+pub use spin::{pause, spin};
 
-use crate::fault::{Fault, FaultKind};
-use crate::shared::{Now, SharedMemory};
+use crate::clock::Clock;
+use crate::fault::{Fault, FaultKind, ThreadId};
+use crate::global::{GlobalMemory, Race};
+use crate::order::Order;
+use crate::shadow::Now;
+use crate::shared::SharedMemory;
 use crate::stacks::Stacks;
 use crate::{AccessKind, Launch, SharedRegion, WARP_SIZE, WarpOp};
-use waiting::{Fiber, Slot, Wait, WaitCell, Waiting};
+use spin::Spinning;
+use waiting::{Fiber, Reason, Slot, Wait, WaitCell, Waiting};
+
+/// The reason why a thread was stopped at an arbitrary instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The thread accessed its stack's guard page.
+    Overflow,
+    /// The thread accessed this address, which does not exist.
+    InvalidAddress(usize),
+    /// The thread ran longer than the limit.
+    Endless,
+}
 
 /// The reason why a fiber returned control to the scheduler.
 enum Returned {
@@ -50,8 +68,9 @@ enum Returned {
     Waits,
     /// The fiber has finished: all threads have begun, or the block has failed.
     Done,
-    /// The fiber's stack overflowed. The fiber must never be resumed or dropped.
-    Overflowed,
+    /// The thread was stopped at an arbitrary instruction. The fiber must never be resumed or
+    /// dropped.
+    Stopped,
 }
 
 pub(crate) struct Block<'a> {
@@ -62,8 +81,14 @@ pub(crate) struct Block<'a> {
     /// The serial number of the block, unique on this OS thread.
     serial: u64,
     index: [u32; 3],
+    /// The linear index of the block in its grid.
+    linear: u64,
     threads: u32,
-    /// The linear index of the next thread to start.
+    /// The order in which the threads start and continue.
+    order: Order,
+    /// The blocks of the launch.
+    blocks: &'a dyn Siblings,
+    /// The number of threads that have started.
     next: Cell<u32>,
     /// The linear index of the running thread.
     rank: Cell<u32>,
@@ -74,9 +99,14 @@ pub(crate) struct Block<'a> {
     /// The handle with which the running fiber suspends itself.
     yielder: Cell<*const Yielder<(), ()>>,
     waits_for: WaitCell,
-    has_overflowed: Cell<bool>,
-    /// The first fault. `fault` and `panic` are not `RefCell`s, because a stack overflow may
-    /// interrupt code that has borrowed one.
+    stopped: Cell<Option<Stop>>,
+    /// The position of the running thread's last checked access or wait.
+    last: Cell<Option<&'static Location<'static>>>,
+    /// The number of atomics that the running thread has executed without waiting. A load counts
+    /// as [`SPIN_LOAD`].
+    spins: Cell<u32>,
+    /// The first fault. `fault` and `panic` are not `RefCell`s, because a stop may interrupt code
+    /// that has borrowed one.
     fault: Cell<Option<Fault>>,
     has_failed: Cell<bool>,
     /// The number of times that the running thread has caught the panic that ends its block.
@@ -92,6 +122,12 @@ pub(crate) struct Block<'a> {
     /// For each warp, the masks of its `sync_warp`s since the last barrier.
     warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
+    /// The accesses of the launch to global memory, if they are checked.
+    global: Option<&'a GlobalMemory>,
+    /// The accesses of other blocks that happened before this block's next access.
+    clock: RefCell<Clock>,
+    /// Whether a thread of the block has executed a fence.
+    has_fenced: Cell<bool>,
     stacks: RefCell<Stacks>,
     /// The value that each thread offers to a warp exchange.
     offered: RefCell<Vec<u32>>,
@@ -99,11 +135,23 @@ pub(crate) struct Block<'a> {
     taken: Cell<[u32; WARP_SIZE as usize]>,
 }
 
+/// The other blocks of the launch.
+pub(crate) trait Siblings {
+    /// Returns the accesses of the launch to global memory, if they are checked.
+    fn global(&self) -> Option<&GlobalMemory>;
+
+    /// Starts another block on another OS thread, if one has not begun: all threads of a block
+    /// wait for something that only another block can do.
+    fn start_another(&self);
+}
+
 thread_local! {
     static CURRENT: Cell<*const Block<'static>> = const { Cell::new(ptr::null()) };
     /// The id of the current block's launch, 0 outside a launch. Every access to a kernel argument
     /// compares this id, so reading it must be a single load.
     static LAUNCH: Cell<u64> = const { Cell::new(0) };
+    /// Whether the current block's accesses to global memory are checked. Every access reads it.
+    static CHECKS_GLOBAL: Cell<bool> = const { Cell::new(false) };
     /// The number of blocks that this OS thread has started.
     static BLOCKS: Cell<u64> = const { Cell::new(0) };
 }
@@ -113,11 +161,13 @@ thread_local! {
 struct Enter {
     block: *const Block<'static>,
     launch: u64,
+    checks_global: bool,
 }
 
 impl Enter {
     fn new(block: &Block<'_>) -> Self {
-        let earlier = Self { block: CURRENT.get(), launch: LAUNCH.get() };
+        let checks_global = CHECKS_GLOBAL.get();
+        let earlier = Self { block: CURRENT.get(), launch: LAUNCH.get(), checks_global };
         block.make_current();
         earlier
     }
@@ -127,6 +177,7 @@ impl Drop for Enter {
     fn drop(&mut self) {
         CURRENT.set(self.block);
         LAUNCH.set(self.launch);
+        CHECKS_GLOBAL.set(self.checks_global);
     }
 }
 
@@ -139,11 +190,13 @@ pub(crate) fn is_running() -> bool {
 pub(crate) fn run(
     launch: &Launch<'_>,
     launch_id: u64,
-    index: [u32; 3],
+    linear: u64,
+    blocks: &dyn Siblings,
     thread: &(impl Fn() + Sync),
 ) -> Result<(), Fault> {
-    crate::overflow::prepare();
-    let block = Block::new(launch, launch_id, index);
+    crate::signals::prepare();
+    let _limit = crate::watchdog::Limit::new(launch.checks.limit);
+    let block = Block::new(launch, launch_id, linear, blocks);
     let _enter = Enter::new(&block);
     let mut waiting = Waiting::default();
     while block.next.get() < block.threads && !block.has_failed.get() {
@@ -156,7 +209,7 @@ pub(crate) fn run(
 }
 
 impl<'a> Block<'a> {
-    fn new(launch: &'a Launch<'a>, launch_id: u64, index: [u32; 3]) -> Self {
+    fn new(launch: &'a Launch<'a>, launch_id: u64, linear: u64, blocks: &'a dyn Siblings) -> Self {
         let threads = launch.block.iter().product();
         BLOCKS.set(BLOCKS.get() + 1);
         Self {
@@ -164,15 +217,20 @@ impl<'a> Block<'a> {
             launch_id,
             outer: CURRENT.get(),
             serial: BLOCKS.get(),
-            index,
+            index: launch.block_index(linear),
+            linear,
             threads,
+            order: Order::new(launch.checks.order, linear + 1, threads.into()),
+            blocks,
             next: Cell::new(0),
             rank: Cell::new(0),
             thread: Cell::new([0; 3]),
             stack: Cell::new(None),
             yielder: Cell::new(ptr::null()),
             waits_for: WaitCell::new(),
-            has_overflowed: Cell::new(false),
+            stopped: Cell::default(),
+            last: Cell::default(),
+            spins: Cell::new(0),
             fault: Cell::default(),
             has_failed: Cell::new(false),
             caught: Cell::new(0),
@@ -182,6 +240,9 @@ impl<'a> Block<'a> {
             counted: Cell::new(0),
             warp_syncs: RefCell::default(),
             shared: RefCell::default(),
+            global: blocks.global(),
+            clock: RefCell::default(),
+            has_fenced: Cell::new(false),
             stacks: RefCell::new(Stacks::new(threads)),
             offered: RefCell::default(),
             taken: Cell::new([0; WARP_SIZE as usize]),
@@ -191,6 +252,7 @@ impl<'a> Block<'a> {
     fn make_current(&self) {
         CURRENT.set(ptr::from_ref(self).cast());
         LAUNCH.set(self.launch_id);
+        CHECKS_GLOBAL.set(self.global.is_some());
     }
 
     /// Returns a fiber that runs threads from `next` on until none is left. The fiber is suspended
@@ -214,7 +276,9 @@ impl<'a> Block<'a> {
     fn run_threads(&self, thread: &(impl Fn() + Sync)) {
         let threads = AssertUnwindSafe(|| {
             while self.next.get() < self.threads && !self.has_failed.get() {
-                self.select(self.next.replace(self.next.get() + 1));
+                let next = self.next.replace(self.next.get() + 1);
+                self.select(self.order.at(next.into()) as u32);
+                self.spins.set(0);
                 thread();
             }
         });
@@ -236,7 +300,7 @@ impl<'a> Block<'a> {
                 waiting.add(thread, wait);
             }
             Returned::Done => self.stacks.borrow_mut().give(fiber.into_stack()),
-            Returned::Overflowed => mem::forget(fiber),
+            Returned::Stopped => mem::forget(fiber),
         }
     }
 
@@ -245,7 +309,9 @@ impl<'a> Block<'a> {
         let place = &mut waiting.slots[thread as usize];
         let Some(slot) = place else { return };
         waiting.count -= 1;
+        waiting.spinning -= u32::from(slot.wait.reason == Reason::Spin);
         self.select(thread);
+        self.spins.set(0);
         match self.resume(&mut slot.fiber) {
             Returned::Waits => {
                 let wait = self.waits_for.get();
@@ -257,19 +323,20 @@ impl<'a> Block<'a> {
                     self.stacks.borrow_mut().give(slot.fiber.into_stack());
                 }
             }
-            Returned::Overflowed => mem::forget(place.take()),
+            Returned::Stopped => mem::forget(place.take()),
         }
     }
 
     /// Runs a fiber until it waits or is done.
     #[inline]
     fn resume(&self, fiber: &mut Fiber) -> Returned {
+        crate::watchdog::note_progress();
         self.stack.set(Some(fiber.trap_handler()));
         let result = fiber.resume(());
         self.stack.set(None);
-        if self.has_overflowed.get() {
-            self.note_overflow();
-            return Returned::Overflowed;
+        if let Some(stop) = self.stopped.take() {
+            self.note_stop(stop);
+            return Returned::Stopped;
         }
         match result {
             CoroutineResult::Yield(()) => Returned::Waits,
@@ -280,23 +347,43 @@ impl<'a> Block<'a> {
     /// Runs the waiting threads until they return. Requires that all threads have begun or that the
     /// block has failed.
     fn finish(&self, mut waiting: Waiting) -> Result<(), Fault> {
+        let mut spinning = Spinning::default();
         while waiting.count > 0 && !self.has_failed.get() {
             if waiting.at_barrier == self.threads {
+                spinning = Spinning::default();
+                self.report_unwritten();
                 self.block_epoch.set(self.block_epoch.get() + 1);
                 self.warp_syncs.borrow_mut().clear();
                 (waiting.barrier, waiting.at_barrier) = (None, 0);
                 self.counted.set(self.votes.take());
-                for thread in 0..self.threads {
-                    self.go_on(thread, &mut waiting);
+                for i in 0..self.threads {
+                    self.go_on(self.order.at(i.into()) as u32, &mut waiting);
                 }
-            } else if !self.complete_warp_operations(&mut waiting) {
+            } else if self.complete_warp_operations(&mut waiting) {
+                spinning = Spinning::default();
+            } else if waiting.spinning > 0 {
+                self.let_spin(&mut waiting, &mut spinning);
+            } else {
                 self.diverged(&waiting);
             }
         }
         for thread in 0..waiting.slots.len() as u32 {
             self.go_on(thread, &mut waiting);
         }
+        self.report_unwritten();
         self.fault.take().map_or(Ok(()), Err)
+    }
+
+    /// Fails the block if a thread has read shared memory that no thread had written.
+    fn report_unwritten(&self) {
+        if self.has_failed.get() || !self.launch.checks.shared {
+            return;
+        }
+        let unwritten = self.shared.borrow_mut().take_unwritten();
+        if let Some((thread, fault)) = unwritten {
+            self.select(thread);
+            self.record(fault);
+        }
     }
 
     /// Completes every warp operation whose lanes have all arrived, including those that the
@@ -346,7 +433,7 @@ impl<'a> Block<'a> {
             true if i + 1 < x => [i + 1, j, k],
             true if j + 1 < y => [0, j + 1, k],
             true => [0, 0, k + 1],
-            false => [rank % x, rank / x % y, rank / (x * y)],
+            false => self.launch.thread_index(rank),
         };
         self.thread.set(thread);
     }
@@ -373,20 +460,74 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn check_race(&self, region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
+    /// Checks an access to shared memory.
+    #[inline]
+    fn check_shared(
+        &self,
+        region: &SharedRegion,
+        offset: usize,
+        size: usize,
+        kind: AccessKind,
+        place: &'static Location<'static>,
+    ) {
         if self.has_failed.get() {
             // After a fault, barriers no longer separate the accesses of different threads.
             return;
         }
-        let thread = self.rank.get();
         let warp_syncs = self.warp_syncs.borrow();
-        let syncs = warp_syncs.get((thread / WARP_SIZE) as usize);
-        let syncs = syncs.map_or(&[][..], Vec::as_slice);
-        let now = Now { thread, block_epoch: self.block_epoch.get(), syncs };
-        let race = self.shared.borrow_mut().note(region.id, (offset, size), kind, &now);
-        if let Some(race) = race {
+        let now = self.now(&warp_syncs, place);
+        let fault = self.shared.borrow_mut().note(region.id, offset, size, kind, &now);
+        if let Some(fault) = fault {
             drop(warp_syncs);
-            fail(race);
+            fail(fault);
+        }
+    }
+
+    /// Returns the running thread and the current time.
+    #[inline]
+    fn now<'s>(&self, warp_syncs: &'s [Vec<u32>], place: &'static Location<'static>) -> Now<'s> {
+        let thread = self.rank.get();
+        let syncs = match warp_syncs.get((thread / WARP_SIZE) as usize) {
+            Some(syncs) => &syncs[..],
+            None => &[],
+        };
+        let block_epoch = self.block_epoch.get();
+        Now { place, block: self.linear, thread, block_epoch, syncs, clock: None }
+    }
+
+    /// Checks an access to global memory.
+    #[cold]
+    fn check_global(
+        &self,
+        address: usize,
+        size: usize,
+        access: AccessKind,
+        place: &'static Location<'static>,
+    ) {
+        let Some(global) = self.global.filter(|_| !self.has_failed.get()) else { return };
+        let race = {
+            let (warp_syncs, clock) = (self.warp_syncs.borrow(), self.clock.borrow());
+            let now = Now { clock: Some(&clock), ..self.now(&warp_syncs, place) };
+            global.note(address, size, access, &now)
+        };
+        if let Some(Race { other_access, other }) = race {
+            let at = ThreadId {
+                block: self.launch.block_index(other.block),
+                thread: self.launch.thread_index(other.thread),
+            };
+            let other_place = other.place;
+            fail(FaultKind::GlobalRace { access, place, other_access, other: at, other_place });
+        }
+    }
+
+    /// Orders the block after the atomics at `address`, and those that follow after the block.
+    #[cold]
+    fn synchronise(&self, address: usize, releases: bool) {
+        let Some(global) = self.global else { return };
+        let mut clock = self.clock.borrow_mut();
+        global.acquire(address, &mut clock);
+        if releases || self.has_fenced.get() {
+            global.publish(address, &clock, self.linear, self.block_epoch.get());
         }
     }
 }

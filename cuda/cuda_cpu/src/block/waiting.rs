@@ -26,13 +26,15 @@ pub(super) enum Reason {
     Barrier,
     Exchange,
     SyncWarp,
+    /// The thread may continue at any time; it lets other threads run first.
+    Spin,
 }
 
 impl Wait {
-    /// Returns the warp operation that the thread waits for, or `None` if it waits at a barrier.
+    /// Returns the warp operation that the thread waits for, or `None` if it waits for none.
     pub(super) fn warp_op(&self) -> Option<WarpOp> {
         match self.reason {
-            Reason::Barrier => None,
+            Reason::Barrier | Reason::Spin => None,
             Reason::Exchange => Some(WarpOp::Exchange),
             Reason::SyncWarp => Some(WarpOp::Sync),
         }
@@ -73,13 +75,19 @@ pub(super) struct Waiting {
     pub(super) barrier: Option<&'static Location<'static>>,
     /// The number of threads that wait at `barrier`.
     pub(super) at_barrier: u32,
-    /// For each warp, the mask of the lanes that wait for a warp operation.
+    /// The number of threads that let others run.
+    pub(super) spinning: u32,
+    /// For each warp, the lanes that wait for a warp operation.
     pub(super) warps: Vec<u32>,
 }
 
 impl Waiting {
     pub(super) fn add(&mut self, thread: u32, wait: Wait) {
         self.count += 1;
+        if wait.reason == Reason::Spin {
+            self.spinning += 1;
+            return;
+        }
         if wait.reason != Reason::Barrier {
             self.warps[(thread / WARP_SIZE) as usize] |= 1 << (thread % WARP_SIZE);
             return;

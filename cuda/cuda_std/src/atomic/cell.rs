@@ -93,6 +93,7 @@ macro_rules! methods {
             /// Panics if `order` is `Release` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
+            #[track_caller]
             pub $($unsafe)? fn load(&self, order: Ordering) -> T {
                 // SAFETY: this is the cell's own value, and all accesses to it are atomic.
                 unsafe { T::load::<$scope>(self.as_ptr(), order) }
@@ -104,6 +105,7 @@ macro_rules! methods {
             /// Panics if `order` is `Acquire` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
+            #[track_caller]
             pub $($unsafe)? fn store(&self, value: T, order: Ordering) {
                 // SAFETY: this is the cell's own value, and all accesses to it are atomic.
                 unsafe { T::store::<$scope>(self.as_ptr(), value, order) }
@@ -118,6 +120,7 @@ macro_rules! methods {
             /// Panics if `failure` is `Release` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
+            #[track_caller]
             pub $($unsafe)? fn compare_exchange(
                 &self,
                 current: T,
@@ -141,6 +144,7 @@ macro_rules! methods {
             /// Panics if `failure` is `Release` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
+            #[track_caller]
             pub $($unsafe)? fn compare_exchange_weak(
                 &self,
                 current: T,
@@ -166,6 +170,7 @@ macro_rules! methods {
             /// Panics if `fetch` is `Release` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
+            #[track_caller]
             pub $($unsafe)? fn fetch_update(
                 &self,
                 set: Ordering,
@@ -205,6 +210,7 @@ macro_rules! methods {
     (@rmw $scope:ident [] $($name:ident $method:ident $doc:literal;)+) => {$(
         #[doc = $doc]
         #[inline(always)]
+        #[track_caller]
         pub fn $name(&self, value: T, order: Ordering) -> T {
             // SAFETY: this is the cell's own value, and all accesses to it are atomic.
             unsafe { T::$method::<$scope>(self.as_ptr(), value, order) }
@@ -214,6 +220,7 @@ macro_rules! methods {
         #[doc = $doc]
         #[doc = $safety]
         #[inline(always)]
+        #[track_caller]
         pub unsafe fn $name(&self, value: T, order: Ordering) -> T {
             // SAFETY: this is the cell's own value, and all accesses to it are atomic.
             unsafe { T::$method::<$scope>(self.as_ptr(), value, order) }

@@ -56,6 +56,7 @@ macro_rules! load {
         /// # Safety
         /// The requirements are those of [`AtomicValue`].
         #[inline(always)]
+        #[track_caller]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering) -> $type {
             // SAFETY: the caller upholds this function's safety contract.
             unsafe { <$type>::$method::<$scope>(ptr, ordering) }
@@ -71,6 +72,7 @@ macro_rules! store {
         /// # Safety
         /// The requirements are those of [`AtomicValue`].
         #[inline(always)]
+        #[track_caller]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering, val: $type) {
             // SAFETY: the caller upholds this function's safety contract.
             unsafe { <$type>::$method::<$scope>(ptr, val, ordering) }
@@ -86,6 +88,7 @@ macro_rules! fetch {
         /// # Safety
         /// The requirements are those of [`AtomicValue`].
         #[inline(always)]
+        #[track_caller]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering, val: $type) -> $type {
             // SAFETY: the caller upholds this function's safety contract.
             unsafe { <$type>::$method::<$scope>(ptr, val, ordering) }
@@ -101,6 +104,7 @@ macro_rules! compare_and_swap {
         /// # Safety
         /// The requirements are those of [`AtomicValue`].
         #[inline(always)]
+        #[track_caller]
         pub unsafe fn $name(
             ptr: *mut $type,
             current: $type,

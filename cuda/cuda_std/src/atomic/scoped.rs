@@ -174,7 +174,19 @@ pub fn fence<S: Scope>(order: Ordering) {
         }
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    core::sync::atomic::fence(order);
+    {
+        cuda_cpu::fence();
+        core::sync::atomic::fence(order);
+    }
+}
+
+/// Reports an atomic access to the simulator.
+#[cfg(not(target_arch = "nvptx64"))]
+#[inline(always)]
+#[track_caller]
+pub(super) fn noted<T>(at: *const T, is_load: bool, order: Ordering) {
+    let releases = matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst);
+    cuda_cpu::atomic_access(at.addr(), size_of::<T>(), is_load, releases);
 }
 
 /// Returns the ordering of a failed compare-exchange whose success ordering is `order`.
@@ -278,6 +290,7 @@ macro_rules! store {
 macro_rules! bits {
     ($ptx:literal, $register:ident, $atomic:ident, $to:expr, $from:expr) => {
         #[inline(always)]
+        #[track_caller]
         unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
             // SAFETY: the caller upholds this function's safety contract.
@@ -291,11 +304,13 @@ macro_rules! bits {
             // SAFETY: the caller upholds this function's safety contract. `cast_mut` is sound,
             // because a load does not write.
             unsafe {
+                noted::<Self>(at, true, order);
                 $from(core::sync::atomic::$atomic::from_ptr(at.cast_mut().cast()).load(order))
             }
         }
 
         #[inline(always)]
+        #[track_caller]
         unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering) {
             #[cfg(target_arch = "nvptx64")]
             // SAFETY: the caller upholds this function's safety contract.
@@ -306,11 +321,13 @@ macro_rules! bits {
             #[cfg(not(target_arch = "nvptx64"))]
             // SAFETY: the caller upholds this function's safety contract.
             unsafe {
+                noted::<Self>(at, false, order);
                 core::sync::atomic::$atomic::from_ptr(at.cast()).store($to(value), order);
             }
         }
 
         #[inline(always)]
+        #[track_caller]
         unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
             // SAFETY: the caller upholds this function's safety contract.
@@ -323,11 +340,13 @@ macro_rules! bits {
             #[cfg(not(target_arch = "nvptx64"))]
             // SAFETY: the caller upholds this function's safety contract.
             unsafe {
+                noted::<Self>(at, false, order);
                 $from(core::sync::atomic::$atomic::from_ptr(at.cast()).swap($to(value), order))
             }
         }
 
         #[inline(always)]
+        #[track_caller]
         unsafe fn compare_exchange<S: Scope>(
             at: *mut Self,
             current: Self,
@@ -347,6 +366,7 @@ macro_rules! bits {
             #[cfg(not(target_arch = "nvptx64"))]
             // SAFETY: the caller upholds this function's safety contract.
             unsafe {
+                noted::<Self>(at, false, success);
                 core::sync::atomic::$atomic::from_ptr(at.cast())
                     .compare_exchange($to(current), $to(new), success, failure)
                     .map($from)
@@ -360,6 +380,7 @@ macro_rules! bits {
 macro_rules! integer_rmw {
     ($name:ident, $ptx:expr, $register:ident, $atomic:ident) => {
         #[inline(always)]
+        #[track_caller]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
             // SAFETY: the caller upholds this function's safety contract.
@@ -372,6 +393,7 @@ macro_rules! integer_rmw {
             #[cfg(not(target_arch = "nvptx64"))]
             // SAFETY: the caller upholds this function's safety contract.
             unsafe {
+                noted::<Self>(at, false, order);
                 core::sync::atomic::$atomic::from_ptr(at).$name(value, order)
             }
         }
@@ -393,6 +415,7 @@ macro_rules! integer {
             integer_rmw!(fetch_max, concat!("max.", $compared), $register, $atomic);
 
             #[inline(always)]
+            #[track_caller]
             unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::fetch_add::<S>(at, value.wrapping_neg(), order) }
@@ -410,6 +433,7 @@ integer!(i64, reg64, AtomicI64, "b64", "u64", "s64");
 macro_rules! float_update {
     ($name:ident, $combine:expr) => {
         #[inline(always)]
+        #[track_caller]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
             // SAFETY: the caller upholds this function's safety contract.
             unsafe { update::<Self, S>(at, order, |old| $combine(old, value)) }
@@ -421,6 +445,7 @@ macro_rules! float_update {
 macro_rules! float_bits {
     ($name:ident, $bits:ty) => {
         #[inline(always)]
+        #[track_caller]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
             // SAFETY: the caller upholds this function's safety contract. The integer has the
             // float's size and alignment.
@@ -440,6 +465,7 @@ macro_rules! float {
             float_update!(fetch_max, $type::max);
 
             #[inline(always)]
+            #[track_caller]
             unsafe fn fetch_add<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
                 #[cfg(target_arch = "nvptx64")]
                 // SAFETY: the caller upholds this function's safety contract.
@@ -457,6 +483,7 @@ macro_rules! float {
             }
 
             #[inline(always)]
+            #[track_caller]
             unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::fetch_add::<S>(at, -value, order) }

@@ -26,6 +26,7 @@ impl<T> SharedPlace<T> {
     /// # Safety
     /// The requirements are those of [`Shared::add`].
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub unsafe fn read(&self) -> T
     where
@@ -39,6 +40,7 @@ impl<T> SharedPlace<T> {
     /// # Safety
     /// The requirements are those of [`Shared::add`].
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn write(&mut self, value: T)
     where
         T: Copy,
@@ -51,6 +53,7 @@ impl<T> Deref for SharedPlace<T> {
     type Target = T;
 
     #[inline(always)]
+    #[track_caller]
     fn deref(&self) -> &T {
         #[cfg(not(target_arch = "nvptx64"))]
         self.array.note(self.at, crate::memory::Access::Load);
@@ -62,6 +65,7 @@ impl<T> Deref for SharedPlace<T> {
 
 impl<T> DerefMut for SharedPlace<T> {
     #[inline(always)]
+    #[track_caller]
     fn deref_mut(&mut self) -> &mut T {
         #[cfg(not(target_arch = "nvptx64"))]
         self.array.note(self.at, crate::memory::Access::Store);

@@ -43,6 +43,7 @@ fn region<K: SharedVariable>() -> cuda_cpu::SharedRegion {
 
 /// Reports an access to `place`, a part of the variable `K`, to the race detector.
 #[cfg(not(target_arch = "nvptx64"))]
+#[track_caller]
 fn note<K: SharedVariable, T: ?Sized>(place: &T, access: Access) {
     let region = region::<K>();
     let offset = core::ptr::from_ref(place).addr() - region.base.addr();
@@ -67,6 +68,7 @@ impl<K: SharedVariable> Deref for SharedStatic<K> {
     type Target = K::View;
 
     #[inline(always)]
+    #[track_caller]
     fn deref(&self) -> &K::View {
         // SAFETY: the block's variable lives while its threads run. Code that names a `static mut`
         // is responsible for preventing races between threads.
@@ -76,6 +78,7 @@ impl<K: SharedVariable> Deref for SharedStatic<K> {
 
 impl<K: SharedVariable> DerefMut for SharedStatic<K> {
     #[inline(always)]
+    #[track_caller]
     fn deref_mut(&mut self) -> &mut K::View {
         // SAFETY: the reasons are the same as for `deref`.
         unsafe { &mut *K::address().cast() }
@@ -92,6 +95,8 @@ impl<R, const N: usize> Rows<R, N> {
     /// Returns the first row's address.
     #[inline(always)]
     pub fn as_mut_ptr(&mut self) -> *mut R {
+        #[cfg(not(target_arch = "nvptx64"))]
+        cuda_cpu::shared_untracked(self.0.as_ptr().addr());
         self.0.as_mut_ptr()
     }
 
@@ -135,6 +140,7 @@ impl<K, T, const N: usize> Deref for Row<K, T, N> {
     type Target = [T; N];
 
     #[inline(always)]
+    #[track_caller]
     fn deref(&self) -> &[T; N] {
         &self.elements
     }
@@ -142,7 +148,10 @@ impl<K, T, const N: usize> Deref for Row<K, T, N> {
 
 impl<K, T, const N: usize> DerefMut for Row<K, T, N> {
     #[inline(always)]
+    #[track_caller]
     fn deref_mut(&mut self) -> &mut [T; N] {
+        #[cfg(not(target_arch = "nvptx64"))]
+        cuda_cpu::shared_untracked(self.elements.as_ptr().addr());
         &mut self.elements
     }
 }
@@ -189,6 +198,7 @@ impl<K: SharedVariable, T> Deref for Scalar<K, T> {
     type Target = T;
 
     #[inline(always)]
+    #[track_caller]
     fn deref(&self) -> &T {
         #[cfg(not(target_arch = "nvptx64"))]
         note::<K, _>(&self.value, Access::Load);
@@ -198,6 +208,7 @@ impl<K: SharedVariable, T> Deref for Scalar<K, T> {
 
 impl<K: SharedVariable, T> DerefMut for Scalar<K, T> {
     #[inline(always)]
+    #[track_caller]
     fn deref_mut(&mut self) -> &mut T {
         #[cfg(not(target_arch = "nvptx64"))]
         note::<K, _>(&self.value, Access::Store);

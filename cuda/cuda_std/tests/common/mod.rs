@@ -1,6 +1,6 @@
 //! Launches test kernels on the CPU.
 
-use cuda_std::cpu::{self, ConstantBank, Fault, Launch};
+use cuda_std::cpu::{self, Checks, ConstantBank, Fault, Launch};
 use cuda_std::launch::{Kernel, LaunchConfig, Place};
 use cuda_std::{DeviceSlice, DeviceSliceMut};
 
@@ -28,7 +28,7 @@ pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Faul
         block: config.block,
         dynamic_shared: config.dynamic_shared as usize,
         constants: &constants,
-        check_races: true,
+        checks: Checks { shared: true, ..Checks::BUILD },
     };
     let kernel = Shared(kernel);
     // SAFETY: the arguments point to host memory that outlives the launch.

@@ -1,33 +1,21 @@
 //! Allocations, fills and copies in host memory, each checked against the list of allocations.
 
-use std::alloc::{self, Layout};
 use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use cuda_std::cpu::POISON;
+use cuda_std::cpu::{POISON, memory};
 use cust_raw::driver_sys::{CUdevice, CUdeviceptr, CUmem_advise, CUresult, CUstream};
 
 use super::context;
 use super::device::available;
-
-/// The alignment of every allocation in bytes, which is the same as on a GPU.
-const ALIGN: usize = 256;
 
 /// The size in bytes of each live allocation, by address.
 static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 fn allocated<R>(body: impl FnOnce(&mut BTreeMap<usize, usize>) -> R) -> R {
     body(&mut ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-fn layout(bytes: usize) -> Result<Layout, CUresult> {
-    match Layout::from_size_align(bytes, ALIGN) {
-        Ok(layout) if bytes > 0 => Ok(layout),
-        Ok(_) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        Err(_) => Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
-    }
 }
 
 /// The smallest allocation, in bytes, whose size is checked against the available host memory.
@@ -39,15 +27,13 @@ const LARGE: usize = 1 << 30;
 /// [`POISON`].
 pub(super) fn allocate(bytes: usize) -> Result<*mut u8, CUresult> {
     context::check()?;
-    let layout = layout(bytes)?;
+    if bytes == 0 {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
     if bytes >= LARGE && available().is_some_and(|available| bytes > available) {
         return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     }
-    // SAFETY: the size of `layout` is not 0, because `layout()` returns an error for 0 bytes.
-    let data = unsafe { alloc::alloc(layout) };
-    if data.is_null() {
-        return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-    }
+    let data = memory::allocate(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
     // SAFETY: `data` points to `bytes` bytes that were just allocated.
     unsafe { ptr::write_bytes(data, POISON, bytes) };
     allocated(|all| all.insert(data.expose_provenance(), bytes));
@@ -60,10 +46,9 @@ pub(super) fn free(address: usize) -> Result<(), CUresult> {
         return Ok(());
     }
     let bytes = allocated(|all| all.remove(&address)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-    let layout = layout(bytes)?;
-    // SAFETY: `address` was in `ALLOCATED`, so `allocate` allocated it with this layout, and it has
+    // SAFETY: `address` was in `ALLOCATED`, so `allocate` allocated it with this size, and it has
     // not been freed yet.
-    unsafe { alloc::dealloc(ptr::with_exposed_provenance_mut(address), layout) };
+    unsafe { memory::free(ptr::with_exposed_provenance_mut(address), bytes) };
     Ok(())
 }
 

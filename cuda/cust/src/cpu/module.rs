@@ -427,7 +427,7 @@ pub(super) unsafe fn launch(
         block,
         dynamic_shared: dynamic_shared as usize,
         constants: &constants,
-        check_races: cfg!(debug_assertions),
+        checks: cpu::Checks::of_process(),
     };
     let parameters = Parameters(parameters);
     // SAFETY: the caller guarantees that the parameters match the kernel and meets the kernel's

@@ -22,7 +22,7 @@ const KINDS: usize = 7;
 static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 
 /// The amounts of memory and the numbers of driver objects that currently exist on all GPUs of the
-/// process. The CPU device is not counted.
+/// process. Of the CPU device, only device memory is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {

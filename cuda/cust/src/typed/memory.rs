@@ -1,9 +1,10 @@
 //! [`Memory`], an owned allocation of bytes in device memory.
 
-use std::alloc::{self, Layout};
+use std::alloc::Layout;
 use std::mem::ManuallyDrop;
-use std::ptr::{self, NonNull};
+use std::ptr;
 
+use cuda_std::cpu;
 use cuda_std::launch::Place;
 use cust_raw::driver_sys as sys;
 
@@ -47,13 +48,12 @@ impl Memory {
         let layout = layout(bytes).check(OP)?;
         match device.kind() {
             Kind::Cpu { .. } => {
-                // SAFETY: the size of `layout` is not 0, because `layout()` returns an error for 0
-                // bytes.
-                let data = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
-                    .ok_or(ErrorKind::OutOfHostMemory(bytes))
+                let data = cpu::memory::allocate(layout.size())
+                    .map_err(|_| ErrorKind::OutOfHostMemory(bytes))
                     .check(OP)?;
-                let address = data.as_ptr().expose_provenance() as u64;
-                Ok(Self { address, layout, device: device.clone(), counted: None })
+                let address = data.expose_provenance() as u64;
+                let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
+                Ok(Self { address, layout, device: device.clone(), counted })
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut address = 0;
@@ -87,10 +87,7 @@ impl Memory {
         bytes: usize,
     ) -> Result<Self, DeviceError> {
         let layout = layout(bytes).check("taking over device memory")?;
-        let counted = match device.kind() {
-            Kind::Cpu { .. } => None,
-            Kind::Cuda(_) => Some(Token::new(counters::Kind::DeviceBytes, layout.size())),
-        };
+        let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
         Ok(Self { address, layout, device: device.clone(), counted })
     }
 
@@ -126,9 +123,8 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         match self.device.kind() {
-            // SAFETY: the memory at this address was allocated with `self.layout` and is freed only
-            // once.
-            Kind::Cpu { .. } => unsafe { alloc::dealloc(self.pointer(), self.layout) },
+            // SAFETY: the memory was allocated with this size, and nothing accesses it any longer.
+            Kind::Cpu { .. } => unsafe { cpu::memory::free(self.pointer(), self.layout.size()) },
             Kind::Cuda(cuda) => cuda.release(self.counted.as_mut(), || {
                 // SAFETY: the memory was allocated in this context, and the driver waits for work
                 // that uses the memory before it frees the memory.

@@ -54,6 +54,7 @@ pub use texture::{Array, ReadMode, Texture, TextureMode};
 pub use textures::Textures;
 
 pub use cuda_std::Texel;
+pub use cuda_std::cpu::Checks;
 pub use cuda_std::cpu::texture::{Address, Filter};
 pub use cuda_std::launch::{LaunchConfig, Place};
 
@@ -64,7 +65,7 @@ pub struct Device(Arc<Kind>);
 /// The state of a device. The CPU stores the values of constant arrays; a GPU stores its context
 /// and modules.
 pub(crate) enum Kind {
-    Cpu { constants: Mutex<Arc<ConstantBank>> },
+    Cpu { constants: Mutex<Arc<ConstantBank>>, checks: Checks },
     Cuda(CudaDevice),
 }
 
@@ -91,10 +92,17 @@ impl Device {
         (1..cuda::count()?).find_map(|ordinal| Self::cuda(ordinal).ok()).map_or(first, Ok)
     }
 
-    /// Returns the CPU device.
+    /// Returns the CPU device with the default [`Checks`], which depend on the build and on the
+    /// environment variable `CUDA_CPU_CHECKS`.
     #[must_use]
     pub fn cpu() -> Self {
-        Self(Arc::new(Kind::Cpu { constants: Mutex::default() }))
+        Self::cpu_with(Checks::of_process())
+    }
+
+    /// Returns the CPU device. Its launches report the faults that `checks` selects.
+    #[must_use]
+    pub fn cpu_with(checks: Checks) -> Self {
+        Self(Arc::new(Kind::Cpu { constants: Mutex::default(), checks }))
     }
 
     /// Opens the GPU with this ordinal and loads the kernels that the program
@@ -239,7 +247,7 @@ impl Device {
         }
         let bytes = bytemuck::cast_slice(values);
         match self.kind() {
-            Kind::Cpu { constants } => {
+            Kind::Cpu { constants, .. } => {
                 let mut constants = constants.lock().unwrap_or_else(PoisonError::into_inner);
                 // `make_mut` copies the constants if a running launch still uses them, so that
                 // launch keeps the old values.

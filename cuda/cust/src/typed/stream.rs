@@ -194,7 +194,7 @@ impl Stream {
                 // device. The caller upholds the rest of this function's safety contract.
                 unsafe { cuda.launch(self.raw, config, kernel) }
             }),
-            Kind::Cpu { constants } => {
+            Kind::Cpu { constants, checks } => {
                 let constants = constants.lock().unwrap_or_else(|e| e.into_inner()).clone();
                 let launch = cpu::Launch {
                     kernel: K::NAME,
@@ -202,7 +202,7 @@ impl Stream {
                     block: config.block,
                     dynamic_shared: config.dynamic_shared as usize,
                     constants: &constants,
-                    check_races: cfg!(debug_assertions),
+                    checks: *checks,
                 };
                 let kernel = EveryThread(kernel);
                 // SAFETY: `check_places` ensures that all memory arguments are in host memory. The

@@ -68,13 +68,15 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("copy_fours", 256, None, 0),
     ("count_at_barrier", 1024, None, 3),
     ("exchange_in_warp", 256, None, 0),
+    ("global_sum", 64, None, 1),
     ("histogram", 256, None, 2),
     ("pixels", 256, None, 0),
+    ("program", 64, None, 2),
     ("race_of_writers", 256, None, 1),
-    ("race_with_atomic", 256, None, 0),
+    ("race_with_atomic", 256, None, 1),
     ("race_with_barrier", 256, None, 1),
-    ("race_with_old_reader", 64, None, 0),
-    ("race_with_partial_sync", 32, None, 0),
+    ("race_with_old_reader", 64, None, 1),
+    ("race_with_partial_sync", 32, None, 1),
     ("race_with_sync_warp", 256, None, 0),
     ("race_without_barrier", 256, None, 0),
     ("reduce_block", 1024, None, 1),
@@ -85,11 +87,18 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("shifted", 256, None, 0),
     ("shifted_late", 256, None, 0),
     ("two_arrays", 256, None, 1),
+    ("unwritten", 64, None, 1),
 ];
 
 /// The kernels with the default launch bounds and no barrier. The kernels that `memory::element!` defines for each of
 /// [`ELEMENTS`] are not listed.
 const PLAIN: &[&str] = &[
+    "endless",
+    "global_stencil",
+    "last_block",
+    "raw_access",
+    "spin",
+    "wide_access",
     "accumulate_f32",
     "accumulate_i32",
     "accumulate_u32",

@@ -5,7 +5,7 @@ use cuda_std::cpu::{AccessKind, FaultKind, Index};
 use cuda_std::launch::Kernel;
 use panoweave::device::{Image, LaunchConfig, Stream};
 
-use crate::kit::faults::{NOBODY, fault, message, run, shape, stream, zeros};
+use crate::kit::faults::{NOBODY, fault, file, message, run, shape, stream, zeros};
 
 /// The index of the thread that causes the fault. In a grid of 2×2 blocks of 6×4 threads, thread 77 is the thread with
 /// rank 5 in block 3.
@@ -29,10 +29,11 @@ fn check<K: Kernel>(
     words: &str,
 ) {
     let fault = fault(stream, &config(), kernel, BLOCK, THREAD);
-    let expected = FaultKind::OutOfBounds { access, what, index, extent };
-    assert_eq!(fault.kind, expected);
-    let place = "block (1,1,0) thread (5,0,0)";
-    let expected = format!("kernel `{}`, {place}: out of bounds: {words}", K::NAME);
+    let FaultKind::OutOfBounds { place, .. } = fault.kind else { panic!("{fault}") };
+    assert_eq!(fault.kind, FaultKind::OutOfBounds { access, place, what, index, extent });
+    assert_eq!(file(place), "faults.rs");
+    let thread = "block (1,1,0) thread (5,0,0)";
+    let expected = format!("kernel `{}`, {thread}: out of bounds: {words}, at faults.rs", K::NAME);
     assert_eq!(message(&fault), expected);
 }
 

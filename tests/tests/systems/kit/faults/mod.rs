@@ -6,6 +6,9 @@
 
 mod barrier;
 mod bounds;
+mod global;
+mod memory;
+mod progress;
 mod race;
 mod stop;
 mod warp;
@@ -87,7 +90,12 @@ fn places(kind: &FaultKind) -> Vec<&'static Location<'static>> {
             Elsewhere::Waiting(place) => vec![barrier, place],
             Elsewhere::Returned(_) => vec![barrier],
         },
-        FaultKind::WarpDivergence { place, .. } => vec![place],
+        FaultKind::SharedRace { place, other_place, .. }
+        | FaultKind::GlobalRace { place, other_place, .. } => vec![place, other_place],
+        FaultKind::WarpDivergence { place, .. }
+        | FaultKind::OutOfBounds { place, .. }
+        | FaultKind::Uninitialised { place, .. }
+        | FaultKind::Misaligned { place, .. } => vec![place],
         _ => vec![],
     }
 }

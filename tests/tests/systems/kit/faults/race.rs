@@ -11,7 +11,7 @@ use crate::kit::faults::{NOBODY, fault, line, message, run, stream, zeros};
 #[track_caller]
 fn race(fault: &Fault) -> (AccessKind, AccessKind, u32, usize) {
     match &fault.kind {
-        FaultKind::SharedRace { access, other_access, other, offset, array } => {
+        FaultKind::SharedRace { access, other_access, other, offset, array, .. } => {
             assert!(array.starts_with("cuda_std_shared_conformance_faults_"), "{array}");
             (*access, *other_access, *other, *offset)
         }
@@ -38,9 +38,12 @@ fn a_read_without_a_barrier() {
     let (_, after) = name.split_once(' ').unwrap();
     assert_eq!(
         after,
-        "races with an earlier load by thread 0, with no barrier between them; \
-         call `sync_threads` between the two accesses"
+        "at faults.rs races with an earlier load by thread 0 at faults.rs, with no barrier between \
+         them; call `sync_threads` between the two accesses"
     );
+    // Each access has its own line.
+    let FaultKind::SharedRace { place, other_place, .. } = found.kind else { panic!("{found}") };
+    assert_ne!(place.line(), other_place.line(), "{found}");
     kernel.lane_mask = 33;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [32, 0, 0]);
     assert_eq!(race(&found), (Store, Load, 1, 128));

@@ -1,0 +1,101 @@
+//! Threads that wait in a loop for a value that another thread writes.
+//!
+//! A GPU since Volta runs such a loop and the other threads by turns. The simulator runs a thread
+//! until it waits, so it counts the atomics of a thread, and lets the other threads of the block
+//! run after a number of them. If all threads of a block wait or spin, it starts another block on
+//! another OS thread. The operating system then runs the blocks by turns.
+//!
+//! Loops that read memory without the atomics of `cuda_std` are not recognised. They end with
+//! [`FaultKind::Endless`].
+
+use std::panic::Location;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::waiting::{Reason, Wait, Waiting};
+use super::{Block, CURRENT};
+use crate::fault::FaultKind;
+
+/// The number of atomics without a wait after which a thread lets others run.
+const SPINS: u32 = 256;
+
+/// The weight of an atomic load: a loop with a load spins more likely than one with an addition.
+const SPIN_LOAD: u32 = 16;
+
+/// The time without progress after which a block starts another one, and between further ones.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// Counts an atomic of the running thread. Lets the other threads run if there were many of them.
+/// Does nothing outside a launch.
+#[inline]
+#[track_caller]
+pub fn spin(is_load: bool) {
+    let block = CURRENT.get();
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: the pointer is not null, so a caller on this stack is `run`, which owns the block.
+    let block = unsafe { &*block };
+    block.last.set(Some(Location::caller()));
+    let spins = block.spins.get() + if is_load { SPIN_LOAD } else { 1 };
+    block.spins.set(spins);
+    if spins >= SPINS {
+        pause();
+    }
+}
+
+/// Lets the other threads of the block run, as `nanosleep` does. Does nothing outside a launch and
+/// in a block that has failed.
+#[inline]
+#[track_caller]
+pub fn pause() {
+    let block = CURRENT.get();
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: the pointer is not null, so a caller on this stack is `run`, which owns the block.
+    let block = unsafe { &*block };
+    block.spins.set(0);
+    if !thread::panicking() {
+        block.wait(Wait { place: Location::caller(), reason: Reason::Spin, mask: 0 });
+    }
+}
+
+/// The time that a block has spent with threads that only spin.
+#[derive(Default)]
+pub(super) struct Spinning {
+    since: Option<Instant>,
+    asked: Option<Instant>,
+}
+
+impl Block<'_> {
+    /// Lets each spinning thread continue once. All other threads wait for something else.
+    pub(super) fn let_spin(&self, waiting: &mut Waiting, spinning: &mut Spinning) {
+        let before = waiting.count;
+        for i in 0..self.threads {
+            let thread = self.order.at(i.into()) as usize;
+            let slot = waiting.slots[thread].as_ref();
+            if slot.is_some_and(|slot| slot.wait.reason == Reason::Spin) {
+                self.go_on(thread as u32, waiting);
+            }
+        }
+        if waiting.count != before || waiting.spinning == 0 {
+            *spinning = Spinning::default();
+            return;
+        }
+        let now = Instant::now();
+        let since = *spinning.since.get_or_insert(now);
+        let asked = *spinning.asked.get_or_insert(now);
+        if let Some(limit) = self.launch.checks.limit.filter(|limit| now - since > *limit) {
+            let first = waiting.iter().find(|(_, wait)| wait.reason == Reason::Spin);
+            if let Some((thread, wait)) = first {
+                self.select(thread);
+                self.record(FaultKind::Endless { limit, last: Some(wait.place) });
+            }
+        } else if now - asked > PATIENCE {
+            spinning.asked = Some(now);
+            self.blocks.start_another();
+            thread::yield_now();
+        }
+    }
+}

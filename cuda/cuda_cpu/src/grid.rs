@@ -1,0 +1,130 @@
+//! Distributes the blocks of a launch over OS threads.
+//!
+//! The threads of rayon's global pool take one block after the other. After a fault, no further
+//! block starts. If all threads of a block wait for another block, an additional OS thread takes
+//! blocks, so that a kernel whose blocks wait for each other makes progress as on a GPU that runs
+//! them at the same time.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Scope};
+
+use crate::Launch;
+use crate::block::{self, Siblings};
+use crate::fault::Fault;
+use crate::global::GlobalMemory;
+use crate::order::Order;
+
+/// The maximum number of OS threads that a launch starts in addition to rayon's pool: about as many
+/// blocks as a large GPU runs at once.
+const MAX_ADDED: u64 = 2048;
+
+/// Runs the blocks of a launch.
+pub(crate) fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
+    // The product is below 2⁶³, because the launch's shape was checked.
+    let count: u64 = launch.grid.iter().map(|blocks| u64::from(*blocks)).product();
+    let global = launch.checks.global.then(GlobalMemory::default);
+    if count == 1 {
+        // Waking the pool would cost more than running the block here.
+        return block::run(launch, id, 0, &Alone { global }, thread);
+    }
+    let order = Order::new(launch.checks.order, 0, count);
+    let grid = Grid {
+        run: |i, siblings: &dyn Siblings| block::run(launch, id, order.at(i), siblings, thread),
+        count,
+        global,
+        next: AtomicU64::new(0),
+        added: AtomicU64::new(0),
+        has_failed: AtomicBool::new(false),
+        fault: Mutex::new(None),
+    };
+    // A nested launch does not use the pool: an OS thread that waits there might start another block
+    // of the outer launch meanwhile.
+    let is_sequential = launch.checks.is_sequential() || block::is_running();
+    thread::scope(|scope| {
+        let worker = Worker { grid: &grid, scope };
+        if is_sequential {
+            return worker.work();
+        }
+        let workers = count.min(rayon_core::current_num_threads() as u64);
+        rayon_core::scope(|pool| {
+            for _ in 1..workers {
+                pool.spawn(move |_| worker.work());
+            }
+            worker.work();
+        });
+    });
+    grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// The blocks of a launch, and the first fault.
+struct Grid<R> {
+    /// Runs the block at a position of the order.
+    run: R,
+    count: u64,
+    global: Option<GlobalMemory>,
+    /// The position of the next block to start.
+    next: AtomicU64,
+    /// The number of OS threads that were added to the pool.
+    added: AtomicU64,
+    has_failed: AtomicBool,
+    fault: Mutex<Option<Fault>>,
+}
+
+/// The work of one OS thread: blocks, until none is left.
+struct Worker<'scope, 'env, R> {
+    grid: &'scope Grid<R>,
+    scope: &'scope Scope<'scope, 'env>,
+}
+
+impl<R> Clone for Worker<'_, '_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Worker<'_, '_, R> {}
+
+impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Worker<'_, '_, R> {
+    fn work(self) {
+        let grid = self.grid;
+        while !grid.has_failed.load(Relaxed) {
+            let block = grid.next.fetch_add(1, Relaxed);
+            if block >= grid.count {
+                return;
+            }
+            if let Err(fault) = (grid.run)(block, &self) {
+                grid.has_failed.store(true, Relaxed);
+                let mut first = grid.fault.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(fault);
+            }
+        }
+    }
+}
+
+impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Siblings for Worker<'_, '_, R> {
+    fn global(&self) -> Option<&GlobalMemory> {
+        self.grid.global.as_ref()
+    }
+
+    fn start_another(&self) {
+        let (grid, worker) = (self.grid, *self);
+        if grid.next.load(Relaxed) < grid.count && grid.added.fetch_add(1, Relaxed) < MAX_ADDED {
+            // If the system starts no thread, the blocks that run must finish first.
+            let _ = thread::Builder::new().spawn_scoped(self.scope, move || worker.work());
+        }
+    }
+}
+
+/// The only block of a launch.
+struct Alone {
+    global: Option<GlobalMemory>,
+}
+
+impl Siblings for Alone {
+    fn global(&self) -> Option<&GlobalMemory> {
+        self.global.as_ref()
+    }
+
+    fn start_another(&self) {}
+}

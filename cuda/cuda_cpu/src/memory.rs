@@ -1,0 +1,162 @@
+//! Device memory of the CPU device: allocations between guard pages.
+//!
+//! An access beyond the end of an allocation hits a guard page, and is reported as an
+//! [invalid address](crate::FaultKind::InvalidAddress) instead of reading or changing other memory.
+//! The end is rounded up to [`ALIGN`] bytes, and the memory starts within a page, so an access that
+//! is off by less is not noticed. An access to freed memory is noticed until the addresses are used again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The alignment of every allocation, equal to a GPU's.
+pub const ALIGN: usize = 256;
+
+/// The distance in bytes from an allocation up to which a fault mentions it.
+const NEAR: usize = 1 << 20;
+
+/// The requested size of each allocation, by address.
+static ALLOCATIONS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+fn allocations() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+    ALLOCATIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Allocates `bytes` bytes of zeros, aligned to [`ALIGN`]. [`free`] frees them.
+///
+/// # Errors
+/// Returns the system's error, or [`io::ErrorKind::InvalidInput`] if `bytes` is 0 or larger than
+/// the address space.
+pub fn allocate(bytes: usize) -> io::Result<*mut u8> {
+    let address = system::map(bytes)?;
+    allocations().insert(address.addr(), bytes);
+    Ok(address)
+}
+
+/// Frees memory from [`allocate`].
+///
+/// # Safety
+/// - `address` must come from `allocate` with the same number of bytes.
+/// - Nothing may access the memory afterwards.
+pub unsafe fn free(address: *mut u8, bytes: usize) {
+    allocations().remove(&address.addr());
+    // SAFETY: guaranteed by the caller.
+    unsafe { system::unmap(address, bytes) };
+}
+
+/// Describes the position of an address relative to the nearest allocation, if it is close.
+pub(crate) fn near(address: usize) -> Option<String> {
+    let allocations = allocations();
+    let below = allocations.range(..=address).next_back().map(|(start, bytes)| {
+        let past = address - start;
+        (
+            past.saturating_sub(*bytes),
+            format!("{past} bytes after the start of an allocation of {bytes} bytes"),
+        )
+    });
+    let above = allocations.range(address..).next().map(|(start, bytes)| {
+        let before = start - address;
+        (before, format!("{before} bytes before an allocation of {bytes} bytes"))
+    });
+    let nearest = below.into_iter().chain(above).min_by_key(|(distance, _)| *distance);
+    nearest.filter(|(distance, _)| *distance <= NEAR).map(|(_, text)| text)
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    //! Memory mappings with a page without access at each end.
+
+    use std::io;
+    use std::ptr;
+    use std::sync::OnceLock;
+
+    use super::ALIGN;
+
+    /// The size of a guard in bytes. It takes address space but no memory, so it is large enough
+    /// for an index that is wrong by a million.
+    const GUARD: usize = 8 << 20;
+
+    /// Returns the size of a memory page in bytes.
+    fn page() -> usize {
+        static PAGE: OnceLock<usize> = OnceLock::new();
+        // SAFETY: `sysconf` only reads a constant.
+        *PAGE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize)
+    }
+
+    /// Returns the number of bytes of the memory between the guards, and of the memory in use.
+    fn sizes(bytes: usize) -> io::Result<[usize; 2]> {
+        let used = bytes.checked_next_multiple_of(ALIGN);
+        let between = bytes.checked_next_multiple_of(page());
+        match (used, between) {
+            (Some(used), Some(between)) if used > 0 && between < isize::MAX as usize / 2 => {
+                Ok([between, used])
+            }
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    /// Maps memory that ends at a guard.
+    pub(super) fn map(bytes: usize) -> io::Result<*mut u8> {
+        let [between, used] = sizes(bytes)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping of memory without access, whose middle then becomes accessible.
+        unsafe {
+            let all = between + 2 * GUARD;
+            let start = libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0);
+            if start == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let first = start.byte_add(GUARD);
+            if libc::mprotect(first, between, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+                let error = io::Error::last_os_error();
+                libc::munmap(start, all);
+                return Err(error);
+            }
+            Ok(first.byte_add(between - used).cast())
+        }
+    }
+
+    /// Unmaps memory from [`map`].
+    ///
+    /// # Safety
+    /// `address` must come from `map` with the same number of bytes.
+    pub(super) unsafe fn unmap(address: *mut u8, bytes: usize) {
+        if let Ok([between, used]) = sizes(bytes) {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let start = address.byte_sub(between - used).byte_sub(GUARD);
+                libc::munmap(start.cast(), between + 2 * GUARD);
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    //! The allocator of the process, without guards.
+
+    use std::alloc::{self, Layout};
+    use std::io;
+
+    use super::ALIGN;
+
+    fn layout(bytes: usize) -> io::Result<Layout> {
+        let layout = Layout::from_size_align(bytes, ALIGN);
+        layout.ok().filter(|_| bytes > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+
+    pub(super) fn map(bytes: usize) -> io::Result<*mut u8> {
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc::alloc_zeroed(layout(bytes)?) };
+        if memory.is_null() { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(memory) }
+    }
+
+    /// # Safety
+    /// `address` must come from `map` with the same number of bytes.
+    pub(super) unsafe fn unmap(address: *mut u8, bytes: usize) {
+        if let Ok(layout) = layout(bytes) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { alloc::dealloc(address, layout) };
+        }
+    }
+}
