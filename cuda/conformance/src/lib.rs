@@ -27,6 +27,7 @@ pub mod machine;
 pub mod maths;
 pub mod memory;
 pub mod order;
+pub mod program;
 pub mod reduce;
 pub mod shuffle;
 pub mod texture;

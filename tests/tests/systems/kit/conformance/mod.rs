@@ -15,6 +15,7 @@ mod machine;
 mod maths;
 mod memory;
 mod order;
+mod program;
 mod reduce;
 mod shuffle;
 mod texture;
