@@ -354,8 +354,7 @@ impl<V: Value> Batches<V> {
         let staged = unsafe { stage(times, batch, first == 0, fault) };
         thread::sync_threads();
         if t < count {
-            // SAFETY: the target is inside its batch, there is at least one time, and only this thread writes the
-            // elements.
+            // SAFETY: the target is in its batch, there is a time, and only this thread writes the elements.
             unsafe {
                 let target = targets.load(first + t, batch);
                 if !target.is_time() {
@@ -368,8 +367,7 @@ impl<V: Value> Batches<V> {
         }
         thread::sync_threads();
         let width = values.width();
-        // The distance between two successive pieces of a thread, in rows and columns. The other threads of the block
-        // process the pieces in between.
+        // The distance between two successive pieces of a thread, in rows and columns.
         let (down, along) = (BLOCK_THREADS / width, BLOCK_THREADS % width);
         let on = |(target, column): (u32, u32)| {
             let (target, column) = (target + down, column + along);
@@ -377,8 +375,7 @@ impl<V: Value> Batches<V> {
         };
         let (from, to) = (batch * times.width(), batch * targets.width() + first);
         let last = times.width() - 1;
-        // SAFETY: `rows` and `shares` were written before the barrier. Rows `row` and `next` of `values` belong to the
-        // batch.
+        // SAFETY: `rows` and `shares` were written before the barrier. `row` and `next` are rows of the batch.
         let load = |(target, column): (u32, u32)| unsafe {
             let target = target.min(count - 1);
             let (row, share) = (rows.load(target), shares.load(target));
@@ -390,8 +387,7 @@ impl<V: Value> Batches<V> {
             let other = on(piece);
             // Load both pieces before using the first one, so that both loads are in flight at once.
             let ((a, b, share), (c, d, far)) = (load(piece), load(other));
-            // SAFETY: the first piece is inside `out`, and so is the second one if `other.0 < count`. Only this thread
-            // writes them.
+            // SAFETY: each stored piece is inside `out`, and only this thread writes it.
             unsafe {
                 out.store(piece.1, to + piece.0, a.lerp(b, share));
                 if other.0 < count {

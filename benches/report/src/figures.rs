@@ -31,7 +31,7 @@ pub struct Section {
 /// A row of a bench record, which contains one measured time, and the values derived from this row.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// The measured row.
+    /// The row of the bench record, which contains one measurement.
     pub row: Row,
     /// The index of the row's run in [`Section::runs`].
     pub run: usize,

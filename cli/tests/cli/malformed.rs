@@ -154,7 +154,10 @@ fn files_that_cannot_be_read() {
         (format!("stitch {two} --warp none"), "none: cannot be read"),
         (format!("stitch {two} --warp empty"), "empty: not a safetensors file"),
         (format!("stitch {two} --warp left.png"), "left.png: not a safetensors file"),
-        (format!("stitch {two} --warp planes --size 64x33"), "lut_left_x.bin: 8192 bytes; 64×33"),
+        (
+            format!("stitch {two} --warp planes --size 64x33"),
+            "lut_left_x.bin: the file has 8192 bytes, but a plane of 64×33 pixels needs 8448",
+        ),
         (format!("stitch {two} --warp . --size 64x32"), "lut_left_x.bin: the file is missing"),
         (format!("{lut} --import none --size 4x4 --left-size 4x4 --right-size 4x4"), "missing"),
         (

@@ -4,11 +4,19 @@
 //! If a single thread causes the fault, `guilty` identifies this thread: in races and warp
 //! operations by its rank in the block, otherwise by its linear index in the grid.
 
+mod global;
+mod memory;
+mod progress;
+
+pub use global::*;
+pub use memory::*;
+pub use progress::*;
+
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
+use crate::global_rank;
 use crate::memory::TAPS;
-use crate::{block_threads, global_rank};
 
 /// Threads with index `guilty` or higher return before the barrier.
 ///
@@ -325,11 +333,12 @@ pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Lane 0 loads an element, and then only lanes 0 and 1 call `sync_warp`. So the call does not
-/// order this load before a store by lane 5.
+/// Lane 0 loads an element, then lanes 0 and 1 call `sync_warp`, and then lane `guilty` stores to
+/// the element. The `sync_warp` orders the load only before stores by lanes 0 and 1, so a store by
+/// any other lane, such as lane 5, is a race.
 ///
 /// # Safety
-/// `guilty` must be 0, 1 or at least 32.
+/// `guilty` must be 0 or 1, or at least 32, so that no lane stores.
 #[kernel(launch_bounds(32), dims(3))]
 pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
@@ -433,174 +442,4 @@ pub fn panic_at(guilty: u32, index: u32, out: SliceMut<u32>) {
 #[kernel(dims(3))]
 pub fn panic_with_message(guilty: u32) {
     assert!(global_rank() != guilty, "planted at thread {guilty}");
-}
-
-/// Each thread writes its own element of a shared array, except thread `guilty`, and reads it after
-/// a barrier.
-///
-/// # Safety
-/// `guilty` must be at least the number of threads per block.
-#[kernel(launch_bounds(64), dims(3))]
-pub unsafe fn unwritten(guilty: u32, out: SliceMut<u32>) {
-    let tile = shared_array![u32; 64];
-    let rank = thread::rank();
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe {
-        if rank != guilty {
-            tile.store(rank, rank);
-        }
-        thread::sync_threads();
-        if rank < out.len() {
-            out.store(rank, tile.load(rank));
-        }
-    }
-}
-
-/// Adds 1 to one element by a load and a store in every thread. `mode` 0 does so in all threads
-/// without synchronisation, 1 in thread 0 alone, and 2 in threads of one block between barriers.
-///
-/// # Safety
-/// `mode` must not be 0, and the grid must have one block.
-#[kernel(launch_bounds(64), dims(3))]
-pub unsafe fn global_sum(mode: u32, sum: SliceMut<u32>) {
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe {
-        for turn in 0..if mode == 2 { block_threads() } else { 1 } {
-            let is_active = match mode {
-                0 => true,
-                1 => global_rank() == 0,
-                _ => thread::rank() == turn,
-            };
-            if is_active && sum.len() >= 1 {
-                let old = sum.load(0);
-                sum.store(0, old + 1);
-            }
-            thread::sync_threads();
-        }
-    }
-}
-
-/// Smooths a row in place: each thread reads the element to its right and writes its own.
-///
-/// # Safety
-/// The grid must have one thread.
-#[kernel(dims(1))]
-pub unsafe fn global_stencil(row: SliceMut<u32>) {
-    let at = thread::index_1d();
-    if at + 1 < row.len() {
-        // SAFETY: the accesses are in bounds, and no other thread exists.
-        unsafe { row.store(at, row.load(at) + row.load(at + 1)) };
-    }
-}
-
-/// Every block writes an element. The last block to finish, which a counter finds, adds all
-/// elements. `fences` is 0 to omit the fence between the element and the counter.
-///
-/// # Safety
-/// `fences` must not be 0. The counter must be 0, and `parts` must have an element per block.
-#[kernel(dims(1))]
-pub unsafe fn last_block(parts: SliceMut<u32>, counter: SliceMut<u32>, fences: u32) {
-    let block = thread::block_idx_x();
-    // SAFETY: the caller upholds this function's safety contract. Only the last block reads.
-    unsafe {
-        if thread::rank() == 0 && block < parts.len() && counter.len() >= 1 {
-            parts.store(block, block + 1);
-            if fences != 0 {
-                thread::device_fence();
-            }
-            let finished = atomic::AtomicAdd::atomic_add(counter.atomic(0), 1);
-            if finished + 1 == thread::grid_dim_x() {
-                if fences != 0 {
-                    thread::device_fence();
-                }
-                let mut sum = 0;
-                for part in 0..thread::grid_dim_x().min(parts.len()) {
-                    sum += parts.load(part);
-                }
-                parts.store(0, sum);
-            }
-        }
-    }
-}
-
-/// Thread `guilty` accesses memory `offset` bytes after the start of `data` by a raw pointer.
-/// `access` is 0 for a load, 1 for a store and 2 for an atomic addition of the kit.
-///
-/// # Safety
-/// The four bytes must belong to `data` and be aligned.
-#[kernel(dims(3))]
-pub unsafe fn raw_access(data: SliceMut<u32>, access: u32, guilty: u32, offset: i64) {
-    if global_rank() == guilty && data.len() >= 1 {
-        // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = data.atomic(0).wrapping_byte_offset(offset as isize);
-            match access {
-                0 => data.store(0, at.read_volatile()),
-                1 => at.write_volatile(1),
-                _ => _ = atomic::AtomicAdd::atomic_add(at, 1),
-            }
-        }
-    }
-}
-
-/// Thread `guilty` reads two elements as one, from element `x` on.
-///
-/// # Safety
-/// `x` must be even.
-#[kernel(dims(3))]
-pub unsafe fn wide_access(view: View<u32>, out: SliceMut<u64>, guilty: u32, x: u32) {
-    if global_rank() == guilty && out.len() >= 1 && view.contains(x + 1, 0) {
-        // SAFETY: the caller upholds this function's safety contract.
-        unsafe { out.store(0, view.load_wide::<u64>(x, 0)) };
-    }
-}
-
-/// Thread `guilty` computes forever.
-///
-/// # Safety
-/// `guilty` must be at least the number of threads of the grid.
-#[kernel(dims(3))]
-pub unsafe fn endless(guilty: u32, out: SliceMut<u32>) {
-    let mut state = global_rank();
-    while global_rank() == guilty {
-        state = core::hint::black_box(state.wrapping_mul(0x9e37_79b9) | 1);
-    }
-    if out.len() >= 1 && global_rank() == 0 {
-        // SAFETY: the access is in bounds, and one thread writes.
-        unsafe { out.store(0, state) };
-    }
-}
-
-/// Threads wait in a loop until a flag that another thread sets. `mode` 0: thread 0 of each block
-/// waits for the block's last thread. `mode` 1: each block waits for the block after it. `mode` 2:
-/// thread 0 waits for a flag that no thread sets.
-///
-/// # Safety
-/// `mode` must not be 2, `flags` must be zeros with an element per block, and all blocks must be
-/// resident at once.
-#[kernel(dims(1))]
-pub unsafe fn spin(mode: u32, flags: SliceMut<u32>) {
-    use atomic::{AtomicValue, Device, Ordering};
-    let (block, rank) = (thread::block_idx_x(), thread::rank());
-    let last = block_threads() - 1;
-    if flags.len() < thread::grid_dim_x() {
-        return;
-    }
-    // SAFETY: the accesses are in bounds and atomic.
-    unsafe {
-        let wait = |flag| while u32::load::<Device>(flags.atomic(flag), Ordering::Acquire) == 0 {};
-        let set = |flag| u32::store::<Device>(flags.atomic(flag), 1, Ordering::Release);
-        match mode {
-            0 if rank == last => set(block),
-            0 if rank == 0 => wait(block),
-            1 if rank == 0 => {
-                if block + 1 < thread::grid_dim_x() {
-                    wait(block + 1);
-                }
-                set(block);
-            }
-            2 if rank == 0 => wait(block),
-            _ => {}
-        }
-    }
 }

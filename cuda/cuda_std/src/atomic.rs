@@ -14,6 +14,7 @@
 
 mod cell;
 pub mod mid;
+mod scope;
 mod scoped;
 
 pub use cell::{
@@ -23,7 +24,8 @@ pub use cell::{
     SystemAtomicU64,
 };
 pub use core::sync::atomic::Ordering;
-pub use scoped::{AtomicValue, Block, Device, Scope, System, fence};
+pub use scope::{Block, Device, Scope, System, fence};
+pub use scoped::AtomicValue;
 
 /// A type with atomic addition.
 pub trait AtomicAdd: Copy {

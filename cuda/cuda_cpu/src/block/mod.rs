@@ -17,6 +17,7 @@
 //! thread that never waits costs one closure call. A barrier costs one fiber switch per thread.
 
 mod calls;
+mod checked;
 mod divergence;
 mod failure;
 mod spin;
@@ -41,13 +42,12 @@ pub(crate) use failure::{abort_on_stop, overflowing, running, stop};
 pub use spin::{pause, spin};
 
 use crate::clock::Clock;
-use crate::fault::{Fault, FaultKind, ThreadId};
-use crate::global::{GlobalMemory, Race};
+use crate::fault::{Fault, FaultKind};
+use crate::global::GlobalMemory;
 use crate::order::Order;
-use crate::shadow::Now;
 use crate::shared::SharedMemory;
 use crate::stacks::Stacks;
-use crate::{AccessKind, Launch, SharedRegion, WARP_SIZE, WarpOp};
+use crate::{Launch, WARP_SIZE, WarpOp};
 use spin::Spinning;
 use waiting::{Fiber, Reason, Slot, Wait, WaitCell, Waiting};
 
@@ -374,18 +374,6 @@ impl<'a> Block<'a> {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Fails the block if a thread has read shared memory that no thread had written.
-    fn report_unwritten(&self) {
-        if self.has_failed.get() || !self.launch.checks.shared {
-            return;
-        }
-        let unwritten = self.shared.borrow_mut().take_unwritten();
-        if let Some((thread, fault)) = unwritten {
-            self.select(thread);
-            self.record(fault);
-        }
-    }
-
     /// Completes every warp operation whose lanes have all arrived, including those that the
     /// resumed lanes reach next. Returns whether any operation was completed.
     fn complete_warp_operations(&self, waiting: &mut Waiting) -> bool {
@@ -457,77 +445,6 @@ impl<'a> Block<'a> {
         if self.has_failed.get() {
             self.caught.set(0);
             self.refuse_wait(wait.place);
-        }
-    }
-
-    /// Checks an access to shared memory.
-    #[inline]
-    fn check_shared(
-        &self,
-        region: &SharedRegion,
-        offset: usize,
-        size: usize,
-        kind: AccessKind,
-        place: &'static Location<'static>,
-    ) {
-        if self.has_failed.get() {
-            // After a fault, barriers no longer separate the accesses of different threads.
-            return;
-        }
-        let warp_syncs = self.warp_syncs.borrow();
-        let now = self.now(&warp_syncs, place);
-        let fault = self.shared.borrow_mut().note(region.id, offset, size, kind, &now);
-        if let Some(fault) = fault {
-            drop(warp_syncs);
-            fail(fault);
-        }
-    }
-
-    /// Returns the running thread and the current time.
-    #[inline]
-    fn now<'s>(&self, warp_syncs: &'s [Vec<u32>], place: &'static Location<'static>) -> Now<'s> {
-        let thread = self.rank.get();
-        let syncs = match warp_syncs.get((thread / WARP_SIZE) as usize) {
-            Some(syncs) => &syncs[..],
-            None => &[],
-        };
-        let block_epoch = self.block_epoch.get();
-        Now { place, block: self.linear, thread, block_epoch, syncs, clock: None }
-    }
-
-    /// Checks an access to global memory.
-    #[cold]
-    fn check_global(
-        &self,
-        address: usize,
-        size: usize,
-        access: AccessKind,
-        place: &'static Location<'static>,
-    ) {
-        let Some(global) = self.global.filter(|_| !self.has_failed.get()) else { return };
-        let race = {
-            let (warp_syncs, clock) = (self.warp_syncs.borrow(), self.clock.borrow());
-            let now = Now { clock: Some(&clock), ..self.now(&warp_syncs, place) };
-            global.note(address, size, access, &now)
-        };
-        if let Some(Race { other_access, other }) = race {
-            let at = ThreadId {
-                block: self.launch.block_index(other.block),
-                thread: self.launch.thread_index(other.thread),
-            };
-            let other_place = other.place;
-            fail(FaultKind::GlobalRace { access, place, other_access, other: at, other_place });
-        }
-    }
-
-    /// Orders the block after the atomics at `address`, and those that follow after the block.
-    #[cold]
-    fn synchronise(&self, address: usize, releases: bool) {
-        let Some(global) = self.global else { return };
-        let mut clock = self.clock.borrow_mut();
-        global.acquire(address, &mut clock);
-        if releases || self.has_fenced.get() {
-            global.publish(address, &clock, self.linear, self.block_epoch.get());
         }
     }
 }

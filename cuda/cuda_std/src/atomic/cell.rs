@@ -9,7 +9,8 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
 
-use super::scoped::{AtomicValue, Block, Device, Scope, System};
+use super::scope::{Block, Device, Scope, System};
+use super::scoped::AtomicValue;
 
 /// A `T` that the threads of scope `S` share. It has the layout of `T`.
 #[repr(transparent)]

@@ -1,7 +1,6 @@
 //! Handles, flags, and the structs and enums that the driver functions take.
 //!
-//! The enums are only passed to the driver. A value that the driver returns has a type that wraps a
-//! number, because a newer driver may return values that an enum lacks.
+//! Enums are only passed to the driver. Values that it returns are numbers, which may be new.
 
 use std::ffi::{c_int, c_void};
 use std::marker::{PhantomData, PhantomPinned};
@@ -176,8 +175,7 @@ pub enum CUmemorytype {
     CU_MEMORYTYPE_ARRAY = 3,
 }
 
-/// The type of a channel of an array. This type wraps a number, because the driver returns it and
-/// newer drivers have more formats.
+/// The type of a channel of an array, as a number, because newer drivers return more formats.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUarray_format(pub u32);
@@ -362,8 +360,7 @@ pub struct CUDA_TEXTURE_DESC {
     pub reserved: [i32; 12],
 }
 
-/// The format in which a texture reads an array. The type wraps a number, because the list of
-/// formats is long.
+/// The format in which a texture reads an array, as a number, because the list is long.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUresourceViewFormat(pub u32);
@@ -383,8 +380,7 @@ pub struct CUDA_RESOURCE_VIEW_DESC {
     pub reserved: [u32; 16],
 }
 
-/// The type of a graph node. This type wraps a number, because the driver returns it and newer
-/// drivers have more types.
+/// The type of a graph node, as a number, because newer drivers return more types.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUgraphNodeType(pub u32);

@@ -95,7 +95,7 @@ pub enum Refusal {
     Projection { projection: &'static str, degrees: f64, most: f64, suits: &'static str },
     /// A plane cannot have the requested projection.
     #[error(
-        "the pictures show one plane, which needs a planar panorama, not {projection}; omit the projection, or require rotating cameras"
+        "the pictures show one plane, which needs a planar panorama, not {projection}; omit the projection; if the cameras only rotated between the pictures, set the model to rotating cameras"
     )]
     ProjectionOfPlane { projection: &'static str },
     /// The pictures cover no rectangle of the panorama completely.

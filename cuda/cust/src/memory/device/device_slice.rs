@@ -16,9 +16,8 @@ use crate::error::CudaResult;
 use crate::memory::{DeviceCopy, DeviceMemory, DevicePointer, copy_across, copy_in, copy_out};
 use crate::stream::Stream;
 
-/// A slice of contiguous elements in device memory. A reference to a `DeviceSlice` consists of a
-/// device address and a length. The host cannot access the elements, so the field is a slice of
-/// `()`, which needs no host memory.
+/// A slice of contiguous elements in device memory. A reference consists of a device address and a
+/// length. The host cannot access the elements, so the field is a slice of `()`.
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy> {
     element: PhantomData<T>,
@@ -158,18 +157,15 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     }
 }
 
-/// The address that a `DeviceSlice` reference stores if the slice has no memory, because a
-/// reference cannot be null.
+/// The address that a reference stores if the slice has no memory. A reference cannot be null.
 const NO_MEMORY: u64 = 1;
 
-/// Converts a device address to the pointer that a `DeviceSlice` reference stores. A null address
-/// becomes [`NO_MEMORY`].
+/// Converts a device address to the pointer that a reference stores: null becomes [`NO_MEMORY`].
 fn address<T: DeviceCopy>(pointer: DevicePointer<T>) -> *mut () {
     ptr::without_provenance_mut(pointer.as_raw().max(NO_MEMORY) as usize)
 }
 
-/// Defines two methods for each value type: one fills a slice and waits until the fill is done, and
-/// the other only submits the fill to a stream.
+/// Defines two methods for each value type: one fills a slice and waits, one submits the fill.
 macro_rules! fills {
     ($($set:ident $set_async:ident $value:ty: $call:ident $call_async:ident;)+) => {$(
         /// Fills the slice with copies of `value` and waits until the fill is done.
@@ -178,8 +174,7 @@ macro_rules! fills {
         /// Returns the driver's error.
         ///
         /// # Panics
-        /// Panics if the size of the slice is not a multiple of the value's size, or if the slice's
-        /// address is not a multiple of that size.
+        /// Panics if the slice's size or address is not a multiple of the value's size.
         #[track_caller]
         pub fn $set(&mut self, value: $value) -> CudaResult<()> {
             match self.count_of::<$value>() {
@@ -198,8 +193,7 @@ macro_rules! fills {
         /// Returns the driver's error.
         ///
         /// # Panics
-        /// Panics if the size of the slice is not a multiple of the value's size, or if the slice's
-        /// address is not a multiple of that size.
+        /// Panics if the slice's size or address is not a multiple of the value's size.
         #[track_caller]
         pub unsafe fn $set_async(&mut self, value: $value, stream: &Stream) -> CudaResult<()> {
             match self.count_of::<$value>() {
