@@ -34,8 +34,8 @@ fn a_sum_without_atomics() {
     assert_eq!((race(&found), found.at.thread), ((Load, Store, first), [1, 0, 0]));
     assert_eq!(
         message(&found),
-        "kernel `global_sum`, block (0,0,0) thread (1,0,0): global memory race: load at faults.rs races with an \
-         earlier store of the same bytes by block (0,0,0) thread (0,0,0) at faults.rs; the order of the threads is \
+        "kernel `global_sum`, block (0,0,0) thread (1,0,0): global memory race: load at global.rs races with an \
+         earlier store of the same bytes by block (0,0,0) thread (0,0,0) at global.rs; the order of the threads is \
          undefined on a GPU; use an atomic, or separate the accesses by a barrier or a launch"
     );
     // Barriers order the threads of one block.

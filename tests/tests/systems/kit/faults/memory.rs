@@ -18,7 +18,7 @@ fn a_read_of_unwritten_shared_memory() {
     else {
         panic!("{found}")
     };
-    assert_eq!(file(place), "faults.rs");
+    assert_eq!(file(place), "memory.rs");
     kernel.guilty = NOBODY;
     run(&stream, &line(2, 64), &kernel).unwrap();
 }
@@ -55,7 +55,7 @@ fn a_misaligned_access() {
     else {
         panic!("{found}")
     };
-    assert_eq!(file(place), "faults.rs");
+    assert_eq!(file(place), "memory.rs");
 
     let image: Image<u32> = Image::new(stream.device(), 8, 1).unwrap();
     let mut out = zeros(&stream, 1);

@@ -36,7 +36,7 @@ fn a_wait_that_nobody_ends() {
     let mut flags = zeros(&stream, 1);
     let found = run(&stream, &line(1, 64), &Spin { mode: 2, flags: flags.view_mut() }).unwrap_err();
     let FaultKind::Endless { last: Some(place), .. } = found.kind else { panic!("{found}") };
-    assert_eq!((found.at.thread, file(place)), ([0; 3], "faults.rs".to_owned()));
+    assert_eq!((found.at.thread, file(place)), ([0; 3], "progress.rs".to_owned()));
 }
 
 #[test]
