@@ -54,10 +54,11 @@ pub(crate) fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> 
             worker.work();
         });
     });
-    grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    let fault = grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    fault.map_or(Ok(()), |(_, fault)| Err(fault))
 }
 
-/// The blocks of a launch, and the first fault.
+/// The blocks of a launch, and the fault of the first block that failed, with its position.
 struct Grid<R> {
     /// Runs the block at a position of the order.
     run: R,
@@ -68,7 +69,7 @@ struct Grid<R> {
     /// The number of OS threads that were added to the pool.
     added: AtomicU64,
     has_failed: AtomicBool,
-    fault: Mutex<Option<Fault>>,
+    fault: Mutex<Option<(u64, Fault)>>,
 }
 
 /// The work of one OS thread: blocks, until none is left.
@@ -96,7 +97,10 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Worker<'_, '_, R> {
             if let Err(fault) = (grid.run)(block, &self) {
                 grid.has_failed.store(true, Relaxed);
                 let mut first = grid.fault.lock().unwrap_or_else(PoisonError::into_inner);
-                first.get_or_insert(fault);
+                // Blocks start in order, so the first block with a fault always ends here.
+                if first.as_ref().is_none_or(|(earlier, _)| block < *earlier) {
+                    *first = Some((block, fault));
+                }
             }
         }
     }

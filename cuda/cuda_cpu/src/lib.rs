@@ -141,8 +141,7 @@ impl Launch<'_> {
 /// from a kernel to the hook and handler that were installed before.
 ///
 /// # Errors
-/// Returns the [`Fault`] of a block that failed. If several blocks fail, it is unspecified which
-/// fault is returned. Memory written before the fault stays written.
+/// Returns the [`Fault`] of the first block that failed, in the order in which blocks start. Memory written before the fault stays written.
 pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     if std::thread::panicking() {
