@@ -54,6 +54,7 @@ mod ptxas;
 mod report;
 mod rerun;
 mod settings;
+mod tool;
 mod toolchain;
 mod workplace;
 
@@ -61,6 +62,7 @@ pub use arch::{Arch, NvvmArch};
 pub use error::{BuildError, PtxError, PtxasError};
 pub use report::{ArchBuild, Build, KernelReport, Resources};
 pub use settings::{CudaBuilder, DebugInfo, Spills};
+pub use tool::find_tool;
 
 use metadata::KernelCrate;
 use std::env;

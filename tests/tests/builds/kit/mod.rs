@@ -9,3 +9,4 @@ mod examples;
 mod package;
 mod page;
 mod project;
+mod template;

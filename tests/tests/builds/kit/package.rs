@@ -37,6 +37,7 @@ fn every_package_of_the_kit_can_be_published() {
     let published = published();
     let libraries: Vec<&str> = published.iter().map(|(folder, _)| &**folder).collect();
     let kit = [
+        "cargo-cuda",
         "cuda_builder",
         "cuda_cpu",
         "cuda_std",
@@ -73,18 +74,20 @@ fn every_package_of_the_kit_can_be_published() {
         let prefix = format!("{name}-0.1.0/");
         let files: Vec<&str> =
             files.lines().map(|file| file.strip_prefix(&prefix).unwrap_or(file)).collect();
-        for needed in ["README.md", "LICENSE-APACHE", "LICENSE-MIT", "src/lib.rs", "Cargo.toml"] {
+        let root = if library == "cargo-cuda" { "src/main.rs" } else { "src/lib.rs" };
+        for needed in ["README.md", "LICENSE-APACHE", "LICENSE-MIT", root, "Cargo.toml"] {
             assert!(files.contains(&needed), "{library} lacks {needed}: {files:?}");
         }
         for file in &files {
-            let expected = file.starts_with("src/") || !file.contains('/');
+            let is_template = library == "cargo-cuda" && file.starts_with("template/");
+            let expected = file.starts_with("src/") || is_template || !file.contains('/');
             assert!(expected, "{library} does not need {file}");
         }
         let manifest = unpacked(&packed, "*/Cargo.toml");
         assert!(manifest.contains(&format!("name = \"{library}\"")), "{library}: {manifest}");
         let dependency_paths = manifest.lines().filter(|line| line.starts_with("path = "));
         for line in dependency_paths {
-            assert_eq!(line, "path = \"src/lib.rs\"", "{library} depends on a folder");
+            assert_eq!(line, format!("path = \"{root}\""), "{library} depends on a folder");
         }
         for field in ["description", "keywords", "categories", "rust-version", "license"] {
             let is_stated = manifest.lines().any(|line| line.starts_with(&format!("{field} = ")));

@@ -1,0 +1,66 @@
+//! `cargo cuda new`: creates a project.
+
+mod kit;
+mod name;
+mod template;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::error::Error;
+use crate::output::print;
+use kit::Kit;
+use name::Name;
+
+/// Creates a project with a host package, a package of kernels, and tests of both.
+///
+/// `cargo run` and `cargo test` work in the new project without changes. They use the first GPU, or the CPU if there is
+/// no GPU.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder to create. The last part of the path is the name of the package.
+    #[arg(value_name = "NAME")]
+    path: PathBuf,
+    /// Creates only a library, without `src/main.rs`.
+    #[arg(long)]
+    lib: bool,
+    /// Depends on the crates in this checkout of the kit by path, instead of on published versions. Required until the
+    /// crates are published. The default is the environment variable CARGO_CUDA_KIT.
+    #[arg(long, value_name = "PATH")]
+    kit: Option<PathBuf>,
+}
+
+/// Creates the project and prints the next steps.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
+    let name = Name::of_folder(&args.path)?;
+    let kit = match args.kit.clone().or_else(kit_from_environment) {
+        Some(folder) => Kit::Checkout(kit::find(&folder)?),
+        None => Kit::Published,
+    };
+    if args.path.symlink_metadata().is_ok() {
+        return Err(Error::Exists { path: args.path.clone() });
+    }
+    for (file, text) in template::files(&name, &kit, args.lib) {
+        write(&args.path.join(file), &text)?;
+    }
+    let folder = args.path.display();
+    let (kind, run) = if args.lib { ("library", "") } else { ("program", "`cargo run` or ") };
+    print(&format!(
+        "created the {kind} `{name}` and its kernels in `{folder}`\n\
+         next: `cd {folder}`, then {run}`cargo test`\n"
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn kit_from_environment() -> Option<PathBuf> {
+    env::var_os(kit::VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(Error::io("create the folder", folder))?;
+    }
+    fs::write(path, text).map_err(Error::io("write", path))
+}

@@ -1,0 +1,177 @@
+//! The packages of the workspace around the current folder, and the choice of a kernel package.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::nearest::nearest;
+
+/// The names of the package whose users are kernel packages: the kit's, and rust-cuda's.
+const CUDA_STD: [&str; 2] = ["stable-cuda-std", "cuda_std"];
+
+/// The part of the output of `cargo metadata` that this program uses.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    /// The target folder.
+    pub(crate) target: PathBuf,
+    pub(crate) packages: Vec<Package>,
+}
+
+/// A package, either a member of the workspace or a dependency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) folder: PathBuf,
+    /// Whether the package has a normal dependency on `cuda_std`.
+    pub(crate) has_kernels: bool,
+}
+
+/// Returns the cargo that runs this program, or `cargo`.
+pub(crate) fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+impl Workspace {
+    /// Reads the members of the workspace around the current folder.
+    pub(crate) fn members() -> Result<Self, Error> {
+        Self::read(&["--no-deps"])
+    }
+
+    /// Reads the members of the workspace and all their dependencies.
+    pub(crate) fn with_dependencies() -> Result<Self, Error> {
+        Self::read(&[])
+    }
+
+    fn read(arguments: &[&str]) -> Result<Self, Error> {
+        let mut command = cargo();
+        command.args(["metadata", "--format-version=1"]).args(arguments);
+        let output = command.output().map_err(Error::start("cargo", "read the workspace"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let reason = said.trim().trim_start_matches("error: ").to_owned();
+            return Err(Error::Workspace { reason });
+        }
+        let reason = "the output of `cargo metadata` has an unknown format".to_owned();
+        Self::parse(&output.stdout).ok_or(Error::Workspace { reason })
+    }
+
+    /// Parses the output of `cargo metadata`. Returns `None` if it is not in the documented format.
+    fn parse(json: &[u8]) -> Option<Self> {
+        let json: Value = serde_json::from_slice(json).ok()?;
+        let packages = json["packages"].as_array()?;
+        Some(Self {
+            root: json["workspace_root"].as_str()?.into(),
+            target: json["target_directory"].as_str()?.into(),
+            packages: packages.iter().map(Package::parse).collect::<Option<_>>()?,
+        })
+    }
+
+    /// Returns the kernel package called `name`.
+    fn named(&self, name: &str) -> Result<&Package, Error> {
+        let names = self.packages.iter().map(|package| package.name.as_str());
+        match self.packages.iter().find(|package| package.name == name) {
+            Some(package) if package.has_kernels => Ok(package),
+            Some(_) => Err(Error::NoKernels { package: name.to_owned() }),
+            None => {
+                let nearest = nearest(name, names).map(str::to_owned);
+                Err(Error::UnknownPackage { name: name.to_owned(), nearest })
+            }
+        }
+    }
+
+    /// Returns the package called `named`, or else the kernel package in the folder `here`, or else the only kernel
+    /// package.
+    pub(crate) fn kernel_package(
+        &self,
+        named: Option<&str>,
+        here: &Path,
+    ) -> Result<&Package, Error> {
+        if let Some(name) = named {
+            return self.named(name);
+        }
+        let all = || self.packages.iter().filter(|package| package.has_kernels);
+        if let Some(package) = all().find(|package| package.folder == here) {
+            return Ok(package);
+        }
+        let mut rest = all();
+        match (rest.next(), rest.next()) {
+            (Some(package), None) => Ok(package),
+            (None, _) => Err(Error::NoKernelPackage { workspace: self.root.clone() }),
+            (Some(_), Some(_)) => {
+                let names: Vec<_> = all().map(|package| package.name.as_str()).collect();
+                Err(Error::SeveralKernelPackages { names: names.join(", ") })
+            }
+        }
+    }
+}
+
+impl Package {
+    fn parse(json: &Value) -> Option<Self> {
+        let is_cuda_std = |dependency: &Value| {
+            let name = dependency["name"].as_str().unwrap_or_default();
+            dependency["kind"].is_null() && CUDA_STD.contains(&name)
+        };
+        Some(Self {
+            name: json["name"].as_str()?.to_owned(),
+            version: json["version"].as_str()?.to_owned(),
+            folder: Path::new(json["manifest_path"].as_str()?).parent()?.to_owned(),
+            has_kernels: json["dependencies"].as_array()?.iter().any(is_cuda_std),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, has_kernels: bool) -> Package {
+        let folder = Path::new("/w").join(name);
+        Package { name: name.to_owned(), version: "0.1.0".to_owned(), folder, has_kernels }
+    }
+
+    fn workspace(packages: &[Package]) -> Workspace {
+        Workspace { root: "/w".into(), target: "/w/target".into(), packages: packages.to_vec() }
+    }
+
+    #[test]
+    fn only_normal_dependencies_on_cuda_std_make_a_kernel_package() {
+        let parse = |dependency: &str| {
+            let json = format!(
+                r#"{{"workspace_root": "/w", "target_directory": "/w/target", "packages": [{{"name": "a",
+                "version": "0.1.0", "manifest_path": "/w/a/Cargo.toml", "dependencies": [{dependency}]}}]}}"#
+            );
+            Workspace::parse(json.as_bytes()).expect("valid metadata").packages.remove(0)
+        };
+        assert_eq!(parse(r#"{"name": "stable-cuda-std", "kind": null}"#), package("a", true));
+        assert_eq!(parse(r#"{"name": "stable-cuda-std", "kind": "dev"}"#), package("a", false));
+        assert_eq!(parse(r#"{"name": "stable-cust", "kind": null}"#), package("a", false));
+        assert!(Workspace::parse(b"{}").is_none() && Workspace::parse(b"").is_none());
+    }
+
+    #[test]
+    fn the_kernel_package_is_the_named_the_local_or_the_only_one() {
+        let (host, one, two) = (package("host", false), package("one", true), package("two", true));
+        let several = workspace(&[host.clone(), one.clone(), two.clone()]);
+        let find = |workspace: &Workspace, named, here: &str| {
+            let found = workspace.kernel_package(named, Path::new(here));
+            found.map(|package| package.name.clone()).map_err(|error| error.to_string())
+        };
+        assert_eq!(find(&several, Some("two"), "/w/one"), Ok("two".into()));
+        assert_eq!(find(&several, None, "/w/two"), Ok("two".into()));
+        assert_eq!(find(&workspace(&[host.clone(), one]), None, "/w/host"), Ok("one".into()));
+
+        let error = find(&several, None, "/w/host").expect_err("two packages");
+        assert!(error.contains("one, two") && error.contains("-p"), "{error}");
+        let error = find(&several, Some("tow"), "/w").expect_err("no such package");
+        assert!(error.contains("but there is `two`"), "{error}");
+        let error = find(&several, Some("host"), "/w").expect_err("no kernels");
+        assert!(error.contains("`host` does not depend on cuda_std"), "{error}");
+        let error = find(&workspace(&[host]), None, "/w").expect_err("no kernels");
+        assert!(error.contains("depends on cuda_std"), "{error}");
+    }
+}
