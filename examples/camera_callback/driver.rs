@@ -1,5 +1,5 @@
-//! A simulated camera driver, in place of a camera vendor's library. It owns the frame buffers, and passes one filled
-//! buffer per camera to a callback.
+//! A simulated camera driver, which replaces a camera vendor's library. It owns the frame buffers, and passes one
+//! filled buffer per camera to a callback.
 //!
 //! A kernel fills the buffers on the driver's own stream, as an image signal processor would: it converts raw pictures
 //! on the device to NV12. The driver does not wait for the kernel.

@@ -104,20 +104,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     stages.run("save", "writing", || Ok(panorama.picture.save(&args.output)?))?;
 
     let Coverage { any, overlap, .. } = coverage;
-    if overlap == 0.0 {
-        tracing::warn!(
-            "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
-             homography maps right to left"
-        );
-    }
-    for reason in &panorama.without_seam {
-        tracing::warn!("falling back to feathered blending: {reason}");
-    }
-    if !panorama.unmatched.is_empty() {
-        tracing::warn!(
-            "the colours of some pictures are unchanged: their overlap is too small or too dark to match them"
-        );
-    }
+    warn(&panorama, overlap);
     let size = [panorama.picture.width(), panorama.picture.height()];
     if as_json {
         return output::print_json(&json!({
@@ -143,6 +130,24 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         100.0 * overlap,
         stages.total().as_secs_f64() * 1e3,
     ))
+}
+
+/// Logs what a user should check in a panorama whose cameras overlap in the fraction `overlap` of its pixels.
+fn warn(panorama: &Panorama, overlap: f64) {
+    if overlap == 0.0 {
+        tracing::warn!(
+            "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
+             homography maps right to left"
+        );
+    }
+    for reason in &panorama.without_seam {
+        tracing::warn!("falling back to feathered blending: {reason}");
+    }
+    if !panorama.unmatched.is_empty() {
+        tracing::warn!(
+            "the colours of some pictures are unchanged: their overlap is too small or too dark to match them"
+        );
+    }
 }
 
 impl Args {

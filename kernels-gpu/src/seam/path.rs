@@ -207,8 +207,7 @@ pub unsafe fn seam_path(
         above = here;
         thread::sync_threads();
         if place < places {
-            // SAFETY: `last` was written before the barrier. `place < places`, so the position is inside `sides` and
-            // `parent`.
+            // SAFETY: `last` was written before the barrier. `sides` and `parent` have `places` columns.
             unsafe {
                 let (least, from) = last.cheapest(half, place, places);
                 let before = if place > 0 { last.heres.load(half + place - 1) } else { 0 };
@@ -222,8 +221,7 @@ pub unsafe fn seam_path(
         y += 1;
     }
     let half = (along & 1) * PLACES;
-    // SAFETY: each thread writes only its own element of `last`, which other threads read after the barrier, and of
-    // `sums`.
+    // SAFETY: each thread writes its own elements of `last` and `sums`, which others read after the barrier.
     unsafe {
         last.totals.store(half + place, total);
         if place < 3 {
