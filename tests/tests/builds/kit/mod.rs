@@ -3,9 +3,11 @@
 //! rust-cuda's programs are not in the repository. The tests copy them from the test data into `target/tmp/kit`, make
 //! their `Cargo.toml` depend on the kit, and build them there.
 
+mod cargo_cuda;
 mod compile;
 mod crates;
 mod examples;
+mod guide;
 mod package;
 mod page;
 mod project;

@@ -9,25 +9,10 @@ use crate::kit::project;
 /// itself.
 const MOST_PACKAGES: usize = 45;
 
-/// Returns the name and the content of each file that the page shows. A file is shown as a line with its name in
-/// backticks, followed by a blank line and a code block.
-fn files(page: &str) -> Vec<(&str, &str)> {
-    let mut files = Vec::new();
-    for (at, _) in page.match_indices("\n\n```") {
-        let name = page[..at].rsplit('\n').next().unwrap_or_default();
-        let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
-            continue;
-        };
-        let code = page[at + 2..].split_once('\n').expect("a block of code").1;
-        files.push((name, code.split("```").next().unwrap_or_default()));
-    }
-    files
-}
-
 #[test]
 fn the_first_page_builds_as_printed() {
     let page = fs::read_to_string(project::root().join("cuda/README.md")).expect("the first page");
-    let files = files(&page);
+    let files = project::shown_files(&page);
     let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
     let all = ["kernels/Cargo.toml", "kernels/src/lib.rs", "Cargo.toml", "build.rs", "src/main.rs"];
     assert_eq!(names, all);

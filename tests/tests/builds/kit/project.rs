@@ -34,6 +34,21 @@ pub(crate) fn with_kit_paths(manifest: &str) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Returns the name and the content of each file that the page shows. A file is shown as a line with its name in
+/// backticks, followed by a blank line and a code block.
+pub(crate) fn shown_files(page: &str) -> Vec<(&str, &str)> {
+    let mut files = Vec::new();
+    for (at, _) in page.match_indices("\n\n```") {
+        let name = page[..at].rsplit('\n').next().unwrap_or_default();
+        let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
+            continue;
+        };
+        let code = page[at + 2..].split_once('\n').expect("a block of code").1;
+        files.push((name, code.split("```").next().unwrap_or_default()));
+    }
+    files
+}
+
 /// Copies a folder recursively. Does not write files whose copies already have the same content.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap_or_else(|e| panic!("{}: {e}", to.display()));
