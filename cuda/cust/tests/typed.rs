@@ -215,3 +215,10 @@ fn a_buffer_may_be_larger_than_a_pitch() -> Result<(), DeviceError> {
     assert!(second.download(&stream)? == elements);
     Ok(())
 }
+
+#[test]
+fn the_debug_form_of_an_error_is_its_message() {
+    let error = Buffer::<u32>::new(&Device::cpu(), 0).expect_err("no elements");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    assert!(error.to_string().contains("allocating a buffer failed at"), "{error}");
+}

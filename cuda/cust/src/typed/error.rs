@@ -2,6 +2,7 @@
 //! the reason, and states whether the device is still usable.
 
 use std::error::Error;
+use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -10,7 +11,10 @@ use cuda_std::launch::{LaunchError, Place};
 use cust_raw::driver_sys::CUresult;
 
 /// An error of a device operation.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// Its `Debug` form is its message, because Rust prints this form if `main` or a test returns the
+/// error, or if `expect` panics.
+#[derive(Clone, thiserror::Error)]
 #[error("{operation} failed at {location}: {kind}")]
 pub struct DeviceError {
     /// The operation that failed, as a noun phrase such as `launching a kernel`.
@@ -19,6 +23,12 @@ pub struct DeviceError {
     pub location: &'static Location<'static>,
     /// The reason for the failure.
     pub kind: ErrorKind,
+}
+
+impl fmt::Debug for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The reason why a device operation failed.

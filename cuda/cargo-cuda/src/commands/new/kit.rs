@@ -10,6 +10,9 @@ pub(super) const VARIABLE: &str = "CARGO_CUDA_KIT";
 /// The start of a dependency's value on a published crate of the kit. The library's name precedes it.
 const PUBLISHED: &str = " = { package = \"stable-";
 
+/// The first page of the guide, in the folder of the kit's crates.
+const GUIDE: &str = "doc/guide/README.md";
+
 /// The source of the kit's crates.
 pub(super) enum Kit {
     /// A registry.
@@ -31,6 +34,14 @@ impl Kit {
             None => format!("{line}\n"),
         };
         manifest.lines().map(line).collect()
+    }
+
+    /// Returns where to find the guide for beginners.
+    pub(super) fn guide(&self) -> String {
+        match self {
+            Self::Published => format!("`cuda/{GUIDE}` in the repository of the kit"),
+            Self::Checkout(folder) => folder.join(GUIDE).display().to_string(),
+        }
     }
 }
 
@@ -81,5 +92,6 @@ mod tests {
         assert!(error.contains("cust/Cargo.toml"), "{error}");
         let kit = find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).expect("a kit");
         assert!(kit.join("cargo-cuda").is_dir());
+        assert!(Path::new(&Kit::Checkout(kit).guide()).is_file());
     }
 }

@@ -49,7 +49,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let (kind, run) = if args.lib { ("library", "") } else { ("program", "`cargo run` or ") };
     print(&format!(
         "created the {kind} `{name}` and its kernels in `{folder}`\n\
-         next: `cd {folder}`, then {run}`cargo test`\n"
+         next: `cd {folder}`, then {run}`cargo test`\n\
+         new to GPUs? read {}\n",
+        kit.guide()
     ))?;
     Ok(ExitCode::SUCCESS)
 }
