@@ -3,12 +3,31 @@
 use std::collections::BTreeMap;
 
 /// The constant memory of one device, by symbol name.
+///
+/// ```
+/// use cuda_cpu::{ConstantBank, Launch, launch, with_constant};
+///
+/// let mut constants = ConstantBank::default();
+/// constants.set("SCALE", &2.5_f32.to_ne_bytes());
+/// assert_eq!(constants.get("SCALE").map(<[u128]>::len), Some(1));
+/// assert_eq!(constants.get("OFFSET"), None);
+///
+/// let config = Launch { constants: &constants, ..Launch::new("scale", [1, 1, 1], [32, 1, 1]) };
+/// launch(&config, &|| {
+///     let bits = with_constant("SCALE", |words| words.map(|words| words[0] as u32));
+///     assert_eq!(bits.map(f32::from_bits), Some(2.5));
+/// })?;
+/// # Ok::<(), cuda_cpu::Fault>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ConstantBank {
     symbols: BTreeMap<&'static str, Vec<u128>>,
 }
 
 impl ConstantBank {
+    /// A bank without symbols: every constant reads as zero.
+    pub(crate) const EMPTY: Self = Self { symbols: BTreeMap::new() };
+
     /// Writes `bytes` to the start of `symbol`. The bytes after them keep their value, which is
     /// initially zero.
     pub fn set(&mut self, symbol: &'static str, bytes: &[u8]) {

@@ -7,6 +7,11 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// The position of a thread in its grid.
+///
+/// ```
+/// let thread = cuda_cpu::ThreadId { block: [3, 0, 0], thread: [7, 1, 0] };
+/// assert_eq!(thread.to_string(), "block (3,0,0) thread (7,1,0)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId {
     /// The block index in x, y, z.
@@ -25,6 +30,24 @@ impl fmt::Display for ThreadId {
 
 /// The reason why a launch failed: behaviour that is undefined on a GPU, a panic or `trap` in the
 /// kernel, or an impossible launch.
+///
+/// ```
+/// use cuda_cpu::{FaultKind, Launch, fail, launch, thread_rank};
+///
+/// let config = Launch::new("checked", [1, 1, 1], [32, 1, 1]);
+/// let fault = launch(&config, &|| {
+///     if thread_rank() == 5 {
+///         fail(FaultKind::Trap);
+///     }
+/// });
+/// let fault = fault.unwrap_err();
+/// assert_eq!(fault.kernel, "checked");
+/// assert_eq!(fault.at.thread, [5, 0, 0]);
+/// assert_eq!(
+///     fault.to_string(),
+///     "kernel `checked`, block (0,0,0) thread (5,0,0): the kernel trapped",
+/// );
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("kernel `{kernel}`, {at}: {kind}")]
 pub struct Fault {
@@ -37,6 +60,21 @@ pub struct Fault {
 }
 
 /// The cause of a [`Fault`].
+///
+/// ```
+/// use cuda_cpu::{FaultKind, Launch, launch, sync_threads, thread_rank};
+///
+/// let config = Launch::new("divergent", [1, 1, 1], [32, 1, 1]);
+/// let fault = launch(&config, &|| {
+///     if thread_rank() < 20 {
+///         sync_threads();
+///     }
+/// });
+/// match fault.unwrap_err().kind {
+///     FaultKind::BarrierDivergence { waiting: 20, threads: 32, .. } => {}
+///     other => panic!("{other}"),
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -258,6 +296,20 @@ impl fmt::Display for Last {
 }
 
 /// The state of the threads that have not reached a barrier.
+///
+/// ```
+/// use cuda_cpu::{Elsewhere, FaultKind, Launch, launch, sync_threads, thread_rank};
+///
+/// let config = Launch::new("divergent", [1, 1, 1], [32, 1, 1]);
+/// let fault = launch(&config, &|| {
+///     if thread_rank() < 20 {
+///         sync_threads();
+///     }
+/// });
+/// let FaultKind::BarrierDivergence { others, .. } = fault.unwrap_err().kind else { panic!() };
+/// assert_eq!(others, Elsewhere::Returned(12));
+/// assert_eq!(others.to_string(), "12 have returned");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
     /// The number of threads that have returned from the kernel.
@@ -276,6 +328,10 @@ impl fmt::Display for Elsewhere {
 }
 
 /// The kind of a memory access.
+///
+/// ```
+/// assert_eq!(cuda_cpu::AccessKind::Atomic.to_string(), "atomic");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// A read.
@@ -297,6 +353,13 @@ impl fmt::Display for AccessKind {
 }
 
 /// A one- or two-dimensional index or extent.
+///
+/// ```
+/// use cuda_cpu::Index;
+///
+/// assert_eq!(Index::Linear(12).to_string(), "12");
+/// assert_eq!(Index::Pixel(640, 2).to_string(), "(640,2)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
     /// An index into a slice.

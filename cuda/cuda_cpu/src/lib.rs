@@ -19,6 +19,20 @@
 //!
 //! The crate does not simulate timing (a CPU says nothing about a GPU's speed), weak memory
 //! ordering or dynamic parallelism. Kernels use this crate through `cuda_std`, not directly.
+//!
+//! ```
+//! use cuda_cpu::{Launch, launch, sync_threads, thread_rank};
+//! use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+//!
+//! let sum = AtomicU32::new(0);
+//! launch(&Launch::new("sum", [1, 1, 1], [64, 1, 1]), &|| {
+//!     sum.fetch_add(thread_rank(), Relaxed);
+//!     sync_threads();
+//!     // Every thread sees the values of all 64 threads.
+//!     assert_eq!(sum.load(Relaxed), 2016);
+//! })?;
+//! # Ok::<(), cuda_cpu::Fault>(())
+//! ```
 
 mod block;
 mod checks;
@@ -82,6 +96,15 @@ pub use stacks::{set_stack_bytes, stack_bytes};
 pub use warp::WarpOp;
 
 /// The number of lanes in a warp.
+///
+/// ```
+/// use cuda_cpu::{Launch, WARP_SIZE, launch, thread_rank};
+///
+/// launch(&Launch::new("warps", [1, 1, 1], [64, 1, 1]), &|| {
+///     assert!(thread_rank() / WARP_SIZE < 2);
+/// })?;
+/// # Ok::<(), cuda_cpu::Fault>(())
+/// ```
 pub const WARP_SIZE: u32 = 32;
 
 /// The byte that fills uninitialised memory. A float whose bytes all have this value is huge (`f16`
@@ -94,9 +117,19 @@ pub const WARP_SIZE: u32 = 32;
 /// Shared memory initially contains this byte. An allocator that simulates device memory should
 /// fill new allocations with this byte, too (see [`poison`]). A kernel that reads uninitialised
 /// memory then computes a wrong result on the CPU instead of using zeros.
+///
+/// ```
+/// assert_eq!(u32::from_ne_bytes([cuda_cpu::POISON; 4]), 2_071_690_107);
+/// assert!(f32::from_ne_bytes([cuda_cpu::POISON; 4]) > 1e36);
+/// ```
 pub const POISON: u8 = 0x7b;
 
 /// Fills uninitialised memory with [`POISON`] and returns it as bytes.
+///
+/// ```
+/// let mut memory = Box::new_uninit_slice(4);
+/// assert_eq!(cuda_cpu::poison(&mut memory), [cuda_cpu::POISON; 4]);
+/// ```
 pub fn poison(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     memory.fill(MaybeUninit::new(POISON));
     // SAFETY: `fill` has just initialised every byte.
@@ -104,6 +137,14 @@ pub fn poison(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
 }
 
 /// The configuration of a kernel launch, without the kernel's arguments.
+///
+/// ```
+/// use cuda_cpu::{Launch, launch, shared_dynamic};
+///
+/// let config = Launch { dynamic_shared: 1024, ..Launch::new("tile", [2, 1, 1], [32, 8, 1]) };
+/// launch(&config, &|| assert_eq!(shared_dynamic().bytes, 1024))?;
+/// # Ok::<(), cuda_cpu::Fault>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The kernel's name in reports.
@@ -121,6 +162,15 @@ pub struct Launch<'a> {
 }
 
 impl Launch<'_> {
+    /// Describes a launch of `grid` blocks of `block` threads, with the [default](Checks::default)
+    /// checks. It has no dynamic shared memory, and constants read as zero.
+    #[must_use]
+    pub fn new(kernel: &'static str, grid: [u32; 3], block: [u32; 3]) -> Self {
+        static EMPTY: ConstantBank = ConstantBank::EMPTY;
+        let checks = Checks::default();
+        Self { kernel, grid, block, dynamic_shared: 0, constants: &EMPTY, checks }
+    }
+
     /// Returns the index in x, y, z of the block with a linear index.
     fn block_index(&self, linear: u64) -> [u32; 3] {
         let [x, y, _] = self.grid.map(u64::from);
@@ -136,12 +186,34 @@ impl Launch<'_> {
 
 /// Runs `thread` once for every thread of the grid and returns when all have finished.
 ///
-/// A launch within a kernel, or with checks that require it, runs its blocks one after the other. The first launch of a process
-/// installs a panic hook and, on Linux, a SIGSEGV handler. Both forward events that do not come
-/// from a kernel to the hook and handler that were installed before.
+/// A launch within a kernel, or with checks that require it, runs its blocks one after the other.
+/// The first launch of a process installs a panic hook and, on Linux, a SIGSEGV handler. Both
+/// forward events that do not come from a kernel to the hook and handler that were installed
+/// before.
+///
+/// ```
+/// use cuda_cpu::{FaultKind, Launch, ThreadId, block_dim, block_idx, launch, thread_idx};
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+///
+/// let out: [AtomicU32; 8] = Default::default();
+/// let square = || {
+///     let i = block_idx()[0] * block_dim()[0] + thread_idx()[0];
+///     out[i as usize].store(i * i, Relaxed);
+/// };
+/// launch(&Launch::new("square", [2, 1, 1], [4, 1, 1]), &square)?;
+/// assert_eq!(out.each_ref().map(|value| value.load(Relaxed)), [0, 1, 4, 9, 16, 25, 36, 49]);
+///
+/// // The third block is outside `out`.
+/// let fault = launch(&Launch::new("square", [3, 1, 1], [4, 1, 1]), &square).unwrap_err();
+/// assert_eq!(fault.at, ThreadId { block: [2, 0, 0], thread: [0, 0, 0] });
+/// assert!(matches!(fault.kind, FaultKind::Panic { .. }));
+/// # Ok::<(), cuda_cpu::Fault>(())
+/// ```
 ///
 /// # Errors
-/// Returns the [`Fault`] of the first block that failed, in the order in which blocks start. Memory written before the fault stays written.
+/// Returns the [`Fault`] of the first block that failed, in the order in which blocks start. Memory
+/// written before the fault stays written. A grid or block that is empty or exceeds CUDA's limits
+/// is a [`FaultKind::Shape`].
 pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     if std::thread::panicking() {

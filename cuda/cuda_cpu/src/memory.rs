@@ -3,13 +3,38 @@
 //! An access beyond the end of an allocation hits a guard page, and is reported as an
 //! [invalid address](crate::FaultKind::InvalidAddress) instead of reading or changing other memory.
 //! The end is rounded up to [`ALIGN`] bytes, and the memory starts within a page, so an access that
-//! is off by less is not noticed. An access to freed memory is noticed until the addresses are used again.
+//! is off by less is not noticed. An access to freed memory is noticed until the addresses are used
+//! again.
+//!
+//! ```
+//! use cuda_cpu::memory;
+//!
+//! let bytes = 1000;
+//! let data = memory::allocate(bytes)?;
+//! // SAFETY: the allocation has 1000 bytes and is not used after `free`.
+//! unsafe {
+//!     data.add(bytes - 1).write(7);
+//!     assert_eq!(data.add(bytes - 1).read(), 7);
+//!     memory::free(data, bytes);
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The alignment of every allocation, equal to a GPU's.
+///
+/// ```
+/// use cuda_cpu::memory;
+///
+/// let data = memory::allocate(10)?;
+/// assert_eq!(data.addr() % memory::ALIGN, 0);
+/// // SAFETY: nothing uses the allocation afterwards.
+/// unsafe { memory::free(data, 10) };
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub const ALIGN: usize = 256;
 
 /// The distance in bytes from an allocation up to which a fault mentions it.
@@ -24,6 +49,20 @@ fn allocations() -> MutexGuard<'static, BTreeMap<usize, usize>> {
 
 /// Allocates `bytes` bytes of zeros, aligned to [`ALIGN`]. [`free`] frees them.
 ///
+/// ```
+/// use cuda_cpu::memory;
+/// use std::io::ErrorKind;
+///
+/// let data = memory::allocate(64)?;
+/// // SAFETY: the allocation has 64 bytes of zeros and is not used after `free`.
+/// unsafe {
+///     assert_eq!(data.cast::<[u8; 64]>().read(), [0; 64]);
+///     memory::free(data, 64);
+/// }
+/// assert_eq!(memory::allocate(0).unwrap_err().kind(), ErrorKind::InvalidInput);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 /// Returns the system's error, or [`io::ErrorKind::InvalidInput`] if `bytes` is 0 or larger than
 /// the address space.
@@ -34,6 +73,15 @@ pub fn allocate(bytes: usize) -> io::Result<*mut u8> {
 }
 
 /// Frees memory from [`allocate`].
+///
+/// ```
+/// use cuda_cpu::memory;
+///
+/// let data = memory::allocate(64)?;
+/// // SAFETY: the size is that of the allocation, which nothing uses afterwards.
+/// unsafe { memory::free(data, 64) };
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Safety
 /// - `address` must come from `allocate` with the same number of bytes.

@@ -59,11 +59,20 @@ thread_local! {
 ///
 /// The default is 1 MiB. Untouched pages use no memory. Frames in debug builds are several times
 /// larger than on a GPU.
+///
+/// ```
+/// cuda_cpu::set_stack_bytes(2 << 20);
+/// assert_eq!(cuda_cpu::stack_bytes(), 2 << 20);
+/// ```
 pub fn set_stack_bytes(bytes: usize) {
     BYTES.store(bytes.clamp(MIN_BYTES, MAX_BYTES).next_multiple_of(4096), Relaxed);
 }
 
 /// Returns the size of each thread's stack in bytes.
+///
+/// ```
+/// assert!(cuda_cpu::stack_bytes() >= 32 << 10);
+/// ```
 #[must_use]
 pub fn stack_bytes() -> usize {
     BYTES.load(Relaxed)

@@ -10,8 +10,26 @@
 //! these three numbers, so the four weights sum to 1. A hardware sample therefore differs from
 //! exact interpolation by up to 1/256 of the step between neighbours. This module reproduces the
 //! rounding.
+//!
+//! ```
+//! use cuda_cpu::texture::{Address, Channel, Filter, Format, Texture};
+//!
+//! let texels = [0_u8, 255, 255, 0];
+//! let format = Format { channel: Channel::U8, channels: 1 };
+//! // SAFETY: `texels` has two rows of two bytes, and nothing writes them.
+//! let texture =
+//!     unsafe { Texture::new(texels.as_ptr(), [2, 2], 2, format, Filter::Linear, Address::Clamp) };
+//! // The centre of texel 0 is at 0.5, so (1.0, 0.5) is half way between the texels of row 0.
+//! assert_eq!(texture.sample(1.0, 0.5), [0.5, 0.0, 0.0, 0.0]);
+//! ```
 
 /// The type of a channel in memory.
+///
+/// ```
+/// use cuda_cpu::texture::Channel;
+///
+/// assert_eq!([Channel::U8, Channel::U16, Channel::F32].map(Channel::bytes), [1, 2, 4]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// An unsigned integer of 8 bits.
@@ -35,6 +53,21 @@ impl Channel {
 }
 
 /// The filter: the method of sampling between texel centres.
+///
+/// ```
+/// use cuda_cpu::texture::{Address, Channel, Filter, Format, Texture};
+///
+/// let row = [0.0_f32, 1.0];
+/// let read = |filter| {
+///     let format = Format { channel: Channel::F32, channels: 1 };
+///     // SAFETY: `row` is one row of two floats, and nothing writes it.
+///     let texture =
+///         unsafe { Texture::new(row.as_ptr().cast(), [2, 1], 8, format, filter, Address::Clamp) };
+///     texture.sample(1.25, 0.5)[0]
+/// };
+/// assert_eq!(read(Filter::Point), 1.0);
+/// assert_eq!(read(Filter::Linear), 0.75);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// The value of the texel that contains the coordinate.
@@ -44,6 +77,21 @@ pub enum Filter {
 }
 
 /// The address mode: the value of texels outside the texture.
+///
+/// ```
+/// use cuda_cpu::texture::{Address, Channel, Filter, Format, Texture};
+///
+/// let texel = [9_u8];
+/// let read = |address| {
+///     let format = Format { channel: Channel::U8, channels: 1 };
+///     // SAFETY: `texel` is one row of one byte, and nothing writes it.
+///     let texture =
+///         unsafe { Texture::new(texel.as_ptr(), [1, 1], 1, format, Filter::Point, address) };
+///     texture.element(-3.0, 0.5)[0]
+/// };
+/// assert_eq!(read(Address::Clamp), 9);
+/// assert_eq!(read(Address::Border), 0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// The value of the nearest texel at the edge.
@@ -53,6 +101,19 @@ pub enum Address {
 }
 
 /// A texture in host memory.
+///
+/// ```
+/// use cuda_cpu::texture::{Address, Channel, Filter, Format, Texture};
+///
+/// let texels = [[10_u16, 20], [30, 65535]];
+/// let format = Format { channel: Channel::U16, channels: 2 };
+/// // SAFETY: `texels` is one row of two texels of 4 bytes, and nothing writes it.
+/// let texture = unsafe {
+///     Texture::new(texels.as_ptr().cast(), [2, 1], 8, format, Filter::Point, Address::Clamp)
+/// };
+/// assert_eq!(texture.element(1.5, 0.5), [30, 65535, 0, 0]);
+/// assert_eq!(texture.sample(1.5, 0.5)[1], 1.0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Texture {
     texels: *const u8,
@@ -64,6 +125,13 @@ pub struct Texture {
 }
 
 /// The memory layout of a texel.
+///
+/// ```
+/// use cuda_cpu::texture::{Channel, Format};
+///
+/// let rgba = Format { channel: Channel::U8, channels: 4 };
+/// assert_eq!(rgba.channel.bytes() * rgba.channels, 4);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// The type of each channel.

@@ -236,6 +236,13 @@ pub(crate) fn abort_on_stop(block: &Block<'_>, stop: Stop, when: &str) -> ! {
 /// The fault is recorded at once, so a kernel that catches the unwinding cannot undo it. In a
 /// destructor during unwinding, Rust ends the process; the fault is printed to stderr first.
 ///
+/// ```
+/// use cuda_cpu::{FaultKind, Launch, fail, launch};
+///
+/// let fault = launch(&Launch::new("stop", [1, 1, 1], [1, 1, 1]), &|| fail(FaultKind::Trap));
+/// assert_eq!(fault.unwrap_err().kind, FaultKind::Trap);
+/// ```
+///
 /// # Panics
 /// Panics outside a launch, with the text of `kind`.
 #[cold]

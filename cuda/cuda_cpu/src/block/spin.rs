@@ -27,6 +27,22 @@ const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Counts an atomic of the running thread. Lets the other threads run if there were many of them.
 /// Does nothing outside a launch.
+///
+/// ```
+/// use cuda_cpu::{Launch, launch, spin, thread_rank};
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// let ready = AtomicBool::new(false);
+/// launch(&Launch::new("wait", [1, 1, 1], [2, 1, 1]), &|| match thread_rank() {
+///     0 => {
+///         while !ready.load(Ordering::Acquire) {
+///             spin(true);
+///         }
+///     }
+///     _ => ready.store(true, Ordering::Release),
+/// })?;
+/// # Ok::<(), cuda_cpu::Fault>(())
+/// ```
 #[inline]
 #[track_caller]
 pub fn spin(is_load: bool) {
@@ -46,6 +62,22 @@ pub fn spin(is_load: bool) {
 
 /// Lets the other threads of the block run, as `nanosleep` does. Does nothing outside a launch and
 /// in a block that has failed.
+///
+/// ```
+/// use cuda_cpu::{Launch, launch, pause, thread_rank};
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// let ready = AtomicBool::new(false);
+/// launch(&Launch::new("wait", [1, 1, 1], [2, 1, 1]), &|| match thread_rank() {
+///     0 => {
+///         while !ready.load(Ordering::Acquire) {
+///             pause();
+///         }
+///     }
+///     _ => ready.store(true, Ordering::Release),
+/// })?;
+/// # Ok::<(), cuda_cpu::Fault>(())
+/// ```
 #[inline]
 #[track_caller]
 pub fn pause() {
