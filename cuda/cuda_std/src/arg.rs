@@ -8,7 +8,37 @@
 //! Every [`DeviceCopy`] type can be passed by value. The module [`mod@pointer`] has the argument
 //! types for references and raw pointers. `#[derive(KernelArg)]` combines several arguments into
 //! one.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//! use cust::typed::{Buffer, Device, LaunchConfig};
+//! use cust_core::DeviceCopy;
+//!
+//! /// Plain data, which a kernel takes by value.
+//! #[derive(Clone, Copy, Debug, DeviceCopy)]
+//! #[repr(C)]
+//! pub struct Ramp {
+//!     start: f32,
+//!     step: f32,
+//! }
+//!
+//! #[kernel(dims(1))]
+//! pub fn fill(ramp: Ramp, out: SliceMut<f32>) {
+//!     let i = thread::unique_1d();
+//!     out.set(i, ramp.start + ramp.step * i.index() as f32);
+//! }
+//!
+//! let device = Device::cpu();
+//! let stream = device.stream()?;
+//! let mut out = Buffer::new(&device, 4)?;
+//! let fill = Fill { ramp: Ramp { start: 1.0, step: 0.5 }, out: out.view_mut() };
+//! stream.launch(&LaunchConfig::for_1d(4, 32), &fill)?;
+//! assert_eq!(out.download(&stream)?, [1.0, 1.5, 2.0, 2.5]);
+//! # Ok::<(), cust::typed::DeviceError>(())
+//! ```
 
+#[doc(hidden)]
+pub mod list;
 pub mod pointer;
 
 use cust_core::DeviceCopy;
@@ -17,6 +47,18 @@ use cust_core::DeviceCopy;
 use crate::launch::{ParamLayout, Params, Place};
 
 /// The maximum number of PTX parameters that one kernel argument can take.
+///
+/// ```
+/// // Each of these views takes four parameters, so there is no room for another field.
+/// #[derive(Clone, Copy, Debug, cuda_std::KernelArg)]
+/// pub struct Cameras {
+///     left: cuda_std::View<f32>,
+///     middle: cuda_std::View<f32>,
+///     right: cuda_std::View<f32>,
+///     rear: cuda_std::View<f32>,
+/// }
+/// assert_eq!(cuda_std::arg::SLOTS, 4 * 4);
+/// ```
 pub const SLOTS: usize = 16;
 
 /// A type that can be a kernel argument.
@@ -24,6 +66,25 @@ pub const SLOTS: usize = 16;
 /// Every [`DeviceCopy`] type is a kernel argument that is passed by value. To pass your own struct
 /// of plain data, derive `DeviceCopy` for it. To pass a struct of views, slices, textures and
 /// values, derive `KernelArg`.
+///
+/// ```
+/// use cuda_std::arg::HostArg;
+/// use cuda_std::prelude::*;
+/// use cuda_std::{DeviceSlice, launch::Place};
+///
+/// /// Two arguments in one. `DevicePair` is its host type.
+/// #[derive(Clone, Copy, Debug, KernelArg)]
+/// pub struct Pair {
+///     samples: Slice<f32>,
+///     scale: f32,
+/// }
+///
+/// let samples = [1.0, 2.0];
+/// // SAFETY: `samples` is host memory that outlives the handle, and nothing writes it.
+/// let samples = unsafe { DeviceSlice::new(Place::Cpu, samples.as_ptr(), 2) };
+/// let pair = DevicePair { samples, scale: 0.5 };
+/// assert_eq!(pair.places(), [Some(Place::Cpu), None]);
+/// ```
 ///
 /// # Safety
 /// - The elements of `Params` must have the same layout on host and device, aligned to at most 16
@@ -53,6 +114,25 @@ pub unsafe trait KernelArg: Copy {
 /// An image argument that can share its size and pitch with another image. Images that are
 /// [alike](crate::DeviceView::is_like) pass their common size and pitch once, and one address per
 /// image. `#[derive(KernelArg)]` uses this trait for fields marked `#[kernel_arg(like = FIELD)]`.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cuda_std::{DeviceView, launch::Place};
+///
+/// /// Two planes of one size and pitch, as five parameters instead of eight.
+/// #[derive(Clone, Copy, Debug, KernelArg)]
+/// pub struct Planes {
+///     x: View<f32>,
+///     #[kernel_arg(like = x)]
+///     y: View<f32>,
+/// }
+///
+/// let rows = [0.0; 12];
+/// // SAFETY: `rows` has `height` rows of 4 floats, outlives the handle, and nothing writes it.
+/// let view = |height| unsafe { DeviceView::new(Place::Cpu, rows.as_ptr(), 4, height, 16) };
+/// assert!(DevicePlanes::new(view(3), view(3)).is_some());
+/// assert!(DevicePlanes::new(view(3), view(2)).is_none());
+/// ```
 pub trait Alike: KernelArg {
     /// The pointer type of the image.
     type Address: Copy;
@@ -66,6 +146,18 @@ pub trait Alike: KernelArg {
 }
 
 /// A list of parameters: `()`, or a pair of the first parameter and the list of the others.
+///
+/// ```
+/// use cuda_std::arg::ParamList;
+///
+/// type Head = (u64, (u32, ()));
+/// type Both = <Head as ParamList>::Append<(f32, ())>;
+///
+/// let both: Both = (7, (3, (0.5, ())));
+/// let (head, rest) = Head::split::<(f32, ())>(both);
+/// assert_eq!(head, (7, (3, ())));
+/// assert_eq!(rest, (0.5, ()));
+/// ```
 ///
 /// # Safety
 /// Only this module may implement the trait.
@@ -138,141 +230,21 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
     }
 }
 
-/// Parameter lists in the form that the kernel's entry point needs: exactly [`SLOTS`] types per
-/// argument. Unused types are `()`, and the ABI skips zero-sized types.
-#[doc(hidden)]
-pub mod list {
-    #[cfg(not(target_arch = "nvptx64"))]
-    use super::{ParamLayout, SLOTS};
-
-    /// Returns a value of a zero-sized type. Panics if `P` is not zero-sized.
-    ///
-    /// # Safety
-    /// `P` must be plain data.
-    #[inline(always)]
-    pub(super) unsafe fn absent<P>() -> P {
-        assert!(
-            size_of::<P>() == 0,
-            "a kernel argument can take at most 16 parameters: split it into several arguments"
-        );
-        // SAFETY: `P` is zero-sized plain data, so there are no bytes to initialise.
-        unsafe { core::mem::zeroed() }
-    }
-
-    /// The layouts of all parameters of a list that are not zero-sized.
-    #[cfg(not(target_arch = "nvptx64"))]
-    #[derive(Clone, Copy, Debug)]
-    pub struct Layouts {
-        list: [ParamLayout; SLOTS],
-        /// The number of parameters that are not zero-sized.
-        pub len: usize,
-    }
-
-    #[cfg(not(target_arch = "nvptx64"))]
-    impl Layouts {
-        pub(super) const EMPTY: Self =
-            Self { list: [ParamLayout { size: 0, align: 1 }; SLOTS], len: 0 };
-
-        /// Returns this list with the layout `first` added at the front.
-        pub(super) const fn after(self, first: ParamLayout) -> Self {
-            assert!(
-                first.align <= 16,
-                "a kernel argument must be aligned to at most 16 bytes: pass a pointer instead"
-            );
-            if first.size == 0 {
-                return self;
-            }
-            assert!(
-                self.len < SLOTS,
-                "a kernel argument can take at most 16 parameters: split it into several arguments"
-            );
-            let mut list = [first; SLOTS];
-            let mut at = 0;
-            while at < self.len {
-                list[at + 1] = self.list[at];
-                at += 1;
-            }
-            Self { list, len: self.len + 1 }
-        }
-    }
-
-    /// Returns the total number of parameters of all arguments.
-    #[cfg(not(target_arch = "nvptx64"))]
-    #[must_use]
-    pub const fn count(arguments: &[Layouts]) -> usize {
-        let (mut count, mut at) = (0, 0);
-        while at < arguments.len() {
-            count += arguments[at].len;
-            at += 1;
-        }
-        count
-    }
-
-    /// Returns the parameter layouts of all arguments, concatenated in order.
-    #[cfg(not(target_arch = "nvptx64"))]
-    #[must_use]
-    pub const fn join<const N: usize>(arguments: &[Layouts]) -> [ParamLayout; N] {
-        let mut joined = [ParamLayout { size: 0, align: 1 }; N];
-        let (mut to, mut argument) = (0, 0);
-        while argument < arguments.len() {
-            let mut at = 0;
-            while at < arguments[argument].len {
-                joined[to] = arguments[argument].list[at];
-                to += 1;
-                at += 1;
-            }
-            argument += 1;
-        }
-        joined
-    }
-
-    macro_rules! slots {
-        ($first:ident $($slot:ident $before:ident),+; $last:ident) => {
-            /// The entry point's parameter types for one kernel argument.
-            pub trait Slots {
-                /// The type of the first parameter, or `()` for an empty list.
-                type $first: Copy;
-                $(
-                    /// The type of the parameter with this number, or `()` if the list has fewer
-                    /// parameters.
-                    type $slot: Copy;
-                )+
-
-                /// Assembles the list from the entry point's parameters.
-                fn from_slots(slots: SlotsOf<Self>) -> Self;
-            }
-
-            /// The tuple of a list's parameter types, `S0` to `S15`.
-            pub type SlotsOf<L> = (<L as Slots>::$first, $(<L as Slots>::$slot),+);
-
-            impl Slots for () {
-                type $first = ();
-                $(type $slot = ();)+
-
-                #[inline(always)]
-                fn from_slots(_: SlotsOf<Self>) -> Self {}
-            }
-
-            impl<P: Copy, L: Slots> Slots for (P, L) {
-                type $first = P;
-                $(type $slot = L::$before;)+
-
-                #[inline(always)]
-                #[allow(non_snake_case, reason = "named like their types")]
-                fn from_slots((first, $($slot),+): SlotsOf<Self>) -> Self {
-                    // SAFETY: `L::$last` is `()` if `L` has a free slot for `first`. If `L` is too
-                    // long, `absent` panics before it creates a value.
-                    (first, L::from_slots(($($slot,)+ unsafe { absent::<L::$last>() })))
-                }
-            }
-        };
-    }
-
-    slots!(S0 S1 S0, S2 S1, S3 S2, S4 S3, S5 S4, S6 S5, S7 S6, S8 S7, S9 S8, S10 S9, S11 S10,
-        S12 S11, S13 S12, S14 S13, S15 S14; S15);
-}
-
 /// The value that the host passes for a kernel argument of type `Device`.
+///
+/// ```
+/// use cuda_std::arg::HostArg;
+/// use cuda_std::launch::Params;
+///
+/// let scale = 1.5_f32;
+/// let mut params = Params::default();
+/// scale.push(&mut params);
+/// assert_eq!(params.pointers().len(), 1);
+/// // A plain value is on no device.
+/// assert_eq!(HostArg::<f32>::places(&scale), [None, None]);
+/// // SAFETY: a plain value has no memory.
+/// assert_eq!(unsafe { scale.on_cpu() }, 1.5);
+/// ```
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait HostArg<Device> {
     /// Returns the device that holds the argument's memory. If its parts are on different devices,
@@ -316,6 +288,15 @@ pub unsafe fn read<T: KernelArg>(from: &mut *const *const core::ffi::c_void) -> 
 /// Combines the results of [`HostArg::places`] for the parts of one argument. Returns the first
 /// device, and another device if the parts are on different ones. `#[derive(KernelArg)]` calls this
 /// function.
+///
+/// ```
+/// use cuda_std::arg::join_places;
+/// use cuda_std::launch::Place;
+///
+/// let [cpu, gpu] = [Some(Place::Cpu), Some(Place::Cuda(0))];
+/// assert_eq!(join_places(&[[None, None], [cpu, None], [cpu, None]]), [cpu, None]);
+/// assert_eq!(join_places(&[[cpu, None], [gpu, None]]), [cpu, gpu]);
+/// ```
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub fn join_places(parts: &[[Option<Place>; 2]]) -> [Option<Place>; 2] {
@@ -360,6 +341,24 @@ impl<T: DeviceCopy> HostArg<T> for T {
 
 /// Implements [`KernelArg`] for a type that is passed by value. `#[derive(KernelArg)]` calls this
 /// macro for a `#[repr(C)]` struct.
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+///
+/// #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+/// #[repr(C)]
+/// pub struct Gain {
+///     red: f32,
+///     blue: f32,
+/// }
+///
+/// cuda_std::kernel_arg_by_value!(Gain);
+///
+/// #[cuda_std::kernel(dims(1))]
+/// pub fn grade(gain: Gain, out: cuda_std::SliceMut<f32>) {
+///     out.set(cuda_std::thread::unique_1d(), gain.red / gain.blue);
+/// }
+/// ```
 #[macro_export]
 macro_rules! kernel_arg_by_value {
     ($($type:ty),+ $(,)?) => {$(

@@ -11,6 +11,26 @@
 //!
 //! Use these instead of `core::sync::atomic` on the GPU. LLVM 22 drops the ordering of `fetch_add`
 //! and most other read-modify-writes on this target.
+//!
+//! ```
+//! use cuda_std::atomic::{AtomicAdd, AtomicU32, Ordering::Relaxed};
+//! use cuda_std::cpu::{Launch, launch};
+//! use cuda_std::thread;
+//!
+//! let even = AtomicU32::new(0);
+//! launch(&Launch::new("count", [4, 1, 1], [64, 1, 1]), &|| {
+//!     if thread::index_1d().is_multiple_of(2) {
+//!         even.fetch_add(1, Relaxed);
+//!     }
+//! })?;
+//! assert_eq!(even.into_inner(), 128);
+//!
+//! let mut sum = 1.5;
+//! // SAFETY: the pointer is valid, and no other thread has it.
+//! let before = unsafe { AtomicAdd::atomic_add(&raw mut sum, 2.0) };
+//! assert_eq!((before, sum), (1.5, 3.5));
+//! # Ok::<(), cuda_std::cpu::Fault>(())
+//! ```
 
 mod cell;
 pub mod mid;
@@ -28,6 +48,31 @@ pub use scope::{Block, Device, Scope, System, fence};
 pub use scoped::AtomicValue;
 
 /// A type with atomic addition.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Buffer, Device, LaunchConfig};
+/// use cuda_std::atomic::AtomicAdd;
+///
+/// /// Counts how often each byte value occurs.
+/// #[kernel(dims(1))]
+/// pub fn histogram(bytes: Slice<u8>, counts: SliceMut<u32>) {
+///     if let Some(byte) = bytes.get(thread::index_1d()) {
+///         // SAFETY: `counts` has 256 elements, and all accesses to them are atomic.
+///         unsafe { AtomicAdd::atomic_add(counts.atomic(byte.into()), 1) };
+///     }
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let bytes = Buffer::from_slice(&stream, b"abracadabra")?;
+/// let mut counts = Buffer::<u32>::new(&device, 256)?;
+/// let histogram = Histogram { bytes: bytes.view(), counts: counts.view_mut() };
+/// stream.launch(&LaunchConfig::for_1d(bytes.len(), 256), &histogram)?;
+/// let counts = counts.download(&stream)?;
+/// assert_eq!((counts[usize::from(b'a')], counts[usize::from(b'b')]), (5, 2));
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 pub trait AtomicAdd: Copy {
     /// Adds `value` to `*at` and returns the previous value. Integers wrap.
     ///
@@ -38,6 +83,20 @@ pub trait AtomicAdd: Copy {
 }
 
 /// A type with atomic minimum and maximum.
+///
+/// ```
+/// use cuda_std::atomic::AtomicMinMax;
+///
+/// let [mut least, mut greatest] = [f32::INFINITY, f32::NEG_INFINITY];
+/// for value in [2.5, -1.0, 7.0] {
+///     // SAFETY: the pointers are valid, and no other thread has them.
+///     unsafe {
+///         AtomicMinMax::atomic_min(&raw mut least, value);
+///         AtomicMinMax::atomic_max(&raw mut greatest, value);
+///     }
+/// }
+/// assert_eq!((least, greatest), (-1.0, 7.0));
+/// ```
 pub trait AtomicMinMax: Copy {
     /// Stores the smaller of `*at` and `value` in `*at` and returns the previous value.
     ///
@@ -53,6 +112,19 @@ pub trait AtomicMinMax: Copy {
 }
 
 /// A type with atomic bitwise operations.
+///
+/// ```
+/// use cuda_std::atomic::AtomicBits;
+///
+/// let mut flags = 0b0110_u32;
+/// // SAFETY: the pointer is valid, and no other thread has it.
+/// unsafe {
+///     assert_eq!(AtomicBits::atomic_or(&raw mut flags, 0b0001), 0b0110);
+///     assert_eq!(AtomicBits::atomic_and(&raw mut flags, 0b0011), 0b0111);
+///     assert_eq!(AtomicBits::atomic_xor(&raw mut flags, 0b1111), 0b0011);
+/// }
+/// assert_eq!(flags, 0b1100);
+/// ```
 pub trait AtomicBits: Copy {
     /// Stores the bitwise "and" of `*at` and `value` in `*at` and returns the previous value.
     ///
@@ -75,6 +147,20 @@ pub trait AtomicBits: Copy {
 }
 
 /// A type that can be exchanged atomically.
+///
+/// ```
+/// use cuda_std::atomic::AtomicExchange;
+///
+/// let mut owner = 0_u32;
+/// // SAFETY: the pointer is valid, and no other thread has it.
+/// unsafe {
+///     // The first exchange finds the 0 and stores the 7. The second finds the 7.
+///     assert_eq!(AtomicExchange::atomic_cas(&raw mut owner, 0, 7), 0);
+///     assert_eq!(AtomicExchange::atomic_cas(&raw mut owner, 0, 8), 7);
+///     assert_eq!(AtomicExchange::atomic_exchange(&raw mut owner, 0), 7);
+/// }
+/// assert_eq!(owner, 0);
+/// ```
 pub trait AtomicExchange: Copy {
     /// Stores `value` in `*at` and returns the previous value.
     ///

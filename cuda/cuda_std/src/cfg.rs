@@ -1,9 +1,27 @@
 //! The architecture that a kernel is compiled for.
+//!
+//! ```
+//! use cuda_std::cfg::ComputeCapability;
+//!
+//! /// Returns the number of elements that a thread should process.
+//! fn batch() -> u32 {
+//!     if ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute80 { 8 } else { 4 }
+//! }
+//!
+//! assert_eq!(batch(), 8, "the CPU has the newest capability");
+//! ```
 
 /// Defines [`ComputeCapability`] with the target feature of each variant.
 macro_rules! capabilities {
     ($($variant:ident $feature:literal $number:literal;)+) => {
         /// A compute capability. Each capability has all features of the earlier ones.
+        ///
+        /// ```
+        /// use cuda_std::cfg::ComputeCapability;
+        ///
+        /// assert!(ComputeCapability::Compute90 > ComputeCapability::Compute89);
+        /// assert_eq!(ComputeCapability::from_cuda_arch_env(), ComputeCapability::Compute121);
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum ComputeCapability {

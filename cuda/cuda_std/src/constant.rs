@@ -9,6 +9,17 @@ use crate::memory::{self, Access, Index};
 
 /// An array in constant memory, declared by [`constant!`](crate::constant).
 ///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// constant! {
+///     /// The taps of a filter.
+///     pub static TAPS: [f32; 3];
+/// }
+///
+/// assert_eq!((TAPS::LEN, TAPS::SYMBOL), (3, "TAPS"));
+/// ```
+///
 /// # Safety
 /// `SYMBOL` must name `LEN` elements in constant memory at `address`, aligned to 16 bytes.
 pub unsafe trait ConstantArray {
@@ -54,6 +65,36 @@ pub unsafe trait ConstantArray {
 ///
 /// Kernels read the array with `TAPS::load(i)`. The host sets the array with the function
 /// `set_constant` of its device in the crate `cust`.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Buffer, Device, LaunchConfig};
+///
+/// constant! {
+///     /// The coefficients of a polynomial, from the constant term up.
+///     pub static TERMS: [f32; 3];
+/// }
+///
+/// #[kernel(dims(1))]
+/// pub fn polynomial(x: Slice<f32>, y: SliceMut<f32>) {
+///     let i = thread::unique_1d();
+///     if let Some(x) = x.get(i) {
+///         // SAFETY: the indices are less than `TERMS::LEN`.
+///         let terms = [0, 1, 2].map(|term| unsafe { TERMS::load(term) });
+///         y.set(i, (terms[2] * x + terms[1]) * x + terms[0]);
+///     }
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// device.set_constant::<TERMS>(&[1.0, 0.0, 2.0])?;
+/// let x = Buffer::from_slice(&stream, &[0.0, 1.0, 2.0])?;
+/// let mut y = Buffer::new(&device, 3)?;
+/// let polynomial = Polynomial { x: x.view(), y: y.view_mut() };
+/// stream.launch(&LaunchConfig::for_1d(3, 32), &polynomial)?;
+/// assert_eq!(y.download(&stream)?, [1.0, 3.0, 9.0]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[macro_export]
 macro_rules! constant {
     ($(#[$meta:meta])* $vis:vis static $name:ident: [$element:ty; $len:expr];) => {

@@ -9,6 +9,17 @@
 use half::{bf16, f16};
 
 /// Conversions between a 16-bit float and `f32`.
+///
+/// ```
+/// use cuda_std::{GpuHalf, bf16, f16};
+///
+/// let [low, high] = f16::narrow_pair(1.5, 65520.0);
+/// assert_eq!(low.widen(), 1.5);
+/// assert_eq!(high, f16::INFINITY, "65504 is the largest finite number");
+///
+/// let [third, _] = bf16::narrow_pair(1.0 / 3.0, 0.0);
+/// assert_eq!(third.widen(), 0.333_984_38);
+/// ```
 pub trait GpuHalf: Copy {
     /// Returns the same number as an `f32`.
     #[must_use]
@@ -23,6 +34,19 @@ pub trait GpuHalf: Copy {
 ///
 /// Every operation rounds once, to nearest with ties to even. Subnormals are not flushed to zero. A
 /// NaN result is `0x7fff`.
+///
+/// ```
+/// use cuda_std::{HalfArithmetic, f16};
+///
+/// let [a, b, c] = [1.5, 2.0, 0.25].map(f16::from_f32);
+/// assert_eq!(HalfArithmetic::add(a, b), f16::from_f32(3.5));
+/// assert_eq!(HalfArithmetic::sub(a, b), f16::from_f32(-0.5));
+/// assert_eq!(HalfArithmetic::mul(a, b), f16::from_f32(3.0));
+/// assert_eq!(HalfArithmetic::mul_add(a, b, c), f16::from_f32(3.25));
+///
+/// // One instruction computes both elements of a pair.
+/// assert_eq!(HalfArithmetic::add([a, b], [c, c]), [1.75, 2.25].map(f16::from_f32));
+/// ```
 pub trait HalfArithmetic: Copy {
     /// Returns `self + other`.
     #[must_use]

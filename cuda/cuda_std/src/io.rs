@@ -8,6 +8,20 @@
 //!
 //! A text of more than [`PIECE`] bytes is printed in several pieces, and other threads may print
 //! between them.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//! use cust::typed::{Device, LaunchConfig};
+//!
+//! #[kernel(dims(1))]
+//! pub fn greet() {
+//!     println!("thread {} of block {}", thread::thread_idx_x(), thread::block_idx_x());
+//! }
+//!
+//! let stream = Device::cpu().stream()?;
+//! stream.launch(&LaunchConfig::for_1d(4, 2), &Greet {})?;
+//! # Ok::<(), cust::typed::DeviceError>(())
+//! ```
 
 #[cfg(target_arch = "nvptx64")]
 use core::{
@@ -17,6 +31,12 @@ use core::{
 };
 
 /// The maximum number of bytes that are printed in one piece.
+///
+/// ```
+/// // Other threads may print between the pieces of this line.
+/// let line = "x".repeat(600);
+/// assert_eq!(line.len().div_ceil(cuda_std::io::PIECE), 2);
+/// ```
 pub const PIECE: usize = 511;
 
 #[cfg(target_arch = "nvptx64")]

@@ -4,6 +4,21 @@
 //! A typed launch fills in the struct that `#[kernel]` generates, which implements [`Kernel`]. A
 //! launch by name looks up the kernel's [`KernelEntry`] in [`KERNELS`], where `#[kernel]` registers
 //! every kernel that is linked into the program. The host crate performs the launch itself.
+//!
+//! ```
+//! use cuda_std::launch::{Kernel, LaunchConfig, LaunchError};
+//! use cuda_std::prelude::*;
+//!
+//! #[kernel(launch_bounds(256), dims(1))]
+//! pub fn fill(value: u32, out: SliceMut<u32>) {
+//!     out.set(thread::unique_1d(), value);
+//! }
+//!
+//! assert_eq!((Fill::NAME, Fill::BOUNDS.max_threads, Fill::DIMS), ("fill", 256, 1));
+//! assert_eq!(LaunchConfig::for_1d(1000, 256).check::<Fill>(), Ok(()));
+//! let too_large = LaunchConfig::for_1d(1000, 512).check::<Fill>();
+//! assert!(matches!(too_large, Err(LaunchError::BlockTooLarge { limit: 256, .. })));
+//! ```
 
 mod pointer;
 mod registry;
@@ -19,6 +34,40 @@ pub use pointer::DevicePointer;
 pub use registry::{KERNELS, KernelEntry, ParamLayout};
 
 /// A kernel together with its arguments, one field each. `#[kernel]` implements this trait.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::launch::{Kernel, Place};
+/// use cuda_std::prelude::*;
+/// use cuda_std::DeviceSliceMut;
+///
+/// #[kernel(dims(1))]
+/// pub fn fill(value: u32, out: SliceMut<u32>) {
+///     out.set(thread::unique_1d(), value);
+/// }
+///
+/// /// A kernel value that several OS threads run.
+/// struct Shared<K>(K);
+/// // SAFETY: the threads only copy arguments from the kernel.
+/// unsafe impl<K> Sync for Shared<K> {}
+///
+/// let mut memory = [0; 4];
+/// // SAFETY: only the kernel accesses the memory while the handle exists.
+/// let out = unsafe { DeviceSliceMut::new(Place::Cpu, memory.as_mut_ptr(), 4) };
+/// let fill = Fill { value: 7, out };
+/// assert_eq!(fill.places().collect::<Vec<_>>(), [Place::Cpu]);
+/// // The value, and the pointer and the length of the slice.
+/// assert_eq!(fill.params().pointers().len(), 3);
+///
+/// // `cust` does this for a launch on the CPU.
+/// let fill = &Shared(fill);
+/// launch(&Launch::new(Fill::NAME, [1, 1, 1], [4, 1, 1]), &|| {
+///     // SAFETY: the memory is valid host memory, and the kernel is safe.
+///     unsafe { fill.0.thread() }
+/// })?;
+/// assert_eq!(memory, [7; 4]);
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 ///
 /// # Safety
 /// - `NAME` must be the kernel's entry in the PTX, and `BOUNDS` the bounds written there.
@@ -54,6 +103,19 @@ pub unsafe trait Kernel {
 ///
 /// With any arguments of the right types, and any launch that [`LaunchConfig::check`] accepts, the
 /// kernel stays within the memory of its arguments and its threads do not race.
+///
+/// ```
+/// use cuda_std::launch::SafeKernel;
+/// use cuda_std::prelude::*;
+///
+/// #[kernel(dims(1))]
+/// pub fn fill(out: SliceMut<u32>) {
+///     out.set(thread::unique_1d(), 1);
+/// }
+///
+/// fn launches_safely<K: SafeKernel>() {}
+/// launches_safely::<Fill>();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the kernel of `{Self}` is an `unsafe fn`, or takes a reference or a pointer",
     label = "not safe to launch",
@@ -62,6 +124,17 @@ pub unsafe trait Kernel {
 pub trait SafeKernel: Kernel {}
 
 /// The launch bounds that a kernel was compiled for.
+///
+/// ```
+/// use cuda_std::launch::{Kernel, LaunchBounds};
+/// use cuda_std::prelude::*;
+///
+/// #[kernel(launch_bounds(128, 4), block_multiple(32))]
+/// pub fn work(input: Slice<f32>) {}
+///
+/// let expected = LaunchBounds { max_threads: 128, min_blocks: 4, block_multiple: 32 };
+/// assert_eq!(Work::BOUNDS, expected);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchBounds {
     /// The maximum number of threads per block.
@@ -74,6 +147,13 @@ pub struct LaunchBounds {
 }
 
 /// The device that holds an argument's memory or runs a stream.
+///
+/// ```
+/// use cuda_std::launch::Place;
+///
+/// assert_eq!(Place::Cpu.to_string(), "cpu");
+/// assert_eq!(Place::Cuda(1).to_string(), "cuda:1");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The CPU device, which uses host memory.
@@ -96,12 +176,34 @@ impl fmt::Display for Place {
 const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
 /// The maximum number of parameters of a kernel; `#[kernel]` rejects more.
+///
+/// ```
+/// use cuda_std::launch::{MAX_PARAMS, Params};
+///
+/// let values = [0_u32; MAX_PARAMS];
+/// let mut params = Params::default();
+/// values.iter().for_each(|value| params.push(value));
+/// assert_eq!(params.pointers().len(), 128);
+/// ```
 pub const MAX_PARAMS: usize = 128;
 
 /// Kernel parameters in the form that the driver expects: a pointer to each.
 ///
 /// The pointers point into the struct of the kernel's arguments. The driver reads the parameters
 /// during the launch call, so the struct must not move before the call has returned.
+///
+/// ```
+/// use cuda_std::launch::Params;
+///
+/// let (scale, count) = (0.5_f32, 7_u32);
+/// let mut params = Params::default();
+/// params.push(&scale);
+/// params.push(&());
+/// params.push(&count);
+/// // The empty value in the middle is not a parameter.
+/// assert_eq!(params.pointers().len(), 2);
+/// assert_eq!(params.pointers()[0].cast_const(), (&raw const scale).cast());
+/// ```
 #[derive(Debug)]
 pub struct Params<'a> {
     pointers: [*mut c_void; MAX_PARAMS],
@@ -132,6 +234,21 @@ impl Default for Params<'_> {
 }
 
 /// The shape of a launch and the size of its dynamic shared memory.
+///
+/// ```
+/// use cuda_std::launch::LaunchConfig;
+///
+/// // One thread per pixel, in blocks of 32 × 8 threads.
+/// let config = LaunchConfig::cover(1920, 1080, [32, 8]);
+/// assert_eq!(config.grid, [60, 135, 1]);
+///
+/// // One thread per element. The last block has 24 threads without an element.
+/// assert_eq!(LaunchConfig::for_1d(1000, 256).grid, [4, 1, 1]);
+/// assert_eq!(LaunchConfig::for_3d([64, 64, 20], [8, 8, 8]).grid, [8, 8, 3]);
+///
+/// let config = LaunchConfig::for_1d(1000, 256).with_dynamic_shared(256 * 4);
+/// assert_eq!((config.block, config.dynamic_shared), ([256, 1, 1], 1024));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
     /// The number of blocks along x, y and z.
@@ -234,6 +351,25 @@ impl LaunchConfig {
 }
 
 /// The reason why a launch was rejected before it reached the driver.
+///
+/// ```
+/// use cuda_std::launch::{LaunchConfig, LaunchError, Place};
+/// use cuda_std::prelude::*;
+/// use cuda_std::DeviceSlice;
+///
+/// #[kernel(dims(1))]
+/// pub fn read(data: Slice<u32>) {}
+///
+/// let error = LaunchConfig::for_1d(0, 256).check::<Read>().unwrap_err();
+/// assert!(error.to_string().starts_with("kernel `read`: grid [0, 1, 1] of blocks [256, 1, 1]"));
+///
+/// let memory = [1, 2, 3];
+/// // SAFETY: `memory` outlives the handle, and nothing writes it.
+/// let data = unsafe { DeviceSlice::new(Place::Cpu, memory.as_ptr(), 3) };
+/// let error = LaunchError::check_places(&Read { data }, Place::Cuda(0)).unwrap_err();
+/// let (found, wanted) = (Place::Cpu, Place::Cuda(0));
+/// assert_eq!(error, LaunchError::WrongDevice { kernel: "read", found, wanted });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LaunchError {

@@ -111,6 +111,16 @@ pub use {
 };
 
 /// The items that most kernels use, for import with `use cuda_std::prelude::*`.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// #[kernel(dims(1))]
+/// pub fn ramp(out: SliceMut<u32>) {
+///     let i = thread::unique_1d();
+///     out.set(i, i.index());
+/// }
+/// ```
 pub mod prelude {
     pub use crate::{
         ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d,
@@ -132,6 +142,13 @@ pub mod prelude {
 
 /// Stops the kernel. On the GPU, the launch fails with a driver error. On the CPU, the launch
 /// returns a [`FaultKind::Trap`](cuda_cpu::FaultKind::Trap) fault.
+///
+/// ```
+/// use cuda_std::cpu::{FaultKind, Launch, launch};
+///
+/// let fault = launch(&Launch::new("stop", [1, 1, 1], [1, 1, 1]), &|| cuda_std::trap());
+/// assert_eq!(fault.unwrap_err().kind, FaultKind::Trap);
+/// ```
 #[inline]
 pub fn trap() -> ! {
     #[cfg(target_arch = "nvptx64")]

@@ -136,20 +136,110 @@ macro_rules! pointer {
 
 pointer! {
     /// An argument of type `*const T`.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// #[kernel]
+    /// pub unsafe fn copy(from: *const u32, to: *mut u32) {
+    ///     let i = thread::index_1d() as usize;
+    ///     // SAFETY: the host passes arrays with an element for each thread.
+    ///     unsafe { *to.add(i) = *from.add(i) };
+    /// }
+    ///
+    /// use cust::typed::{Buffer, Device, LaunchConfig};
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let from = Buffer::from_slice(&stream, &[1, 2, 3, 4])?;
+    /// let to = Buffer::<u32>::new(&device, 4)?;
+    /// let copy = Copy { from: from.as_device_ptr(), to: to.as_device_ptr() };
+    /// // SAFETY: both buffers have 4 elements, and the grid has 4 threads.
+    /// unsafe { stream.launch_unchecked(&LaunchConfig::for_1d(4, 4), &copy) }?;
+    /// assert_eq!(to.download(&stream)?, [1, 2, 3, 4]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ConstPointer, *const T, 'a *const T, data => data
 }
 pointer! {
     /// An argument of type `*mut T`.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// #[kernel]
+    /// pub unsafe fn count(total: *mut u32) {
+    ///     // SAFETY: the host passes the address of a counter that only this kernel accesses.
+    ///     unsafe { atomic::AtomicAdd::atomic_add(total, 1) };
+    /// }
+    ///
+    /// use cust::typed::{Buffer, Device, LaunchConfig};
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let total = Buffer::<u32>::new(&device, 1)?;
+    /// // SAFETY: the buffer has one element, and nothing else accesses it.
+    /// unsafe {
+    ///     let count = Count { total: total.as_device_ptr() };
+    ///     stream.launch_unchecked(&LaunchConfig::for_1d(1000, 250), &count)?;
+    /// }
+    /// assert_eq!(total.download(&stream)?, [1000]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     MutPointer, *mut T, 'a *mut T, data => data
 }
 pointer! {
     /// An argument of type `&T`.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// #[kernel(dims(1))]
+    /// pub fn scale(factor: &f32, out: SliceMut<f32>) {
+    ///     let i = thread::unique_1d();
+    ///     if let Some(value) = out.get(i) {
+    ///         out.set(i, *factor * value);
+    ///     }
+    /// }
+    ///
+    /// use cust::typed::{Buffer, Device, LaunchConfig};
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let factor = Buffer::from_slice(&stream, &[3.0])?;
+    /// let mut out = Buffer::from_slice(&stream, &[1.0, 2.0])?;
+    /// // SAFETY: `factor` is one float, which nothing writes during the launch.
+    /// unsafe {
+    ///     let scale = Scale { factor: factor.as_device_ptr(), out: out.view_mut() };
+    ///     stream.launch_unchecked(&LaunchConfig::for_1d(2, 32), &scale)?;
+    /// }
+    /// assert_eq!(out.download(&stream)?, [3.0, 6.0]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     Ref, *const T, 'a &'a T, data =>
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { &*data }
 }
 pointer! {
     /// An argument of type `&mut T`.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// #[kernel]
+    /// pub unsafe fn increment(value: &mut u32) {
+    ///     *value += 1;
+    /// }
+    ///
+    /// use cust::typed::{Buffer, Device, LaunchConfig};
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let value = Buffer::from_slice(&stream, &[41])?;
+    /// // SAFETY: the grid has one thread, so only one thread has the reference.
+    /// unsafe {
+    ///     let increment = Increment { value: value.as_device_ptr() };
+    ///     stream.launch_unchecked(&LaunchConfig::for_1d(1, 1), &increment)?;
+    /// }
+    /// assert_eq!(value.download(&stream)?, [42]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     RefMut, *mut T, 'a &'a mut T, data =>
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { &mut *data }
@@ -243,9 +333,57 @@ macro_rules! slice {
 
 slice! {
     /// An argument of type `&[T]`.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// #[kernel(dims(1))]
+    /// pub fn double(input: &[f32], out: SliceMut<f32>) {
+    ///     let i = thread::unique_1d();
+    ///     if let Some(value) = input.get(i.index() as usize) {
+    ///         out.set(i, 2.0 * value);
+    ///     }
+    /// }
+    ///
+    /// use cust::typed::{Buffer, Device, LaunchConfig};
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let input = Buffer::from_slice(&stream, &[1.0, 2.0])?;
+    /// let mut out = Buffer::new(&device, 2)?;
+    /// // SAFETY: nothing writes `input` during the launch.
+    /// unsafe {
+    ///     let double = Double { input: input.view(), out: out.view_mut() };
+    ///     stream.launch_unchecked(&LaunchConfig::for_1d(2, 32), &double)?;
+    /// }
+    /// assert_eq!(out.download(&stream)?, [2.0, 4.0]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     RefSlice, *const T, &'a [T], slice::from_raw_parts, DeviceSlice
 }
 slice! {
     /// An argument of type `&mut [T]`.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// #[kernel]
+    /// pub unsafe fn halve(data: &mut [f32]) {
+    ///     if let Some(value) = data.get_mut(thread::index_1d() as usize) {
+    ///         *value /= 2.0;
+    ///     }
+    /// }
+    ///
+    /// use cust::typed::{Buffer, Device, LaunchConfig};
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let mut data = Buffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
+    /// // SAFETY: each thread accesses only its own element.
+    /// unsafe {
+    ///     let halve = Halve { data: data.view_mut() };
+    ///     stream.launch_unchecked(&LaunchConfig::for_1d(3, 32), &halve)?;
+    /// }
+    /// assert_eq!(data.download(&stream)?, [0.5, 1.0, 1.5]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     RefSliceMut, *mut T, &'a mut [T], slice::from_raw_parts_mut, DeviceSliceMut
 }

@@ -13,6 +13,40 @@ use super::scope::{Block, Device, Scope, System};
 use super::scoped::AtomicValue;
 
 /// A `T` that the threads of scope `S` share. It has the layout of `T`.
+///
+/// ```
+/// use cuda_std::atomic::{AtomicF32, AtomicU32, BlockAtomicU32, Ordering::Relaxed};
+///
+/// let mut cell = AtomicU32::new(6);
+/// assert_eq!(cell.fetch_add(4, Relaxed), 6);
+/// assert_eq!(cell.fetch_sub(1, Relaxed), 10);
+/// assert_eq!(cell.fetch_and(0b1100, Relaxed), 9);
+/// assert_eq!(cell.fetch_or(0b0011, Relaxed), 8);
+/// assert_eq!(cell.fetch_xor(0b0001, Relaxed), 11);
+/// assert_eq!(cell.fetch_min(5, Relaxed), 10);
+/// assert_eq!(cell.fetch_max(9, Relaxed), 5);
+/// assert_eq!(cell.swap(1, Relaxed), 9);
+/// assert_eq!(cell.compare_exchange(1, 2, Relaxed, Relaxed), Ok(1));
+/// assert_eq!(cell.compare_exchange_weak(1, 3, Relaxed, Relaxed), Err(2));
+/// cell.store(8, Relaxed);
+/// assert_eq!(cell.load(Relaxed), 8);
+/// *cell.get_mut() = 20;
+/// assert_eq!(cell.into_inner(), 20);
+///
+/// // Multiplies a float, for which there is no instruction.
+/// let scale = AtomicF32::new(1.5);
+/// let before = scale.fetch_update(Relaxed, Relaxed, |value| Some(2.0 * value));
+/// assert_eq!((before, scale.load(Relaxed)), (Ok(1.5), 3.0));
+///
+/// // Any memory can become a cell. Operations of block scope are `unsafe`.
+/// let mut word = 5;
+/// // SAFETY: the pointer is valid, and no other thread has it.
+/// unsafe {
+///     let cell = BlockAtomicU32::from_ptr(&raw mut word);
+///     cell.fetch_add(1, Relaxed);
+///     assert_eq!(*cell.as_ptr(), 6);
+/// }
+/// ```
 #[repr(transparent)]
 pub struct Atomic<T, S> {
     value: UnsafeCell<T>,

@@ -3,6 +3,15 @@
 //!
 //! The functions of rust-cuda's module `intrinsics`, which are one instruction each, are not
 //! available.
+//!
+//! ```
+//! use cuda_std::atomic::{Ordering, mid};
+//!
+//! let mut total = 40_u32;
+//! // SAFETY: the pointer is valid, and no other thread has it.
+//! let before = unsafe { mid::atomic_fetch_add_u32_device(&raw mut total, Ordering::Relaxed, 2) };
+//! assert_eq!((before, total), (40, 42));
+//! ```
 
 use core::sync::atomic::Ordering;
 
@@ -19,6 +28,16 @@ fn thread_fence<S: Scope>(ordering: Ordering) {
 
 /// Orders the thread's memory accesses as observed by the threads of its block. Does nothing if
 /// `ordering` is `Relaxed`.
+///
+/// ```
+/// use cuda_std::atomic::{Ordering, mid};
+/// use cuda_std::cpu::{Launch, launch};
+///
+/// launch(&Launch::new("kernel", [1, 1, 1], [32, 1, 1]), &|| {
+///     mid::block_thread_fence(Ordering::AcqRel);
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 pub fn block_thread_fence(ordering: Ordering) {
     thread_fence::<Block>(ordering);
@@ -26,6 +45,16 @@ pub fn block_thread_fence(ordering: Ordering) {
 
 /// Orders the thread's memory accesses as observed by the threads of its GPU. Does nothing if
 /// `ordering` is `Relaxed`.
+///
+/// ```
+/// use cuda_std::atomic::{Ordering, mid};
+/// use cuda_std::cpu::{Launch, launch};
+///
+/// launch(&Launch::new("kernel", [4, 1, 1], [32, 1, 1]), &|| {
+///     mid::device_thread_fence(Ordering::AcqRel);
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 pub fn device_thread_fence(ordering: Ordering) {
     thread_fence::<Device>(ordering);
@@ -33,6 +62,16 @@ pub fn device_thread_fence(ordering: Ordering) {
 
 /// Orders the thread's memory accesses as observed by the threads of all GPUs and of the host. Does
 /// nothing if `ordering` is `Relaxed`.
+///
+/// ```
+/// use cuda_std::atomic::{Ordering, mid};
+/// use cuda_std::cpu::{Launch, launch};
+///
+/// launch(&Launch::new("kernel", [4, 1, 1], [32, 1, 1]), &|| {
+///     mid::system_thread_fence(Ordering::SeqCst);
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 pub fn system_thread_fence(ordering: Ordering) {
     thread_fence::<System>(ordering);

@@ -29,6 +29,28 @@ mod sealed {
 /// [`compare_exchange`](Self::compare_exchange) work on the bits, and `min` and `max` ignore a NaN
 /// as [`f32::min`] does. On the GPU, an `f32` addition in global memory treats subnormals as zero.
 ///
+/// ```
+/// use cuda_std::atomic::{AtomicValue, Device, Ordering::Relaxed};
+///
+/// let mut value = 6_u32;
+/// let at = &raw mut value;
+/// // SAFETY: the pointer is valid, and no other thread has it.
+/// unsafe {
+///     assert_eq!(u32::fetch_add::<Device>(at, 4, Relaxed), 6);
+///     assert_eq!(u32::fetch_sub::<Device>(at, 1, Relaxed), 10);
+///     assert_eq!(u32::fetch_and::<Device>(at, 0b1100, Relaxed), 9);
+///     assert_eq!(u32::fetch_or::<Device>(at, 0b0011, Relaxed), 8);
+///     assert_eq!(u32::fetch_xor::<Device>(at, 0b0001, Relaxed), 11);
+///     assert_eq!(u32::fetch_min::<Device>(at, 5, Relaxed), 10);
+///     assert_eq!(u32::fetch_max::<Device>(at, 9, Relaxed), 5);
+///     assert_eq!(u32::exchange::<Device>(at, 1, Relaxed), 9);
+///     assert_eq!(u32::compare_exchange::<Device>(at, 1, 2, Relaxed, Relaxed), Ok(1));
+///     assert_eq!(u32::compare_exchange::<Device>(at, 1, 3, Relaxed, Relaxed), Err(2));
+///     u32::store::<Device>(at, 8, Relaxed);
+///     assert_eq!(u32::load::<Device>(at, Relaxed), 8);
+/// }
+/// ```
+///
 /// # Safety
 /// All functions of this trait have the same requirements:
 /// - `at` must be aligned and valid for reads and writes, in global or shared memory.

@@ -11,6 +11,27 @@ use cust_core::DeviceCopy;
 ///
 /// The pointer does not own the memory, and the host cannot dereference an address on a GPU. The
 /// methods have the same names as those of rust-cuda's `cust::memory::DevicePointer`.
+///
+/// ```
+/// use cuda_std::launch::DevicePointer;
+///
+/// let start = DevicePointer::<f32>::from_raw(0x1000);
+/// assert_eq!(start.wrapping_add(3).as_raw(), 0x100c);
+/// assert_eq!(start.wrapping_sub(1), start.wrapping_offset(-1));
+/// assert_eq!(start.cast::<u8>().wrapping_add(4), start.wrapping_add(1).cast());
+/// assert!(DevicePointer::<f32>::null().is_null());
+///
+/// // On the CPU, the address is that of host memory.
+/// let mut values = [1.0, 2.0, 3.0];
+/// let first = DevicePointer::from(values.as_mut_ptr());
+/// // SAFETY: the results are within `values`, and no reference to it is in use.
+/// unsafe {
+///     assert_eq!(*first.add(2).as_ptr(), 3.0);
+///     assert_eq!(first.add(2).sub(1), first.offset(1));
+///     *first.as_mut_ptr() = 9.0;
+/// }
+/// assert_eq!(values, [9.0, 2.0, 3.0]);
+/// ```
 #[repr(transparent)]
 pub struct DevicePointer<T> {
     address: u64,

@@ -15,10 +15,31 @@ use super::LaunchBounds;
 /// All kernels that are linked into the program, in no particular order.
 ///
 /// Two packages may each have a kernel of the same name.
+///
+/// ```
+/// use cuda_std::launch::KERNELS;
+/// use cuda_std::prelude::*;
+///
+/// #[kernel(dims(1))]
+/// pub fn registered(value: f32, out: SliceMut<f32>) {
+///     out.set(thread::unique_1d(), value);
+/// }
+///
+/// let entry = KERNELS.iter().find(|entry| entry.name == "registered").unwrap();
+/// // The value, and the pointer and the length of the slice.
+/// assert_eq!(entry.params.iter().map(|param| param.size).collect::<Vec<_>>(), [4, 8, 4]);
+/// ```
 #[distributed_slice]
 pub static KERNELS: [KernelEntry];
 
 /// The size and alignment of one kernel parameter, in bytes.
+///
+/// ```
+/// use cuda_std::launch::ParamLayout;
+///
+/// let layout = ParamLayout { size: size_of::<u64>(), align: align_of::<u64>() };
+/// assert_eq!(layout, ParamLayout { size: 8, align: 8 });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamLayout {
     /// The size in bytes, never zero.
@@ -28,6 +49,21 @@ pub struct ParamLayout {
 }
 
 /// A kernel that the program can run on the CPU by name.
+///
+/// ```
+/// use cuda_std::launch::{KERNELS, LaunchConfig};
+/// use cuda_std::prelude::*;
+///
+/// #[kernel(launch_bounds(64), dims(1))]
+/// pub fn by_name(out: SliceMut<u32>) {
+///     out.set(thread::unique_1d(), 1);
+/// }
+///
+/// let entry = KERNELS.iter().find(|entry| entry.name == "by_name").unwrap();
+/// assert_eq!((entry.bounds.max_threads, entry.dims), (64, 1));
+/// assert!(LaunchConfig::for_1d(100, 64).check_entry(entry).is_ok());
+/// assert!(LaunchConfig::for_1d(100, 128).check_entry(entry).is_err());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct KernelEntry {
     /// The name of the entry in the PTX.
