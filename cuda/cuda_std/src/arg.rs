@@ -84,6 +84,11 @@ pub const SLOTS: usize = 16;
 /// let samples = unsafe { DeviceSlice::new(Place::Cpu, samples.as_ptr(), 2) };
 /// let pair = DevicePair { samples, scale: 0.5 };
 /// assert_eq!(pair.places(), [Some(Place::Cpu), None]);
+///
+/// // The kernel's entry point calls this function. A pair takes three parameters.
+/// // SAFETY: the parameters are a valid pointer, the number of its elements, and the scale.
+/// let pair = unsafe { Pair::from_params(([1.0_f32, 2.0].as_ptr(), (2, (0.5, ())))) };
+/// assert_eq!((pair.samples.len(), pair.scale), (2, 0.5));
 /// ```
 ///
 /// # Safety
@@ -116,6 +121,7 @@ pub unsafe trait KernelArg: Copy {
 /// image. `#[derive(KernelArg)]` uses this trait for fields marked `#[kernel_arg(like = FIELD)]`.
 ///
 /// ```
+/// use cuda_std::arg::Alike;
 /// use cuda_std::prelude::*;
 /// use cuda_std::{DeviceView, launch::Place};
 ///
@@ -132,6 +138,13 @@ pub unsafe trait KernelArg: Copy {
 /// let view = |height| unsafe { DeviceView::new(Place::Cpu, rows.as_ptr(), 4, height, 16) };
 /// assert!(DevicePlanes::new(view(3), view(3)).is_some());
 /// assert!(DevicePlanes::new(view(3), view(2)).is_none());
+///
+/// let (x, y) = ([1.0_f32, 2.0], [3.0_f32, 4.0]);
+/// // SAFETY: both arrays are one row of two floats.
+/// unsafe {
+///     let x = View::from_params((x.as_ptr(), (2, (1, (8, ())))));
+///     assert_eq!(x.with_address(y.as_ptr()).load(1, 0), 4.0);
+/// }
 /// ```
 pub trait Alike: KernelArg {
     /// The pointer type of the image.

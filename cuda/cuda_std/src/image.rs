@@ -8,6 +8,8 @@
 //! [`OutOfBounds`](cuda_cpu::FaultKind::OutOfBounds) fault. On the GPU the unsafe functions check
 //! nothing and rely on the caller.
 
+mod column;
+
 use bytemuck::Pod;
 
 use crate::KernelArg;
@@ -17,7 +19,44 @@ use crate::arg::{ExclusiveBorrow, SharedBorrow};
 use crate::memory::{self, Access, Index};
 use crate::stamp::Stamp;
 
+pub use column::ColumnView;
+
 /// An image that a kernel reads.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Device, Image, LaunchConfig};
+///
+/// /// Writes the differences between horizontal neighbours, two elements per thread.
+/// #[kernel(dims(2))]
+/// pub fn gradient(input: View<f32>, out: ViewMut<f32>) {
+///     let at = thread::index_2d();
+///     let x = 2 * at.x;
+///     // With aligned rows, one instruction loads two elements.
+///     if input.is_aligned(8) && input.contains(x + 1, at.y) && out.contains(x, at.y) {
+///         // SAFETY: both elements exist and are aligned, and no other thread accesses `x`.
+///         unsafe {
+///             let [left, right] = input.load_wide::<[f32; 2]>(x, at.y);
+///             assert_eq!(right, input.load(x + 1, at.y));
+///             out.store(x, at.y, right - left);
+///         }
+///     }
+///     assert_eq!(input.get(input.width(), 0), None);
+///     input.prefetch(0, input.height() - 1);
+///     assert!(!input.is_tight(), "an `Image` aligns its rows");
+///     // SAFETY: the image has a row.
+///     assert_eq!(input.get(0, 0), Some(unsafe { input.column(0, 0).load(0) }));
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let input = Image::from_slice(&stream, 4, 2, &[1.0, 3.0, 5.0, 6.0, 0.0, 1.0, 2.0, 8.0])?;
+/// let mut out = Image::new(&device, 4, 2)?;
+/// let gradient = Gradient { input: input.view(), out: out.view_mut() };
+/// stream.launch(&LaunchConfig::cover(2, 2, [32, 8]), &gradient)?;
+/// assert_eq!(out.download(&stream)?, [2.0, 0.0, 1.0, 0.0, 1.0, 0.0, 6.0, 0.0]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct View<T> {
     data: *const T,
@@ -28,6 +67,46 @@ pub struct View<T> {
 }
 
 /// An image that a kernel writes and may read back.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Device, Image, LaunchConfig};
+///
+/// /// Inverts an image in place.
+/// #[kernel(dims(2))]
+/// pub fn invert(image: ViewMut<u8>) {
+///     let at = thread::unique_2d();
+///     // `get` and `set` take only the thread's own index, so they are safe.
+///     if let Some(value) = image.get(at) {
+///         image.set(at, 255 - value);
+///     }
+/// }
+///
+/// /// Sets the first four elements of each row of an image whose rows are aligned to 4 bytes.
+/// #[kernel(dims(1))]
+/// pub unsafe fn mark(image: ViewMut<u8>) {
+///     let y = thread::index_1d();
+///     // SAFETY: the elements exist and are aligned, and no other thread accesses the row.
+///     unsafe {
+///         if y < image.height() && image.width() >= 4 && image.is_aligned(4) {
+///             image.store_wide(0, y, [9_u8; 4]);
+///             image.store(0, y, image.load(1, y) - 8);
+///         }
+///     }
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let mut image = Image::from_slice(&stream, 5, 1, &[0, 1, 2, 3, 4])?;
+/// stream.launch(&LaunchConfig::cover(5, 1, [32, 8]), &Invert { image: image.view_mut() })?;
+/// assert_eq!(image.download(&stream)?, [255, 254, 253, 252, 251]);
+///
+/// let mark = Mark { image: image.view_mut() };
+/// // SAFETY: `mark` checks its indices, and each thread accesses only its own row.
+/// unsafe { stream.launch_unchecked(&LaunchConfig::for_1d(1, 32), &mark) }?;
+/// assert_eq!(image.download(&stream)?, [1, 9, 9, 9, 251]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct ViewMut<T> {
     data: *mut T,
@@ -35,18 +114,6 @@ pub struct ViewMut<T> {
     height: u32,
     pitch: u32,
     stamp: Stamp,
-}
-
-/// The elements of one column of a [`View`], from a given row down.
-///
-/// In a loop down a column, the address of each element costs one multiply-add. With a [`View`],
-/// each address costs a 64-bit multiplication, because the compiler widens the pitch before the
-/// loop.
-#[derive(Debug)]
-pub struct ColumnView<T> {
-    first: *const T,
-    rows: u32,
-    pitch: u32,
 }
 
 /// Defines the items that [`View`] and [`ViewMut`] have in common. The macro arguments are the
@@ -167,6 +234,21 @@ macro_rules! view {
 
         #[doc = concat!("The host's handle for a [`", stringify!($view), "`]:")]
         #[doc = concat!($host, " on a device.")]
+        ///
+        /// ```
+        /// use cuda_std::launch::{Params, Place};
+        #[doc = concat!("use cuda_std::", stringify!($device), ";")]
+        ///
+        /// let mut rows = [0_u8; 12];
+        /// // SAFETY: there are 3 rows of 4 bytes, which only the handle accesses.
+        #[doc = concat!("let image = unsafe { ",stringify!($device), "::new(Place::Cpu, rows.as_mut_ptr(), 4, 3, 4) };")]
+        /// assert_eq!((image.size(), image.rows().1, image.place()), ((4, 3), 4, Place::Cpu));
+        /// assert!(image.is_like(&image));
+        /// let mut params = Params::default();
+        /// image.push_address(&mut params);
+        /// image.push_pitch(&mut params);
+        /// assert_eq!(params.pointers().len(), 2);
+        /// ```
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]
         pub struct $device<'a, T> {
@@ -335,53 +417,6 @@ impl<T: Pod> View<T> {
         // SAFETY: the caller upholds this function's safety contract.
         let first = unsafe { self.at(x, y, Access::Load) };
         ColumnView { first, rows: self.height - y, pitch: self.pitch }
-    }
-}
-
-impl<T: Pod> ColumnView<T> {
-    /// Reads the element that is `below` rows below the first element of the column.
-    ///
-    /// # Safety
-    /// The element must exist.
-    #[inline(always)]
-    #[track_caller]
-    #[must_use]
-    pub unsafe fn load(&self, below: u32) -> T {
-        memory::check(below < self.rows, Access::Load, "ColumnView", || {
-            [Index::Linear(below.into()), Index::Linear(self.rows.into())]
-        });
-        // SAFETY: the caller guarantees that the element exists. Nothing writes a `View`'s memory
-        // during a launch.
-        unsafe { memory::load_read_only(self.first.byte_add(mul_wide(below, self.pitch) as usize)) }
-    }
-}
-
-impl<T> Clone for ColumnView<T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for ColumnView<T> {}
-
-/// Multiplies two 32-bit numbers to a 64-bit product with one instruction. The compiler itself does
-/// so only if it has not widened one of the numbers before.
-#[inline(always)]
-fn mul_wide(a: u32, b: u32) -> u64 {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let product;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!("mul.wide.u32 {}, {}, {};", out(reg64) product, in(reg32) a, in(reg32) b,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        product
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        u64::from(a) * u64::from(b)
     }
 }
 

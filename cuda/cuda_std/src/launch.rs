@@ -301,6 +301,16 @@ impl LaunchConfig {
     /// Checks the shape against the launch bounds that `K` was compiled for and against CUDA's own
     /// limits.
     ///
+    /// ```
+    /// use cuda_std::launch::LaunchConfig;
+    ///
+    /// #[cuda_std::kernel(block_multiple(32))]
+    /// pub fn by_warps(input: cuda_std::Slice<f32>) {}
+    ///
+    /// assert!(LaunchConfig::for_1d(100, 64).check::<ByWarps>().is_ok());
+    /// assert!(LaunchConfig::for_1d(100, 50).check::<ByWarps>().is_err());
+    /// ```
+    ///
     /// # Errors
     /// Returns any [`LaunchError`] except [`LaunchError::WrongDevice`].
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {

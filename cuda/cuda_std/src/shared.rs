@@ -8,6 +8,32 @@
 //! [`Shared::add`] and statics with `#[address_space(shared)]` support kernels written for
 //! rust-cuda. They access elements through references. On the GPU, a reference is a generic
 //! address, which takes more registers than an address in the shared space.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//! use cust::typed::{Buffer, Device, LaunchConfig};
+//!
+//! /// Reverses each block of 64 elements.
+//! #[kernel(launch_bounds(64), dims(1))]
+//! pub fn reverse(data: SliceMut<u32>) {
+//!     let tile = shared_array![u32; 64];
+//!     let (own, at) = (thread::thread_idx_x(), thread::unique_1d());
+//!     // SAFETY: the launch bounds keep the indices below 64, and the barrier is between the stores
+//!     // and the loads.
+//!     unsafe {
+//!         tile.store(own, data.get(at).unwrap_or(0));
+//!         thread::sync_threads();
+//!         data.set(at, tile.load(thread::block_dim_x() - 1 - own));
+//!     }
+//! }
+//!
+//! let device = Device::cpu();
+//! let stream = device.stream()?;
+//! let mut data = Buffer::from_slice(&stream, &[1, 2, 3, 4])?;
+//! stream.launch(&LaunchConfig::for_1d(4, 4), &Reverse { data: data.view_mut() })?;
+//! assert_eq!(data.download(&stream)?, [4, 3, 2, 1]);
+//! # Ok::<(), cust::typed::DeviceError>(())
+//! ```
 
 mod place;
 mod statics;
@@ -23,6 +49,31 @@ pub use place::SharedPlace;
 pub use statics::{Row, Rows, Scalar, SharedStatic, SharedVariable};
 
 /// An array in the block's shared memory. Its contents are undefined until written.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::{shared_array, thread};
+///
+/// launch(&Launch::new("count", [1, 1, 1], [64, 1, 1]), &|| {
+///     let counts = shared_array![u32; 4];
+///     let i = thread::rank();
+///     // SAFETY: the indices are less than 4, and barriers separate the accesses.
+///     unsafe {
+///         if i < counts.len() {
+///             counts.store(i, 0);
+///         }
+///         thread::sync_threads();
+///         counts.atomic_add(i % 4, 1);
+///         thread::sync_threads();
+///         assert_eq!(counts.load(i % 4), 16);
+///         assert_eq!(counts.tail(2).len(), 2);
+///         // As in rust-cuda, the array can be used like a pointer.
+///         assert_eq!(*counts.add(3), 16);
+///         assert!(counts.as_mut_ptr().is_aligned());
+///     }
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[derive(Debug)]
 pub struct Shared<T> {
     #[cfg(target_arch = "nvptx64")]
@@ -266,6 +317,26 @@ impl Shared<u32> {
 /// Returns the block's dynamic shared memory as elements of `T`. The launch sets its size.
 ///
 /// Every call returns the same memory, aligned to 16 bytes.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::shared::dynamic_shared_mem;
+/// use cuda_std::thread;
+///
+/// let config = Launch { dynamic_shared: 64 * 4, ..Launch::new("turn", [1, 1, 1], [64, 1, 1]) };
+/// launch(&config, &|| {
+///     let tile = dynamic_shared_mem::<f32>();
+///     assert_eq!(tile.len(), 64);
+///     let i = thread::rank();
+///     // SAFETY: the indices are less than 64, and the barrier separates the accesses.
+///     unsafe {
+///         tile.store(i, i as f32);
+///         thread::sync_threads();
+///         assert_eq!(tile.load(63 - i), (63 - i) as f32);
+///     }
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {

@@ -26,6 +26,35 @@ use crate::stamp::Stamp;
 use crate::{SliceIndex, Unique1d};
 
 /// A slice of elements that a kernel reads.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Buffer, Device, LaunchConfig};
+///
+/// /// Averages each element and its successor.
+/// #[kernel(dims(1))]
+/// pub fn smooth(input: Slice<f32>, out: SliceMut<f32>) {
+///     let at = thread::unique_1d();
+///     let i = at.index();
+///     if i + 1 < input.len() {
+///         input.prefetch(i + 256);
+///         // SAFETY: `i` and `i + 1` are less than the length.
+///         let (own, next) = unsafe { (input.load(i), input.tail(i).load(1)) };
+///         out.set(at, (own + next) / 2.0);
+///     } else if let Some(last) = input.get(at) {
+///         out.set(at, last);
+///     }
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let input = Buffer::from_slice(&stream, &[1.0, 2.0, 4.0])?;
+/// let mut out = Buffer::new(&device, 3)?;
+/// let smooth = Smooth { input: input.view(), out: out.view_mut() };
+/// stream.launch(&LaunchConfig::for_1d(3, 256), &smooth)?;
+/// assert_eq!(out.download(&stream)?, [1.5, 3.0, 4.0]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Slice<T> {
     data: *const T,
@@ -34,6 +63,40 @@ pub struct Slice<T> {
 }
 
 /// A slice of elements that a kernel writes and may read back.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Buffer, Device, LaunchConfig};
+///
+/// /// Doubles each element and counts those that are greater than `limit`.
+/// #[kernel(dims(1))]
+/// pub fn double(limit: u32, data: SliceMut<u32>, count: SliceMut<u32>) {
+///     let at = thread::unique_1d();
+///     // `get` and `set` take only the thread's own index, so they are safe.
+///     if let Some(value) = data.get(at) {
+///         data.set(at, 2 * value);
+///     }
+///     // SAFETY: the indices are in bounds, no other thread accesses the element, and all accesses
+///     // to `count` are atomic.
+///     unsafe {
+///         let i = at.index();
+///         if i < data.len() && data.load(i) > limit {
+///             data.store(i, limit);
+///             atomic::AtomicAdd::atomic_add(count.atomic(0), 1);
+///         }
+///     }
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let mut data = Buffer::from_slice(&stream, &[1, 5, 9])?;
+/// let mut count = Buffer::new(&device, 1)?;
+/// let double = Double { limit: 9, data: data.view_mut(), count: count.view_mut() };
+/// stream.launch(&LaunchConfig::for_1d(3, 256), &double)?;
+/// assert_eq!(data.download(&stream)?, [2, 9, 9]);
+/// assert_eq!(count.download(&stream)?, [2]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct SliceMut<T> {
     data: *mut T,
@@ -99,6 +162,22 @@ macro_rules! slice {
         }
 
         #[doc = concat!("The host's handle for a [`", stringify!($slice), "`]: ", $host, " on a device.")]
+        ///
+        /// ```
+        #[doc = concat!("use cuda_std::", stringify!($device), ";")]
+        /// use cuda_std::launch::Place;
+        ///
+        /// let mut values = [1.0, 2.0, 3.0];
+        /// // SAFETY: the values are host memory that only the handle accesses.
+        #[doc = concat!("let slice = unsafe { ",stringify!($device), "::new(Place::Cpu, values.as_mut_ptr(), 3) };")]
+        /// assert_eq!(slice.place(), Place::Cpu);
+        /// assert_eq!(slice.as_device_ptr().as_ptr(), values.as_ptr());
+        ///
+        /// // SAFETY: the values are host memory that only the new handle accesses from here on.
+        /// let slice = unsafe {
+        #[doc = concat!("    ", stringify!($device), "::from_raw_parts(Place::Cpu, values.as_mut_ptr(), values.len())")]
+        /// };
+        /// ```
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]
         pub struct $device<'a, T> {

@@ -12,6 +12,26 @@ use crate::KernelArg;
 use crate::stamp::Stamp;
 
 /// A type that a texture read can return.
+///
+/// ```
+/// use cuda_std::TextureValue;
+/// use cuda_std::glam::{UVec4, Vec4};
+/// use cuda_std::prelude::*;
+///
+/// /// Sums four reads of a texture of any kind.
+/// fn sum<T: TextureValue>(texture: &Texture2d<T>, x: f32, y: f32, add: fn(T, T) -> T) -> T {
+///     let row = |y| add(texture.read(x, y), texture.read(x + 1.0, y));
+///     add(row(y), row(y + 1.0))
+/// }
+///
+/// fn of_floats(texture: &Texture2d<Vec4>) -> Vec4 {
+///     sum(texture, 0.5, 0.5, |a, b| a + b) / 4.0
+/// }
+///
+/// fn of_integers(texture: &Texture2d<UVec4>) -> UVec4 {
+///     sum(texture, 0.5, 0.5, |a, b| a + b) / 4
+/// }
+/// ```
 pub trait TextureValue: Copy + Sync + 'static {
     /// Reads the texture at `(x, y)`.
     ///
@@ -22,6 +42,30 @@ pub trait TextureValue: Copy + Sync + 'static {
 }
 
 /// A texture of up to four channels. Missing channels read as zero.
+///
+/// ```
+/// use cuda_std::glam::Vec4;
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Address, Buffer, Device, Filter, Image, LaunchConfig, Texture, TextureMode};
+///
+/// /// Samples the first row at multiples of `step`.
+/// #[kernel(dims(1))]
+/// pub fn resample(row: Texture2d<Vec4>, step: f32, out: SliceMut<f32>) {
+///     let at = thread::unique_1d();
+///     out.set(at, row.read(0.5 + step * at.index() as f32, 0.5).x);
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let image = Image::from_slice(&stream, 2, 1, &[10.0_f32, 20.0])?;
+/// let mode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
+/// let row = Texture::of_image(&image, mode)?;
+/// let mut out = Buffer::new(&device, 4)?;
+/// let resample = Resample { row: row.view(), step: 0.5, out: out.view_mut() };
+/// stream.launch(&LaunchConfig::for_1d(4, 32), &resample)?;
+/// assert_eq!(out.download(&stream)?, [10.0, 15.0, 20.0, 20.0]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Texture2d<T> {
     handle: u64,
@@ -111,6 +155,25 @@ unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
 }
 
 /// The host's handle for a [`Texture2d`]: a texture object on a device.
+///
+/// ```
+/// use cuda_std::DeviceTexture;
+/// use cuda_std::arg::HostArg;
+/// use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
+/// use cuda_std::glam::Vec4;
+/// use cuda_std::launch::Place;
+///
+/// let texels = [0.0_f32, 1.0];
+/// let format = Format { channel: Channel::F32, channels: 1 };
+/// // SAFETY: `texels` is one row of two floats, and nothing writes it.
+/// let texture = unsafe {
+///     Texture::new(texels.as_ptr().cast(), [2, 1], 8, format, Filter::Linear, Address::Clamp)
+/// };
+/// let address = (&raw const texture).expose_provenance() as u64;
+/// // SAFETY: the texture returns floats and outlives the handle.
+/// let handle = unsafe { DeviceTexture::<Vec4>::new(Place::Cpu, address) };
+/// assert_eq!(handle.places(), [Some(Place::Cpu), None]);
+/// ```
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Debug)]
 pub struct DeviceTexture<'a, T> {

@@ -1,30 +1,79 @@
 //! Thread indices, block barriers, memory fences and waits.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//! use cust::typed::{Buffer, Device, LaunchConfig};
+//!
+//! #[kernel(dims(1))]
+//! pub fn indices(out: SliceMut<[u32; 2]>) {
+//!     out.set(thread::unique_1d(), [thread::block_idx_x(), thread::thread_idx_x()]);
+//! }
+//!
+//! let device = Device::cpu();
+//! let stream = device.stream()?;
+//! let mut out = Buffer::new(&device, 4)?;
+//! stream.launch(&LaunchConfig::for_1d(4, 2), &Indices { out: out.view_mut() })?;
+//! assert_eq!(out.download(&stream)?, [[0, 0], [0, 1], [1, 0], [1, 1]]);
+//! # Ok::<(), cust::typed::DeviceError>(())
+//! ```
+
+mod sync;
 
 use glam::{UVec2, UVec3};
 
+pub use sync::{
+    block_fence, device_fence, grid_fence, nanosleep, sync_threads, sync_threads_and,
+    sync_threads_count, sync_threads_or, system_fence, wait_for_kernel_before,
+};
+
+/// The example of an index function. `$check` is a statement that calls the function in a grid of
+/// 8 × 4 × 2 blocks of 16 × 2 × 2 threads.
+macro_rules! example {
+    ($check:expr) => {
+        concat!(
+            "\n```\nuse cuda_std::cpu::{Launch, launch};\nuse cuda_std::thread;\n\n",
+            "launch(&Launch::new(\"kernel\", [8, 4, 2], [16, 2, 2]), &|| {\n    ",
+            $check,
+            "\n})?;\n# Ok::<(), cuda_std::cpu::Fault>(())\n```"
+        )
+    };
+}
+
 /// Defines the functions that return indices and dimensions. A row has the function names for the
-/// vector and for x, y and z, a description, the PTX functions and the CPU function.
+/// vector and for x, y and z, a description, the PTX functions, the CPU function, and the relation
+/// of the result to three numbers in the launch of the [`example`].
 macro_rules! index_vectors {
-    ($($all:ident $x:ident $y:ident $z:ident: $what:literal, $ptx_x:ident $ptx_y:ident $ptx_z:ident, $cpu:ident;)+) => {$(
+    ($(
+        $all:ident $x:ident $y:ident $z:ident: $what:literal,
+        $ptx_x:ident $ptx_y:ident $ptx_z:ident, $cpu:ident,
+        $is:literal $in_x:literal $in_y:literal $in_z:literal;
+    )+) => {$(
         #[doc = concat!("Returns the ", $what, " along x.")]
+        #[doc = example!(concat!("assert!(thread::", stringify!($x), "() ", $is, " ", $in_x, ");"))]
         #[inline(always)]
         #[must_use]
         pub fn $x() -> u32 {
             index_vectors!(@read $ptx_x, $cpu, 0)
         }
         #[doc = concat!("Returns the ", $what, " along y.")]
+        #[doc = example!(concat!("assert!(thread::", stringify!($y), "() ", $is, " ", $in_y, ");"))]
         #[inline(always)]
         #[must_use]
         pub fn $y() -> u32 {
             index_vectors!(@read $ptx_y, $cpu, 1)
         }
         #[doc = concat!("Returns the ", $what, " along z.")]
+        #[doc = example!(concat!("assert!(thread::", stringify!($z), "() ", $is, " ", $in_z, ");"))]
         #[inline(always)]
         #[must_use]
         pub fn $z() -> u32 {
             index_vectors!(@read $ptx_z, $cpu, 2)
         }
         #[doc = concat!("Returns the ", $what, " along x, y and z.")]
+        #[doc = example!(concat!(
+            "let [x, y, z] = thread::", stringify!($all), "().to_array();\n    ",
+            "assert!(x ", $is, " ", $in_x, " && y ", $is, " ", $in_y, " && z ", $is, " ", $in_z, ");"
+        ))]
         #[inline(always)]
         #[must_use]
         pub fn $all() -> UVec3 {
@@ -42,16 +91,26 @@ macro_rules! index_vectors {
 
 index_vectors! {
     thread_idx thread_idx_x thread_idx_y thread_idx_z: "index of the thread in its block",
-        _thread_idx_x _thread_idx_y _thread_idx_z, thread_idx;
+        _thread_idx_x _thread_idx_y _thread_idx_z, thread_idx, "<" 16 2 2;
     block_idx block_idx_x block_idx_y block_idx_z: "index of the block in the grid",
-        _block_idx_x _block_idx_y _block_idx_z, block_idx;
+        _block_idx_x _block_idx_y _block_idx_z, block_idx, "<" 8 4 2;
     block_dim block_dim_x block_dim_y block_dim_z: "number of threads per block",
-        _block_dim_x _block_dim_y _block_dim_z, block_dim;
+        _block_dim_x _block_dim_y _block_dim_z, block_dim, "==" 16 2 2;
     grid_dim grid_dim_x grid_dim_y grid_dim_z: "number of blocks in the grid",
-        _grid_dim_x _grid_dim_y _grid_dim_z, grid_dim;
+        _grid_dim_x _grid_dim_y _grid_dim_z, grid_dim, "==" 8 4 2;
 }
 
 /// Returns the index of the thread in a one-dimensional grid.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::thread;
+///
+/// launch(&Launch::new("index", [4, 1, 1], [32, 1, 1]), &|| {
+///     assert_eq!(thread::index_1d(), 32 * thread::block_idx_x() + thread::thread_idx_x());
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn index_1d() -> u32 {
@@ -59,6 +118,18 @@ pub fn index_1d() -> u32 {
 }
 
 /// Returns the column and row of the thread in a two-dimensional grid.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::thread;
+///
+/// launch(&Launch::new("index", [4, 3, 1], [32, 8, 1]), &|| {
+///     let at = thread::index_2d();
+///     assert_eq!(at.x, 32 * thread::block_idx_x() + thread::thread_idx_x());
+///     assert_eq!(at.y, 8 * thread::block_idx_y() + thread::thread_idx_y());
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn index_2d() -> UVec2 {
@@ -66,6 +137,18 @@ pub fn index_2d() -> UVec2 {
 }
 
 /// Returns the indices of the thread in a three-dimensional grid.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::thread;
+///
+/// launch(&Launch::new("index", [2, 2, 2], [8, 4, 2]), &|| {
+///     let at = thread::index_3d();
+///     assert_eq!(at.truncate(), thread::index_2d());
+///     assert_eq!(at.z, 2 * thread::block_idx_z() + thread::thread_idx_z());
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn index_3d() -> UVec3 {
@@ -74,6 +157,17 @@ pub fn index_3d() -> UVec3 {
 
 /// Returns the linear index of the thread in its grid. The threads of a block have consecutive
 /// indices, ordered by [`rank`]. Blocks are ordered with x fastest.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::thread;
+///
+/// launch(&Launch::new("index", [2, 3, 1], [8, 4, 1]), &|| {
+///     let block = 2 * thread::block_idx_y() + thread::block_idx_x();
+///     assert_eq!(thread::index(), 32 * block + thread::rank());
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn index() -> u32 {
@@ -83,6 +177,21 @@ pub fn index() -> u32 {
 }
 
 /// Returns true in the first thread of the first block, and false in all other threads.
+///
+/// ```
+/// use cuda_std::atomic::{AtomicU32, Ordering::Relaxed};
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::thread;
+///
+/// let firsts = AtomicU32::new(0);
+/// launch(&Launch::new("first", [4, 1, 1], [32, 1, 1]), &|| {
+///     if thread::first() {
+///         firsts.fetch_add(1, Relaxed);
+///     }
+/// })?;
+/// assert_eq!(firsts.into_inner(), 1);
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn first() -> bool {
@@ -90,6 +199,10 @@ pub fn first() -> bool {
 }
 
 /// Returns the number of threads per warp.
+///
+/// ```
+/// assert_eq!(cuda_std::thread::warp_size(), 32);
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn warp_size() -> u32 {
@@ -100,6 +213,18 @@ pub fn warp_size() -> u32 {
 ///
 /// In a launch that extends along y or z, this call ends the launch with a fault.
 /// `#[kernel(dims(1))]` rejects such a launch in advance, so the GPU needs no check.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// #[kernel(dims(1))]
+/// pub fn copy(from: Slice<f32>, to: SliceMut<f32>) {
+///     let at = thread::unique_1d();
+///     if let Some(value) = from.get(at) {
+///         to.set(at, value);
+///     }
+/// }
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn unique_1d() -> crate::Unique1d {
@@ -110,6 +235,19 @@ pub fn unique_1d() -> crate::Unique1d {
 ///
 /// In a launch that extends along z, this call ends the launch with a fault. `dims(2)`, the default
 /// of a safe kernel, rejects such a launch in advance.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// #[kernel(dims(2))]
+/// pub fn mirror(from: View<f32>, to: ViewMut<f32>) {
+///     let at = thread::unique_2d();
+///     let x = from.width().wrapping_sub(1).wrapping_sub(at.x());
+///     if let Some(value) = from.get(x, at.y()) {
+///         to.set(at, value);
+///     }
+/// }
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn unique_2d() -> crate::Unique2d {
@@ -118,158 +256,18 @@ pub fn unique_2d() -> crate::Unique2d {
 
 /// Returns the linear index of the thread in its block, with x fastest. Warp `n` holds ranks `32n`
 /// to `32n + 31`.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::thread;
+///
+/// launch(&Launch::new("rank", [1, 1, 1], [8, 4, 1]), &|| {
+///     assert_eq!(thread::rank(), 8 * thread::thread_idx_y() + thread::thread_idx_x());
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[inline(always)]
 #[must_use]
 pub fn rank() -> u32 {
     (thread_idx_z() * block_dim_y() + thread_idx_y()) * block_dim_x() + thread_idx_x()
-}
-
-/// Waits until every thread of the block reaches this call, and orders their memory accesses.
-///
-/// Every thread of the block must reach the same call, the same number of times. On the CPU, a
-/// divergent block causes a [`BarrierDivergence`](cuda_cpu::FaultKind::BarrierDivergence) fault. On
-/// a GPU, the behaviour is undefined.
-///
-/// A kernel may declare the number of barriers in its compiled code: `#[kernel(barriers(2))]`.
-#[inline(always)]
-#[track_caller]
-pub fn sync_threads() {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the kernel must ensure convergence, as documented above. The CPU checks it.
-    unsafe {
-        core::arch::nvptx::_syncthreads();
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    cuda_cpu::sync_threads();
-}
-
-#[cfg(target_arch = "nvptx64")]
-unsafe extern "unadjusted" {
-    #[link_name = "llvm.nvvm.barrier.cta.red.popc.aligned.all"]
-    fn barrier_popc(barrier: u32, predicate: bool) -> u32;
-    #[link_name = "llvm.nvvm.barrier.cta.red.and.aligned.all"]
-    fn barrier_and(barrier: u32, predicate: bool) -> bool;
-    #[link_name = "llvm.nvvm.barrier.cta.red.or.aligned.all"]
-    fn barrier_or(barrier: u32, predicate: bool) -> bool;
-}
-
-/// Calls [`sync_threads`] and returns the number of threads whose `predicate` is not 0.
-#[inline(always)]
-#[track_caller]
-#[must_use]
-pub fn sync_threads_count(predicate: u32) -> u32 {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the kernel must ensure convergence, as for `sync_threads`.
-    return unsafe { barrier_popc(0, predicate != 0) };
-    #[cfg(not(target_arch = "nvptx64"))]
-    cuda_cpu::sync_threads_count(predicate != 0)
-}
-
-/// Calls [`sync_threads`] and returns 1 if the `predicate` of every thread is not 0, else 0.
-#[inline(always)]
-#[track_caller]
-#[must_use]
-pub fn sync_threads_and(predicate: u32) -> u32 {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the kernel must ensure convergence, as for `sync_threads`.
-    return unsafe { barrier_and(0, predicate != 0) }.into();
-    #[cfg(not(target_arch = "nvptx64"))]
-    (cuda_cpu::sync_threads_count(predicate == 0) == 0).into()
-}
-
-/// Calls [`sync_threads`] and returns 1 if the `predicate` of any thread is not 0, else 0.
-#[inline(always)]
-#[track_caller]
-#[must_use]
-pub fn sync_threads_or(predicate: u32) -> u32 {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the kernel must ensure convergence, as for `sync_threads`.
-    return unsafe { barrier_or(0, predicate != 0) }.into();
-    #[cfg(not(target_arch = "nvptx64"))]
-    (cuda_cpu::sync_threads_count(predicate != 0) != 0).into()
-}
-
-/// Waits until the previous kernel in the stream has ended and its writes are visible.
-///
-/// A kernel that does not call this function starts only after the previous kernel has ended. On
-/// Hopper and later GPUs, a kernel that calls this function may start while the previous one still
-/// runs. Until this call, the kernel may only use the values of its arguments, access shared
-/// memory, and prefetch.
-///
-/// Every path through such a kernel must reach this call, even a path without work, because the
-/// next kernel in the stream waits only for this one.
-#[inline(always)]
-pub fn wait_for_kernel_before() {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the instruction only waits. `nomem` and `readonly` are omitted so that the compiler
-    // moves no access across it. `cuda_builder` removes the instruction for GPUs that do not
-    // support it. On such GPUs, kernels do not overlap.
-    unsafe {
-        core::arch::asm!("griddepcontrol.wait;", options(nostack));
-    }
-}
-
-/// Defines a fence with one scope.
-macro_rules! fence {
-    ($(#[$doc:meta])+ $name:ident, $ptx:literal) => {
-        $(#[$doc])+
-        #[inline(always)]
-        pub fn $name() {
-            #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the instruction only orders memory accesses. `nomem` and `readonly` are
-            // omitted so that the compiler moves no access across it.
-            unsafe {
-                core::arch::asm!($ptx, options(nostack));
-            }
-            #[cfg(not(target_arch = "nvptx64"))]
-            {
-                cuda_cpu::fence();
-                std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-            }
-        }
-    };
-}
-
-fence! {
-    /// Orders the thread's memory accesses before the fence with those after it, as other threads
-    /// of the block observe them.
-    block_fence, "fence.acq_rel.cta;"
-}
-fence! {
-    /// Orders the thread's memory accesses before the fence with those after it, as other threads
-    /// of the device observe them.
-    ///
-    /// To publish data, write the data, call this function, then write an atomic. A thread that
-    /// reads the atomic's new value and then calls this function can read the data.
-    device_fence, "fence.acq_rel.gpu;"
-}
-fence! {
-    /// Orders the thread's memory accesses before the fence with those after it, as the host and
-    /// other devices observe them.
-    system_fence, "fence.acq_rel.sys;"
-}
-
-/// Orders memory accesses as other threads of the grid observe them. Calls [`device_fence`].
-#[inline(always)]
-pub fn grid_fence() {
-    device_fence();
-}
-
-/// Suspends the thread for a time between 0 and 2 · `nanos` nanoseconds, but at most one
-/// millisecond.
-///
-/// On the CPU, lets the other threads of the block run instead.
-#[inline(always)]
-#[track_caller]
-pub fn nanosleep(nanos: u32) {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the instruction only waits.
-    unsafe {
-        core::arch::asm!("nanosleep.u32 {};", in(reg32) nanos, options(nostack));
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        let _ = nanos;
-        cuda_cpu::pause();
-    }
 }
