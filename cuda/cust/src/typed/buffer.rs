@@ -7,10 +7,33 @@ use cuda_std::launch::DevicePointer;
 use cuda_std::{DeviceSlice, DeviceSliceMut};
 
 use super::memory::{ALIGN, Memory};
-use super::stream::{Rows, RowsMut};
+use super::rows::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
 /// A buffer of `len` elements in device memory. All elements are initially zero.
+///
+/// ```
+/// use cust::typed::{Buffer, Device, Pinned};
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let mut buffer = Buffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?;
+/// buffer.upload(&stream, &[4.0, 5.0, 6.0])?;
+/// assert_eq!(buffer.download(&stream)?, [4.0, 5.0, 6.0]);
+///
+/// let mut copy = Buffer::new(&device, buffer.len())?;
+/// copy.copy_from(&stream, &buffer)?;
+/// // Kernels take the views.
+/// let (input, out) = (buffer.view(), copy.view_mut());
+/// assert_ne!(input.as_device_ptr(), out.as_device_ptr());
+///
+/// // Asynchronous copies own page-locked memory until they are done.
+/// let mut elements = Pinned::new(&device, 3)?;
+/// elements.fill(7.0);
+/// let elements = buffer.upload_async(&stream, elements)?.wait()?;
+/// assert_eq!(buffer.download_async(&stream, elements)?.wait()?[..], [7.0; 3]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Buffer<T> {
     memory: Memory,
@@ -51,6 +74,21 @@ impl<T: Pod> Buffer<T> {
     /// allocation when dropped.
     ///
     /// To pass memory to kernels without owning it, create a [`DeviceSlice`] of the memory.
+    ///
+    /// ```
+    /// use cust::typed::{Buffer, Device};
+    ///
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let buffer = Buffer::from_slice(&stream, &[1, 2, 3])?;
+    /// let address = buffer.as_device_ptr();
+    /// let pointer = buffer.into_raw();
+    /// assert_eq!(pointer, address);
+    /// // SAFETY: the pointer comes from `into_raw` of a buffer of 3 elements.
+    /// let buffer = unsafe { Buffer::from_raw(&device, pointer, 3) }?;
+    /// assert_eq!(buffer.download(&stream)?, [1, 2, 3]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ///
     /// # Safety
     /// - The allocation must come from [`into_raw`](Self::into_raw) of a buffer on this device with
@@ -191,6 +229,19 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Submits a copy of the buffer to `elements` without waiting.
+    ///
+    /// ```
+    /// use cust::typed::{Buffer, Device};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let buffer = Buffer::from_slice(&stream, &[1, 2, 3])?;
+    /// let mut elements = [0; 3];
+    /// // SAFETY: `elements` is not used before the stream's work is done.
+    /// unsafe { buffer.submit_download(&stream, &mut elements) }?;
+    /// stream.synchronize()?;
+    /// assert_eq!(elements, [1, 2, 3]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ///
     /// # Safety
     /// The caller must keep `elements` alive and otherwise unused until the copy is done.

@@ -45,6 +45,20 @@ impl Drop for Current {
 
 /// Tries an operation that must succeed, such as a wait or a free, up to 3 times. Returns early if
 /// `is_the_end` returns `true` for an error, which means that the error is fatal.
+///
+/// ```
+/// use cust::typed::insist;
+///
+/// let mut attempts = 0;
+/// let result: Result<(), &str> = insist(
+///     |error| *error == "the device is lost",
+///     || {
+///         attempts += 1;
+///         if attempts < 3 { Err("busy") } else { Ok(()) }
+///     },
+/// );
+/// assert_eq!((result, attempts), (Ok(()), 3));
+/// ```
 pub fn insist<T, E>(
     is_the_end: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> Result<T, E>,

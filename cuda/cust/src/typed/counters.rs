@@ -23,6 +23,15 @@ static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 
 /// The amounts of memory and the numbers of driver objects that currently exist on all GPUs of the
 /// process. Of the CPU device, only device memory is counted.
+///
+/// ```
+/// use cust::typed::{Counters, Device};
+///
+/// let before = Counters::now();
+/// drop(Device::cpu().stream()?);
+/// assert_eq!(Counters::now().streams, before.streams, "no stream leaks");
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {

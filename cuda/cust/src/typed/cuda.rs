@@ -47,6 +47,15 @@ fn note(ordinal: u32, error: &DeviceError) {
 }
 
 /// A description of a GPU.
+///
+/// ```
+/// use cust::typed::{Arch, Device};
+///
+/// let recent = Arch { major: 9, minor: 0 };
+/// let gpus = Device::cuda_devices().unwrap_or_default();
+/// let fitting = gpus.iter().find(|gpu| gpu.arch >= recent && gpu.memory > 16 << 30);
+/// println!("{:?}", fitting.map(|gpu| gpu.ordinal));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaInfo {
     /// The device ordinal that CUDA uses.
@@ -408,6 +417,17 @@ fn attribute(
 }
 
 /// The resource usage of one kernel as compiled by the driver.
+///
+/// ```
+/// use cust::typed::Device;
+///
+/// let device = Device::auto();
+/// match device.kernel_resources("blur") {
+///     Ok(Some(resources)) => println!("{} registers per thread", resources.registers),
+///     Ok(None) => println!("the CPU has no registers to count"),
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KernelResources {

@@ -14,6 +14,24 @@ use cust_raw::driver_sys::CUresult;
 ///
 /// Its `Debug` form is its message, because Rust prints this form if `main` or a test returns the
 /// error, or if `expect` panics.
+///
+/// ```
+/// use cust::typed::{Buffer, Device, DeviceError, ErrorKind};
+///
+/// let stream = Device::cpu().stream()?;
+/// let error = Buffer::<u32>::from_slice(&stream, &[]).unwrap_err();
+/// assert!(error.to_string().starts_with("allocating a buffer failed at "));
+/// assert!(matches!(error.kind, ErrorKind::ImpossibleSize(_)));
+/// // The device is still usable, but a retry would fail again.
+/// assert!(!error.is_fatal() && !error.may_pass() && !error.is_no_device());
+///
+/// // A program can report its own errors in the same way.
+/// let error = DeviceError::refused("reading a mask", "empty".parse::<u32>().unwrap_err());
+/// assert!(error.to_string().ends_with(": invalid digit found in string"));
+/// let error = DeviceError::new("timing", ErrorKind::NotRecorded);
+/// assert_eq!(error.location.file(), file!());
+/// # Ok::<(), DeviceError>(())
+/// ```
 #[derive(Clone, thiserror::Error)]
 #[error("{operation} failed at {location}: {kind}")]
 pub struct DeviceError {
@@ -32,6 +50,24 @@ impl fmt::Debug for DeviceError {
 }
 
 /// The reason why a device operation failed.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Device, ErrorKind, LaunchConfig};
+///
+/// #[kernel]
+/// pub fn stop() {
+///     trap();
+/// }
+///
+/// let stream = Device::cpu().stream()?;
+/// let error = stream.launch(&LaunchConfig::for_1d(1, 1), &Stop {}).unwrap_err();
+/// match error.kind {
+///     ErrorKind::Fault(fault) => assert_eq!(fault.kernel, "stop"),
+///     other => panic!("{other}"),
+/// }
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -14,6 +14,27 @@ use super::error::{Check, DeviceError, ErrorKind};
 use super::{Device, Kind, Stream};
 
 /// A marker in a stream, which [`record`](Self::record) places after the work submitted so far.
+///
+/// ```
+/// use cust::typed::{Device, Event, Place};
+///
+/// let device = Device::cpu();
+/// let (first, second) = (device.stream()?, device.stream()?);
+/// let (start, end) = (Event::new(&device)?, Event::new(&device)?);
+/// start.record(&first)?;
+/// // Work that is submitted to `second` from here on waits for the work before `start`.
+/// second.wait(&start)?;
+/// end.record(&second)?;
+/// end.synchronize()?;
+/// assert!(end.is_done()?);
+/// println!("{:?}", end.since(&start)?);
+///
+/// // An event that only orders work is cheaper.
+/// let order = Event::for_order(&device)?;
+/// assert_eq!(order.place(), Place::Cpu);
+/// assert!(order.as_raw().is_null(), "the CPU has no handle");
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Event {
     point: Point,

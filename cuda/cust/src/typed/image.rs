@@ -7,12 +7,39 @@ use bytemuck::Pod;
 use cuda_std::{DeviceView, DeviceViewMut};
 
 use super::memory::{ALIGN, Memory};
-use super::stream::{Rows, RowsMut};
+use super::rows::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
 /// An image of `height` rows of `width` elements in device memory. All elements are initially zero.
 ///
 /// Rows start at multiples of 256 bytes unless the caller chooses a pitch.
+///
+/// ```
+/// use cust::typed::{Device, Image, Pinned, Place};
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let mut image = Image::from_slice(&stream, 3, 2, &[1_u8, 2, 3, 4, 5, 6])?;
+/// assert_eq!((image.width(), image.height(), image.pitch()), (3, 2, 256));
+/// assert_eq!(image.as_ptr().addr() % 256, 0);
+/// assert_eq!(image.device().place(), Place::Cpu);
+///
+/// image.upload(&stream, &[9; 6])?;
+/// let mut copy = Image::new(&device, 3, 2)?;
+/// copy.copy_from(&stream, &image)?;
+/// let mut elements = [0; 6];
+/// copy.download_to(&stream, &mut elements)?;
+/// assert_eq!(elements, [9; 6]);
+///
+/// // Kernels take the views.
+/// let (input, out) = (image.view(), copy.view_mut());
+/// assert_eq!(input.size(), out.size());
+///
+/// // Asynchronous copies own page-locked memory until they are done.
+/// let elements = image.upload_async(&stream, Pinned::new(&device, 6)?)?.wait()?;
+/// assert_eq!(image.download_async(&stream, elements)?.wait()?[..], [0; 6]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Image<T> {
     memory: Memory,
@@ -38,6 +65,16 @@ impl<T: Pod> Image<T> {
     }
 
     /// Creates an image of zeros whose rows are `pitch` bytes apart.
+    ///
+    /// ```
+    /// use cust::typed::{Device, Image};
+    ///
+    /// let image = Image::<f32>::with_pitch(&Device::cpu(), 3, 2, 12)?;
+    /// assert_eq!(image.pitch(), 12);
+    /// let too_small = Image::<f32>::with_pitch(&Device::cpu(), 3, 2, 8);
+    /// assert!(too_small.is_err());
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if `pitch` is
@@ -189,6 +226,19 @@ impl<T: Pod> Image<T> {
 
     /// Submits the same copy as [`download_to`](Self::download_to) without waiting.
     ///
+    /// ```
+    /// use cust::typed::{Device, Image};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let image = Image::from_slice(&stream, 2, 1, &[1, 2])?;
+    /// let mut elements = [0; 2];
+    /// // SAFETY: `elements` is not used before the stream's work is done.
+    /// unsafe { image.submit_download(&stream, &mut elements) }?;
+    /// stream.synchronize()?;
+    /// assert_eq!(elements, [1, 2]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
     /// # Safety
     /// The caller must keep `elements` alive and otherwise unused until the copy is done.
     ///
@@ -267,12 +317,43 @@ impl<T: Pod> Image<T> {
     }
 
     /// Returns the image's rows as the source of a copy.
+    ///
+    /// ```
+    /// use cust::typed::{Device, Image, RowsMut};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let image = Image::from_slice(&stream, 3, 2, &[1_u8, 2, 3, 4, 5, 6])?;
+    /// let mut bytes = [0; 4];
+    /// // Copies the first two columns.
+    /// // SAFETY: both sides have two rows of two bytes.
+    /// unsafe {
+    ///     let to = RowsMut::Host { bytes: &mut bytes, pitch: 2 };
+    ///     stream.copy_rows_now(image.rows(), to, 2, 2)?;
+    /// }
+    /// assert_eq!(bytes, [1, 2, 4, 5]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     #[must_use]
     pub fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.pitch as usize }
     }
 
     /// Returns the image's rows as the destination of a copy.
+    ///
+    /// ```
+    /// use cust::typed::{Device, Image, Rows};
+    ///
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let mut image = Image::<u8>::new(&device, 2, 2)?;
+    /// // SAFETY: both sides have two rows of two bytes.
+    /// unsafe {
+    ///     let from = Rows::Host { bytes: &[1, 2, 3, 4], pitch: 2 };
+    ///     stream.copy_rows_now(from, image.rows_mut(), 2, 2)?;
+    /// }
+    /// assert_eq!(image.download(&stream)?, [1, 2, 3, 4]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     #[must_use]
     pub fn rows_mut(&mut self) -> RowsMut<'_> {
         RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize }

@@ -9,6 +9,16 @@
 //!
 //! This module has no managed memory and no graphs; use [`crate::memory`] and [`crate::graph`],
 //! which have rust-cuda's names. Peer access between GPUs is not supported.
+//!
+//! ```
+//! use cust::typed::{Buffer, Device};
+//!
+//! let device = Device::auto();
+//! let stream = device.stream()?;
+//! let buffer = Buffer::from_slice(&stream, &[1, 2, 3])?;
+//! assert_eq!(buffer.download(&stream)?, [1, 2, 3]);
+//! # Ok::<(), cust::typed::DeviceError>(())
+//! ```
 
 mod buffer;
 mod context;
@@ -23,6 +33,7 @@ mod module;
 mod pinned;
 mod pinned_copy;
 mod ptx;
+mod rows;
 mod stream;
 mod texture;
 mod textures;
@@ -49,7 +60,8 @@ pub use memory::Memory;
 pub use pinned::Pinned;
 pub use pinned_copy::PinnedCopy;
 pub use ptx::{Arch, KernelModule, PtxImage, PtxText, REGISTERED};
-pub use stream::{Priority, Rows, RowsMut, Stream};
+pub use rows::{Rows, RowsMut};
+pub use stream::{Priority, Stream};
 pub use texture::{Array, ReadMode, Texture, TextureMode};
 pub use textures::Textures;
 
@@ -59,6 +71,23 @@ pub use cuda_std::cpu::texture::{Address, Filter};
 pub use cuda_std::launch::{LaunchConfig, Place};
 
 /// A GPU or the CPU. A clone refers to the same device.
+///
+/// ```
+/// use cust::typed::{Checks, Device, Place};
+///
+/// // The first GPU, or the CPU on a machine without a GPU.
+/// let device = Device::auto();
+/// assert!(device.is_healthy());
+/// device.health()?;
+/// println!("{device} at {}", device.place());
+///
+/// // The CPU, whose launches also report races on global memory.
+/// let device = Device::cpu_with(Checks { global: true, ..Checks::default() });
+/// assert_eq!((device.place(), device.to_string()), (Place::Cpu, "CPU".to_owned()));
+/// assert!(device.as_context().is_null() && device.cuda_info().is_none());
+/// assert!(device.kernel_resources("any kernel")?.is_none());
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Clone)]
 pub struct Device(Arc<Kind>);
 
@@ -79,6 +108,15 @@ impl Device {
 
     /// Returns the first usable GPU.
     ///
+    /// ```
+    /// use cust::typed::Device;
+    ///
+    /// match Device::first_gpu() {
+    ///     Ok(gpu) => println!("using {gpu}"),
+    ///     Err(error) => println!("no GPU: {error}"),
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// If no GPU is usable, returns the error of [`cuda`](Self::cuda) for GPU 0.
     #[track_caller]
@@ -94,6 +132,12 @@ impl Device {
 
     /// Returns the CPU device with the default [`Checks`], which depend on the build and on the
     /// environment variable `CUDA_CPU_CHECKS`.
+    ///
+    /// ```
+    /// use cust::typed::{Device, Place};
+    ///
+    /// assert_eq!(Device::cpu().place(), Place::Cpu);
+    /// ```
     #[must_use]
     pub fn cpu() -> Self {
         Self::cpu_with(Checks::of_process())
@@ -108,6 +152,14 @@ impl Device {
     /// Opens the GPU with this ordinal and loads the kernels that the program
     /// [registered](crate::kernels).
     ///
+    /// ```no_run
+    /// use cust::typed::{Device, Place};
+    ///
+    /// let device = Device::cuda(1)?;
+    /// assert_eq!(device.place(), Place::Cuda(1));
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if there is no driver, if there is no GPU with this ordinal, or if a kernel
     /// module has no PTX that runs on this GPU. Otherwise returns the driver's error, if any.
@@ -117,6 +169,14 @@ impl Device {
     }
 
     /// Opens the GPU with this ordinal and loads only the kernels of `modules`.
+    ///
+    /// ```no_run
+    /// use cust::typed::Device;
+    ///
+    /// // A device for copies only, which needs no kernels.
+    /// let device = Device::cuda_with(0, &[])?;
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`cuda`](Self::cuda).
@@ -131,6 +191,17 @@ impl Device {
     ///
     /// [`cuda`](Self::cuda) already shares the primary context with libraries that use it, such as
     /// the runtime API and `cudarc`.
+    ///
+    /// ```no_run
+    /// use cust::context::Context;
+    /// use cust::typed::Device;
+    ///
+    /// let context = cust::quick_init()?;
+    /// // SAFETY: the context outlives the device, and nothing uses objects of another context.
+    /// let device = unsafe { Device::from_context(context.as_raw()) }?;
+    /// assert_eq!(device.as_context(), context.as_raw());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Safety
     /// - The context must outlive the device, its clones, and all their memory, streams and events.
@@ -158,6 +229,17 @@ impl Device {
     /// Loads the kernels of `module` so that later launches can use them. On the CPU, this does
     /// nothing, because every kernel is linked into the program.
     ///
+    /// ```
+    /// use cust::typed::{Arch, Device, KernelModule, PtxImage, PtxText};
+    ///
+    /// const PTX: &str = ".version 7.0\n.target sm_75\n";
+    /// let arch = Arch { major: 7, minor: 5 };
+    /// let images: &[PtxImage] = &[PtxImage { arch, text: PtxText::Static(PTX) }];
+    /// let images = Box::leak(images.to_vec().into_boxed_slice());
+    /// Device::cpu().load(&KernelModule { package: "my-kernels", images })?;
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if `module` has no PTX that runs on this GPU, or the driver's error.
     #[track_caller]
@@ -169,6 +251,14 @@ impl Device {
     }
 
     /// Returns a description of each GPU, in order of ordinals.
+    ///
+    /// ```
+    /// use cust::typed::Device;
+    ///
+    /// for gpu in Device::cuda_devices().unwrap_or_default() {
+    ///     println!("cuda:{}: {}, {}", gpu.ordinal, gpu.name, gpu.arch);
+    /// }
+    /// ```
     ///
     /// # Errors
     /// Returns an error if there is no driver, or the driver's error.
@@ -216,6 +306,14 @@ impl Device {
 
     /// Creates a stream of default priority.
     ///
+    /// ```
+    /// use cust::typed::{Device, Place};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// assert_eq!(stream.device().place(), Place::Cpu);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the driver's error.
     #[track_caller]
@@ -226,6 +324,19 @@ impl Device {
     /// Sets the first `values.len()` elements of an array in constant memory. First waits for all
     /// work on the device, because a running kernel may be reading the array. If another thread
     /// submits a launch during this call, that launch may read the old or the new values.
+    ///
+    /// ```
+    /// use cust::typed::Device;
+    ///
+    /// cuda_std::constant! {
+    ///     pub static TAPS: [f32; 3];
+    /// }
+    ///
+    /// let device = Device::cpu();
+    /// device.set_constant::<TAPS>(&[0.25, 0.5, 0.25])?;
+    /// assert!(device.set_constant::<TAPS>(&[0.0; 4]).is_err());
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if there are more values than array elements or no loaded module has the

@@ -15,6 +15,16 @@ use super::{Device, Kind};
 
 /// A buffer of `len` elements in page-locked host memory, initially zero. On the CPU device, the
 /// memory is ordinary host memory.
+///
+/// ```
+/// use cust::typed::{Device, Pinned};
+///
+/// let mut elements = Pinned::<u32>::new(&Device::cpu(), 3)?;
+/// assert_eq!(elements[..], [0, 0, 0]);
+/// elements.copy_from_slice(&[1, 2, 3]);
+/// assert_eq!(elements.iter().sum::<u32>(), 6);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Pinned<T> {
     storage: Storage,

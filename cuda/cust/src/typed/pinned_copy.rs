@@ -10,6 +10,21 @@ use super::{DeviceError, Event, Pinned, Stream};
 /// writes.
 ///
 /// Dropping this value waits for the device and then frees the memory.
+///
+/// ```
+/// use cust::typed::{Buffer, Device, Pinned};
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let buffer = Buffer::from_slice(&stream, &[1, 2, 3])?;
+/// let copy = buffer.download_async(&stream, Pinned::new(&device, 3)?)?;
+/// // The host can do other work here.
+/// if !copy.is_done()? {
+///     println!("still copying");
+/// }
+/// assert_eq!(copy.wait()?[..], [1, 2, 3]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping a copy waits for it; `wait` returns its memory"]
 pub struct PinnedCopy<T> {

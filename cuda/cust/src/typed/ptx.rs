@@ -7,6 +7,16 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The compiled kernels of one kernel crate.
+///
+/// ```
+/// use cust::typed::{Arch, KernelModule, PtxImage, PtxText};
+///
+/// const PTX: &str = ".version 7.0\n.target sm_75\n";
+/// static IMAGES: [PtxImage; 1] =
+///     [PtxImage { arch: Arch { major: 7, minor: 5 }, text: PtxText::Static(PTX) }];
+/// let module = KernelModule { package: "my-kernels", images: &IMAGES };
+/// assert_eq!(module.images[0].arch.to_string(), "sm_75");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct KernelModule {
     /// The Cargo package name of the kernel crate.
@@ -16,6 +26,14 @@ pub struct KernelModule {
 }
 
 /// The PTX of a kernel crate, compiled for one architecture.
+///
+/// ```
+/// use cust::typed::{Arch, PtxImage, PtxText};
+///
+/// let text = PtxText::Static(".version 7.0\n.target sm_75\n");
+/// let image = PtxImage { arch: Arch { major: 7, minor: 5 }, text };
+/// assert!(image.text.get().contains("sm_75"));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PtxImage {
     /// The oldest architecture that the PTX runs on.
@@ -25,6 +43,15 @@ pub struct PtxImage {
 }
 
 /// The text of a [`PtxImage`].
+///
+/// ```
+/// use cust::typed::PtxText;
+///
+/// const NEW: &str = ".version 7.8\n.target sm_90\n";
+/// let old = PtxText::Made(|| NEW.replace("sm_90", "sm_80"));
+/// assert_eq!(PtxText::Static(NEW).get(), NEW);
+/// assert!(old.get().ends_with("sm_80\n"));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum PtxText {
     /// The whole text, embedded in the program.
@@ -46,6 +73,14 @@ impl PtxText {
 }
 
 /// A GPU architecture, identified by its compute capability.
+///
+/// ```
+/// use cust::typed::Arch;
+///
+/// let hopper = Arch { major: 9, minor: 0 };
+/// assert_eq!(hopper.to_string(), "sm_90");
+/// assert!(hopper > Arch { major: 8, minor: 9 });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arch {
     /// The major version of the compute capability.
@@ -89,6 +124,14 @@ impl KernelModule {
 }
 
 /// The kernel modules that the program has registered with [`kernels!`](crate::kernels).
+///
+/// ```
+/// use cust::typed::REGISTERED;
+///
+/// for module in REGISTERED {
+///     println!("{}: {} images", module.package, module.images.len());
+/// }
+/// ```
 #[linkme::distributed_slice]
 pub static REGISTERED: [KernelModule];
 
@@ -100,6 +143,16 @@ pub static REGISTERED: [KernelModule];
 /// `cust::kernels! { package: "my-kernels", images: [(8, 7, include_str!("kernels.sm_87.ptx"))] }`,
 /// with the compute capability before each PTX, or pass a constant or static `&[PtxImage]` as
 /// `images`.
+///
+/// ```
+/// cust::kernels! {
+///     package: "my-kernels",
+///     images: [(7, 5, ".version 7.0\n.target sm_75\n"), (9, 0, ".version 7.8\n.target sm_90\n")],
+/// }
+///
+/// let module = cust::typed::REGISTERED.iter().find(|module| module.package == "my-kernels");
+/// assert_eq!(module.map(|module| module.images.len()), Some(2));
+/// ```
 #[macro_export]
 macro_rules! kernels {
     (

@@ -9,10 +9,18 @@ use cust_raw::driver_sys as sys;
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
-use super::memory::Memory;
+use super::rows::{Rows, RowsMut};
 use super::{Device, Event, Kind};
 
 /// The scheduling priority of a stream on a GPU.
+///
+/// ```
+/// use cust::typed::{Device, Priority, Stream};
+///
+/// let device = Device::cpu();
+/// let (urgent, usual) = (Stream::new(&device, Priority::High)?, device.stream()?);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
     /// The driver's default priority, which is also the lowest.
@@ -27,6 +35,34 @@ pub enum Priority {
 /// Work in different streams of a GPU can run concurrently. Use [`Event`]s to order work across
 /// streams. If two streams access the same memory without such an order, and at least one of them
 /// writes, the contents of that memory are unspecified. Other memory is not affected.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Buffer, Device, LaunchConfig, Place, Priority, Stream};
+///
+/// #[kernel(dims(1))]
+/// pub fn double(data: SliceMut<u32>) {
+///     let i = thread::unique_1d();
+///     if let Some(value) = data.get(i) {
+///         data.set(i, 2 * value);
+///     }
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = Stream::new(&device, Priority::Default)?;
+/// assert_eq!(stream.device().place(), Place::Cpu);
+/// let mut data = Buffer::from_slice(&stream, &[1, 2, 3])?;
+/// stream.launch(&LaunchConfig::for_1d(3, 256), &Double { data: data.view_mut() })?;
+/// stream.synchronize()?;
+/// assert!(stream.is_done()?);
+/// assert_eq!(data.download(&stream)?, [2, 4, 6]);
+///
+/// // A stream of another library. The CPU ignores the handle.
+/// // SAFETY: the handle is null, which is the default stream.
+/// let other = unsafe { Stream::from_raw(&device, std::ptr::null_mut()) };
+/// assert!(other.as_raw().is_null());
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 pub struct Stream {
     /// The driver's handle; null on the CPU.
     raw: sys::CUstream,
@@ -62,49 +98,6 @@ impl<K: Kernel> EveryThread<'_, K> {
 // value. The kernel must ensure that its accesses through these arguments are valid if several
 // threads run at once, as on a GPU.
 unsafe impl<K> Sync for EveryThread<'_, K> {}
-
-/// The source of a copy: rows that start `pitch` bytes apart.
-pub enum Rows<'a> {
-    /// Rows in host memory.
-    Host {
-        /// The bytes of all rows, including the padding between rows.
-        bytes: &'a [u8],
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory. The first row starts at the first byte of the allocation.
-    Device {
-        /// The allocation that contains the rows.
-        memory: &'a Memory,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-}
-
-/// The destination of a copy: rows that start `pitch` bytes apart.
-pub enum RowsMut<'a> {
-    /// Rows in host memory.
-    Host {
-        /// The bytes of all rows, including the padding between rows.
-        bytes: &'a mut [u8],
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory. The first row starts at the first byte of the allocation.
-    Device {
-        /// The allocation that contains the rows.
-        memory: &'a Memory,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows of a CUDA array.
-    Array {
-        /// The handle of the array.
-        array: sys::CUarray,
-        /// The device that holds the array.
-        place: Place,
-    },
-}
 
 impl Stream {
     /// Creates a stream that does not wait for the default stream.
@@ -173,6 +166,29 @@ impl Stream {
     }
 
     /// Launches a kernel that is an `unsafe fn`.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    /// use cust::typed::{Buffer, Device, LaunchConfig};
+    ///
+    /// #[kernel]
+    /// pub unsafe fn fill(data: &mut [u32]) {
+    ///     if let Some(value) = data.get_mut(thread::index_1d() as usize) {
+    ///         *value = 7;
+    ///     }
+    /// }
+    ///
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let mut data = Buffer::new(&device, 3)?;
+    /// // SAFETY: each thread accesses only its own element.
+    /// unsafe {
+    ///     let fill = Fill { data: data.view_mut() };
+    ///     stream.launch_unchecked(&LaunchConfig::for_1d(3, 256), &fill)?;
+    /// }
+    /// assert_eq!(data.download(&stream)?, [7; 3]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ///
     /// # Safety
     /// The caller must meet the kernel's safety requirements.
@@ -249,6 +265,17 @@ impl Stream {
 
     /// Makes all work that is submitted to this stream later wait for `event`. Another stream may
     /// have recorded the event.
+    ///
+    /// ```
+    /// use cust::typed::{Device, Event};
+    ///
+    /// let device = Device::cpu();
+    /// let (first, second) = (device.stream()?, device.stream()?);
+    /// let uploaded = Event::for_order(&device)?;
+    /// uploaded.record(&first)?;
+    /// second.wait(&uploaded)?;
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error if the event belongs to another device, or the driver's error.

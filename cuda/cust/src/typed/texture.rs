@@ -11,10 +11,18 @@ use glam::{UVec4, Vec4};
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
-use super::stream::{Rows, RowsMut};
+use super::rows::{Rows, RowsMut};
 use super::{Device, Image, Kind, Stream};
 
 /// The filter of a texture, and the value of reads outside the texture.
+///
+/// ```
+/// use cust::typed::{Address, Filter, TextureMode};
+///
+/// // Bilinear interpolation, and zeros outside the texture.
+/// let mode = TextureMode { filter: Filter::Linear, address: Address::Border };
+/// assert_ne!(mode, TextureMode { filter: Filter::Point, ..mode });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextureMode {
     /// Point or bilinear filtering.
@@ -24,6 +32,21 @@ pub struct TextureMode {
 }
 
 /// A type that kernels can read from a texture: [`Vec4`] or [`UVec4`].
+///
+/// ```
+/// use cuda_std::glam::{UVec4, Vec4};
+/// use cust::typed::{Address, Device, DeviceError, Filter, Image, ReadMode, Texture, TextureMode};
+///
+/// /// Creates a texture for reads of any type.
+/// fn point<V: ReadMode>(image: &Image<u8>) -> Result<Texture<'_, V>, DeviceError> {
+///     Texture::of_image(image, TextureMode { filter: Filter::Point, address: Address::Clamp })
+/// }
+///
+/// let image = Image::new(&Device::cpu(), 4, 4)?;
+/// // Kernels read fractions of 255 through the first texture, and integers through the second.
+/// let (fractions, integers) = (point::<Vec4>(&image)?, point::<UVec4>(&image)?);
+/// # Ok::<(), DeviceError>(())
+/// ```
 pub trait ReadMode: TextureValue {
     /// Whether reads return integer texels unchanged instead of converting them to floats from 0 to
     /// 1.
@@ -42,6 +65,20 @@ impl ReadMode for UVec4 {
 /// An image in a memory layout that the driver chooses, in which reads of neighbouring texels in x
 /// and y are fast. Kernels can read an array only through a [`Texture`]. On the CPU an array is an
 /// [`Image`].
+///
+/// ```
+/// use cuda_std::glam::Vec4;
+/// use cust::typed::{Address, Array, Device, Filter, Image, Texture, TextureMode};
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let image = Image::from_slice(&stream, 2, 1, &[1.0_f32, 2.0])?;
+/// let mut array = Array::new(&device, 2, 1)?;
+/// array.copy_from(&stream, &image)?;
+/// let mode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
+/// let texture = Texture::<Vec4>::of_array(&array, mode)?;
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Array<T>(Storage<T>);
 
@@ -136,6 +173,29 @@ impl<T> Drop for Storage<T> {
 
 /// A texture object that reads an image or an array. Kernels read values of type `V` from the
 /// texture.
+///
+/// ```
+/// use cuda_std::glam::Vec4;
+/// use cuda_std::prelude::*;
+/// use cust::typed::{Address, Buffer, Device, Filter, Image, LaunchConfig, Texture, TextureMode};
+///
+/// /// Reads the middle between two texels.
+/// #[kernel(dims(1))]
+/// pub fn middle(texture: Texture2d<Vec4>, out: SliceMut<f32>) {
+///     out.set(thread::unique_1d(), texture.read(1.0, 0.5).x);
+/// }
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let image = Image::from_slice(&stream, 2, 1, &[1.0_f32, 2.0])?;
+/// let mode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
+/// let texture = Texture::of_image(&image, mode)?;
+/// let mut out = Buffer::new(&device, 1)?;
+/// let middle = Middle { texture: texture.view(), out: out.view_mut() };
+/// stream.launch(&LaunchConfig::for_1d(1, 1), &middle)?;
+/// assert_eq!(out.download(&stream)?, [1.5]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Texture<'a, V> {
     made: Made,

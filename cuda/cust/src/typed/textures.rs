@@ -28,6 +28,21 @@ type Key = (Place, usize, (u32, u32), u32, Format);
 
 /// A cache of texture objects with bilinear filtering. Kernels read [`Vec4`] values from these
 /// textures. Reads outside a texture return the texel at the edge.
+///
+/// ```
+/// use cust::typed::{Device, Image, Textures};
+///
+/// let device = Device::cpu();
+/// let mut textures = Textures::default();
+/// let frame = Image::<u8>::new(&device, 640, 480)?;
+/// let handle = textures.over(&device, &frame.view())?;
+/// assert!(handle.is_some());
+///
+/// // The rows of this image are too close together for a texture.
+/// let tight = Image::<u8>::with_pitch(&device, 3, 2, 3)?;
+/// assert!(textures.over(&device, &tight.view())?.is_none());
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Textures {
     made: VecDeque<(Key, Made)>,

@@ -1,0 +1,78 @@
+//! The source and the destination of a copy: rows in host memory, in device memory or in an array.
+
+use cuda_std::launch::Place;
+use cust_raw::driver_sys as sys;
+
+use super::memory::Memory;
+
+/// The source of a copy: rows that start `pitch` bytes apart.
+///
+/// ```
+/// use cust::typed::{Device, Rows, RowsMut};
+///
+/// let stream = Device::cpu().stream()?;
+/// // Two rows of three bytes, of which the first two are copied.
+/// let from = Rows::Host { bytes: &[1, 2, 0, 3, 4, 0], pitch: 3 };
+/// let mut bytes = [0; 4];
+/// // SAFETY: both sides have two rows of two bytes.
+/// unsafe { stream.copy_rows_now(from, RowsMut::Host { bytes: &mut bytes, pitch: 2 }, 2, 2) }?;
+/// assert_eq!(bytes, [1, 2, 3, 4]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
+pub enum Rows<'a> {
+    /// Rows in host memory.
+    Host {
+        /// The bytes of all rows, including the padding between rows.
+        bytes: &'a [u8],
+        /// The distance between the starts of consecutive rows in bytes.
+        pitch: usize,
+    },
+    /// Rows in device memory. The first row starts at the first byte of the allocation.
+    Device {
+        /// The allocation that contains the rows.
+        memory: &'a Memory,
+        /// The distance between the starts of consecutive rows in bytes.
+        pitch: usize,
+    },
+}
+
+/// The destination of a copy: rows that start `pitch` bytes apart.
+///
+/// ```
+/// use cust::typed::{Device, Image, Rows};
+///
+/// let device = Device::cpu();
+/// let stream = device.stream()?;
+/// let mut image = Image::<u8>::new(&device, 2, 2)?;
+/// let from = Rows::Host { bytes: &[1, 2, 3, 4], pitch: 2 };
+/// // SAFETY: both sides have two rows of two bytes, and the copy is done before `from` is freed.
+/// unsafe {
+///     stream.copy_rows(from, image.rows_mut(), 2, 2)?;
+///     stream.synchronize()?;
+/// }
+/// assert_eq!(image.download(&stream)?, [1, 2, 3, 4]);
+/// # Ok::<(), cust::typed::DeviceError>(())
+/// ```
+pub enum RowsMut<'a> {
+    /// Rows in host memory.
+    Host {
+        /// The bytes of all rows, including the padding between rows.
+        bytes: &'a mut [u8],
+        /// The distance between the starts of consecutive rows in bytes.
+        pitch: usize,
+    },
+    /// Rows in device memory. The first row starts at the first byte of the allocation.
+    Device {
+        /// The allocation that contains the rows.
+        memory: &'a Memory,
+        /// The distance between the starts of consecutive rows in bytes.
+        pitch: usize,
+    },
+    /// Rows of a CUDA array.
+    Array {
+        /// The handle of the array.
+        array: sys::CUarray,
+        /// The device that holds the array.
+        place: Place,
+    },
+}
