@@ -1,4 +1,17 @@
 //! CUDA devices and their properties.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::device::Device;
+//!
+//! cust::init(cust::CudaFlags::empty())?;
+//! for device in Device::devices()? {
+//!     let device = device?;
+//!     println!("{}: {} bytes", device.name()?, device.total_memory()?);
+//! }
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -9,6 +22,17 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
 /// A device property with an integer value.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::device::{Device, DeviceAttribute};
+///
+/// cust::init(cust::CudaFlags::empty())?;
+/// let device = Device::get_device(0)?;
+/// assert_eq!(device.get_attribute(DeviceAttribute::WarpSize)?, 32);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -211,6 +235,19 @@ impl From<DeviceAttribute> for sys::CUdevice_attribute {
 }
 
 /// A CUDA device. On the CPU backend, the only device is the CPU, with number 0.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::device::Device;
+///
+/// cust::init(cust::CudaFlags::empty())?;
+/// assert!(Device::num_devices()? >= 1);
+/// let device = Device::get_device(0)?;
+/// assert_eq!(device.as_raw(), 0);
+/// println!("{} {:x?}", device.name()?, device.uuid()?);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     device: sys::CUdevice,
@@ -307,6 +344,16 @@ impl Device {
 }
 
 /// An iterator over all devices in the order of their ordinals.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::device::Device;
+///
+/// cust::init(cust::CudaFlags::empty())?;
+/// assert_eq!(Device::devices()?.count(), Device::num_devices()? as usize);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Devices {
     range: Range<u32>,

@@ -16,9 +16,27 @@ use crate::error::CudaResult;
 /// The environment variable that selects where kernels run: `gpu` or `cpu`. If the variable is
 /// unset, kernels run on the GPU if there is one, and otherwise on the CPU if the program links
 /// kernels.
+///
+/// ```
+/// // SAFETY: no other thread accesses the environment yet.
+/// unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// assert_eq!(cust::backend(), cust::Backend::Cpu);
+/// ```
 pub const BACKEND_VARIABLE: &str = "CUST_DEVICE";
 
 /// The backend that runs the kernels that this process launches by name.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::Backend;
+///
+/// let name = match cust::backend() {
+///     Backend::Gpu => "GPU",
+///     Backend::Cpu => "CPU",
+/// };
+/// assert_eq!(name, "CPU");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// NVIDIA's driver runs the kernels on a GPU.
@@ -31,6 +49,13 @@ pub enum Backend {
 /// CPU if the program links a kernel (`use my_kernels as _;`). If neither exists, returns
 /// [`Backend::Gpu`], whose calls then fail. [`BACKEND_VARIABLE`] overrides the choice. The first
 /// call fixes the choice for the whole process.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// // The choice is the same for the whole process.
+/// assert_eq!(cust::backend(), cust::backend());
+/// ```
 pub fn backend() -> Backend {
     static BACKEND: OnceLock<Backend> = OnceLock::new();
     *BACKEND.get_or_init(|| {

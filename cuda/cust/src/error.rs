@@ -3,6 +3,21 @@
 //! If a kernel fails on the CPU, [`last_fault`] returns more than an error code: the kernel, the
 //! block, the thread and the cause. The launch also writes these details to standard error, as a
 //! GPU does for a failed assertion in a kernel.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::device::Device;
+//! use cust::error::{CudaError, CudaResult};
+//!
+//! fn name(ordinal: u32) -> CudaResult<String> {
+//!     Device::get_device(ordinal)?.name()
+//! }
+//!
+//! cust::init(cust::CudaFlags::empty())?;
+//! assert_eq!(name(99), Err(CudaError::InvalidDevice));
+//! # Ok::<(), CudaError>(())
+//! ```
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -16,6 +31,15 @@ pub use cust_raw::error::DriverError;
 macro_rules! codes {
     ($($name:ident = $code:literal => $raw:ident,)+) => {
         /// An error code of the driver.
+        ///
+        /// ```
+        /// use cust::error::CudaError;
+        /// use cust::sys::CUresult;
+        ///
+        /// assert_eq!(CudaError::InvalidDevice.code(), 101);
+        /// assert_eq!(CudaError::from(CUresult::CUDA_ERROR_NO_DEVICE), CudaError::NoDevice);
+        /// println!("{}", CudaError::NoDevice);
+        /// ```
         #[repr(u32)]
         #[non_exhaustive]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -171,10 +195,35 @@ impl fmt::Display for CudaError {
 impl Error for CudaError {}
 
 /// The result of a call that can fail with a [`CudaError`].
+///
+/// ```
+/// use cust::error::{CudaError, CudaResult};
+///
+/// fn half(bytes: usize) -> CudaResult<usize> {
+///     if bytes % 2 == 0 { Ok(bytes / 2) } else { Err(CudaError::InvalidValue) }
+/// }
+///
+/// assert_eq!(half(3), Err(CudaError::InvalidValue));
+/// ```
 pub type CudaResult<T> = Result<T, CudaError>;
 
 /// The result of an explicit drop. On failure, it contains the driver's error and the value that
 /// could not be dropped.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::DeviceBuffer;
+///
+/// let _context = cust::quick_init()?;
+/// let buffer = DeviceBuffer::from_slice(&[1, 2, 3])?;
+/// match DeviceBuffer::drop(buffer) {
+///     Ok(()) => println!("freed"),
+///     // The buffer is still alive, so the program can try again later.
+///     Err((error, buffer)) => println!("{error}: {} elements leak", buffer.len()),
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub type DropResult<T> = Result<(), (CudaError, T)>;
 
 thread_local! {
@@ -183,6 +232,31 @@ thread_local! {
 
 /// Returns the most recent fault among the kernels that this thread launched by name on the CPU.
 /// The fault names the kernel, the block, the thread and the cause.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cuda_std::prelude::*;
+/// use cust::error::{CudaError, last_fault};
+/// use cust::launch;
+/// use cust::module::Module;
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// #[kernel]
+/// pub fn give_up() {
+///     trap();
+/// }
+///
+/// # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry give_up() { ret; }";
+/// let _context = cust::quick_init()?;
+/// let module = Module::from_ptx(PTX, &[])?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// // SAFETY: the kernel takes no arguments.
+/// let result = unsafe { launch!(module.give_up<<<1, 1, 0, stream>>>()) };
+/// assert_eq!(result, Err(CudaError::LaunchFailed));
+/// assert_eq!(last_fault().map(|fault| fault.kernel), Some("give_up"));
+/// # Ok::<(), CudaError>(())
+/// ```
 #[must_use]
 pub fn last_fault() -> Option<Fault> {
     LAST_FAULT.with_borrow(Clone::clone)

@@ -1,5 +1,21 @@
 //! Events, which mark points in a stream. Streams and host threads can wait for an event, and two
 //! events can measure the time between them.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::event::{Event, EventFlags};
+//! use cust::stream::{Stream, StreamFlags};
+//!
+//! let _context = cust::quick_init()?;
+//! let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+//! let [start, end] = [Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?];
+//! start.record(&stream)?;
+//! end.record(&stream)?;
+//! end.synchronize()?;
+//! println!("{:?}", end.elapsed(&start)?);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::mem;
 use std::ptr;
@@ -13,6 +29,13 @@ use crate::stream::Stream;
 
 bitflags::bitflags! {
     /// Options of an event: how host threads wait for it, and what it can be used for.
+    ///
+    /// ```
+    /// use cust::event::EventFlags;
+    ///
+    /// let between_processes = EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING;
+    /// assert!(between_processes.contains(EventFlags::DISABLE_TIMING));
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
         /// A host thread that waits for the event spins. The event can measure time.
@@ -27,6 +50,17 @@ bitflags::bitflags! {
 }
 
 /// The state of the work that was submitted to the stream before an event was recorded.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::event::{Event, EventFlags, EventStatus};
+///
+/// let _context = cust::quick_init()?;
+/// // There is no work before an event that was never recorded.
+/// assert_eq!(Event::new(EventFlags::DEFAULT)?.query()?, EventStatus::Ready);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventStatus {
     /// All work before the event is done.
@@ -36,6 +70,25 @@ pub enum EventStatus {
 }
 
 /// A marker in a stream, which [`record`](Self::record) places after the work submitted so far.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::event::{Event, EventFlags, EventStatus};
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// let [start, end] = [Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?];
+/// start.record(&stream)?;
+/// end.record(&stream)?;
+/// end.synchronize()?;
+/// assert_eq!(end.query()?, EventStatus::Ready);
+/// assert!(end.elapsed_time_f32(&start)? >= 0.0);
+/// assert!(!end.as_inner().is_null());
+/// Event::drop(end).map_err(|(error, _)| error)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Event(sys::CUevent);
 

@@ -1,5 +1,20 @@
 //! Imports memory that another API, such as Vulkan, allocated. Kernels can then access that memory
 //! without a copy.
+//!
+//! ```no_run
+//! use cust::external::ExternalMemory;
+//!
+//! /// Returns a file descriptor that Vulkan exported for 4096 bytes of memory.
+//! fn exported() -> i32 {
+//!     todo!("vkGetMemoryFdKHR")
+//! }
+//!
+//! let _context = cust::quick_init()?;
+//! // SAFETY: the descriptor is for memory of this size, and nothing else uses it.
+//! let memory = unsafe { ExternalMemory::import(exported(), 4096) }?;
+//! let first = memory.mapped_buffer::<f32>(4096, 0)?;
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::mem;
 use std::ptr;
@@ -11,6 +26,21 @@ use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, DevicePointer};
 
 /// Memory that another API allocated and that is imported into the current CUDA context.
+///
+/// ```no_run
+/// use cust::external::ExternalMemory;
+///
+/// # let (old, new) = (0, 0);
+/// let _context = cust::quick_init()?;
+/// // SAFETY: both descriptors are for memory of 4096 bytes, and nothing else uses them.
+/// let memory = unsafe {
+///     let mut memory = ExternalMemory::import(old, 4096)?;
+///     memory.reimport(new, 4096)?;
+///     memory
+/// };
+/// ExternalMemory::drop(memory).map_err(|(error, _)| error)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct ExternalMemory(sys::CUexternalMemory);

@@ -1,4 +1,22 @@
 //! Kernels of a module, grid and block sizes, and [`launch!`](crate::launch).
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cuda_std::prelude::*;
+//! use cust::function::FunctionAttribute;
+//! use cust::module::Module;
+//!
+//! #[kernel(launch_bounds(128))]
+//! pub fn work(input: Slice<f32>) {}
+//!
+//! # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry work() { ret; }";
+//! let _context = cust::quick_init()?;
+//! let module = Module::from_ptx(PTX, &[])?;
+//! let function = module.get_function("work")?;
+//! assert_eq!(function.get_attribute(FunctionAttribute::MaxThreadsPerBlock)?, 128);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::marker::PhantomData;
 
@@ -112,14 +130,49 @@ fn saturated(number: usize) -> u32 {
 
 size! {
     /// The number of blocks of a grid along each axis.
+    ///
+    /// ```
+    /// use cust::function::GridSize;
+    ///
+    /// assert_eq!(GridSize::x(4), 4.into());
+    /// assert_eq!(GridSize::xy(4, 2), (4, 2).into());
+    /// assert_eq!(GridSize::xyz(4, 2, 3), (4, 2, 3).into());
+    /// ```
     GridSize
 }
 size! {
     /// The number of threads of a block along each axis.
+    ///
+    /// ```
+    /// use cust::function::BlockSize;
+    ///
+    /// assert_eq!(BlockSize::x(256), 256.into());
+    /// assert_eq!(BlockSize::xy(32, 8), (32, 8).into());
+    /// assert_eq!(BlockSize::xyz(8, 8, 4), (8, 8, 4).into());
+    /// ```
     BlockSize
 }
 
 /// A kernel property with an integer value.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cuda_std::prelude::*;
+/// use cust::function::FunctionAttribute;
+/// use cust::module::Module;
+///
+/// #[kernel(launch_bounds(64))]
+/// pub fn narrow(input: Slice<f32>) {}
+///
+/// # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry narrow() { ret; }";
+/// let _context = cust::quick_init()?;
+/// let module = Module::from_ptx(PTX, &[])?;
+/// let narrow = module.get_function("narrow")?;
+/// assert_eq!(narrow.get_attribute(FunctionAttribute::MaxThreadsPerBlock)?, 64);
+/// println!("{} registers", narrow.get_attribute(FunctionAttribute::NumRegisters)?);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,6 +196,37 @@ pub enum FunctionAttribute {
 }
 
 /// A kernel of a module.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cuda_std::prelude::*;
+/// use cust::context::{CacheConfig, SharedMemoryConfig};
+/// use cust::function::{BlockSize, GridSize};
+/// use cust::module::Module;
+///
+/// #[kernel(launch_bounds(256))]
+/// pub fn blur(input: Slice<f32>) {}
+///
+/// # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry blur() { ret; }";
+/// let _context = cust::quick_init()?;
+/// let module = Module::from_ptx(PTX, &[])?;
+/// let mut blur = module.get_function("blur")?;
+/// assert!(!blur.to_raw().is_null());
+///
+/// // The launch shape with the highest occupancy, with blocks of at most 128 threads.
+/// let (blocks, threads) = blur.suggested_launch_configuration(0, 128.into())?;
+/// assert!(blocks >= 1 && threads <= 128);
+/// assert!(blur.max_active_blocks_per_multiprocessor(threads.into(), 0)? >= 1);
+/// let (grid, block) = (GridSize::x(1), BlockSize::x(threads));
+/// let bytes = blur.available_dynamic_shared_memory_per_block(grid, block)?;
+/// assert!(bytes >= 48 << 10);
+///
+/// blur.set_max_dynamic_shared_size_bytes(96 << 10)?;
+/// blur.set_cache_config(CacheConfig::PreferShared)?;
+/// blur.set_shared_memory_config(SharedMemoryConfig::DefaultBankSize)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Function<'a> {
     inner: sys::CUfunction,
@@ -288,6 +372,36 @@ impl<'a> Function<'a> {
 /// block are values that convert into [`GridSize`] and [`BlockSize`](crate::function::BlockSize). A
 /// slice parameter of the kernel takes two arguments here, a device pointer and its length. The
 /// macro evaluates to a [`CudaResult`](crate::error::CudaResult).
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cuda_std::prelude::*;
+/// use cust::launch;
+/// use cust::memory::DeviceBuffer;
+/// use cust::module::Module;
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// #[kernel]
+/// pub unsafe fn scale(factor: f32, data: &mut [f32]) {
+///     if let Some(value) = data.get_mut(thread::index_1d() as usize) {
+///         *value *= factor;
+///     }
+/// }
+///
+/// # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry scale() { ret; }";
+/// let _context = cust::quick_init()?;
+/// let module = Module::from_ptx(PTX, &[])?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// let data = DeviceBuffer::from_slice(&[1.0_f32, 2.0, 3.0])?;
+/// // SAFETY: the arguments match the kernel, which stays within its slice.
+/// unsafe {
+///     launch!(module.scale<<<1, 256, 0, stream>>>(2.0_f32, data.as_device_ptr(), data.len()))
+/// }?;
+/// stream.synchronize()?;
+/// assert_eq!(data.as_host_vec()?, [2.0, 4.0, 6.0]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Safety
 /// The call is unsafe. The number and types of the arguments must match the kernel's parameters,

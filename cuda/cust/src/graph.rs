@@ -57,6 +57,12 @@ use crate::error::{CudaError, CudaResult, DropResult};
 
 bitflags::bitflags! {
     /// Flags of [`Graph::new`]. The driver defines no flags yet.
+    ///
+    /// ```
+    /// use cust::graph::GraphCreationFlags;
+    ///
+    /// assert_eq!(GraphCreationFlags::NONE, GraphCreationFlags::empty());
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GraphCreationFlags: u32 {
         /// No flags. This is the only valid value.
@@ -65,6 +71,45 @@ bitflags::bitflags! {
 }
 
 /// A graph of launches, copies and fills, with the dependencies between them.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::graph::{Graph, GraphCreationFlags, GraphNodeType};
+/// use cust::memory::DeviceBuffer;
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// let data = DeviceBuffer::<u32>::zeroed(4)?;
+/// let (first, last) = (data.as_device_ptr(), data[3..].as_device_ptr());
+/// let (host, mut back) = ([1_u32, 2], [0_u32; 4]);
+///
+/// let mut graph = Graph::new(GraphCreationFlags::NONE)?;
+/// let fill = graph.add_memset_node(first, 7_u32, 4, [])?;
+/// let upload = graph.add_memcpy_htod_node(first, host.as_ptr(), 2, [fill])?;
+/// let copy = graph.add_memcpy_dtod_node(last, first, 1, [upload])?;
+/// let done = graph.add_empty_node([copy])?;
+/// graph.add_memcpy_dtoh_node(back.as_mut_ptr(), first, 4, [done])?;
+///
+/// assert_eq!((graph.num_nodes()?, graph.num_edges()?), (5, 4));
+/// assert_eq!((graph.nodes()?[0], graph.edges()?[0]), (fill, (fill, upload)));
+/// assert_eq!(graph.node_type(fill)?, GraphNodeType::Memset);
+/// assert!(graph.is_valid_node(copy)?);
+/// let file = format!("graph-{}.dot", std::process::id());
+/// graph.dump_debug_dotfile(std::env::temp_dir().join(file))?;
+///
+/// // A graph can be part of another graph.
+/// let mut twice = Graph::new(GraphCreationFlags::NONE)?;
+/// let once = twice.add_child_graph_node(&graph, [])?;
+/// twice.add_child_graph_node(&graph, [once])?;
+/// // SAFETY: nothing else uses the memory, and it lives until the launch is done.
+/// unsafe { twice.instantiate()?.launch(&stream) }?;
+/// stream.synchronize()?;
+/// assert_eq!(back, [1, 2, 7, 1]);
+/// Graph::drop(twice).map_err(|(error, _)| error)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub struct Graph {
     raw: sys::CUgraph,
     nodes: Vec<GraphNode>,
@@ -92,6 +137,20 @@ impl Graph {
     }
 
     /// Takes ownership of a graph that another library created.
+    ///
+    /// ```
+    /// # // SAFETY: only the standard library accesses the environment.
+    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+    /// use cust::graph::{Graph, GraphCreationFlags};
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let mut graph = Graph::new(GraphCreationFlags::NONE)?;
+    /// graph.add_empty_node([])?;
+    /// // SAFETY: the handle comes from a graph that has just released it.
+    /// let mut graph = unsafe { Graph::from_raw(graph.into_raw()) }?;
+    /// assert_eq!(graph.num_nodes()?, 1);
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
     ///
     /// # Safety
     /// The graph must be alive, and nothing else may change or destroy it.

@@ -118,6 +118,10 @@ use error::CudaResult;
 
 bitflags::bitflags! {
     /// Flags of [`init`]. The driver defines no flags yet.
+    ///
+    /// ```
+    /// assert_eq!(cust::CudaFlags::empty().bits(), 0);
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct CudaFlags: u32 {
         #[doc(hidden)]
@@ -128,6 +132,14 @@ bitflags::bitflags! {
 /// Initialises the driver. Call this function before any other function of the crate. Repeated
 /// calls are allowed.
 ///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// cust::init(cust::CudaFlags::empty())?;
+/// assert!(cust::device::Device::num_devices()? > 0);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
+///
 /// # Errors
 /// Returns `NoDevice` if there is no GPU and [`backend`] is [`Backend::Gpu`], or another driver
 /// error.
@@ -137,6 +149,17 @@ pub fn init(flags: CudaFlags) -> CudaResult<()> {
 }
 
 /// Initialises the driver and makes the first device's primary context current on this thread.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::DeviceBuffer;
+///
+/// let _context = cust::quick_init()?;
+/// let buffer = DeviceBuffer::from_slice(&[1, 2, 3])?;
+/// assert_eq!(buffer.as_host_vec()?, [1, 2, 3]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Errors
 /// Returns the errors of [`init`], or the driver's error.
@@ -149,6 +172,15 @@ pub fn quick_init() -> CudaResult<Context> {
 }
 
 /// A version of the driver API.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// let version = cust::CudaApiVersion::get()?;
+/// assert!(version.major() >= 11);
+/// println!("CUDA {}.{}", version.major(), version.minor());
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CudaApiVersion {
     version: i32,

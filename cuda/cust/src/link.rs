@@ -2,6 +2,18 @@
 //!
 //! The linker needs a GPU. On the CPU backend, [`Linker::new`] returns `NotSupported`, because the
 //! kernels are already linked into the program.
+//!
+//! ```no_run
+//! use cust::link::Linker;
+//! use cust::module::Module;
+//!
+//! let _context = cust::quick_init()?;
+//! let mut linker = Linker::new()?;
+//! linker.add_ptx(std::fs::read_to_string("kernels.ptx")?)?;
+//! linker.add_ptx(std::fs::read_to_string("library.ptx")?)?;
+//! let module = Module::from_cubin(linker.complete()?, &[])?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -15,6 +27,17 @@ use crate::error::{CudaError, CudaResult};
 
 /// A link operation, to which PTX, cubins and fatbins are added before
 /// [`complete`](Self::complete).
+///
+/// ```no_run
+/// use cust::link::Linker;
+///
+/// let _context = cust::quick_init()?;
+/// let mut linker = Linker::new()?;
+/// linker.add_cubin(std::fs::read("kernels.cubin")?)?;
+/// linker.add_fatbin(std::fs::read("library.fatbin")?)?;
+/// let cubin = linker.complete()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Linker {
     state: sys::CUlinkState,

@@ -2,6 +2,28 @@
 //!
 //! On the CPU backend, the kernels of a module are functions linked into the program. The PTX is
 //! used only for the names of the kernels.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cuda_std::prelude::*;
+//! use cust::module::Module;
+//!
+//! #[kernel]
+//! pub unsafe fn quarter(data: &mut [f32]) {
+//!     if let Some(value) = data.get_mut(thread::index_1d() as usize) {
+//!         *value /= 4.0;
+//!     }
+//! }
+//!
+//! # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry quarter() { ret; }";
+//! // `const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));`
+//! let _context = cust::quick_init()?;
+//! let module = Module::from_ptx(PTX, &[])?;
+//! assert!(module.get_function("quarter").is_ok());
+//! assert!(module.get_function("double").is_err());
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
@@ -19,6 +41,13 @@ use crate::function::Function;
 use crate::memory::{CopyDestination, DeviceCopy, DevicePointer};
 
 /// The optimisation level of the driver's PTX compiler.
+///
+/// ```
+/// use cust::module::{ModuleJitOption, OptLevel};
+///
+/// let options = [ModuleJitOption::OptLevel(OptLevel::O2)];
+/// assert_eq!(ModuleJitOption::into_raw(&options).0.len(), 1);
+/// ```
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "levels")]
@@ -31,6 +60,13 @@ pub enum OptLevel {
 }
 
 /// The architecture that the driver compiles PTX for.
+///
+/// ```
+/// use cust::module::{JitTarget, ModuleJitOption};
+///
+/// let options = [ModuleJitOption::Target(JitTarget::Compute75)];
+/// assert_eq!(ModuleJitOption::into_raw(&options).0.len(), 1);
+/// ```
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +101,13 @@ pub enum JitTarget {
 }
 
 /// The code that the driver uses if a fatbin has no machine code for the device's architecture.
+///
+/// ```
+/// use cust::module::{JitFallback, ModuleJitOption};
+///
+/// let options = [ModuleJitOption::Fallback(JitFallback::PreferPtx)];
+/// assert_eq!(ModuleJitOption::into_raw(&options).0.len(), 1);
+/// ```
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitFallback {
@@ -75,6 +118,14 @@ pub enum JitFallback {
 }
 
 /// An option of the driver's PTX compiler.
+///
+/// ```
+/// use cust::module::{ModuleJitOption, OptLevel};
+///
+/// let options = [ModuleJitOption::MaxRegisters(64), ModuleJitOption::OptLevel(OptLevel::O4)];
+/// let (names, values) = ModuleJitOption::into_raw(&options);
+/// assert_eq!((names.len(), values.len()), (2, 2));
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModuleJitOption {
@@ -117,6 +168,26 @@ impl ModuleJitOption {
 }
 
 /// A loaded module, which contains kernels and globals.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::module::Module;
+/// use cust::error::CudaError;
+///
+/// # const PTX: &str = ".version 7.0\n.target sm_75\n";
+/// let _context = cust::quick_init()?;
+/// let path = std::env::temp_dir().join(format!("kernels-{}.ptx", std::process::id()));
+/// std::fs::write(&path, PTX).unwrap();
+/// let module = Module::from_file(&path)?;
+/// assert_eq!(module.get_function("absent").map(drop), Err(CudaError::NotFound));
+/// assert_eq!(module.get_global::<f32>(c"ABSENT").map(drop), Err(CudaError::NotFound));
+/// Module::drop(module).map_err(|(error, _)| error)?;
+///
+/// let text = std::ffi::CString::new(PTX).unwrap();
+/// let module = Module::from_ptx_cstr(&text, &[])?;
+/// # Ok::<(), CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Module {
     inner: sys::CUmodule,
@@ -143,6 +214,14 @@ impl Module {
 
     /// Loads a fatbin.
     ///
+    /// ```no_run
+    /// use cust::module::Module;
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let module = Module::from_fatbin(std::fs::read("kernels.fatbin")?, &[])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the driver's error. On the CPU, returns `NoBinaryForGpu`, because the crate cannot
     /// read kernel names from machine code.
@@ -151,6 +230,14 @@ impl Module {
     }
 
     /// Loads a cubin.
+    ///
+    /// ```no_run
+    /// use cust::module::Module;
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let module = Module::from_cubin(std::fs::read("kernels.cubin")?, &[])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`from_fatbin`](Self::from_fatbin).
@@ -279,6 +366,29 @@ fn c_string(text: impl Into<Vec<u8>>) -> CudaResult<CString> {
 }
 
 /// A global variable or constant of a module.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::CopyDestination;
+/// use cust::module::Module;
+///
+/// cuda_std::constant! {
+///     pub static TAPS: [f32; 4];
+/// }
+/// # #[cuda_std::kernel]
+/// # pub fn any() {}
+///
+/// # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .const .align 16 .b8 TAPS[16];";
+/// let _context = cust::quick_init()?;
+/// let module = Module::from_ptx(PTX, &[])?;
+/// let mut taps = module.get_global::<[f32; 4]>(c"TAPS")?;
+/// taps.copy_from(&[0.1, 0.4, 0.4, 0.1])?;
+/// let mut values = [0.0; 4];
+/// taps.copy_to(&mut values)?;
+/// assert_eq!(values, [0.1, 0.4, 0.4, 0.1]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Symbol<'a, T: DeviceCopy> {
     pointer: DevicePointer<T>,

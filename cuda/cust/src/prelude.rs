@@ -1,4 +1,15 @@
 //! The items that a program needs to launch kernels by name, for `use cust::prelude::*`.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::prelude::*;
+//!
+//! let _context = cust::quick_init()?;
+//! let data = [1.0_f32, 2.0].as_dbuf()?;
+//! assert_eq!(data.as_host_vec()?, [1.0, 2.0]);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 pub use crate::CudaFlags;
 pub use crate::context::{Context, ContextFlags};

@@ -1,4 +1,20 @@
 //! Streams: queues of copies and launches that run in order.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::memory::{AsyncCopyDestination, DeviceBuffer};
+//! use cust::stream::{Stream, StreamFlags};
+//!
+//! let _context = cust::quick_init()?;
+//! let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+//! let mut buffer = DeviceBuffer::zeroed(3)?;
+//! // SAFETY: the source stays alive until the stream's work is done.
+//! unsafe { buffer.async_copy_from(&[1, 2, 3], &stream) }?;
+//! stream.synchronize()?;
+//! assert_eq!(buffer.as_host_vec()?, [1, 2, 3]);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::ffi::c_void;
 use std::mem;
@@ -14,6 +30,12 @@ use crate::function::{BlockSize, Function, GridSize};
 
 bitflags::bitflags! {
     /// Flags that select whether a stream and the default stream wait for each other.
+    ///
+    /// ```
+    /// use cust::stream::StreamFlags;
+    ///
+    /// assert_eq!(StreamFlags::DEFAULT.bits(), 0);
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamFlags: u32 {
         /// The stream and the default stream wait for each other's earlier work.
@@ -26,6 +48,12 @@ bitflags::bitflags! {
 
 bitflags::bitflags! {
     /// Flags of [`Stream::wait_event`]. The driver defines no flags yet.
+    ///
+    /// ```
+    /// use cust::stream::StreamWaitEventFlags;
+    ///
+    /// assert_eq!(StreamWaitEventFlags::DEFAULT, StreamWaitEventFlags::empty());
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamWaitEventFlags: u32 {
         /// No flags. This is the only valid value.
@@ -35,6 +63,30 @@ bitflags::bitflags! {
 
 /// A queue of work. Work in different streams can run concurrently. Use [`Event`]s to order work
 /// across streams.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::event::{Event, EventFlags};
+/// use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let first = Stream::new(StreamFlags::DEFAULT, None)?;
+/// let second = Stream::new(StreamFlags::DEFAULT, Some(-1))?;
+/// assert_eq!(second.get_priority()?, -1);
+/// assert_eq!(second.get_flags()?, StreamFlags::DEFAULT);
+///
+/// // `second` waits for the work that `first` has so far.
+/// let event = Event::new(EventFlags::DISABLE_TIMING)?;
+/// event.record(&first)?;
+/// second.wait_event(&event, StreamWaitEventFlags::DEFAULT)?;
+/// second.synchronize()?;
+///
+/// // SAFETY: `first` outlives `same`, which does not destroy the stream.
+/// let same = unsafe { Stream::from_raw(first.as_inner()) };
+/// Stream::drop(same).map_err(|(error, _)| error)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Stream {
     inner: sys::CUstream,

@@ -2,6 +2,16 @@
 //!
 //! `cuda_std` has no surface instructions, so only kernels from another source, such as CUDA C++,
 //! can use surfaces. On the CPU, creating a surface returns `NotSupported`.
+//!
+//! ```no_run
+//! use cust::surface::Surface;
+//! use cust::util::SliceExt;
+//!
+//! let _context = cust::quick_init()?;
+//! let surface: Surface = [0.0_f32; 16].as_2d_surface(4, 4)?;
+//! println!("the kernel's argument: {}", surface.handle());
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::ffi::c_ulonglong;
 use std::mem::ManuallyDrop;
@@ -14,9 +24,36 @@ use crate::memory::array::ArrayObject;
 use crate::texture::{ResourceDescriptor, ResourceDescriptorFlags, ResourceType};
 
 /// The handle of a surface, which kernels take as an argument.
+///
+/// ```no_run
+/// use cust::surface::SurfaceHandle;
+/// use cust::util::SliceExt;
+///
+/// let _context = cust::quick_init()?;
+/// let surface = [0.0_f32; 16].as_2d_surface(4, 4)?;
+/// let handle: SurfaceHandle = surface.handle();
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub type SurfaceHandle = c_ulonglong;
 
 /// A surface object, which owns the array that it accesses.
+///
+/// ```no_run
+/// use cust::memory::array::{ArrayDescriptor, ArrayFormat, ArrayObject, ArrayObjectFlags};
+/// use cust::surface::Surface;
+/// use cust::texture::{ResourceDescriptor, ResourceDescriptorFlags, ResourceType};
+///
+/// let _context = cust::quick_init()?;
+/// let flags = ArrayObjectFlags::SURFACE_LDST;
+/// let descriptor = ArrayDescriptor::new([4, 4, 0], ArrayFormat::F32, 1, flags);
+/// let surface = Surface::from_array(ArrayObject::from_descriptor(&descriptor)?)?;
+/// if let Some(array) = surface.into_array()? {
+///     println!("{:?}", array.as_host_vec::<f32>()?);
+///     let (flags, ty) = (ResourceDescriptorFlags::empty(), ResourceType::Array { array });
+///     let surface = Surface::new(ResourceDescriptor { flags, ty })?;
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Surface {
     handle: sys::CUsurfObject,

@@ -4,6 +4,20 @@
 //! textures are two-dimensional, with coordinates in texels. Reads outside the array are clamped to
 //! the edge or return zeros. Channels are `u8`, `u16`, `f32` or 32-bit integers. Creating any other
 //! texture returns `NotSupported`.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::texture::Texture;
+//! use cust::util::SliceExt;
+//!
+//! let _context = cust::quick_init()?;
+//! let texture: Texture = [1.0_f32, 2.0, 3.0, 4.0].as_2d_texture(2, 2)?;
+//! println!("the kernel's argument: {}", texture.handle());
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
+
+mod view;
 
 use std::ffi::{c_float, c_uint, c_ulonglong};
 use std::mem::ManuallyDrop;
@@ -13,12 +27,34 @@ use cust_raw::driver_sys as sys;
 
 use crate::driver;
 use crate::error::CudaResult;
-use crate::memory::array::{ArrayDescriptor, ArrayFormat, ArrayObject};
+use crate::memory::array::ArrayObject;
+
+pub use view::{ResourceViewDescriptor, ResourceViewFormat};
 
 /// The handle of a texture, which kernels take as an argument.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::texture::TextureHandle;
+/// use cust::util::SliceExt;
+///
+/// let _context = cust::quick_init()?;
+/// let texture = [1.0_f32, 2.0].as_2d_texture(2, 1)?;
+/// let handle: TextureHandle = texture.handle();
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub type TextureHandle = c_ulonglong;
 
 /// The value that a read at coordinates outside the array returns.
+///
+/// ```
+/// use cust::texture::{TextureAdressingMode, TextureDescriptor};
+///
+/// let mode = TextureAdressingMode::Border;
+/// let descriptor = TextureDescriptor { adress_modes: [mode; 3], ..Default::default() };
+/// assert_ne!(descriptor.adress_modes, TextureDescriptor::default().adress_modes);
+/// ```
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureAdressingMode {
@@ -45,6 +81,14 @@ impl TextureAdressingMode {
 }
 
 /// The value that a read between texel centres returns.
+///
+/// ```
+/// use cust::texture::{TextureDescriptor, TextureFilterMode};
+///
+/// let filter_mode = TextureFilterMode::Linear;
+/// let descriptor = TextureDescriptor { filter_mode, ..Default::default() };
+/// assert_eq!(TextureDescriptor::default().filter_mode, TextureFilterMode::Point);
+/// ```
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureFilterMode {
@@ -65,6 +109,14 @@ impl TextureFilterMode {
 
 bitflags::bitflags! {
     /// Flags that select how a texture interprets texels and coordinates.
+    ///
+    /// ```
+    /// use cust::texture::{TextureDescriptor, TextureDescriptorFlags};
+    ///
+    /// let flags = TextureDescriptorFlags::READ_AS_INTEGER;
+    /// let descriptor = TextureDescriptor { flags, ..Default::default() };
+    /// assert!(descriptor.flags.contains(TextureDescriptorFlags::READ_AS_INTEGER));
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct TextureDescriptorFlags: c_uint {
         /// Reads return integers unchanged instead of converting them to floats from 0 to 1 or from
@@ -79,6 +131,19 @@ bitflags::bitflags! {
 
 /// The read behaviour of a texture. By default, reads are not filtered, coordinates are in texels,
 /// and reads outside the array are clamped to the edge.
+///
+/// ```
+/// use cust::texture::{TextureAdressingMode, TextureDescriptor, TextureFilterMode};
+///
+/// // Bilinear interpolation, and zeros outside the array.
+/// let descriptor = TextureDescriptor {
+///     adress_modes: [TextureAdressingMode::Border; 3],
+///     filter_mode: TextureFilterMode::Linear,
+///     border_color: [0.0; 4],
+///     ..Default::default()
+/// };
+/// assert_eq!(descriptor.to_raw().borderColor, [0.0; 4]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureDescriptor {
     /// The value of reads outside the array, for each dimension.
@@ -137,130 +202,12 @@ impl TextureDescriptor {
     }
 }
 
-/// The texel format in which a resource view reads an array.
-#[repr(u32)]
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "type of a channel and number of channels, or a block compression")]
-pub enum ResourceViewFormat {
-    None = 0,
-    U8x1 = 1,
-    U8x2 = 2,
-    U8x4 = 3,
-    I8x1 = 4,
-    I8x2 = 5,
-    I8x4 = 6,
-    U16x1 = 7,
-    U16x2 = 8,
-    U16x4 = 9,
-    I16x1 = 10,
-    I16x2 = 11,
-    I16x4 = 12,
-    U32x1 = 13,
-    U32x2 = 14,
-    U32x4 = 15,
-    I32x1 = 16,
-    I32x2 = 17,
-    I32x4 = 18,
-    F16x1 = 19,
-    F16x2 = 20,
-    F16x4 = 21,
-    F32x1 = 22,
-    F32x2 = 23,
-    F32x4 = 24,
-    BC1 = 25,
-    BC2 = 26,
-    BC3 = 27,
-    BC4U = 28,
-    BC4S = 29,
-    BC5U = 30,
-    BC5S = 31,
-    BC6HU = 32,
-    BC6HS = 33,
-    BC7 = 34,
-}
-
-impl ResourceViewFormat {
-    /// Returns the view format for reading an array in its own texel format.
-    ///
-    /// # Panics
-    /// Panics if the number of channels is not 1, 2 or 4, and for [`ArrayFormat::F64`], which
-    /// textures do not support.
-    #[must_use]
-    pub fn from_array_format(format: ArrayFormat, num_channels: c_uint) -> Self {
-        let formats = match format {
-            ArrayFormat::U8 => [Self::U8x1, Self::U8x2, Self::U8x4],
-            ArrayFormat::U16 => [Self::U16x1, Self::U16x2, Self::U16x4],
-            ArrayFormat::U32 => [Self::U32x1, Self::U32x2, Self::U32x4],
-            ArrayFormat::I8 => [Self::I8x1, Self::I8x2, Self::I8x4],
-            ArrayFormat::I16 => [Self::I16x1, Self::I16x2, Self::I16x4],
-            ArrayFormat::I32 => [Self::I32x1, Self::I32x2, Self::I32x4],
-            ArrayFormat::F16 => [Self::F16x1, Self::F16x2, Self::F16x4],
-            ArrayFormat::F32 => [Self::F32x1, Self::F32x2, Self::F32x4],
-            ArrayFormat::F64 => panic!("textures cannot read F64; use U32 with two channels"),
-        };
-        match num_channels {
-            1 => formats[0],
-            2 => formats[1],
-            4 => formats[2],
-            other => panic!("a texel must have 1, 2 or 4 channels, not {other}"),
-        }
-    }
-}
-
-/// A view through which a texture reads an array. The view can have another texel format of the
-/// same size, or cover only some mipmap levels and layers of the array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the driver's fields")]
-pub struct ResourceViewDescriptor {
-    pub format: ResourceViewFormat,
-    pub width: usize,
-    pub height: usize,
-    pub depth: usize,
-    pub first_mipmap_level: c_uint,
-    pub last_mipmap_level: c_uint,
-    pub first_layer: c_uint,
-    pub last_layer: c_uint,
-}
-
-impl ResourceViewDescriptor {
-    /// Describes a view of the whole array in its own format.
-    ///
-    /// # Panics
-    /// Panics like [`ResourceViewFormat::from_array_format`].
-    #[must_use]
-    pub fn from_array_desc(desc: &ArrayDescriptor) -> Self {
-        Self {
-            format: ResourceViewFormat::from_array_format(desc.format(), desc.num_channels()),
-            width: desc.width(),
-            height: desc.height(),
-            depth: desc.depth(),
-            first_mipmap_level: 0,
-            last_mipmap_level: 0,
-            first_layer: 0,
-            last_layer: 0,
-        }
-    }
-
-    /// Converts to the driver's description.
-    #[must_use]
-    pub fn to_raw(self) -> sys::CUDA_RESOURCE_VIEW_DESC {
-        sys::CUDA_RESOURCE_VIEW_DESC {
-            format: sys::CUresourceViewFormat(self.format as u32),
-            width: self.width,
-            height: self.height,
-            depth: self.depth,
-            firstMipmapLevel: self.first_mipmap_level,
-            lastMipmapLevel: self.last_mipmap_level,
-            firstLayer: self.first_layer,
-            lastLayer: self.last_layer,
-            reserved: [0; 16],
-        }
-    }
-}
-
 bitflags::bitflags! {
     /// Flags of a [`ResourceDescriptor`]. The driver defines no flags yet.
+    ///
+    /// ```
+    /// assert_eq!(cust::texture::ResourceDescriptorFlags::empty().bits(), 0);
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ResourceDescriptorFlags: c_uint {
         #[doc(hidden)]
@@ -269,6 +216,19 @@ bitflags::bitflags! {
 }
 
 /// The memory that a texture or a surface accesses, which this value owns.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::texture::ResourceType;
+/// use cust::util::SliceExt;
+///
+/// let _context = cust::quick_init()?;
+/// let ResourceType::Array { array } =
+///     (ResourceType::Array { array: [1_u8, 2].as_1d_array()? }) else { panic!() };
+/// assert_eq!(array.as_host_vec::<u8>()?, [1, 2]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum ResourceType {
@@ -280,6 +240,18 @@ pub enum ResourceType {
 }
 
 /// The memory that a texture or a surface accesses, with flags.
+///
+/// ```no_run
+/// use cust::texture::{ResourceDescriptor, ResourceDescriptorFlags, ResourceType};
+/// use cust::util::SliceExt;
+///
+/// let _context = cust::quick_init()?;
+/// let array = [1_u8, 2].as_1d_array()?;
+/// let (flags, ty) = (ResourceDescriptorFlags::empty(), ResourceType::Array { array });
+/// // The caller must destroy the array.
+/// let raw = ResourceDescriptor { flags, ty }.into_raw();
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct ResourceDescriptor {
     /// Flags. The driver defines no flags yet.
@@ -311,6 +283,30 @@ impl ResourceDescriptor {
 }
 
 /// A texture object, which owns the array that it reads.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::texture::{
+///     ResourceDescriptor, ResourceDescriptorFlags, ResourceType, Texture, TextureDescriptor,
+///     TextureFilterMode,
+/// };
+/// use cust::util::SliceExt;
+///
+/// let _context = cust::quick_init()?;
+/// let array = [1.0_f32, 2.0, 3.0, 4.0].as_2d_array(2, 2)?;
+/// let texture = Texture::from_array(array)?;
+/// assert_ne!(texture.handle(), 0);
+///
+/// // The texture returns its array, for example for a texture with another filter.
+/// if let Some(array) = texture.into_array()? {
+///     let (flags, ty) = (ResourceDescriptorFlags::empty(), ResourceType::Array { array });
+///     let filter_mode = TextureFilterMode::Linear;
+///     let descriptor = TextureDescriptor { filter_mode, ..Default::default() };
+///     let texture = Texture::new(ResourceDescriptor { flags, ty }, descriptor, None)?;
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Texture {
     handle: sys::CUtexObject,

@@ -1,4 +1,14 @@
 //! Extension traits that copy host values and slices to a device.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::util::SliceExt;
+//!
+//! let _context = cust::quick_init()?;
+//! assert_eq!([1, 2, 3].as_dbuf()?.as_host_vec()?, [1, 2, 3]);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use crate::error::CudaResult;
 use crate::memory::array::{ArrayDescriptor, ArrayObject, ArrayObjectFlags, ArrayPrimitive};
@@ -7,6 +17,17 @@ use crate::surface::Surface;
 use crate::texture::Texture;
 
 /// Methods that copy a value to the device.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::util::DeviceCopyExt;
+///
+/// let _context = cust::quick_init()?;
+/// let value = 2.5_f64.as_dbox()?;
+/// assert_eq!(value.as_host_value()?, 2.5);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub trait DeviceCopyExt: DeviceCopy {
     /// Copies the value to the device.
     ///
@@ -20,6 +41,21 @@ pub trait DeviceCopyExt: DeviceCopy {
 impl<T: DeviceCopy> DeviceCopyExt for T {}
 
 /// Methods that copy slices to the device. They are also available on arrays and vectors.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::util::SliceExt;
+///
+/// let _context = cust::quick_init()?;
+/// let texels = [1.0_f32, 2.0, 3.0, 4.0];
+/// assert_eq!(texels.as_dbuf()?.len(), 4);
+/// assert_eq!(texels.as_unified_buf()?[3], 4.0);
+/// assert_eq!(texels.as_1d_array()?.descriptor()?.dims(), [4, 0, 0]);
+/// assert_eq!(texels.as_2d_array(2, 2)?.descriptor()?.dims(), [2, 2, 0]);
+/// let texture = texels.as_2d_texture(2, 2)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub trait SliceExt<T: DeviceCopy> {
     /// Copies the elements to the device.
     ///
@@ -55,6 +91,14 @@ pub trait SliceExt<T: DeviceCopy> {
     /// Copies the elements to a new one-dimensional array, and creates a texture that reads the
     /// array.
     ///
+    /// ```no_run
+    /// use cust::util::SliceExt;
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let texture = [1.0_f32, 2.0, 3.0].as_1d_texture()?;
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the errors of [`Texture::new`].
     fn as_1d_texture(&self) -> CudaResult<Texture>
@@ -81,6 +125,14 @@ pub trait SliceExt<T: DeviceCopy> {
 
     /// Copies the elements to a new one-dimensional array, and creates a surface for the array.
     ///
+    /// ```no_run
+    /// use cust::util::SliceExt;
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let surface = [1.0_f32, 2.0, 3.0].as_1d_surface()?;
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the errors of [`Surface::new`].
     fn as_1d_surface(&self) -> CudaResult<Surface>
@@ -89,6 +141,14 @@ pub trait SliceExt<T: DeviceCopy> {
 
     /// Copies the elements, row by row, to a new two-dimensional array, and creates a surface for
     /// the array.
+    ///
+    /// ```no_run
+    /// use cust::util::SliceExt;
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let surface = [1.0_f32, 2.0, 3.0, 4.0].as_2d_surface(2, 2)?;
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`Surface::new`].

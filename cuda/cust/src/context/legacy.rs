@@ -1,5 +1,18 @@
 //! The legacy context API: each library creates its own context, and each thread has a stack of
 //! contexts. New programs should use the primary context, a [`super::Context`].
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::context::ContextFlags;
+//! use cust::context::legacy::{Context, ContextStack};
+//! use cust::device::Device;
+//!
+//! cust::init(cust::CudaFlags::empty())?;
+//! let context = Context::create_and_push(ContextFlags::SCHED_AUTO, Device::get_device(0)?)?;
+//! let popped = ContextStack::pop()?;
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::mem;
 use std::ptr;
@@ -16,6 +29,21 @@ use crate::error::{CudaResult, DropResult};
 use crate::private::Sealed;
 
 /// A context that is not the device's primary one.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::{ContextFlags, ContextHandle};
+/// use cust::context::legacy::{Context, CurrentContext};
+/// use cust::device::Device;
+///
+/// cust::init(cust::CudaFlags::empty())?;
+/// let context = Context::create_and_push(ContextFlags::SCHED_AUTO, Device::get_device(0)?)?;
+/// assert_eq!(CurrentContext::get_current()?.get_inner(), context.get_inner());
+/// println!("{:?}", context.get_api_version()?);
+/// Context::drop(context).map_err(|(error, _)| error)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Context {
     inner: sys::CUcontext,
@@ -80,6 +108,20 @@ impl Drop for Context {
 
 /// A handle of a context that other code owns. After the context is destroyed, driver calls that
 /// use the handle fail.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::ContextHandle;
+/// use cust::context::legacy::{ContextStack, UnownedContext};
+///
+/// let context = cust::quick_init()?;
+/// // SAFETY: `context` lives longer than the handle.
+/// let handle = unsafe { UnownedContext::from_raw(context.as_raw()) };
+/// println!("{:?}", handle.get_api_version()?);
+/// ContextStack::push(&handle)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct UnownedContext {
     inner: sys::CUcontext,
@@ -117,6 +159,22 @@ impl UnownedContext {
 }
 
 /// The context stack of this thread, with the current context on top.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::{ContextFlags, ContextHandle};
+/// use cust::context::legacy::{Context, ContextStack, CurrentContext};
+/// use cust::device::Device;
+///
+/// let primary = cust::quick_init()?;
+/// let own = Context::create_and_push(ContextFlags::SCHED_AUTO, Device::get_device(0)?)?;
+/// ContextStack::pop()?;
+/// assert_eq!(CurrentContext::get_current()?.get_inner(), primary.get_inner());
+/// ContextStack::push(&own.get_unowned())?;
+/// assert_eq!(CurrentContext::get_current()?.get_inner(), own.get_inner());
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct ContextStack;
 
@@ -144,6 +202,19 @@ impl ContextStack {
 }
 
 /// The range of stream priorities. A smaller number is a higher priority.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::CurrentContext;
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let priorities = CurrentContext::get_stream_priority_range()?;
+/// let urgent = Stream::new(StreamFlags::DEFAULT, Some(priorities.greatest))?;
+/// assert_eq!(urgent.get_priority()?, priorities.greatest);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StreamPriorityRange {
     /// The lowest priority.
@@ -153,6 +224,23 @@ pub struct StreamPriorityRange {
 }
 
 /// Functions for the context that is current on this thread.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::ResourceLimit;
+/// use cust::context::legacy::CurrentContext;
+///
+/// let context = cust::quick_init()?;
+/// CurrentContext::set_current(&context)?;
+/// CurrentContext::set_resource_limit(ResourceLimit::StackSize, 4096)?;
+/// assert_eq!(CurrentContext::get_resource_limit(ResourceLimit::StackSize)?, 4096);
+/// CurrentContext::set_cache_config(CurrentContext::get_cache_config()?)?;
+/// println!("{:?}: {:?}", CurrentContext::get_device()?, CurrentContext::get_flags()?);
+/// println!("{:?}", CurrentContext::get_stream_priority_range()?);
+/// CurrentContext::synchronize()?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct CurrentContext;
 

@@ -2,6 +2,20 @@
 //!
 //! [`Context`] is a device's primary context, which all libraries of the process share. [`legacy`]
 //! has the older API, in which each library creates its own context.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::context::{Context, CurrentContext};
+//! use cust::device::Device;
+//!
+//! cust::init(cust::CudaFlags::empty())?;
+//! let device = Device::get_device(0)?;
+//! let _context = Context::new(device)?;
+//! assert_eq!(CurrentContext::get_device()?, device);
+//! CurrentContext::synchronize()?;
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 pub mod legacy;
 
@@ -20,12 +34,33 @@ use crate::error::{CudaResult, DropResult};
 use crate::private::Sealed;
 
 /// A type that contains a driver context handle, whether or not it owns the context.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::{ContextHandle, legacy::CurrentContext};
+///
+/// let context = cust::quick_init()?;
+/// assert_eq!(CurrentContext::get_current()?.get_inner(), context.get_inner());
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub trait ContextHandle: Sealed {
     /// Returns the driver's handle.
     fn get_inner(&self) -> sys::CUcontext;
 }
 
 /// The division of memory between the L1 cache and shared memory.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::{CacheConfig, CurrentContext};
+///
+/// let _context = cust::quick_init()?;
+/// CurrentContext::set_cache_config(CacheConfig::PreferL1)?;
+/// assert_eq!(CurrentContext::get_cache_config()?, CacheConfig::PreferL1);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +87,17 @@ impl CacheConfig {
 }
 
 /// A resource limit of a context.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::{CurrentContext, ResourceLimit};
+///
+/// let _context = cust::quick_init()?;
+/// CurrentContext::set_resource_limit(ResourceLimit::MallocHeapSize, 16 << 20)?;
+/// assert_eq!(CurrentContext::get_resource_limit(ResourceLimit::MallocHeapSize)?, 16 << 20);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,6 +117,15 @@ pub enum ResourceLimit {
 }
 
 /// The width of a shared memory bank. Only GPUs of compute capability 3.x can change it.
+///
+/// ```no_run
+/// use cust::context::{CurrentContext, SharedMemoryConfig};
+///
+/// let _context = cust::quick_init()?;
+/// CurrentContext::set_shared_memory_config(SharedMemoryConfig::EightByteBankSize)?;
+/// println!("{:?}", CurrentContext::get_shared_memory_config()?);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,6 +140,17 @@ pub enum SharedMemoryConfig {
 
 bitflags::bitflags! {
     /// The wait strategy of host threads, and the features of a context.
+    ///
+    /// ```
+    /// # // SAFETY: only the standard library accesses the environment.
+    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+    /// use cust::context::{ContextFlags, CurrentContext};
+    ///
+    /// let context = cust::quick_init()?;
+    /// context.set_flags(ContextFlags::SCHED_BLOCKING_SYNC)?;
+    /// println!("{:?}", CurrentContext::get_flags()?);
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct ContextFlags: u32 {
         /// A host thread that waits for the device spins.
@@ -104,6 +170,25 @@ bitflags::bitflags! {
 }
 
 /// A handle that keeps the primary context of a device alive.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::{Context, ContextFlags};
+/// use cust::device::Device;
+///
+/// cust::init(cust::CudaFlags::empty())?;
+/// let device = Device::get_device(0)?;
+/// let context = Context::new(device)?;
+/// context.set_flags(ContextFlags::SCHED_AUTO)?;
+/// println!("{:?}", context.get_api_version()?);
+///
+/// // `retain` does not change the context of this thread.
+/// let same = Context::retain(device)?;
+/// assert_eq!(same.as_raw(), context.as_raw());
+/// Context::drop(same).map_err(|(error, _)| error)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Context {
     inner: sys::CUcontext,
@@ -160,6 +245,16 @@ impl Context {
     }
 
     /// Destroys the primary context of `device` and everything in it, even if other code uses it.
+    ///
+    /// ```no_run
+    /// use cust::context::Context;
+    /// use cust::device::Device;
+    ///
+    /// cust::init(cust::CudaFlags::empty())?;
+    /// // SAFETY: nothing uses the context afterwards.
+    /// unsafe { Context::reset(&Device::get_device(0)?) }?;
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
     ///
     /// # Safety
     /// Nothing in the process may use the context or its contents afterwards.
@@ -230,6 +325,26 @@ pub(crate) fn api_version(context: sys::CUcontext) -> CudaResult<CudaApiVersion>
 }
 
 /// Functions for the context that is current on this thread.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::context::CurrentContext;
+/// use cust::device::Device;
+///
+/// let context = cust::quick_init()?;
+/// // Each thread has its own current context.
+/// std::thread::spawn(move || {
+///     CurrentContext::set_current(&context)?;
+///     assert_eq!(CurrentContext::get_device()?, Device::get_device(0)?);
+///     let priorities = CurrentContext::get_stream_priority_range()?;
+///     assert!(priorities.greatest <= priorities.least);
+///     CurrentContext::synchronize()
+/// })
+/// .join()
+/// .unwrap()?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct CurrentContext;
 

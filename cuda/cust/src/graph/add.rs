@@ -39,6 +39,47 @@ impl Graph {
     /// Adds a node that launches a kernel. [`kernel_invocation!`](crate::kernel_invocation) creates
     /// the `invocation`.
     ///
+    /// ```
+    /// # // SAFETY: only the standard library accesses the environment.
+    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+    /// use cuda_std::prelude::*;
+    /// use cust::graph::{Graph, GraphCreationFlags};
+    /// use cust::kernel_invocation;
+    /// use cust::memory::DeviceBuffer;
+    /// use cust::module::Module;
+    /// use cust::stream::{Stream, StreamFlags};
+    ///
+    /// #[kernel]
+    /// pub unsafe fn double_all(data: &mut [f32]) {
+    ///     if let Some(value) = data.get_mut(thread::index_1d() as usize) {
+    ///         *value *= 2.0;
+    ///     }
+    /// }
+    ///
+    /// # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry double_all() { ret; }";
+    /// let _context = cust::quick_init()?;
+    /// let module = Module::from_ptx(PTX, &[])?;
+    /// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+    /// let data = DeviceBuffer::from_slice(&[1.0_f32, 2.0])?;
+    /// let mut graph = Graph::new(GraphCreationFlags::NONE)?;
+    /// let launch = kernel_invocation!(
+    ///     module.double_all<<<1, 32, 0, stream>>>(data.as_device_ptr(), data.len())
+    /// )?;
+    /// // SAFETY: the arguments match the kernel, and the module outlives the graph.
+    /// let node = unsafe { graph.add_kernel_node(launch, []) }?;
+    /// assert_eq!(graph.kernel_node_params(node)?.block_dim, 32.into());
+    ///
+    /// let double = graph.instantiate()?;
+    /// // SAFETY: nothing else uses the memory, and it lives until the launches are done.
+    /// unsafe {
+    ///     double.launch(&stream)?;
+    ///     double.launch(&stream)?;
+    /// }
+    /// stream.synchronize()?;
+    /// assert_eq!(data.as_host_vec()?, [4.0, 8.0]);
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
+    ///
     /// # Safety
     /// The number and types of the invocation's arguments must match the kernel's parameters, and
     /// the kernel's module must be loaded.

@@ -9,6 +9,18 @@ use crate::stream::Stream;
 
 /// The threads in which a capture makes unsafe driver calls fail. The driver considers calls such
 /// as `cuMemAlloc` unsafe during a capture.
+///
+/// ```no_run
+/// use cust::graph::StreamCaptureMode;
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// stream.begin_capture(StreamCaptureMode::ThreadLocal)?;
+/// // Launches and copies in `stream` become nodes of the graph.
+/// let graph = stream.end_capture()?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamCaptureMode {

@@ -9,6 +9,23 @@ use crate::error::{CudaResult, DropResult};
 use crate::stream::Stream;
 
 /// An executable graph, created by [`Graph::instantiate`](super::Graph::instantiate).
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::graph::{Graph, GraphCreationFlags, GraphExec};
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// let exec = Graph::new(GraphCreationFlags::NONE)?.instantiate()?;
+/// assert!(!exec.as_raw().is_null());
+/// // SAFETY: the graph is empty.
+/// unsafe { exec.launch(&stream) }?;
+/// stream.synchronize()?;
+/// GraphExec::drop(exec).map_err(|(error, _)| error)?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct GraphExec {
     pub(super) raw: sys::CUgraphExec,

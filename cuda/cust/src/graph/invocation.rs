@@ -16,6 +16,28 @@ use crate::memory::DeviceCopy;
 /// `kernel` is a [`Function`](crate::function::Function), or `module.kernel` for the module's
 /// function of that name. The macro ignores the stream, because the launch of the graph specifies
 /// the stream. The macro evaluates to a [`CudaResult`](crate::error::CudaResult).
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cuda_std::prelude::*;
+/// use cust::kernel_invocation;
+/// use cust::module::Module;
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// #[kernel]
+/// pub fn wait(nanoseconds: u32) {
+///     thread::nanosleep(nanoseconds);
+/// }
+///
+/// # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry wait() { ret; }";
+/// let _context = cust::quick_init()?;
+/// let module = Module::from_ptx(PTX, &[])?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// let wait = kernel_invocation!(module.wait<<<4, 32, 0, stream>>>(100_u32))?;
+/// assert_eq!((wait.grid_dim, wait.block_dim), (4.into(), 32.into()));
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[macro_export]
 macro_rules! kernel_invocation {
     ($module:ident . $function:ident <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>( $($arg:expr),* $(,)? )) => {
@@ -35,6 +57,26 @@ macro_rules! kernel_invocation {
 }
 
 /// A kernel with its launch shape and arguments, for a node of a graph.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cuda_std::prelude::*;
+/// use cust::graph::KernelInvocation;
+/// use cust::module::Module;
+///
+/// #[kernel]
+/// pub fn pause(nanoseconds: u32) {
+///     thread::nanosleep(nanoseconds);
+/// }
+///
+/// # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry pause() { ret; }";
+/// let _context = cust::quick_init()?;
+/// let module = Module::from_ptx(PTX, &[])?;
+/// let pause = KernelInvocation::new(&module.get_function("pause")?, 4, 32, 0).arg(100_u32);
+/// assert_eq!(pause.shared_mem_bytes, 0);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Clone)]
 pub struct KernelInvocation {
     /// The number of threads in a block.

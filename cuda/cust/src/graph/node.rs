@@ -4,6 +4,18 @@ use cust_raw::driver_sys as sys;
 use cust_raw::driver_sys::CUgraphNodeType as RawType;
 
 /// A handle of a graph node. The handle becomes invalid when its graph is destroyed.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::graph::{Graph, GraphCreationFlags, GraphNode};
+///
+/// let _context = cust::quick_init()?;
+/// let mut graph = Graph::new(GraphCreationFlags::NONE)?;
+/// let node = graph.add_empty_node([])?;
+/// assert_eq!(GraphNode::from_raw(node.to_raw()), node);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphNode {
@@ -31,6 +43,13 @@ impl GraphNode {
 }
 
 /// The type of a node, which determines the work that the node does.
+///
+/// ```
+/// use cust::graph::GraphNodeType;
+///
+/// let raw = GraphNodeType::Memset.to_raw();
+/// assert_eq!(GraphNodeType::from_raw(raw), Some(GraphNodeType::Memset));
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GraphNodeType {

@@ -5,6 +5,19 @@
 //! In a layered array the depth is the number of layers; in a cube map it is the number of sides.
 //! This module copies whole arrays between host and device. Kernels read arrays through
 //! [`texture`](crate::texture) and [`surface`](crate::surface).
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::memory::array::{ArrayFormat, ArrayObject};
+//!
+//! let _context = cust::quick_init()?;
+//! // Two rows of three texels with one channel.
+//! let mut array = ArrayObject::new_2d([3, 2], ArrayFormat::U8, 1)?;
+//! array.copy_from::<u8, _>(&[1, 2, 3, 4, 5, 6])?;
+//! assert_eq!(array.as_host_vec::<u8>()?, [1, 2, 3, 4, 5, 6]);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 mod descriptor;
 mod format;
@@ -23,6 +36,38 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult, DropResult};
 
 /// A CUDA array, allocated in the context that was current when the array was created.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::array::{ArrayDescriptor, ArrayFormat, ArrayObject};
+///
+/// let _context = cust::quick_init()?;
+/// let mut array = ArrayObject::new_1d(2, ArrayFormat::F32, 2)?;
+/// array.copy_from::<f32, _>(&[1.0, 10.0, 2.0, 20.0])?;
+/// let mut texels = [0.0_f32; 4];
+/// array.copy_to::<f32, _>(&mut texels)?;
+/// assert_eq!(texels, [1.0, 10.0, 2.0, 20.0]);
+/// assert_eq!(array.descriptor()?.num_channels(), 2);
+/// assert!(!array.as_raw().is_null());
+/// ArrayObject::drop(array).map_err(|(error, _)| error)?;
+///
+/// // Other shapes: 3 dimensions, layers, and cubes with layers.
+/// let volume = ArrayObject::new([4, 4, 4], ArrayFormat::U8, 4)?;
+/// let layers = [
+///     ArrayObject::new_layered([4, 4], 3, ArrayFormat::U8, 1)?,
+///     ArrayObject::new_layered_1d(16, 3, ArrayFormat::U8, 1)?,
+/// ];
+/// let cubes = [
+///     ArrayObject::new_cubemap(4, ArrayFormat::U8, 1)?,
+///     ArrayObject::new_layered_cubemap(4, 2, ArrayFormat::U8, 1)?,
+/// ];
+/// assert_eq!(cubes[1].as_host_vec::<u8>()?.len(), 4 * 4 * 6 * 2);
+///
+/// let descriptor = ArrayDescriptor::from_dims_format([8, 8, 0], ArrayFormat::U16);
+/// assert_eq!(ArrayObject::from_descriptor(&descriptor)?.descriptor()?.width(), 8);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub struct ArrayObject {
     handle: sys::CUarray,
     descriptor: ArrayDescriptor,

@@ -25,6 +25,21 @@ pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
 
 /// Allocates device memory for `count` elements and leaves its bytes undefined.
 ///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{cuda_free, cuda_malloc, memcpy_htod};
+///
+/// let _context = cust::quick_init()?;
+/// // SAFETY: the copy initialises all elements, and the memory is not used after `cuda_free`.
+/// unsafe {
+///     let data = cuda_malloc::<u32>(3)?;
+///     memcpy_htod(data.as_raw(), [1_u32, 2, 3].as_ptr().cast(), 12)?;
+///     cuda_free(data)?;
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
+///
 /// # Safety
 /// The caller must write the elements before anything reads them.
 ///
@@ -40,6 +55,23 @@ pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePoint
 }
 
 /// Allocates like [`cuda_malloc`], but in stream order.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{cuda_free_async, cuda_malloc_async};
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// // SAFETY: nothing reads the memory, which is freed once.
+/// unsafe {
+///     let data = cuda_malloc_async::<u32>(&stream, 3)?;
+///     cuda_free_async(&stream, data)?;
+/// }
+/// stream.synchronize()?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Safety
 /// The caller must write the elements before anything reads them. Only work that `stream` runs
@@ -59,6 +91,22 @@ pub unsafe fn cuda_malloc_async<T: DeviceCopy>(
 
 /// Frees device memory. The driver first waits for submitted work that uses the memory.
 ///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::error::CudaError;
+/// use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
+///
+/// let _context = cust::quick_init()?;
+/// // SAFETY: nothing reads the memory, which is freed once.
+/// unsafe {
+///     cuda_free(cuda_malloc::<u32>(3)?)?;
+///     let null = DevicePointer::<u32>::null();
+///     assert_eq!(cuda_free(null), Err(CudaError::InvalidMemoryAllocation));
+/// }
+/// # Ok::<(), CudaError>(())
+/// ```
+///
 /// # Safety
 /// The memory must come from [`cuda_malloc`] or [`cuda_malloc_async`] and be freed only once.
 ///
@@ -73,6 +121,19 @@ pub unsafe fn cuda_free<T: DeviceCopy>(pointer: DevicePointer<T>) -> CudaResult<
 }
 
 /// Frees device memory after the work submitted to `stream` so far, without waiting for that work.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{cuda_free_async, cuda_malloc};
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// // SAFETY: nothing reads the memory, which is freed once.
+/// unsafe { cuda_free_async(&stream, cuda_malloc::<u32>(3)?) }?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Safety
 /// The requirements are the same as for [`cuda_free`].
@@ -93,6 +154,21 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(
 /// Allocates `height` rows of `width` elements, each row aligned for fast access. Returns the
 /// address of the first row and the pitch, which is the distance between the starts of consecutive
 /// rows in bytes.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{cuda_free, cuda_malloc_pitched};
+///
+/// let _context = cust::quick_init()?;
+/// // SAFETY: nothing reads the memory, which is freed once.
+/// unsafe {
+///     let (rows, pitch) = cuda_malloc_pitched::<f32>(100, 20)?;
+///     assert!(pitch >= 400);
+///     cuda_free(rows)?;
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Safety
 /// The caller must write the elements before anything reads them.
@@ -118,6 +194,22 @@ pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
 
 /// Allocates unified memory for `count` elements and leaves its bytes undefined.
 ///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{cuda_free_unified, cuda_malloc_unified};
+///
+/// let _context = cust::quick_init()?;
+/// // SAFETY: the value is written before it is read, and the memory is freed once.
+/// unsafe {
+///     let mut value = cuda_malloc_unified::<u32>(1)?;
+///     value.as_raw_mut().write(7);
+///     assert_eq!(*value.as_raw(), 7);
+///     cuda_free_unified(value)?;
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
+///
 /// # Safety
 /// The caller must write the elements before anything reads them.
 ///
@@ -135,6 +227,17 @@ pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<Uni
 
 /// Frees unified memory. The driver first waits for submitted work that uses the memory.
 ///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{cuda_free_unified, cuda_malloc_unified};
+///
+/// let _context = cust::quick_init()?;
+/// // SAFETY: nothing reads the memory, which is freed once.
+/// unsafe { cuda_free_unified(cuda_malloc_unified::<u32>(3)?) }?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
+///
 /// # Safety
 /// The memory must come from [`cuda_malloc_unified`] and be freed only once.
 ///
@@ -149,6 +252,22 @@ pub unsafe fn cuda_free_unified<T: DeviceCopy>(pointer: UnifiedPointer<T>) -> Cu
 }
 
 /// Allocates page-locked host memory for `count` elements and leaves its bytes undefined.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{cuda_free_locked, cuda_malloc_locked};
+///
+/// let _context = cust::quick_init()?;
+/// // SAFETY: the value is written before it is read, and the memory is freed once.
+/// unsafe {
+///     let value = cuda_malloc_locked::<u32>(1)?;
+///     value.write(7);
+///     assert_eq!(value.read(), 7);
+///     cuda_free_locked(value)?;
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Safety
 /// The caller must write the elements before anything reads them.
@@ -165,6 +284,17 @@ pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
 }
 
 /// Frees page-locked host memory.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{cuda_free_locked, cuda_malloc_locked};
+///
+/// let _context = cust::quick_init()?;
+/// // SAFETY: nothing reads the memory, which is freed once.
+/// unsafe { cuda_free_locked(cuda_malloc_locked::<u32>(3)?) }?;
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Safety
 /// The memory must come from [`cuda_malloc_locked`] and be freed only once. No copy that uses the

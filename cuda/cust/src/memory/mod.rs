@@ -7,6 +7,26 @@
 //! | [`LockedBuffer`], [`LockedBox`] | host, page-locked for fast copies | elements, one value |
 //! | [`UnifiedBuffer`], [`UnifiedBox`] | host or device, migrates on use | elements, one value |
 //! | [`mod@array`] | device | texels for textures and surfaces |
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::memory::{CopyDestination, DeviceBuffer, LockedBuffer, UnifiedBox};
+//!
+//! let _context = cust::quick_init()?;
+//! // Copies from and to page-locked memory are faster.
+//! let mut host = LockedBuffer::from_slice(&[1, 2, 3])?;
+//! let mut buffer = DeviceBuffer::from_slice(&host)?;
+//! buffer.copy_from(&[4, 5, 6])?;
+//! buffer.copy_to(&mut *host)?;
+//! assert_eq!(host[..], [4, 5, 6]);
+//!
+//! // Host and kernels access the same value.
+//! let mut count = UnifiedBox::new(1)?;
+//! *count += 1;
+//! assert_eq!(*count, 2);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 pub mod array;
 mod device;
@@ -35,6 +55,23 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
 /// A buffer whose elements a kernel can access.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{DevicePointer, GpuBuffer};
+/// use cust::util::SliceExt;
+///
+/// /// Returns the two arguments of a launch for a parameter of type `&[f32]`.
+/// fn arguments(buffer: &impl GpuBuffer<f32>) -> (DevicePointer<f32>, usize) {
+///     (buffer.as_device_ptr(), buffer.len())
+/// }
+///
+/// let _context = cust::quick_init()?;
+/// assert_eq!(arguments(&[1.0, 2.0].as_dbuf()?).1, 2);
+/// assert_eq!(arguments(&[1.0, 2.0, 3.0].as_unified_buf()?).1, 3);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[expect(clippy::len_without_is_empty, reason = "rust-cuda's trait")]
 pub trait GpuBuffer<T: DeviceCopy>: private::Sealed {
     /// Returns the address of the first element.
@@ -65,6 +102,18 @@ impl<T: DeviceCopy> GpuBuffer<T> for UnifiedBuffer<T> {
 }
 
 /// A value that a kernel can access.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{DeviceBox, GpuBox, UnifiedBox};
+///
+/// let _context = cust::quick_init()?;
+/// let (device, unified) = (DeviceBox::new(&1.5)?, UnifiedBox::new(2.5)?);
+/// assert!(!GpuBox::as_device_ptr(&device).is_null());
+/// assert!(!GpuBox::as_device_ptr(&unified).is_null());
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub trait GpuBox<T: DeviceCopy>: private::Sealed {
     /// Returns the address of the value.
     fn as_device_ptr(&self) -> DevicePointer<T>;
@@ -83,6 +132,18 @@ impl<T: DeviceCopy> GpuBox<T> for UnifiedBox<T> {
 }
 
 /// A range of bytes in device memory.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{DeviceBuffer, DeviceMemory};
+///
+/// let _context = cust::quick_init()?;
+/// let buffer = DeviceBuffer::<f64>::zeroed(3)?;
+/// assert_eq!(buffer.size_in_bytes(), 24);
+/// assert_eq!(buffer.as_raw_ptr(), buffer.as_device_ptr().as_raw());
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub trait DeviceMemory {
     /// Returns the address of the first byte.
     fn as_raw_ptr(&self) -> sys::CUdeviceptr;
@@ -192,6 +253,20 @@ pub(crate) unsafe fn copy_across(
 
 /// Copies `size` bytes from host to device and waits for the copy.
 ///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{DeviceBuffer, DeviceMemory, memcpy_htod};
+///
+/// let _context = cust::quick_init()?;
+/// let buffer = DeviceBuffer::<u32>::zeroed(2)?;
+/// let values = [7_u32, 8];
+/// // SAFETY: both sides have 8 bytes.
+/// unsafe { memcpy_htod(buffer.as_raw_ptr(), values.as_ptr().cast(), 8) }?;
+/// assert_eq!(buffer.as_host_vec()?, [7, 8]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
+///
 /// # Safety
 /// `src` must be valid for reads and `dst` for writes of `size` bytes.
 ///
@@ -207,6 +282,20 @@ pub unsafe fn memcpy_htod(
 }
 
 /// Copies `size` bytes from device to host and waits for the copy.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{DeviceBuffer, DeviceMemory, memcpy_dtoh};
+///
+/// let _context = cust::quick_init()?;
+/// let buffer = DeviceBuffer::from_slice(&[7_u32, 8])?;
+/// let mut values = [0_u32; 2];
+/// // SAFETY: both sides have 8 bytes.
+/// unsafe { memcpy_dtoh(values.as_mut_ptr().cast(), buffer.as_raw_ptr(), 8) }?;
+/// assert_eq!(values, [7, 8]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Safety
 /// `src` must be valid for reads and `dst` for writes of `size` bytes.
@@ -225,6 +314,20 @@ fn row_bytes<T>(width: usize) -> CudaResult<usize> {
 
 /// Copies `height` rows of `width` elements from host to device. `dpitch` and `spitch` are the
 /// distances between the starts of consecutive rows in bytes.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{DeviceBuffer, memcpy_2d_htod};
+///
+/// let _context = cust::quick_init()?;
+/// let buffer = DeviceBuffer::<u32>::zeroed(6)?;
+/// let rows = [1_u32, 2, 3, 4];
+/// // SAFETY: the device has two rows of three elements, and the host two rows of two.
+/// unsafe { memcpy_2d_htod(buffer.as_device_ptr(), 12, rows.as_ptr(), 8, 2, 2) }?;
+/// assert_eq!(buffer.as_host_vec()?, [1, 2, 0, 3, 4, 0]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Safety
 /// `src` must be valid for reads of `height` rows that start `spitch` bytes apart, and `dst` for
@@ -259,6 +362,20 @@ pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
 /// Copies `height` rows of `width` elements from device to host. `dpitch` and `spitch` are the
 /// distances between the starts of consecutive rows in bytes.
 ///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{DeviceBuffer, memcpy_2d_dtoh};
+///
+/// let _context = cust::quick_init()?;
+/// let buffer = DeviceBuffer::from_slice(&[1_u32, 2, 0, 3, 4, 0])?;
+/// let mut rows = [0_u32; 4];
+/// // SAFETY: the device has two rows of three elements, and the host two rows of two.
+/// unsafe { memcpy_2d_dtoh(rows.as_mut_ptr(), 8, buffer.as_device_ptr(), 12, 2, 2) }?;
+/// assert_eq!(rows, [1, 2, 3, 4]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
+///
 /// # Safety
 /// `src` must be valid for reads of `height` rows that start `spitch` bytes apart, and `dst` for
 /// writes of `height` rows that start `dpitch` bytes apart.
@@ -289,6 +406,15 @@ pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
 }
 
 /// Returns the free and the total device memory in bytes.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// let _context = cust::quick_init()?;
+/// let (free, total) = cust::memory::mem_get_info()?;
+/// assert!(free <= total);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error if no context is current, or the driver's error.

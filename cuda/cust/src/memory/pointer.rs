@@ -12,6 +12,27 @@ use super::DeviceCopy;
 ///
 /// The pointer does not own the memory. Dereferencing it on the host while a kernel writes the
 /// memory is a data race; wait for the kernel first.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{UnifiedBuffer, UnifiedPointer};
+///
+/// let _context = cust::quick_init()?;
+/// let mut buffer = UnifiedBuffer::from_slice(&[1, 2, 3])?;
+/// let mut first = buffer.as_unified_ptr();
+/// assert!(!first.is_null() && UnifiedPointer::<u32>::null().is_null());
+/// // SAFETY: the results are within the buffer, and no kernel uses it.
+/// unsafe {
+///     assert_eq!(*first.add(2).as_raw(), 3);
+///     assert_eq!(first.add(2).sub(1), first.offset(1));
+///     *first.as_raw_mut() = 9;
+///     assert_eq!(UnifiedPointer::wrap(first.as_raw_mut()), first);
+/// }
+/// assert_eq!(first.wrapping_add(5).wrapping_sub(5), first.wrapping_offset(0));
+/// assert_eq!(buffer[..], [9, 2, 3]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(transparent)]
 pub struct UnifiedPointer<T: DeviceCopy>(*mut T);
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ptr;
 
 use cuda_std::cpu;
-use cuda_std::launch::{Kernel, LaunchConfig, LaunchError, Place, SafeKernel};
+use cuda_std::launch::{Kernel, LaunchConfig, LaunchError, SafeKernel};
 use cust_raw::driver_sys as sys;
 
 use super::counters::{self, Token};

@@ -9,6 +9,14 @@ use crate::error::CudaResult;
 
 bitflags::bitflags! {
     /// Flags that select the kind of an array and the uses that it supports.
+    ///
+    /// ```
+    /// use cust::memory::array::ArrayObjectFlags;
+    ///
+    /// let flags = ArrayObjectFlags::LAYERED | ArrayObjectFlags::CUBEMAP;
+    /// assert!(flags.contains(ArrayObjectFlags::CUBEMAP));
+    /// assert_eq!(ArrayObjectFlags::new(), ArrayObjectFlags::empty());
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ArrayObjectFlags: c_uint {
         /// The array consists of one- or two-dimensional layers. The depth of the array is the
@@ -33,6 +41,37 @@ impl ArrayObjectFlags {
 }
 
 /// The size, format and flags of an array.
+///
+/// ```
+/// use cust::memory::array::{ArrayDescriptor, ArrayFormat, ArrayObjectFlags};
+/// use cust::sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray_format};
+///
+/// let layered = ArrayObjectFlags::LAYERED;
+/// let mut array = ArrayDescriptor::new([64, 32, 3], ArrayFormat::U8, 4, layered);
+/// assert_eq!((array.width(), array.height(), array.depth()), (64, 32, 3));
+/// assert_eq!((array.num_channels(), array.flags()), (4, layered));
+///
+/// array.set_dims([16, 16, 0]);
+/// array.set_width(8);
+/// array.set_height(4);
+/// array.set_depth(2);
+/// array.set_format(ArrayFormat::F32);
+/// array.set_num_channels(1);
+/// array.set_flags(ArrayObjectFlags::new());
+/// assert_eq!((array.dims(), array.format()), ([8, 4, 2], ArrayFormat::F32));
+///
+/// let plain = ArrayDescriptor::from_dims_format([8, 4, 0], ArrayFormat::F32);
+/// assert_eq!(plain.num_channels(), 1);
+/// let raw = ArrayDescriptor::from_raw(CUDA_ARRAY3D_DESCRIPTOR {
+///     Width: 8,
+///     Height: 4,
+///     Depth: 0,
+///     Format: CUarray_format::CU_AD_FORMAT_FLOAT,
+///     NumChannels: 1,
+///     Flags: 0,
+/// });
+/// assert_eq!(raw.dims(), plain.dims());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayDescriptor {
     dims: [usize; 3],

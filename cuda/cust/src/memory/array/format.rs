@@ -6,6 +6,13 @@ use cust_raw::driver_sys::CUarray_format as RawFormat;
 use crate::error::{CudaError, CudaResult};
 
 /// The data type of one channel of an array's texels.
+///
+/// ```
+/// use cust::memory::array::ArrayFormat;
+///
+/// assert_eq!(ArrayFormat::F16.mem_size(), 2);
+/// assert_eq!(ArrayFormat::from_raw(ArrayFormat::U32.to_raw()), ArrayFormat::U32);
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Rust's types")]
@@ -86,6 +93,13 @@ impl ArrayFormat {
 }
 
 /// A Rust type with the same data type as a channel of an array.
+///
+/// ```
+/// use cust::memory::array::{ArrayFormat, ArrayPrimitive};
+///
+/// assert_eq!(i16::array_format(), ArrayFormat::I16);
+/// assert_eq!(f32::array_format(), ArrayFormat::F32);
+/// ```
 pub trait ArrayPrimitive: crate::private::Sealed + Copy + Default {
     /// Returns the channel format that corresponds to this type.
     fn array_format() -> ArrayFormat;

@@ -18,6 +18,49 @@ use crate::stream::Stream;
 
 /// A value of type `T` in device memory. If `T` is zero-sized, no memory is allocated and the
 /// address is null.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{CopyDestination, DeviceBox};
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let mut value = DeviceBox::new(&1.5)?;
+/// value.copy_from(&2.5)?;
+/// assert_eq!(value.as_host_value()?, 2.5);
+/// assert_eq!(DeviceBox::<u32>::zeroed()?.as_host_value()?, 0);
+///
+/// // Ownership can pass to another library and back.
+/// let address = value.as_device_ptr();
+/// let pointer = DeviceBox::into_device(value);
+/// assert_eq!(pointer, address);
+/// // SAFETY: the pointers come from boxes that released their memory.
+/// let value = unsafe {
+///     let value = DeviceBox::from_device(pointer);
+///     DeviceBox::<f64>::from_raw(DeviceBox::into_device(value).as_raw())
+/// };
+/// DeviceBox::drop(value).map_err(|(error, _)| error)?;
+///
+/// // In stream order:
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// // SAFETY: only the stream's work uses the boxes until it is done, and nothing reads the last
+/// // two.
+/// let boxes = unsafe {
+///     [
+///         DeviceBox::new_async(&7, &stream)?,
+///         DeviceBox::zeroed_async(&stream)?,
+///         DeviceBox::uninitialized_async(&stream)?,
+///         DeviceBox::uninitialized()?,
+///     ]
+/// };
+/// stream.synchronize()?;
+/// assert_eq!((boxes[0].as_host_value()?, boxes[1].as_host_value()?), (7, 0));
+/// for one in boxes {
+///     one.drop_async(&stream)?;
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct DeviceBox<T: DeviceCopy> {
     pointer: DevicePointer<T>,

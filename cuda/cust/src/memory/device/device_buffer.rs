@@ -16,6 +16,46 @@ use crate::stream::Stream;
 
 /// A buffer of `len` elements on a device. An empty buffer and a buffer of a zero-sized type have a
 /// null address.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::DeviceBuffer;
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let buffer = DeviceBuffer::from_slice(&[1.0_f32, 2.0, 3.0])?;
+/// assert_eq!(buffer.as_slice().len(), 3);
+/// assert_eq!(buffer[1..].as_host_vec()?, [2.0, 3.0]);
+///
+/// // The same bytes as elements of another type.
+/// let bits = buffer.cast::<u32>();
+/// assert_eq!(bits.as_host_vec()?[0], 1.0_f32.to_bits());
+/// assert!(bits.try_cast::<u64>().is_err(), "12 bytes are not a multiple of 8");
+///
+/// let zeros = DeviceBuffer::<u8>::zeroed(4)?;
+/// assert_eq!(zeros.as_host_vec()?, [0; 4]);
+/// DeviceBuffer::drop(zeros).map_err(|(error, _)| error)?;
+///
+/// // In stream order:
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// // SAFETY: only the stream's work uses the buffers until it is done, and nothing reads the last
+/// // two.
+/// let buffers = unsafe {
+///     [
+///         DeviceBuffer::from_slice_async(&[1, 2], &stream)?,
+///         DeviceBuffer::zeroed_async(2, &stream)?,
+///         DeviceBuffer::uninitialized_async(2, &stream)?,
+///         DeviceBuffer::uninitialized(2)?,
+///     ]
+/// };
+/// stream.synchronize()?;
+/// assert_eq!((buffers[0].as_host_vec()?, buffers[1].as_host_vec()?), (vec![1, 2], vec![0, 0]));
+/// for buffer in buffers {
+///     buffer.drop_async(&stream)?;
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 #[repr(C)]
 pub struct DeviceBuffer<T: DeviceCopy> {
@@ -79,6 +119,22 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     }
 
     /// Takes ownership of the device memory at `pointer`.
+    ///
+    /// ```
+    /// # // SAFETY: only the standard library accesses the environment.
+    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+    /// use cust::memory::{DeviceBuffer, cuda_malloc, memcpy_htod};
+    ///
+    /// let _context = cust::quick_init()?;
+    /// // SAFETY: the copy initialises both elements, which only the buffer owns.
+    /// let buffer = unsafe {
+    ///     let data = cuda_malloc::<u32>(2)?;
+    ///     memcpy_htod(data.as_raw(), [7_u32, 8].as_ptr().cast(), 8)?;
+    ///     DeviceBuffer::from_raw_parts(data, 2)
+    /// };
+    /// assert_eq!(buffer.as_host_vec()?, [7, 8]);
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
     ///
     /// # Safety
     /// `pointer` must be the address that the driver returned for an allocation. The allocation

@@ -1,11 +1,8 @@
-//! [`DeviceSlice`], a borrowed slice of device memory: indexing, copies and fills.
+//! [`DeviceSlice`], a borrowed slice of device memory: copies and fills.
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{
-    Bound, Index, IndexMut, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo,
-    RangeToInclusive,
-};
+use std::ops::Range;
 use std::ptr;
 
 use bytemuck::{Pod, Zeroable};
@@ -18,6 +15,41 @@ use crate::stream::Stream;
 
 /// A slice of contiguous elements in device memory. A reference consists of a device address and a
 /// length. The host cannot access the elements, so the field is a slice of `()`.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{DeviceBuffer, DeviceSlice};
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let mut buffer = DeviceBuffer::from_slice(&[1_u32, 2, 3, 4])?;
+/// let slice: &DeviceSlice<u32> = &buffer[1..3];
+/// assert_eq!((slice.len(), slice.is_empty()), (2, false));
+/// assert_eq!(slice.as_device_ptr(), buffer.as_device_ptr().wrapping_add(1));
+/// let (first, last) = buffer.split_at(1);
+/// assert_eq!((first.as_host_vec()?, last.as_host_vec()?), (vec![1], vec![2, 3, 4]));
+///
+/// // Fills with values of 8, 16 and 32 bits. They need not have the elements' size.
+/// let (first, last) = buffer.split_at_mut(1);
+/// first.set_32(9)?;
+/// last[..1].set_16(0x0102)?;
+/// last[1..2].set_8(3)?;
+/// last[2..].set_zero()?;
+/// assert_eq!(buffer.as_host_vec()?, [9, 0x0102_0102, 0x0303_0303, 0]);
+///
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// // SAFETY: nothing else accesses the buffer until the stream's work is done.
+/// unsafe {
+///     buffer[..1].set_8_async(1, &stream)?;
+///     buffer[1..2].set_16_async(2, &stream)?;
+///     buffer[2..3].set_32_async(3, &stream)?;
+///     buffer[3..].set_zero_async(&stream)?;
+/// }
+/// stream.synchronize()?;
+/// assert_eq!(buffer.as_host_vec()?, [0x0101_0101, 0x0002_0002, 3, 0]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy> {
     element: PhantomData<T>,
@@ -77,6 +109,19 @@ impl<T: DeviceCopy> DeviceSlice<T> {
 
     /// Returns the slice of `len` elements at a device address.
     ///
+    /// ```
+    /// # // SAFETY: only the standard library accesses the environment.
+    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+    /// use cust::memory::{DeviceBuffer, DeviceSlice};
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let buffer = DeviceBuffer::from_slice(&[1, 2, 3])?;
+    /// // SAFETY: the buffer has three elements, outlives the slice, and nothing writes it.
+    /// let slice = unsafe { DeviceSlice::from_raw_parts(buffer.as_device_ptr(), 2) };
+    /// assert_eq!(slice.as_host_vec()?, [1, 2]);
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
+    ///
     /// # Safety
     /// The elements must stay valid while the result is used, and nothing may write them.
     #[must_use]
@@ -88,6 +133,20 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     }
 
     /// Returns the mutable slice of `len` elements at a device address.
+    ///
+    /// ```
+    /// # // SAFETY: only the standard library accesses the environment.
+    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+    /// use cust::memory::{CopyDestination, DeviceBuffer, DeviceSlice};
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let buffer = DeviceBuffer::from_slice(&[1, 2, 3])?;
+    /// // SAFETY: the buffer has three elements, outlives the slice, and nothing else accesses it.
+    /// let slice = unsafe { DeviceSlice::from_raw_parts_mut(buffer.as_device_ptr(), 2) };
+    /// slice.copy_from(&[8, 9])?;
+    /// assert_eq!(buffer.as_host_vec()?, [8, 9, 3]);
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
     ///
     /// # Safety
     /// The elements must stay valid while the result is used, and nothing else may access them.
@@ -127,7 +186,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     ///
     /// # Safety
     /// `range` must be within the bounds of the slice.
-    unsafe fn part(&self, range: Range<usize>) -> &Self {
+    pub(super) unsafe fn part(&self, range: Range<usize>) -> &Self {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let first = self.as_device_ptr().wrapping_add(range.start);
@@ -139,7 +198,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     ///
     /// # Safety
     /// `range` must be within the bounds of the slice.
-    unsafe fn part_mut(&mut self, range: Range<usize>) -> &mut Self {
+    pub(super) unsafe fn part_mut(&mut self, range: Range<usize>) -> &mut Self {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let first = self.as_device_ptr().wrapping_add(range.start);
@@ -259,132 +318,6 @@ impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
         unsafe {
             DeviceSlice::from_raw_parts_mut(self.as_device_ptr().cast(), self.size_in_bytes())
         }
-    }
-}
-
-/// An index into a device slice. Indexing by a number gives a slice of one element.
-pub trait DeviceSliceIndex<T: DeviceCopy> {
-    /// Returns the elements that the index selects, without a bounds check.
-    ///
-    /// # Safety
-    /// The indices must be within the bounds of the slice.
-    unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
-
-    /// Returns the elements that the index selects.
-    ///
-    /// # Panics
-    /// Panics if an index is out of bounds.
-    fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
-
-    /// Returns the elements that the index selects as a mutable slice, without a bounds check.
-    ///
-    /// # Safety
-    /// The indices must be within the bounds of the slice.
-    unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
-
-    /// Returns the elements that the index selects as a mutable slice.
-    ///
-    /// # Panics
-    /// Panics if an index is out of bounds.
-    fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
-}
-
-/// Converts a range to start and end indices in a slice of `len` elements.
-#[track_caller]
-fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Range<usize> {
-    let after = |end: usize| end.checked_add(1);
-    let start = match range.start_bound() {
-        Bound::Included(&start) => Some(start),
-        Bound::Excluded(&start) => after(start),
-        Bound::Unbounded => Some(0),
-    };
-    let end = match range.end_bound() {
-        Bound::Included(&end) => after(end),
-        Bound::Excluded(&end) => Some(end),
-        Bound::Unbounded => Some(len),
-    };
-    match (start, end) {
-        (Some(start), Some(end)) if start <= end && end <= len => start..end,
-        _ => panic!(
-            "the range {:?} to {:?} is not within a device slice of {len} elements",
-            range.start_bound(),
-            range.end_bound()
-        ),
-    }
-}
-
-macro_rules! ranges {
-    ($($range:ty),+) => {$(
-        impl<T: DeviceCopy> DeviceSliceIndex<T> for $range {
-            unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
-                // This calls the checked `index`, because the bounds check only compares two
-                // numbers on the host.
-                slice.index(self)
-            }
-
-            #[track_caller]
-            fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
-                let range = resolve(&self, slice.len());
-                // SAFETY: the range is within the slice.
-                unsafe { slice.part(range) }
-            }
-
-            unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
-                slice.index_mut(self)
-            }
-
-            #[track_caller]
-            fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
-                let range = resolve(&self, slice.len());
-                // SAFETY: the range is within the slice.
-                unsafe { slice.part_mut(range) }
-            }
-        }
-    )+};
-}
-
-ranges!(
-    Range<usize>,
-    RangeTo<usize>,
-    RangeFrom<usize>,
-    RangeFull,
-    RangeInclusive<usize>,
-    RangeToInclusive<usize>
-);
-
-impl<T: DeviceCopy> DeviceSliceIndex<T> for usize {
-    unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
-        slice.index(self..=self)
-    }
-
-    #[track_caller]
-    fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
-        slice.index(self..=self)
-    }
-
-    unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
-        slice.index_mut(self..=self)
-    }
-
-    #[track_caller]
-    fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
-        slice.index_mut(self..=self)
-    }
-}
-
-impl<T: DeviceCopy, I: DeviceSliceIndex<T>> Index<I> for DeviceSlice<T> {
-    type Output = Self;
-
-    #[track_caller]
-    fn index(&self, index: I) -> &Self {
-        index.index(self)
-    }
-}
-
-impl<T: DeviceCopy, I: DeviceSliceIndex<T>> IndexMut<I> for DeviceSlice<T> {
-    #[track_caller]
-    fn index_mut(&mut self, index: I) -> &mut Self {
-        index.index_mut(self)
     }
 }
 

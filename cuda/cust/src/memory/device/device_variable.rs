@@ -8,6 +8,22 @@ use crate::memory::{DeviceCopy, DevicePointer};
 
 /// A value on the host with a copy on the device. [`copy_htod`](Self::copy_htod) updates the
 /// device's copy, and [`copy_dtoh`](Self::copy_dtoh) updates the host's value.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::DeviceVariable;
+///
+/// let _context = cust::quick_init()?;
+/// let mut count = DeviceVariable::new(1_u32)?;
+/// *count = 7;
+/// count.copy_htod()?;
+/// // A kernel that takes `count.as_device_ptr()` reads the 7 and may write another number.
+/// assert!(!count.as_device_ptr().is_null());
+/// count.copy_dtoh()?;
+/// assert_eq!(*count, 7);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct DeviceVariable<T: DeviceCopy> {
     on_device: DeviceBox<T>,

@@ -8,6 +8,31 @@ use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, cuda_free_locked, cuda_malloc_locked};
 
 /// A value in page-locked host memory. If `T` is zero-sized, no memory is allocated.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::LockedBox;
+///
+/// let _context = cust::quick_init()?;
+/// let mut value = LockedBox::new(&1.5)?;
+/// *value += 1.0;
+/// assert_eq!(value.as_raw().cast_const(), &raw const *value);
+///
+/// // SAFETY: the pointer comes from a box that has just released its memory.
+/// let value = unsafe { LockedBox::from_raw(value.into_raw()) };
+/// assert_eq!(*value, 2.5);
+/// LockedBox::drop(value).map_err(|(error, _)| error)?;
+///
+/// // SAFETY: the value is written before it is read.
+/// let value = unsafe {
+///     let value = LockedBox::<u32>::uninitialized()?;
+///     value.as_raw().write(7);
+///     value
+/// };
+/// assert_eq!(*value, 7);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct LockedBox<T: DeviceCopy> {
     pointer: *mut T,

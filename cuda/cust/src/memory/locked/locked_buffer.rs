@@ -11,6 +11,32 @@ use crate::memory::{DeviceCopy, cuda_free_locked, cuda_malloc_locked};
 /// A buffer of fixed length in page-locked host memory, which dereferences to a slice.
 ///
 /// If the length is 0 or the element type is zero-sized, no memory is allocated.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{LockedBuffer, cuda_malloc_locked};
+///
+/// let _context = cust::quick_init()?;
+/// let mut buffer = LockedBuffer::new(&1, 3)?;
+/// buffer[1] = 5;
+/// buffer.as_mut_slice().reverse();
+/// assert_eq!(buffer.as_slice(), [1, 5, 1]);
+/// assert_eq!(LockedBuffer::from_slice(&[1, 2])?[..], [1, 2]);
+/// LockedBuffer::drop(buffer).map_err(|(error, _)| error)?;
+///
+/// // SAFETY: the elements are written before they are read, and only the buffers own them.
+/// unsafe {
+///     let mut buffer = LockedBuffer::<u32>::uninitialized(2)?;
+///     buffer.as_mut_ptr().cast::<[u32; 2]>().write([7, 8]);
+///     assert_eq!(buffer[..], [7, 8]);
+///
+///     let data = cuda_malloc_locked::<u32>(1)?;
+///     data.write(9);
+///     assert_eq!(LockedBuffer::from_raw_parts(data, 1)[..], [9]);
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct LockedBuffer<T: DeviceCopy> {
     pointer: *mut T,

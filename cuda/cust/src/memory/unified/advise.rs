@@ -17,6 +17,28 @@ use crate::stream::Stream;
 ///
 /// The hints need a device with concurrent access to managed memory
 /// ([`ConcurrentManagedAccess`](crate::device::DeviceAttribute::ConcurrentManagedAccess)).
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::device::Device;
+/// use cust::memory::{MemoryAdvise, UnifiedBuffer};
+/// use cust::stream::{Stream, StreamFlags};
+///
+/// let _context = cust::quick_init()?;
+/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+/// let table = UnifiedBuffer::from_slice(&[1, 2, 3])?;
+/// // The kernels will only read the table.
+/// table.advise_read_mostly(true)?;
+/// table.preferred_location(Some(Device::get_device(0)?))?;
+/// table.prefetch_to_device(&stream, &Device::get_device(0)?)?;
+/// // The host uses the table next.
+/// table.prefetch_to_host(&stream)?;
+/// table.unset_preferred_location()?;
+/// stream.synchronize()?;
+/// assert_eq!(MemoryAdvise::as_slice(&table), [1, 2, 3]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 pub trait MemoryAdvise<T: DeviceCopy>: private::Sealed {
     /// Returns the memory as a slice.
     fn as_slice(&self) -> &[T];

@@ -12,6 +12,36 @@ use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_unified};
 
 /// A value that host and device can both access. If `T` is zero-sized, no memory is allocated.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::UnifiedBox;
+///
+/// let _context = cust::quick_init()?;
+/// let mut value = UnifiedBox::new(1.5)?;
+/// *value += 1.0;
+/// assert_eq!(value.as_unified_ptr().as_raw(), &raw const *value);
+///
+/// // SAFETY: the pointers come from boxes that released their memory.
+/// let value = unsafe {
+///     let value = UnifiedBox::from_unified(UnifiedBox::into_unified(value));
+///     UnifiedBox::<f64>::from_raw(UnifiedBox::into_unified(value).as_raw_mut())
+/// };
+/// assert_eq!(*value, 2.5);
+/// UnifiedBox::drop(value).map_err(|(error, _)| error)?;
+///
+/// // SAFETY: the value is written before it is read.
+/// let value = unsafe {
+///     let value = UnifiedBox::<u32>::uninitialized()?;
+///     value.as_unified_ptr().as_raw_mut().write(7);
+///     value
+/// };
+/// // The value is never freed.
+/// let value: &'static mut u32 = UnifiedBox::leak(value);
+/// assert_eq!(*value, 7);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct UnifiedBox<T: DeviceCopy> {
     pointer: UnifiedPointer<T>,

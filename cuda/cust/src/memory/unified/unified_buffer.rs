@@ -11,6 +11,33 @@ use crate::memory::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_u
 /// A buffer of fixed length that host and device can both access. It dereferences to a slice.
 ///
 /// If the length is 0 or the element type is zero-sized, no memory is allocated.
+///
+/// ```
+/// # // SAFETY: only the standard library accesses the environment.
+/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+/// use cust::memory::{UnifiedBuffer, cuda_malloc_unified};
+///
+/// let _context = cust::quick_init()?;
+/// let mut buffer = UnifiedBuffer::new(&1, 3)?;
+/// buffer[1] = 5;
+/// buffer.as_mut_slice().reverse();
+/// assert_eq!(buffer.as_slice(), [1, 5, 1]);
+/// assert_eq!(buffer.as_unified_ptr().as_raw(), buffer.as_ptr());
+/// assert_eq!(UnifiedBuffer::from_slice(&[1, 2])?[..], [1, 2]);
+/// UnifiedBuffer::drop(buffer).map_err(|(error, _)| error)?;
+///
+/// // SAFETY: the elements are written before they are read, and only the buffers own them.
+/// unsafe {
+///     let mut buffer = UnifiedBuffer::<u32>::uninitialized(2)?;
+///     buffer.as_mut_ptr().cast::<[u32; 2]>().write([7, 8]);
+///     assert_eq!(buffer[..], [7, 8]);
+///
+///     let mut data = cuda_malloc_unified::<u32>(1)?;
+///     data.as_raw_mut().write(9);
+///     assert_eq!(UnifiedBuffer::from_raw_parts(data, 1)[..], [9]);
+/// }
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
 #[derive(Debug)]
 #[repr(C)]
 pub struct UnifiedBuffer<T: DeviceCopy> {
