@@ -10,6 +10,15 @@ macro_rules! archs {
         /// PTX for a plain architecture runs on it and on all later ones. PTX for a family (`f`)
         /// runs on GPUs of the same major and the same or a later minor number. PTX for a variant
         /// with `a` runs on exactly that architecture.
+        ///
+        /// ```
+        /// use cuda_builder::Arch;
+        ///
+        /// assert_eq!(Arch::Sm90.name(), "sm_90");
+        /// assert_eq!(Arch::Sm90.capability(), (9, 0));
+        /// assert_eq!(Arch::Sm90.ptx_version(), (7, 8));
+        /// assert!(Arch::ALL.contains(&Arch::default()));
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[non_exhaustive]
@@ -126,6 +135,12 @@ impl Default for Arch {
 }
 
 /// rust-cuda's name for [`Arch`].
+///
+/// ```
+/// use cuda_builder::{Arch, NvvmArch};
+///
+/// assert_eq!(NvvmArch::Compute90, Arch::Sm90);
+/// ```
 pub type NvvmArch = Arch;
 
 /// Compute capabilities that are older than the first [`Arch`]. Kernels that were written for

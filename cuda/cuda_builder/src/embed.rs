@@ -25,6 +25,14 @@ impl Build {
     /// `copy_to` set, with its extension replaced by `.rs`. A host program that includes the file
     /// with `include!` embeds the PTX.
     ///
+    /// ```no_run
+    /// use cuda_builder::CudaBuilder;
+    ///
+    /// let build = CudaBuilder::new("kernels").copy_to("ptx/kernels.ptx").build()?;
+    /// assert_eq!(build.write_rust()?.extension(), Some("rs".as_ref()));
+    /// # Ok::<(), cuda_builder::BuildError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns [`BuildError::Io`] if the file cannot be written.
     pub fn write_rust(&self) -> Result<&Path, BuildError> {

@@ -12,6 +12,17 @@ use std::path::{Path, PathBuf};
 /// The reason why [`CudaBuilder::build`](crate::CudaBuilder::build) failed.
 ///
 /// `Debug` also prints the message, because many build scripts end in `.unwrap()`.
+///
+/// ```no_run
+/// use cuda_builder::{BuildError, CudaBuilder};
+///
+/// match CudaBuilder::new("kernels").build() {
+///     Ok(build) => println!("{} was compiled", build.kernel_crate),
+///     Err(BuildError::Io { path, source, .. }) => println!("{}: {source}", path.display()),
+///     // The message names the kernel, the reason and a remedy.
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -192,6 +203,13 @@ fn remedies(stderr: &str) -> String {
 }
 
 /// A rule that the PTX breaks.
+///
+/// ```
+/// use cuda_builder::PtxError;
+///
+/// let error = PtxError::DuplicateMarker { kernel: "add".to_owned() };
+/// assert_eq!(error.to_string(), "two kernels have the name `add`; rename one of them");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxError {
@@ -309,6 +327,14 @@ pub enum PtxError {
 }
 
 /// An error of the step that runs `ptxas` and checks the resources of the kernels.
+///
+/// ```
+/// use cuda_builder::PtxasError;
+///
+/// let (program, reason) = ("ptxas".to_owned(), "not found".to_owned());
+/// let error = PtxasError::Run { program, reason };
+/// assert!(error.to_string().starts_with("cannot run the ptxas `ptxas`: not found"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxasError {

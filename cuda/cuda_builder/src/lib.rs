@@ -73,6 +73,12 @@ use toolchain::Toolchain;
 impl CudaBuilder {
     /// Runs [`build`](Self::build), prints an error to stderr, and returns the exit code. The
     /// `main` function of a build script can return the result directly.
+    ///
+    /// ```no_run
+    /// fn main() -> std::process::ExitCode {
+    ///     cuda_builder::CudaBuilder::new("kernels").build_script()
+    /// }
+    /// ```
     pub fn build_script(self) -> std::process::ExitCode {
         match self.build() {
             Ok(_) => std::process::ExitCode::SUCCESS,

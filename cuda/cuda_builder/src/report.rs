@@ -12,6 +12,17 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// The result of [`CudaBuilder::build`](crate::CudaBuilder::build).
+///
+/// ```no_run
+/// use cuda_builder::{Arch, CudaBuilder};
+///
+/// let build = CudaBuilder::new("kernels").arch(Arch::Sm90).build()?;
+/// println!("{} compiled by rustc {}", build.kernel_crate, build.rustc);
+/// if let Some(hopper) = build.arch(Arch::Sm90) {
+///     println!("{}", hopper.ptx.display());
+/// }
+/// # Ok::<(), cuda_builder::BuildError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Build {
@@ -31,6 +42,17 @@ pub struct Build {
 }
 
 /// The PTX file for one architecture, and the report of its kernels.
+///
+/// ```no_run
+/// use cuda_builder::CudaBuilder;
+///
+/// let build = CudaBuilder::new("kernels").build()?;
+/// for one in &build.archs {
+///     println!("{} for {}", one.file, one.arch);
+///     assert!(one.kernel("add").is_some());
+/// }
+/// # Ok::<(), cuda_builder::BuildError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ArchBuild {
@@ -49,6 +71,16 @@ pub struct ArchBuild {
 }
 
 /// The launch bounds and resources of a kernel.
+///
+/// ```no_run
+/// use cuda_builder::CudaBuilder;
+///
+/// let build = CudaBuilder::new("kernels").build()?;
+/// for kernel in &build.archs[0].kernels {
+///     println!("{}: at most {:?} threads per block", kernel.name, kernel.max_threads);
+/// }
+/// # Ok::<(), cuda_builder::BuildError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct KernelReport {
@@ -68,6 +100,18 @@ pub struct KernelReport {
 }
 
 /// The resources that the assembler assigned to a function.
+///
+/// ```no_run
+/// use cuda_builder::CudaBuilder;
+///
+/// let build = CudaBuilder::new("kernels").build()?;
+/// for kernel in &build.archs[0].kernels {
+///     if let Some(resources) = kernel.resources {
+///         println!("{}: {} registers per thread", kernel.name, resources.registers);
+///     }
+/// }
+/// # Ok::<(), cuda_builder::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resources {

@@ -13,6 +13,14 @@ use std::path::{Path, PathBuf};
 ///
 /// Only `ptxas` reports spills, so the setting has no effect without a `ptxas`. If there is one,
 /// the [report](crate::KernelReport) contains the size of the spills with every setting.
+///
+/// ```no_run
+/// use cuda_builder::{CudaBuilder, Spills};
+///
+/// // The build fails if a kernel spills registers.
+/// CudaBuilder::new("kernels").spills(Spills::Deny).build()?;
+/// # Ok::<(), cuda_builder::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spills {
@@ -26,6 +34,14 @@ pub enum Spills {
 }
 
 /// The amount of debug information in the PTX.
+///
+/// ```no_run
+/// use cuda_builder::{CudaBuilder, DebugInfo};
+///
+/// // A profiler can show the source line of each instruction.
+/// CudaBuilder::new("kernels").debug(DebugInfo::LineTables).build()?;
+/// # Ok::<(), cuda_builder::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DebugInfo {
@@ -36,6 +52,44 @@ pub enum DebugInfo {
 }
 
 /// The configuration of a build of a kernel crate. Call [`build`](Self::build) to run the build.
+///
+/// ```no_run
+/// use cuda_builder::{Arch, CudaBuilder, Spills};
+///
+/// let build = CudaBuilder::new("kernels")
+///     .arch(Arch::Sm80)
+///     .arch(Arch::Sm90)
+///     .copy_to("target/ptx/kernels.ptx")
+///     .work_dir("target/kernels")
+///     .build_args(&["--features=fast"])
+///     // Arithmetic
+///     .fma_contraction(false)
+///     .ftz(true)
+///     .fast_div(true)
+///     .fast_sqrt(true)
+///     // Checks
+///     .debug_assertions(true)
+///     .spills(Spills::Deny)
+///     .external_function("cublas_gemm")
+///     // Inputs and outputs
+///     .alloc(true)
+///     .ptx_version(8, 0)
+///     .generate_line_info(true)
+///     .emit_llvm_ir(true)
+///     .emit_llvm_bitcode(true)
+///     .final_module_path("target/ptx/kernels.ll")
+///     .core_source("/usr/lib/rustlib/src/rust/library")
+///     .ptxas("/usr/local/cuda/bin/ptxas")
+///     // Settings of rust-cuda, some of which have no effect
+///     .release(true)
+///     .nvvm_opts(true)
+///     .override_libm(true)
+///     .use_constant_memory_space(true)
+///     .optix(false)
+///     .build()?;
+/// assert_eq!(build.archs.len(), 2);
+/// # Ok::<(), cuda_builder::BuildError>(())
+/// ```
 #[derive(Debug, Clone)]
 #[must_use = "nothing is compiled before `build`"]
 pub struct CudaBuilder {

@@ -1,4 +1,5 @@
-//! Finds NVIDIA's command-line tools in a CUDA installation, or in Python wheels that contain only one tool.
+//! Finds NVIDIA's command-line tools in a CUDA installation, or in Python wheels that contain only
+//! one tool.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,13 @@ const WHEELS: [&str; 3] = ["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "nvidia/cu
 /// in Python wheels, such as `nvidia-cuda-nvcc`.
 ///
 /// The function does not run the tool and ignores the environment variable CUDA_BUILDER_PTXAS.
+///
+/// ```
+/// for ptxas in cuda_builder::find_tool("ptxas") {
+///     println!("{}", ptxas.display());
+/// }
+/// assert!(cuda_builder::find_tool("no-such-tool").is_empty());
+/// ```
 #[must_use]
 pub fn find_tool(name: &str) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =

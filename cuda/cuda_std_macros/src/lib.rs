@@ -1,4 +1,14 @@
 //! The macros of `cuda_std`. Use them through `cuda_std`, which re-exports them.
+//!
+//! ```
+//! use cuda_std::{SliceMut, kernel, thread};
+//!
+//! #[kernel(dims(1))]
+//! pub fn ramp(out: SliceMut<u32>) {
+//!     let i = thread::unique_1d();
+//!     out.set(i, i.index());
+//! }
+//! ```
 
 mod address_space;
 mod instances;
@@ -48,6 +58,32 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// On the host, the macro also adds the kernel to
 /// [`launch::KERNELS`](../cuda_std/launch/static.KERNELS.html), which lists kernels by name.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cuda_std::launch::Kernel;
+///
+/// /// Adds `a` and `b`.
+/// #[kernel(launch_bounds(256, 4), dims(1))]
+/// pub fn add(a: Slice<f32>, b: Slice<f32>, sum: SliceMut<f32>) {
+///     let i = thread::unique_1d();
+///     if let (Some(a), Some(b)) = (a.get(i), b.get(i)) {
+///         sum.set(i, a + b);
+///     }
+/// }
+///
+/// /// Multiplies by a constant, for which the compiler optimises each instance.
+/// #[kernel(dims(1), instances(times_3 = times::<3>, times_8 = times::<8>))]
+/// pub fn times<const FACTOR: u32>(data: SliceMut<u32>) {
+///     let i = thread::unique_1d();
+///     if let Some(value) = data.get(i) {
+///         data.set(i, FACTOR * value);
+///     }
+/// }
+///
+/// assert_eq!((Add::NAME, Add::BOUNDS.max_threads), ("add", 256));
+/// assert_eq!((Times3::NAME, Times8::NAME), ("times_3", "times_8"));
+/// ```
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(attribute as kernel::Options);
@@ -94,6 +130,37 @@ pub fn kernel_arg(item: TokenStream) -> TokenStream {
 ///
 /// The result is a [`Shared`](../cuda_std/struct.Shared.html), which can be used like the pointer
 /// in rust-cuda: `*tile.add(i) = 1.0`.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// Returns the sum of the values of a block in thread 0. `N`, the number of threads of the
+/// /// block, is a power of two.
+/// fn sum<const N: usize>(value: f32) -> f32 {
+///     let sums = shared_array![f32; N];
+///     let i = thread::rank();
+///     // SAFETY: the indices are less than `N`, and barriers separate the accesses.
+///     unsafe {
+///         sums.store(i, value);
+///         let mut half = N as u32 / 2;
+///         while half > 0 {
+///             thread::sync_threads();
+///             if i < half {
+///                 sums.store(i, sums.load(i) + sums.load(i + half));
+///             }
+///             half /= 2;
+///         }
+///         if i == 0 { sums.load(0) } else { 0.0 }
+///     }
+/// }
+///
+/// use cuda_std::cpu::{Launch, launch};
+/// launch(&Launch::new("sum", [1, 1, 1], [64, 1, 1]), &|| {
+///     let sum = sum::<64>(0.5);
+///     assert_eq!(sum, if thread::rank() == 0 { 32.0 } else { 0.0 });
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
 #[proc_macro]
 pub fn shared_array(input: TokenStream) -> TokenStream {
     let array = parse_macro_input!(input as shared_array::Declaration);

@@ -3,6 +3,24 @@
 //!
 //! Both host crates and kernel crates depend on this crate, so it is `no_std` and contains nothing
 //! else.
+//!
+//! ```
+//! use cust_core::DeviceCopy;
+//!
+//! #[derive(Clone, Copy, DeviceCopy)]
+//! #[repr(C)]
+//! struct Ramp {
+//!     start: f32,
+//!     step: f32,
+//! }
+//!
+//! /// Returns the size of one element in device memory.
+//! fn bytes<T: DeviceCopy>() -> usize {
+//!     size_of::<T>()
+//! }
+//!
+//! assert_eq!(bytes::<Ramp>(), 8);
+//! ```
 #![no_std]
 
 mod device_copy;

@@ -1,4 +1,15 @@
 //! The derive macro of `DeviceCopy`. Use it through `cust_core` or `cust`, which re-export it.
+//!
+//! ```
+//! use cust_core::DeviceCopy;
+//!
+//! #[derive(Clone, Copy, DeviceCopy)]
+//! #[repr(C)]
+//! struct Particle {
+//!     position: [f32; 3],
+//!     mass: f32,
+//! }
+//! ```
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -6,6 +17,20 @@ use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Type, parse_macro_input, parse_quote};
 
 /// Derives `DeviceCopy` for a crate that depends on `cust_core`.
+///
+/// ```
+/// use cust_core::DeviceCopy;
+///
+/// #[derive(Clone, Copy, DeviceCopy)]
+/// #[repr(C)]
+/// struct Particle {
+///     position: [f32; 3],
+///     mass: f32,
+/// }
+///
+/// fn is_device_copy<T: DeviceCopy>() {}
+/// is_device_copy::<Particle>();
+/// ```
 #[proc_macro_derive(DeviceCopyCore)]
 pub fn device_copy_core(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let item = parse_macro_input!(item as DeriveInput);
@@ -13,6 +38,25 @@ pub fn device_copy_core(item: proc_macro::TokenStream) -> proc_macro::TokenStrea
 }
 
 /// Derives `DeviceCopy` for a crate that depends on `cust`.
+///
+/// ```
+/// use cust::memory::DeviceBuffer;
+/// use cust::DeviceCopy;
+///
+/// #[derive(Clone, Copy, DeviceCopy)]
+/// #[repr(C)]
+/// struct Particle {
+///     position: [f32; 3],
+///     mass: f32,
+/// }
+///
+/// let size = size_of::<Particle>();
+/// assert_eq!(size, 16);
+/// # fn upload(particles: &[Particle]) -> cust::error::CudaResult<DeviceBuffer<Particle>> {
+/// DeviceBuffer::from_slice(particles)
+/// # }
+/// # ;
+/// ```
 #[proc_macro_derive(DeviceCopy)]
 pub fn device_copy(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let item = parse_macro_input!(item as DeriveInput);

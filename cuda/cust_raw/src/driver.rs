@@ -10,6 +10,15 @@ use crate::error::DriverError;
 use crate::library::{Library, find, library};
 
 /// The loaded driver library.
+///
+/// ```
+/// if let Ok(driver) = cust_raw::driver() {
+///     println!("{:?}, loaded from {:?}", driver.library(), driver.path());
+///     if let Some((major, minor)) = driver.cuda_version() {
+///         println!("supports CUDA {major}.{minor}");
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy)]
 pub struct DriverInfo {
     library: &'static Library,
@@ -19,6 +28,14 @@ pub struct DriverInfo {
 ///
 /// Loads the library on the first call but does not initialise it. A loaded library does not imply
 /// that there is a device; `cuInit` reports that.
+///
+/// ```
+/// match cust_raw::driver() {
+///     Ok(driver) => println!("{driver:?}"),
+///     // The message names a remedy.
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
 ///
 /// # Errors
 /// Returns a [`DriverError`], which contains the loader's message and a remedy.
@@ -33,6 +50,16 @@ pub fn driver() -> Result<DriverInfo, DriverError> {
 /// return `CUDA_ERROR_NOT_FOUND`.
 ///
 /// Without a driver, returns all names. Call [`driver`] first to check that there is a driver.
+///
+/// ```
+/// use cust_raw::driver_sys::FUNCTIONS;
+///
+/// let missing = cust_raw::missing_symbols();
+/// assert!(missing.iter().all(|name| FUNCTIONS.contains(name)));
+/// if cust_raw::driver().is_err() {
+///     assert_eq!(missing, FUNCTIONS);
+/// }
+/// ```
 pub fn missing_symbols() -> Vec<&'static str> {
     sys::FUNCTIONS.iter().copied().filter(|name| find(name).is_err()).collect()
 }

@@ -1,11 +1,41 @@
 //! The result type of driver calls, and the errors of loading the driver library.
+//!
+//! ```
+//! use cust_raw::driver_sys::CUresult;
+//! use cust_raw::error::DriverResult;
+//!
+//! fn initialise() -> DriverResult<&'static str> {
+//!     cust_raw::init()?;
+//!     Ok("there is a device")
+//! }
+//!
+//! match initialise() {
+//!     Ok(text) => println!("{text}"),
+//!     Err(error) => assert_ne!(error, CUresult::CUDA_SUCCESS),
+//! }
+//! ```
 
 use crate::driver_sys::CUresult;
 
 /// The result of a driver call. A code other than `CUDA_SUCCESS` is an error.
+///
+/// ```
+/// use cust_raw::driver_sys::CUresult;
+/// use cust_raw::error::DriverResult;
+///
+/// let result: DriverResult = CUresult::CUDA_ERROR_OUT_OF_MEMORY.to_result();
+/// assert_eq!(result, Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+/// ```
 pub type DriverResult<T = ()> = Result<T, CUresult>;
 
 /// The reason why the CUDA driver library could not be loaded.
+///
+/// ```
+/// use cust_raw::error::DriverError;
+///
+/// let error = DriverError::NotLoaded { message: "libcuda.so.1: not found".to_owned() };
+/// assert!(error.to_string().starts_with("cannot load a CUDA driver (libcuda.so.1: not found)"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {

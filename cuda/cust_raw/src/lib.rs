@@ -5,6 +5,22 @@
 //! name in `libcuda.so.1`. A build needs no CUDA, and a missing driver is an ordinary error. The
 //! names match rust-cuda's `cust_raw`, which links the library and therefore needs CUDA to build.
 //!
+//! ```
+//! use cust_raw::driver_sys::{CUresult, cuDeviceGetCount};
+//!
+//! let mut count = 0;
+//! let result = match cust_raw::init() {
+//!     // SAFETY: the driver writes the number to a local variable.
+//!     Ok(()) => unsafe { cuDeviceGetCount(&raw mut count) }.to_result(),
+//!     Err(error) => Err(error),
+//! };
+//! match result {
+//!     Ok(()) => println!("{count} devices"),
+//!     Err(CUresult::CUDA_ERROR_NO_DEVICE) => println!("no driver, or no device"),
+//!     Err(error) => println!("{error}"),
+//! }
+//! ```
+//!
 //! # Results of a call
 //! | machine | result of a function of [`driver_sys`] |
 //! |---|---|
@@ -40,6 +56,13 @@ pub use driver::{DriverInfo, driver, missing_symbols};
 pub use library::{DEFAULT_LIBRARY, LIBRARY_VARIABLE};
 
 /// Initialises the driver. Call it before any other driver function; repeated calls are allowed.
+///
+/// ```
+/// match cust_raw::init() {
+///     Ok(()) => println!("there is a device"),
+///     Err(error) => println!("{}", error.name()),
+/// }
+/// ```
 ///
 /// # Errors
 /// Returns `CUDA_ERROR_NO_DEVICE` if there is no device, or another error of the driver.

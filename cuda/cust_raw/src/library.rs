@@ -15,9 +15,21 @@ use crate::driver_sys::CUresult;
 use crate::error::DriverError;
 
 /// The file name of the driver library on every Linux system.
+///
+/// ```
+/// if let Ok(driver) = cust_raw::driver()
+///     && std::env::var_os(cust_raw::LIBRARY_VARIABLE).is_none()
+/// {
+///     assert_eq!(driver.library(), cust_raw::DEFAULT_LIBRARY);
+/// }
+/// ```
 pub const DEFAULT_LIBRARY: &str = "libcuda.so.1";
 
 /// The environment variable that names a library to load instead of [`DEFAULT_LIBRARY`], for tests.
+///
+/// ```
+/// assert_eq!(cust_raw::LIBRARY_VARIABLE, "CUDA_DRIVER_LIBRARY");
+/// ```
 pub const LIBRARY_VARIABLE: &str = "CUDA_DRIVER_LIBRARY";
 
 /// A loaded driver library.

@@ -238,6 +238,8 @@ pub struct StreamPriorityRange {
 /// CurrentContext::set_cache_config(CurrentContext::get_cache_config()?)?;
 /// println!("{:?}: {:?}", CurrentContext::get_device()?, CurrentContext::get_flags()?);
 /// println!("{:?}", CurrentContext::get_stream_priority_range()?);
+/// let config = CurrentContext::get_shared_memory_config()?;
+/// CurrentContext::set_shared_memory_config(config)?;
 /// CurrentContext::synchronize()?;
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```

@@ -294,6 +294,21 @@ impl Stream {
     /// even if the device is lost in the meantime, because the borrow of host memory ends when the
     /// function returns.
     ///
+    /// ```
+    /// use cust::typed::{Device, Image, RowsMut};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let image = Image::from_slice(&stream, 2, 2, &[1_u8, 2, 3, 4])?;
+    /// let mut column = [0; 2];
+    /// // SAFETY: both sides have two rows of one byte.
+    /// unsafe {
+    ///     let to = RowsMut::Host { bytes: &mut column, pitch: 1 };
+    ///     stream.copy_rows_now(image.rows(), to, 1, 2)?;
+    /// }
+    /// assert_eq!(column, [1, 3]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
     /// # Safety
     /// `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch.
     ///
@@ -323,6 +338,21 @@ impl Stream {
     }
 
     /// Submits a copy of `rows` rows of `width` bytes without waiting.
+    ///
+    /// ```
+    /// use cust::typed::{Device, Rows, RowsMut};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let (from, mut to) = ([1, 2, 3, 4], [0; 4]);
+    /// // SAFETY: both sides have one row of four bytes and stay alive until the copy is done.
+    /// unsafe {
+    ///     let from = Rows::Host { bytes: &from, pitch: 4 };
+    ///     stream.copy_rows(from, RowsMut::Host { bytes: &mut to, pitch: 4 }, 4, 1)?;
+    ///     stream.synchronize()?;
+    /// }
+    /// assert_eq!(to, [1, 2, 3, 4]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
     ///
     /// # Safety
     /// - `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch.

@@ -11,6 +11,16 @@ use crate::error::DriverResult;
 
 /// The result of a driver function. The code may be a number that has no constant below, because
 /// newer drivers have more codes.
+///
+/// ```
+/// use cust_raw::driver_sys::CUresult;
+///
+/// assert!(CUresult::CUDA_SUCCESS.to_result().is_ok());
+/// let error = CUresult(2).to_result().unwrap_err();
+/// assert_eq!(error, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+/// assert_eq!(error.name(), "CUDA_ERROR_OUT_OF_MEMORY");
+/// println!("{}", error.text());
+/// ```
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "the driver reports errors only through this value"]
