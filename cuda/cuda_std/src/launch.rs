@@ -319,6 +319,17 @@ impl LaunchConfig {
 
     /// Checks the shape like [`check`](Self::check), for a kernel found by name.
     ///
+    /// ```
+    /// use cuda_std::launch::{KERNELS, LaunchConfig};
+    ///
+    /// #[cuda_std::kernel(launch_bounds(64))]
+    /// pub fn small(input: cuda_std::Slice<f32>) {}
+    ///
+    /// let small = KERNELS.iter().find(|kernel| kernel.name == "small").unwrap();
+    /// assert!(LaunchConfig::for_1d(100, 64).check_entry(small).is_ok());
+    /// assert!(LaunchConfig::for_1d(100, 65).check_entry(small).is_err());
+    /// ```
+    ///
     /// # Errors
     /// Returns the errors of [`check`](Self::check).
     pub fn check_entry(&self, kernel: &KernelEntry) -> Result<(), LaunchError> {

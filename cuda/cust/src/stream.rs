@@ -165,6 +165,20 @@ impl Stream {
     /// # }
     /// ```
     ///
+    /// ```
+    /// # // SAFETY: only the standard library accesses the environment.
+    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+    /// use cust::stream::{Stream, StreamFlags};
+    /// use std::sync::mpsc;
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+    /// let (sender, receiver) = mpsc::channel();
+    /// stream.add_callback(Box::new(move |result| sender.send(result).unwrap()))?;
+    /// assert_eq!(receiver.recv(), Ok(Ok(())));
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the driver's error. On an error, the callback is not called.
     pub fn add_callback<T>(&self, callback: Box<T>) -> CudaResult<()>

@@ -45,6 +45,31 @@
 //! }
 //! # fn main() {}
 //! ```
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//! use cust::typed::{Buffer, Device, LaunchConfig};
+//!
+//! #[kernel]
+//! pub unsafe fn scale(factor: f32, input: &[f32], out: *mut f32) {
+//!     let i = thread::index_1d() as usize;
+//!     if let Some(value) = input.get(i) {
+//!         // SAFETY: `out` has as many elements as `input`.
+//!         unsafe { *out.add(i) = factor * value };
+//!     }
+//! }
+//!
+//! let device = Device::cpu();
+//! let stream = device.stream()?;
+//! let input = Buffer::from_slice(&stream, &[1.0, 2.0])?;
+//! let out = Buffer::new(&device, 2)?;
+//! // The field of a pointer is an address.
+//! let scale = Scale { factor: 3.0, input: input.view(), out: out.as_device_ptr() };
+//! // SAFETY: both buffers have two elements, which nothing else accesses.
+//! unsafe { stream.launch_unchecked(&LaunchConfig::for_1d(2, 32), &scale) }?;
+//! assert_eq!(out.download(&stream)?, [3.0, 6.0]);
+//! # Ok::<(), cust::typed::DeviceError>(())
+//! ```
 
 use core::marker::PhantomData;
 use core::slice;
@@ -78,6 +103,17 @@ macro_rules! pointer {
         impl<T> $name<T> {
             /// Converts the pointer to the type that the kernel function takes.
             ///
+            /// ```
+            #[doc = concat!("use cuda_std::arg::{KernelArg, pointer::", stringify!($name), "};")]
+            ///
+            /// let mut value = 7_u32;
+            /// // SAFETY: the address is that of a value that nothing else accesses.
+            /// let value = unsafe {
+            #[doc = concat!("    *", stringify!($name), "::<u32>::from_params((&raw mut value, ())).get()")]
+            /// };
+            /// assert_eq!(value, 7);
+            /// ```
+            ///
             /// # Safety
             /// While the result is used, the memory behind the pointer must meet Rust's rules for
             /// the returned type.
@@ -96,6 +132,7 @@ macro_rules! pointer {
             ///
             /// # Safety
             /// The requirements are those of [`get`](Self::get).
+            #[doc(hidden)]
             #[inline(always)]
             #[must_use]
             #[allow(clippy::mut_from_ref, reason = "the scope refers to no memory")]
@@ -267,7 +304,18 @@ macro_rules! slice {
         impl<T> Copy for $name<T> {}
 
         impl<T> $name<T> {
-            /// Converts the pointer to the type that the kernel function takes.
+            /// Converts the address and the length to the type that the kernel function takes.
+            ///
+            /// ```
+            #[doc = concat!("use cuda_std::arg::{KernelArg, pointer::", stringify!($name), "};")]
+            ///
+            /// let mut values = [1_u32, 2, 3];
+            /// // SAFETY: the parameters describe an array that nothing else accesses.
+            /// let slice = unsafe {
+            #[doc = concat!("    ", stringify!($name), "::<u32>::from_params((values.as_mut_ptr(), (3, ()))).get()")]
+            /// };
+            /// assert_eq!(slice, [1, 2, 3]);
+            /// ```
             ///
             /// # Safety
             /// While the result is used, the memory behind the pointer must meet Rust's rules for
@@ -290,6 +338,7 @@ macro_rules! slice {
             ///
             /// # Safety
             /// The requirements are those of [`get`](Self::get).
+            #[doc(hidden)]
             #[inline(always)]
             #[must_use]
             #[allow(clippy::mut_from_ref, reason = "the scope refers to no memory")]

@@ -171,8 +171,8 @@ macro_rules! fetch {
         #[doc = concat!("with [`", stringify!($scope), "`] scope.")]
         ///
         #[doc = example!($name $type $before "let old = "
-                    concat!("Ordering::Relaxed, ", $value, "_", stringify!($type)),
-                    values!($type $before $after))]
+                                    concat!("Ordering::Relaxed, ", $value, "_", stringify!($type)),
+                                    values!($type $before $after))]
         /// # Safety
         /// The requirements are those of [`AtomicValue`].
         #[inline(always)]

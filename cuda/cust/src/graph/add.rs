@@ -202,6 +202,21 @@ impl Graph {
     /// Adds a node that runs `child`. The node contains a copy of `child`, so later changes to
     /// `child` do not affect it.
     ///
+    /// ```
+    /// # // SAFETY: only the standard library accesses the environment.
+    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+    /// use cust::graph::{Graph, GraphCreationFlags};
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let mut child = Graph::new(GraphCreationFlags::NONE)?;
+    /// child.add_empty_node([])?;
+    /// let mut graph = Graph::new(GraphCreationFlags::NONE)?;
+    /// let first = graph.add_child_graph_node(&child, [])?;
+    /// graph.add_child_graph_node(&child, [first])?;
+    /// assert_eq!(graph.num_nodes()?, 2);
+    /// # Ok::<(), cust::error::CudaError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the errors of [`add_kernel_node`](Self::add_kernel_node).
     pub fn add_child_graph_node(

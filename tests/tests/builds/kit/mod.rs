@@ -6,6 +6,7 @@
 mod cargo_cuda;
 mod compile;
 mod crates;
+mod documentation;
 mod examples;
 mod guide;
 mod package;
