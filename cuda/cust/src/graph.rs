@@ -96,6 +96,7 @@ bitflags::bitflags! {
 /// assert_eq!((graph.nodes()?[0], graph.edges()?[0]), (fill, (fill, upload)));
 /// assert_eq!(graph.node_type(fill)?, GraphNodeType::Memset);
 /// assert!(graph.is_valid_node(copy)?);
+/// assert!(graph.kernel_node_params(fill).is_err(), "the node is not a launch");
 /// let file = format!("graph-{}.dot", std::process::id());
 /// graph.dump_debug_dotfile(std::env::temp_dir().join(file))?;
 ///

@@ -2,6 +2,8 @@
 //!
 //! rust-cuda's programs are not in the repository. The tests copy them from the test data into `target/tmp/kit`, make
 //! their `Cargo.toml` depend on the kit, and build them there.
+//!
+//! Other tests check the kit's own packages: their content, their README and the examples in their documentation.
 
 mod cargo_cuda;
 mod compile;
