@@ -17,6 +17,9 @@
 //!
 //! A thread that waits in a loop for another thread or block lets it run.
 //!
+//! The functions that act on the running thread or block, such as [`thread_idx`], panic outside a
+//! launch unless their documentation says otherwise.
+//!
 //! The crate does not simulate timing (a CPU says nothing about a GPU's speed), weak memory
 //! ordering or dynamic parallelism. Kernels use this crate through `cuda_std`, not directly.
 //!

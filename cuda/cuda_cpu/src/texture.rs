@@ -150,7 +150,7 @@ impl Texture {
     ///
     /// # Safety
     /// - Neither side of `size` may be 0. While the texture is in use, the rows must be valid for
-    ///   reads, and nobody may write to them.
+    ///   reads, and nothing may write to them.
     /// - `texels` and `pitch` must be multiples of a channel's size.
     #[must_use]
     pub unsafe fn new(

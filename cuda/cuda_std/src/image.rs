@@ -392,7 +392,7 @@ impl<T: Pod> View<T> {
         }
     }
 
-    /// Reads adjacent elements, starting at `(x, y)`, as one `W`.
+    /// Reads adjacent elements, from `(x, y)` on, as one `W`, whose size is a multiple of `T`'s.
     ///
     /// # Safety
     /// - All these elements must exist.
@@ -481,7 +481,7 @@ impl<T: Pod> ViewMut<T> {
         }
     }
 
-    /// Writes adjacent elements, starting at `(x, y)`, as one `W`.
+    /// Writes adjacent elements, from `(x, y)` on, as one `W`, whose size is a multiple of `T`'s.
     ///
     /// # Safety
     /// - All these elements must exist, and no other thread may access them without a barrier in

@@ -18,8 +18,8 @@
 //! pub fn reverse(data: SliceMut<u32>) {
 //!     let tile = shared_array![u32; 64];
 //!     let (own, at) = (thread::thread_idx_x(), thread::unique_1d());
-//!     // SAFETY: the launch bounds keep the indices below 64, and the barrier is between the stores
-//!     // and the loads.
+//!     // SAFETY: the launch bounds keep the indices below 64, and the barrier separates the stores
+//!     // from the loads.
 //!     unsafe {
 //!         tile.store(own, data.get(at).unwrap_or(0));
 //!         thread::sync_threads();
@@ -314,7 +314,8 @@ impl Shared<u32> {
     }
 }
 
-/// Returns the block's dynamic shared memory as elements of `T`. The launch sets its size.
+/// Returns the block's dynamic shared memory as elements of `T`. The launch sets its size in bytes.
+/// Bytes at the end that do not make a whole element are not part of the array.
 ///
 /// Every call returns the same memory, aligned to 16 bytes.
 ///

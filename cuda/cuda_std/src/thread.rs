@@ -1,5 +1,7 @@
 //! Thread indices, block barriers, memory fences and waits.
 //!
+//! On the CPU, the index functions and the barriers panic outside a launch.
+//!
 //! ```
 //! use cuda_std::prelude::*;
 //! use cust::typed::{Buffer, Device, LaunchConfig};

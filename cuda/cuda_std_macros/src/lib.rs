@@ -126,7 +126,8 @@ pub fn kernel_arg(item: TokenStream) -> TokenStream {
 ///
 /// Each occurrence in the source is one array per block. The length is a constant, which may depend
 /// on constants and generic parameters of the function. Each instance of a generic function has its
-/// own array.
+/// own array. On the GPU, the static arrays of a kernel have at most 48 KiB in total;
+/// [`dynamic_shared_mem`](../cuda_std/shared/fn.dynamic_shared_mem.html) has no such limit.
 ///
 /// The result is a [`Shared`](../cuda_std/struct.Shared.html), which can be used like the pointer
 /// in rust-cuda: `*tile.add(i) = 1.0`.

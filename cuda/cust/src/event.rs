@@ -28,7 +28,7 @@ use crate::error::{CudaError, CudaResult, DropResult};
 use crate::stream::Stream;
 
 bitflags::bitflags! {
-    /// Options of an event: how host threads wait for it, and what it can be used for.
+    /// Options of an event: the wait strategy of host threads, and the uses of the event.
     ///
     /// ```
     /// use cust::event::EventFlags;

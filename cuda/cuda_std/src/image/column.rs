@@ -4,11 +4,13 @@ use bytemuck::Pod;
 
 use crate::memory::{self, Access, Index};
 
-/// The elements of one column of a [`View`](crate::View), from a given row down.
+/// The elements of one column of a [`View`], from a given row down.
 ///
-/// In a loop down a column, the address of each element costs one multiply-add. With a [`View`](crate::View),
+/// In a loop down a column, the address of each element costs one multiply-add. With a [`View`],
 /// each address costs a 64-bit multiplication, because the compiler widens the pitch before the
 /// loop.
+///
+/// [`View`]: crate::View
 ///
 /// ```
 /// use cuda_std::prelude::*;

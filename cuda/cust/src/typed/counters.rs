@@ -25,11 +25,12 @@ static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 /// process. Of the CPU device, only device memory is counted.
 ///
 /// ```
-/// use cust::typed::{Counters, Device};
+/// use cust::typed::{Buffer, Counters, Device};
 ///
-/// let before = Counters::now();
-/// drop(Device::cpu().stream()?);
-/// assert_eq!(Counters::now().streams, before.streams, "no stream leaks");
+/// let buffer = Buffer::<f32>::new(&Device::cpu(), 1000)?;
+/// assert!(Counters::now().device_bytes >= 4000);
+/// drop(buffer);
+/// println!("{:?}", Counters::now());
 /// # Ok::<(), cust::typed::DeviceError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

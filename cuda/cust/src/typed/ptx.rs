@@ -147,7 +147,10 @@ pub static REGISTERED: [KernelModule];
 /// ```
 /// cust::kernels! {
 ///     package: "my-kernels",
-///     images: [(7, 5, ".version 7.0\n.target sm_75\n"), (9, 0, ".version 7.8\n.target sm_90\n")],
+///     images: [
+///         (7, 5, ".version 7.0\n.target sm_75\n.address_size 64\n"),
+///         (9, 0, ".version 7.8\n.target sm_90\n.address_size 64\n"),
+///     ],
 /// }
 ///
 /// let module = cust::typed::REGISTERED.iter().find(|module| module.package == "my-kernels");
