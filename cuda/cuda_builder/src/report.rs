@@ -136,6 +136,12 @@ impl Build {
 
     /// Writes the report as `.json` beside the PTX and returns its path.
     ///
+    /// ```no_run
+    /// let build = cuda_builder::CudaBuilder::new("kernels").build()?;
+    /// println!("the report is in {}", build.write_json()?.display());
+    /// # Ok::<(), cuda_builder::BuildError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns [`BuildError::Io`] if the file cannot be written, and [`BuildError::Report`] if the
     /// report cannot be serialised.
