@@ -1,0 +1,130 @@
+//! The host's handles for images: the arguments of a launch.
+
+use bytemuck::Pod;
+
+use super::{View, ViewMut};
+use crate::arg::{ExclusiveBorrow, HostArg, SharedBorrow};
+use crate::launch::{Params, Place};
+use crate::stamp::Stamp;
+
+/// Defines the handle of a view. The macro arguments are the view, its pointer type, the handle,
+/// the handle's borrow marker and its description.
+macro_rules! handle {
+    ($view:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
+        #[doc = concat!("The host's handle for a [`", stringify!($view), "`]:")]
+        #[doc = concat!($host, " on a device.")]
+        ///
+        /// ```
+        /// use cuda_std::launch::{Params, Place};
+        #[doc = concat!("use cuda_std::", stringify!($device), ";")]
+        ///
+        /// let mut rows = [0_u8; 12];
+        /// // SAFETY: there are 3 rows of 4 bytes, which only the handle accesses.
+        #[doc = concat!("let image = unsafe { ",stringify!($device), "::new(Place::Cpu, rows.as_mut_ptr(), 4, 3, 4) };")]
+        /// assert_eq!((image.size(), image.rows().1, image.place()), ((4, 3), 4, Place::Cpu));
+        /// assert!(image.is_like(&image));
+        /// let mut params = Params::default();
+        /// image.push_address(&mut params);
+        /// image.push_pitch(&mut params);
+        /// assert_eq!(params.pointers().len(), 2);
+        /// ```
+        #[derive(Debug)]
+        pub struct $device<'a, T> {
+            view: $view<T>,
+            place: Place,
+            borrow: $borrow<'a, T>,
+        }
+
+        impl<T: Pod> $device<'_, T> {
+            /// Creates a handle for `height` rows of `width` elements, `pitch` bytes apart, at
+            /// `data` on the device `place`.
+            ///
+            /// # Safety
+            /// - The rows must be valid for the lifetime of the handle and until every launch that
+            ///   it is passed to has completed.
+            /// - `data` and `pitch` must be multiples of `T`'s alignment.
+            /// - Rows must not overlap.
+            /// - As long as the rows must be valid, nothing else may write them. If the handle is
+            ///   writable, nothing else may access them at all.
+            #[must_use]
+            pub unsafe fn new(
+                place: Place,
+                data: $pointer,
+                width: u32,
+                height: u32,
+                pitch: u32,
+            ) -> Self {
+                debug_assert!(pitch as usize >= width as usize * size_of::<T>());
+                debug_assert!(pitch as usize % align_of::<T>() == 0 && data.is_aligned());
+                let view = $view { data, width, height, pitch, stamp: Stamp::now() };
+                Self { view, place, borrow: <$borrow<'_, T>>::default() }
+            }
+
+            /// Returns the number of columns and the number of rows.
+            #[must_use]
+            pub fn size(&self) -> (u32, u32) {
+                (self.view.width, self.view.height)
+            }
+
+            /// Returns the address of the first row and the pitch in bytes.
+            #[must_use]
+            pub fn rows(&self) -> ($pointer, u32) {
+                (self.view.data, self.view.pitch)
+            }
+
+            /// Returns the device that the rows are on.
+            #[must_use]
+            pub fn place(&self) -> Place {
+                self.place
+            }
+
+            /// Returns whether `other` has the same size and pitch and is on the same device, so
+            /// that only its address differs.
+            #[must_use]
+            pub fn is_like(&self, other: &Self) -> bool {
+                let layout = |of: &Self| (of.size(), of.view.pitch, of.place);
+                layout(self) == layout(other)
+            }
+
+            /// Appends only the image's address to the parameters, for an argument of several
+            /// images that are [alike](Self::is_like).
+            pub fn push_address<'a>(&'a self, params: &mut Params<'a>) {
+                params.push(&self.view.data);
+            }
+
+            /// Appends only the image's pitch to the parameters, for an argument that computes the
+            /// size of this image from the size of another one.
+            pub fn push_pitch<'a>(&'a self, params: &mut Params<'a>) {
+                params.push(&self.view.pitch);
+            }
+        }
+
+        impl<T: Pod> HostArg<$view<T>> for $device<'_, T> {
+            fn places(&self) -> [Option<Place>; 2] {
+                [Some(self.place), None]
+            }
+
+            fn push<'a>(&'a self, params: &mut Params<'a>) {
+                params.push(&self.view.data);
+                params.push(&self.view.width);
+                params.push(&self.view.height);
+                params.push(&self.view.pitch);
+            }
+
+            unsafe fn on_cpu(&self) -> $view<T> {
+                $view { stamp: Stamp::now(), ..self.view }
+            }
+        }
+    };
+}
+
+handle!(View, *const T, DeviceView, SharedBorrow, "a read-only image");
+handle!(ViewMut, *mut T, DeviceViewMut, ExclusiveBorrow, "a writable image");
+
+impl<T> Clone for DeviceView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for DeviceView<'_, T> {}
