@@ -169,6 +169,26 @@ macro_rules! slice {
         }
 
         #[cfg(not(target_arch = "nvptx64"))]
+        impl<'a, T: Pod> $device<'a, T> {
+            /// Returns the same memory as elements of type `W`, for a kernel that loads several
+            /// elements with one instruction.
+            ///
+            /// Returns `None` if the memory is not a whole number of `W`, or if its address is not
+            /// aligned for `W`.
+            #[must_use]
+            pub fn cast<W: Pod>(self) -> Option<$device<'a, W>> {
+                let (data, bytes) = (self.slice.data.cast::<W>(), self.len * size_of::<T>());
+                if !data.is_aligned() || bytes.checked_rem(size_of::<W>()) != Some(0) {
+                    return None;
+                }
+                let len = bytes / size_of::<W>();
+                // SAFETY: the result has the bytes, the lifetime and the borrow of `self`. The
+                // address is aligned for `W`, and both types accept any bytes.
+                Some(unsafe { $device::from_raw_parts(self.place, data, len) })
+            }
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
         impl<T: Pod> crate::arg::HostArg<$slice<T>> for $device<'_, T> {
             fn places(&self) -> [Option<crate::launch::Place>; 2] {
                 [Some(self.place), None]
