@@ -35,8 +35,6 @@ pub fn histogram(
         Some(groups) => {
             stream.launch(&blocks(input.len() / 16), &HistogramBytes16 { input: groups, bins })
         }
-        None => {
-            stream.launch(&blocks(input.len()), &HistogramU8 { input: input.view(), bins })
-        }
+        None => stream.launch(&blocks(input.len()), &HistogramU8 { input: input.view(), bins }),
     }
 }

@@ -10,7 +10,8 @@ use histogram::{BINS, histogram};
 fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::auto();
     let stream = device.stream()?;
-    let bytes: Vec<u8> = (0..1_u32 << 22).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 23) as u8).collect();
+    let bytes: Vec<u8> =
+        (0..1_u32 << 22).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 23) as u8).collect();
     let mut expected = [0; BINS as usize];
     for &byte in &bytes {
         expected[usize::from(byte)] += 1;

@@ -36,12 +36,21 @@ impl Reduction {
     ///
     /// # Errors
     /// Returns the error of the device, for example if `input` belongs to another device.
-    pub fn sum(&mut self, stream: &Stream, input: &Buffer<f32>) -> Result<&Buffer<f32>, DeviceError> {
+    pub fn sum(
+        &mut self,
+        stream: &Stream,
+        input: &Buffer<f32>,
+    ) -> Result<&Buffer<f32>, DeviceError> {
         let Self { partial, finished, out } = self;
         let blocks = partial.len();
         let grid = |len: u32| {
-            let LaunchConfig { grid: [needed, ..], .. } = LaunchConfig::for_1d(len, BLOCK * IN_FLIGHT);
-            LaunchConfig { grid: [needed.min(blocks), 1, 1], block: [BLOCK, 1, 1], dynamic_shared: 0 }
+            let LaunchConfig { grid: [needed, ..], .. } =
+                LaunchConfig::for_1d(len, BLOCK * IN_FLIGHT);
+            LaunchConfig {
+                grid: [needed.min(blocks), 1, 1],
+                block: [BLOCK, 1, 1],
+                dynamic_shared: 0,
+            }
         };
         let (partial, finished, sum) = (partial.view_mut(), finished.view_mut(), out.view_mut());
         match input.view().cast() {

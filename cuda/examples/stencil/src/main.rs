@@ -28,7 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let time = start.elapsed();
 
     for (i, found) in (0..).zip(out.download(&stream)?) {
-        let inside = at(i).into_iter().zip(size.to_array()).all(|(at, size)| at >= 4 && at < size - 4);
+        let inside =
+            at(i).into_iter().zip(size.to_array()).all(|(at, size)| at >= 4 && at < size - 4);
         let expected = if inside { -2.0 } else { 0.0 };
         if (found - expected).abs() > 0.05 {
             return Err(format!("point {:?} is {found}, expected {expected}", at(i)).into());

@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use cuda_std::atomic::AtomicAdd;
 use cuda_std::prelude::*;
 
-/// The maximum number of threads per block.
+/// The number of threads per block.
 pub const BLOCK: u32 = 512;
 
 /// The number of values of a byte.
@@ -38,32 +38,30 @@ impl Group for u8 {
 impl Group for Bytes16 {
     #[inline(always)]
     fn for_each(self, count: impl Fn(u32)) {
-        for word in self.0 {
-            for byte in 0..4 {
-                count(word >> (8 * byte) & 0xff);
-            }
+        for byte in 0..16 {
+            count(self.0[byte / 4] >> (8 * (byte % 4)) & 0xff);
         }
     }
 }
 
 /// Adds the number of occurrences of each byte in `input` to the element of `bins` at its value.
-/// Does nothing if `bins` has fewer than [`BINS`] elements.
+/// Does nothing if `bins` has fewer than [`BINS`] elements, or a block does not have [`BLOCK`]
+/// threads.
 #[kernel(
     dims(1),
     launch_bounds(BLOCK),
     barriers(2),
-    block_multiple(32),
     instances(histogram_u8 = histogram::<u8>, histogram_bytes16 = histogram::<Bytes16>)
 )]
 pub fn histogram<T: Group>(input: Slice<T>, bins: SliceMut<u32>) {
     let counts = shared_array![u32; (BINS * LANES) as usize];
-    let (rank, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    if bins.len() < BINS {
+    let rank = thread::thread_idx_x();
+    if thread::block_dim_x() != BLOCK || bins.len() < BINS {
         return;
     }
-    for i in (rank..BINS * LANES).step_by(threads as usize) {
-        // SAFETY: `i` is in bounds, and only this thread writes the element.
-        unsafe { counts.store(i, 0) };
+    for i in 0..BINS * LANES / BLOCK {
+        // SAFETY: the element exists, and only this thread writes it.
+        unsafe { counts.store(i * BLOCK + rank, 0) };
     }
     thread::sync_threads();
 
@@ -78,13 +76,13 @@ pub fn histogram<T: Group>(input: Slice<T>, bins: SliceMut<u32>) {
     }
     thread::sync_threads();
 
-    for bin in (rank..BINS).step_by(threads as usize) {
+    if rank < BINS {
         // Threads of a warp start at different lanes, because these are in different banks.
         let sum = (0..LANES).fold(0, |sum, i| {
             // SAFETY: the element exists, and nothing writes it after the barrier.
-            sum + unsafe { counts.load(bin * LANES + (i + bin) % LANES) }
+            sum + unsafe { counts.load(rank * LANES + (i + lane) % LANES) }
         });
         // SAFETY: `bins` has `BINS` elements, and all accesses to it are atomic.
-        unsafe { u32::atomic_add(bins.atomic(bin), sum) };
+        unsafe { u32::atomic_add(bins.atomic(rank), sum) };
     }
 }

@@ -104,17 +104,15 @@ fn thread_sum<T: Group>(input: Slice<T>) -> T {
         // SAFETY: the largest index is `i + step - threads`, which is less than `len`.
         let loaded: [T; IN_FLIGHT as usize] =
             core::array::from_fn(|k| unsafe { input.load(i + k as u32 * threads) });
-        for (sum, loaded) in sums.iter_mut().zip(loaded) {
-            *sum = *sum + loaded;
-        }
+        sums = core::array::from_fn(|k| sums[k] + loaded[k]);
         i = i.saturating_add(step);
     }
     while let Some(value) = input.get(i) {
         sums[0] = sums[0] + value;
         i = i.saturating_add(threads);
     }
-    let [first, others @ ..] = sums;
-    others.into_iter().fold(first, |sum, other| sum + other)
+    let [a, b, c, d] = sums;
+    (a + b) + (c + d)
 }
 
 /// Returns the sum of the values of all threads of the block, in every thread of the first warp. The

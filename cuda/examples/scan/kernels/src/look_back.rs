@@ -2,9 +2,7 @@
 
 use cuda_std::SliceMut;
 use cuda_std::atomic::{AtomicU64, Ordering};
-use cuda_std::warp::{
-    FULL_MASK, WARP_SIZE, lane_id, warp_shuffle_xor, warp_vote_ballot,
-};
+use cuda_std::warp::{FULL_MASK, WARP_SIZE, lane_id, warp_shuffle_xor, warp_vote_ballot};
 
 use crate::Operator;
 
@@ -84,11 +82,13 @@ unsafe fn window<O: Operator>(states: SliceMut<u64>, end: u32) -> (u32, bool) {
     let is_needed = lane <= prefixes.trailing_zeros();
     let mut sum = if is_needed { found as u32 } else { O::IDENTITY };
     // A higher lane has an earlier tile.
-    for distance in [1, 2, 4, 8, 16] {
+    let mut distance = 1;
+    while distance < WARP_SIZE {
         // SAFETY: the caller guarantees that all lanes take part.
         let (other, _) = unsafe { warp_shuffle_xor(FULL_MASK, sum, distance, WARP_SIZE) };
         let is_earlier = lane & distance != 0;
         sum = if is_earlier { O::combine(sum, other) } else { O::combine(other, sum) };
+        distance *= 2;
     }
     (sum, prefixes != 0)
 }

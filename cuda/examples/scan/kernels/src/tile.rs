@@ -23,6 +23,14 @@ const ROW: u32 = 4 * WARP_SIZE;
 #[repr(C, align(16))]
 struct Quad([u32; 4]);
 
+impl Quad {
+    /// Combines each element with `before`, which precedes it.
+    #[inline(always)]
+    fn after<O: Operator>(self, before: u32) -> Self {
+        Self(self.0.map(|value| O::combine(before, value)))
+    }
+}
+
 /// The elements of the running thread.
 pub(crate) struct Tile([Quad; ROWS]);
 
@@ -59,18 +67,19 @@ impl Tile {
         let (warp, lane) = (thread::thread_idx_x() / WARP_SIZE, thread::thread_idx_x() % WARP_SIZE);
         // The combination of the rows before the current one.
         let mut before = O::IDENTITY;
-        for Quad(row) in &mut self.0 {
-            for k in 1..4 {
-                row[k] = O::combine(row[k - 1], row[k]);
-            }
-            let sum = scan_warp::<O>(row[3]);
+        for row in 0..ROWS {
+            let Quad([a, b, c, d]) = self.0[row];
+            let b = O::combine(a, b);
+            let c = O::combine(b, c);
+            let d = O::combine(c, d);
+            let sum = scan_warp::<O>(d);
             // SAFETY: all lanes take part.
             let (left, total) = unsafe {
                 let left = warp_shuffle_up(FULL_MASK, sum, 1, WARP_SIZE).0;
                 (left, warp_shuffle_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE).0)
             };
             let left = if lane == 0 { before } else { O::combine(before, left) };
-            *row = row.map(|value| O::combine(left, value));
+            self.0[row] = Quad([a, b, c, d]).after::<O>(left);
             before = O::combine(before, total);
         }
         if lane == 0 {
@@ -93,9 +102,7 @@ impl Tile {
     /// Combines each element with `before`, which precedes it.
     #[inline(always)]
     fn combine<O: Operator>(&mut self, before: u32) {
-        for Quad(row) in &mut self.0 {
-            *row = row.map(|value| O::combine(before, value));
-        }
+        self.0 = core::array::from_fn(|row| self.0[row].after::<O>(before));
     }
 
     /// Combines the elements with `before` and writes them to `out`, from element `first` up to
@@ -113,16 +120,19 @@ impl Tile {
         len: u32,
     ) {
         self.combine::<O>(before);
-        for (row, quad) in self.0.into_iter().enumerate() {
+        for row in 0..ROWS {
+            let quad = self.0[row];
             let at = first + index(row);
             if out.is_aligned(16) && len - first >= TILE {
                 // SAFETY: all elements of the tile exist, and `at` is a multiple of 4. The caller
                 // guarantees the rest.
                 unsafe { out.store_wide(at, quad) };
             } else {
-                for (i, value) in (at..len).zip(quad.0) {
-                    // SAFETY: the element exists. The caller guarantees the rest.
-                    unsafe { out.store(i, value) };
+                for k in 0..4 {
+                    if at + (k as u32) < len {
+                        // SAFETY: the element exists. The caller guarantees the rest.
+                        unsafe { out.store(at + k as u32, quad.0[k]) };
+                    }
                 }
             }
         }
@@ -134,12 +144,14 @@ impl Tile {
 fn scan_warp<O: Operator>(value: u32) -> u32 {
     let lane = thread::thread_idx_x() % WARP_SIZE;
     let mut sum = value;
-    for distance in [1, 2, 4, 8, 16] {
+    let mut distance = 1;
+    while distance < WARP_SIZE {
         // SAFETY: all lanes take part.
         let (earlier, _) = unsafe { warp_shuffle_up(FULL_MASK, sum, distance, WARP_SIZE) };
         if lane >= distance {
             sum = O::combine(earlier, sum);
         }
+        distance *= 2;
     }
     sum
 }

@@ -83,10 +83,10 @@ pub fn star<const R: usize>(
         let next = if is_last { 0.0 } else { load(own, z + r + 1) };
         at_border = if is_last { 0.0 } else { load_border(z + 1) };
         let mut sum = centre * queue.current;
-        for (k, weight) in weights.into_iter().enumerate() {
+        for k in 0..R {
             // SAFETY: the elements were written before the barrier.
             let in_plane = unsafe { tile.neighbours(z, thread + r, k as u32 + 1) };
-            sum += weight * (queue.before[k] + queue.after[k] + in_plane);
+            sum += weights[k] * (queue.before[k] + queue.after[k] + in_plane);
         }
         if is_inside {
             // SAFETY: the point is inside the volume, and no other thread has the same column.

@@ -1,6 +1,7 @@
 //! The points of one column that a thread keeps in registers.
 
 /// The current point of a column, and the `R` points on each side of it along z.
+#[derive(Clone, Copy)]
 pub(crate) struct Queue<const R: usize> {
     /// The points before the current one, the nearest first.
     pub(crate) before: [f32; R],
@@ -26,10 +27,11 @@ impl<const R: usize> Queue<R> {
     /// Moves to the next point. `next` is the new last point.
     #[inline(always)]
     pub(crate) fn advance(&mut self, next: f32) {
-        self.before.copy_within(..R - 1, 1);
-        self.before[0] = self.current;
-        self.current = self.after[0];
-        self.after.copy_within(1.., 0);
-        self.after[R - 1] = next;
+        let Self { before, current, after } = *self;
+        *self = Self {
+            before: core::array::from_fn(|k| if k == 0 { current } else { before[k - 1] }),
+            current: after[0],
+            after: core::array::from_fn(|k| if k == R - 1 { next } else { after[k + 1] }),
+        };
     }
 }
