@@ -7,7 +7,7 @@ struct Weights {
     float centre, by_distance[R];
 };
 
-__global__ void __launch_bounds__(BX *BY)
+__global__ void __launch_bounds__(BX *BY, 4)
     star(const float *__restrict__ input, float *__restrict__ out, int nx, int ny, int nz, Weights weights) {
     __shared__ float tile[2][HEIGHT][WIDTH];
     int tx = threadIdx.x, ty = threadIdx.y, bx = blockIdx.x * BX, by = blockIdx.y * BY, plane = nx * ny;

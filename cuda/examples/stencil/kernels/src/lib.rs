@@ -82,10 +82,12 @@ pub fn star<const R: usize>(
         let is_last = z + r == last.z;
         let next = if is_last { 0.0 } else { load(own, z + r + 1) };
         at_border = if is_last { 0.0 } else { load_border(z + 1) };
+        // SAFETY: the thread's point is not in the border.
+        let around = unsafe { tile.around(z, thread + r) };
         let mut sum = centre * queue.current;
         for k in 0..R {
             // SAFETY: the elements were written before the barrier.
-            let in_plane = unsafe { tile.neighbours(z, thread + r, k as u32 + 1) };
+            let in_plane = unsafe { around.neighbours(k as u32 + 1) };
             sum += weights[k] * (queue.before[k] + queue.after[k] + in_plane);
         }
         if is_inside {

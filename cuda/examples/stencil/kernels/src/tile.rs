@@ -37,20 +37,37 @@ impl<const R: usize> Tile<R> {
         unsafe { self.0.store(Self::index(z, point), value) };
     }
 
-    /// Returns the sum of the four neighbours of `point` in the plane `z` at a distance.
+    /// Returns the tile from `R` rows above `point` of the plane `z` on. The neighbours of the point
+    /// are at constant distances from there, so a load needs no arithmetic.
     ///
     /// # Safety
-    /// The neighbours must be in the tile, and no other thread may write them without a barrier in
-    /// between.
+    /// The point must not be in the border.
     #[inline(always)]
-    pub(crate) unsafe fn neighbours(&self, z: u32, point: UVec2, distance: u32) -> f32 {
-        let at = Self::index(z, point);
+    pub(crate) unsafe fn around(&self, z: u32, point: UVec2) -> Around<R> {
+        let above = uvec2(point.x, point.y - R as u32);
+        // SAFETY: the caller guarantees that there are `R` rows above the point.
+        Around(unsafe { self.0.tail(Self::index(z, above)) })
+    }
+}
+
+/// The tile from `R` rows above a point on.
+pub(crate) struct Around<const R: usize>(Shared<f32>);
+
+impl<const R: usize> Around<R> {
+    /// Returns the sum of the point's four neighbours at a distance of at most `R` in its plane.
+    ///
+    /// # Safety
+    /// No other thread may write the neighbours without a barrier in between.
+    #[inline(always)]
+    pub(crate) unsafe fn neighbours(&self, distance: u32) -> f32 {
         let load = |index: u32| {
-            // SAFETY: the caller guarantees that the neighbour is in the tile.
+            // SAFETY: the neighbours are in the tile, because the point is not in the border.
             unsafe { self.0.load(index) }
         };
-        let (x, y) = (distance, distance * Self::WIDTH);
-        load(at - x) + load(at + x) + (load(at - y) + load(at + y))
+        let width = Tile::<R>::WIDTH;
+        let centre = R as u32 * width;
+        let in_row = load(centre - distance) + load(centre + distance);
+        in_row + (load(centre - distance * width) + load(centre + distance * width))
     }
 }
 
