@@ -2,8 +2,7 @@
 #include <cub/device/device_scan.cuh>
 #include <cuda/atomic>
 
-constexpr int BLOCK = 256, ROWS = 4, WARPS = BLOCK / 32, TILE = BLOCK * ROWS * 4;
-constexpr int PER_LANE = 4, WINDOW = 32 * PER_LANE;
+constexpr int BLOCK = 256, ROWS = 8, WARPS = BLOCK / 32, TILE = BLOCK * ROWS * 4;
 constexpr unsigned long long TOTAL = 1ull << 32, PREFIX = 2ull << 32;
 using State = cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>;
 
@@ -27,27 +26,15 @@ __device__ unsigned look_back(unsigned long long *states, int tile, unsigned tot
     }
     publish(TOTAL, total);
     unsigned before = 0;
-    for (int end = tile;; end -= WINDOW) {
-        auto load = [&](int k) {
-            int at = end - 1 - (lane * PER_LANE + k);
+    for (int end = tile;; end -= 32) {
+        auto load = [&] {
+            int at = end - 1 - lane;
             return at >= 0 ? State(states[at]).load(cuda::memory_order_relaxed) : PREFIX;
         };
-        unsigned long long first[PER_LANE];
-#pragma unroll
-        for (int k = 0; k < PER_LANE; k++) first[k] = load(k);
-        unsigned sum = 0;
-        bool has_prefix = false;
-#pragma unroll
-        for (int k = 0; k < PER_LANE; k++) {
-            unsigned long long found = first[k];
-            while (found == 0 && !has_prefix) found = load(k);
-            if (!has_prefix) {
-                sum += (unsigned)found;
-                has_prefix = found >= PREFIX;
-            }
-        }
-        unsigned prefixes = __ballot_sync(~0u, has_prefix);
-        if (prefixes && lane > __ffs(prefixes) - 1) sum = 0;
+        unsigned long long found = load();
+        while (found == 0) found = load();
+        unsigned prefixes = __ballot_sync(~0u, found >= PREFIX);
+        unsigned sum = !prefixes || lane <= __ffs(prefixes) - 1 ? (unsigned)found : 0;
         for (int distance = 1; distance < 32; distance *= 2) sum += __shfl_xor_sync(~0u, sum, distance);
         before += sum;
         if (prefixes) break;
@@ -56,7 +43,7 @@ __device__ unsigned look_back(unsigned long long *states, int tile, unsigned tot
     return before;
 }
 
-__global__ void __launch_bounds__(BLOCK)
+__global__ void __launch_bounds__(BLOCK, 4)
     inclusive(const unsigned *__restrict__ input, int len, unsigned long long *states, unsigned *out) {
     __shared__ unsigned broadcast[2], totals[WARPS];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -25,7 +25,7 @@ pub(crate) struct Scan {
 impl Scan {
     pub(crate) fn new(bench: &Bench) -> Result<Self, Failure> {
         let device = bench.stream.device();
-        let len: u32 = if bench.checks_only() { 3 * 4096 + 77 } else { 1 << 26 };
+        let len: u32 = if bench.checks_only() { 3 * scan::TILE + 77 } else { 1 << 26 };
         let mut random = random();
         let input: Vec<u32> = (0..len).map(|_| random()).collect();
         let next = |sum: &mut u32, number: &u32| {

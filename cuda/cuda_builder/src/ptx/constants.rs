@@ -30,8 +30,12 @@ pub(crate) fn fold_constants(ptx: &str) -> String {
 fn table(line: &str) -> Option<(&str, Vec<u8>)> {
     let (_, rest) = line.strip_prefix(".global .align ")?.split_once(" .b8 ")?;
     let (name, bytes) = rest.strip_suffix("};")?.split_once("] = {")?;
+    let (name, len) = name.split_once('[')?;
     let bytes = bytes.split(',').map(|byte| byte.trim().parse().ok());
-    Some((name.split_once('[')?.0, bytes.collect::<Option<_>>()?))
+    let mut bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
+    // LLVM leaves out zeros at the end.
+    bytes.resize(len.parse().ok()?, 0);
+    Some((name, bytes))
 }
 
 /// Returns the moves that replace the line, if it is a load from one of `tables`.
@@ -72,7 +76,7 @@ mod tests {
     use super::*;
 
     const TABLES: &str = "\
-.global .align 4 .b8 K[12] = {1, 0, 0, 0, 2, 0, 0, 128, 255, 1, 0, 0};
+.global .align 4 .b8 K[12] = {1, 0, 0, 0, 2, 0, 0, 128, 255, 1};
 .visible .global .align 4 .b8 named[4] = {1, 2, 3, 4};
 .global .align 4 .b8 zeroed[4];
 ";

@@ -1,7 +1,9 @@
 //! Computes prefix sums in one pass over memory, on a GPU or on the CPU.
 
 use cust::typed::{Buffer, Device, DeviceError, LaunchConfig, Stream};
-use scan_kernels::{BLOCK, InclusiveMax, InclusiveSum, TILE};
+use scan_kernels::{BLOCK, InclusiveMax, InclusiveSum};
+
+pub use scan_kernels::TILE;
 
 // The compiled kernels. Every GPU that the program opens loads them.
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));

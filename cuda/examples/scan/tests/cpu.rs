@@ -1,7 +1,7 @@
 //! Compares the scans of the kernels on the CPU with those of a loop.
 
 use cust::typed::{Buffer, Device, DeviceError};
-use scan::Scan;
+use scan::{Scan, TILE};
 
 fn numbers(len: u32) -> Vec<u32> {
     (0..len).map(|i| i.wrapping_mul(0x9e37_79b9).rotate_left(i % 32)).collect()
@@ -31,15 +31,15 @@ fn check(len: u32) -> Result<(), DeviceError> {
 
 #[test]
 fn part_of_a_tile() -> Result<(), DeviceError> {
-    [1, 100, 4095].into_iter().try_for_each(check)
+    [1, 100, TILE - 1].into_iter().try_for_each(check)
 }
 
 #[test]
 fn whole_tiles_and_a_part() -> Result<(), DeviceError> {
-    [4096, 5 * 4096, 3 * 4096 + 77].into_iter().try_for_each(check)
+    [TILE, 5 * TILE, 3 * TILE + 77].into_iter().try_for_each(check)
 }
 
 #[test]
 fn look_back_over_several_windows() -> Result<(), DeviceError> {
-    check(70 * 4096 + 1)
+    check(70 * TILE + 1)
 }

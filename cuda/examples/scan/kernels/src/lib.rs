@@ -30,7 +30,7 @@ pub const TILE: u32 = BLOCK * tile::PER_THREAD;
 /// tile. Does nothing if a slice is too short or a block does not have [`BLOCK`] threads.
 #[kernel(
     dims(1),
-    launch_bounds(BLOCK),
+    launch_bounds(BLOCK, 4),
     instances(inclusive_sum = inclusive::<Sum>, inclusive_max = inclusive::<Max>)
 )]
 pub fn inclusive<O: Operator>(input: Slice<u32>, states: SliceMut<u64>, out: SliceMut<u32>) {

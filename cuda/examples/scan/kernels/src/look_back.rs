@@ -12,13 +12,6 @@ const TOTAL: u64 = 1 << 32;
 /// The high half of a state whose low half is the total of this and all tiles before it.
 const PREFIX: u64 = 2 << 32;
 
-/// The number of states that a lane reads at once.
-const PER_LANE: u32 = 4;
-
-/// The number of states that a warp reads at once. It takes the latency of memory to look back over a
-/// window, and the prefixes advance by at most a window in this time.
-const WINDOW: u32 = PER_LANE * WARP_SIZE;
-
 /// Returns the state of the tile `at`: 0, or a kind and a number. Both are in one word, so they
 /// become visible together, and no operation on the states needs an ordering.
 ///
@@ -58,68 +51,45 @@ pub(crate) unsafe fn before<O: Operator>(states: SliceMut<u64>, at: u32, total: 
         if is_complete {
             break;
         }
-        end -= WINDOW;
+        end -= WARP_SIZE;
     }
     publish(PREFIX, O::combine(before, total));
     before
 }
 
-/// Combines the states of the [`WINDOW`] tiles before the tile `end`, back to the nearest state of
-/// the kind [`PREFIX`]. Returns the result, and whether there is such a state.
+/// Combines the states of the 32 tiles before the tile `end`, back to the nearest state of the kind
+/// [`PREFIX`]. Returns the result, and whether there is such a state.
 ///
 /// # Safety
 /// The requirements are those of [`before`], with `end` as `at`.
 #[inline(always)]
 unsafe fn window<O: Operator>(states: SliceMut<u64>, end: u32) -> (u32, bool) {
-    // SAFETY: the caller guarantees that the elements exist.
-    let (mut sum, has_prefix) = unsafe { lane_window::<O>(states, end, lane_id() * PER_LANE) };
-    // SAFETY: the caller guarantees that all lanes take part.
-    let prefixes = unsafe { warp_vote_ballot(FULL_MASK, has_prefix) };
-    // A higher lane has earlier tiles.
-    if lane_id() > prefixes.trailing_zeros() {
-        sum = O::IDENTITY;
-    }
-    let mut distance = 1;
-    while distance < WARP_SIZE {
-        // SAFETY: the caller guarantees that all lanes take part.
-        let (other, _) = unsafe { warp_shuffle_xor(FULL_MASK, sum, distance, WARP_SIZE) };
-        let is_earlier = lane_id() & distance != 0;
-        sum = if is_earlier { O::combine(sum, other) } else { O::combine(other, sum) };
-        distance *= 2;
-    }
-    (sum, prefixes != 0)
-}
-
-/// Combines the states of the running lane's tiles, from the one that is `distance` tiles before the
-/// last tile before `end`, backwards to the nearest state of the kind [`PREFIX`]. Returns the result,
-/// and whether there is such a state.
-///
-/// # Safety
-/// The requirements are those of [`before`], with `end` as `at`.
-#[inline(always)]
-unsafe fn lane_window<O: Operator>(states: SliceMut<u64>, end: u32, distance: u32) -> (u32, bool) {
-    let load = |k: usize| {
-        let distance = distance + k as u32;
-        if distance < end {
+    let lane = lane_id();
+    let load = || {
+        if lane < end {
             // SAFETY: the caller guarantees that the element exists.
-            unsafe { state(states, end - 1 - distance) }.load(Ordering::Relaxed)
+            unsafe { state(states, end - 1 - lane) }.load(Ordering::Relaxed)
         } else {
             // The tiles before the first one count as a prefix without elements.
             PREFIX | u64::from(O::IDENTITY)
         }
     };
-    // All loads are in flight at once, because most states are known already.
-    let first: [u64; PER_LANE as usize] = core::array::from_fn(load);
-    let (mut sum, mut has_prefix) = (O::IDENTITY, false);
-    for k in 0..PER_LANE as usize {
-        let mut found = first[k];
-        while found == 0 && !has_prefix {
-            found = load(k);
-        }
-        if !has_prefix {
-            sum = O::combine(found as u32, sum);
-            has_prefix = found >= PREFIX;
-        }
+    let mut found = load();
+    while found == 0 {
+        found = load();
     }
-    (sum, has_prefix)
+    // SAFETY: the caller guarantees that all lanes take part.
+    let prefixes = unsafe { warp_vote_ballot(FULL_MASK, found >= PREFIX) };
+    // A higher lane has an earlier tile.
+    let is_needed = lane <= prefixes.trailing_zeros();
+    let mut sum = if is_needed { found as u32 } else { O::IDENTITY };
+    let mut distance = 1;
+    while distance < WARP_SIZE {
+        // SAFETY: the caller guarantees that all lanes take part.
+        let (other, _) = unsafe { warp_shuffle_xor(FULL_MASK, sum, distance, WARP_SIZE) };
+        let is_earlier = lane & distance != 0;
+        sum = if is_earlier { O::combine(sum, other) } else { O::combine(other, sum) };
+        distance *= 2;
+    }
+    (sum, prefixes != 0)
 }

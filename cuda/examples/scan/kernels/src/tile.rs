@@ -9,8 +9,9 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE, warp_shuffle_idx, warp_shuffle_up};
 
 use crate::{BLOCK, Operator, TILE};
 
-/// The number of rows of a warp.
-const ROWS: usize = 4;
+/// The number of rows of a warp. With more rows, there are fewer tiles to look back over, but a thread
+/// needs more registers.
+const ROWS: usize = 8;
 
 /// The number of elements per thread.
 pub(crate) const PER_THREAD: u32 = 4 * ROWS as u32;
