@@ -66,11 +66,13 @@ pub fn histogram<T: Group>(input: Slice<T>, bins: SliceMut<u32>) {
     thread::sync_threads();
 
     let lane = rank % LANES;
+    // SAFETY: `lane` is less than the length.
+    let of_lane = unsafe { counts.tail(lane) };
     for i in thread::unique_1d().grid_stride(input.len()) {
         if let Some(group) = input.get(i) {
             // SAFETY: a byte is less than `BINS`, and all accesses between the barriers are atomic.
             group.for_each(|byte| unsafe {
-                counts.atomic_add(byte * LANES + lane, 1);
+                of_lane.atomic_add(byte * LANES, 1);
             });
         }
     }
