@@ -85,6 +85,10 @@ pub fn star<const R: usize>(
         // SAFETY: the thread's point is not in the border.
         let around = unsafe { tile.around(z, thread + r) };
         let mut sum = centre * queue.current;
+        #[expect(
+            clippy::needless_range_loop,
+            reason = "an iterator would keep the weights in local memory"
+        )]
         for k in 0..R {
             // SAFETY: the elements were written before the barrier.
             let in_plane = unsafe { around.neighbours(k as u32 + 1) };
