@@ -12,7 +12,7 @@ const STEPS: u32 = 10;
 fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::auto();
     let stream = device.stream()?;
-    // The CPU takes a second for these 4096 bodies. A GPU needs more bodies to be busy.
+    // A GPU needs many bodies to be busy. The CPU would take minutes for them.
     let count = if device.cuda_info().is_some() { 65_536 } else { 4096 };
     let start = spiral(count);
 

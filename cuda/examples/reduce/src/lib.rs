@@ -44,8 +44,7 @@ impl Reduction {
         let Self { partial, finished, out } = self;
         let blocks = partial.len();
         let grid = |len: u32| {
-            let LaunchConfig { grid: [needed, ..], .. } =
-                LaunchConfig::for_1d(len, BLOCK * IN_FLIGHT);
+            let needed = len.div_ceil(BLOCK * IN_FLIGHT);
             LaunchConfig {
                 grid: [needed.min(blocks), 1, 1],
                 block: [BLOCK, 1, 1],
