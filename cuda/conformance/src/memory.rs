@@ -102,6 +102,21 @@ pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     }
 }
 
+/// Copies elements in groups of four, each group reversed, if both slices are aligned to 16 bytes.
+/// Skips an incomplete group at the end.
+#[kernel]
+pub fn reverse_fours(input: Slice<f32>, out: SliceMut<f32>) {
+    let at = global_rank();
+    let groups = input.len().min(out.len()) / 4;
+    if at < groups && input.is_aligned(16) && out.is_aligned(16) {
+        // SAFETY: the four elements are in bounds and aligned. Each thread writes its own elements.
+        unsafe {
+            let Quad([a, b, c, d]) = input.load_wide(4 * at);
+            out.store_wide(4 * at, Quad([d, c, b, a]));
+        }
+    }
+}
+
 /// Each thread copies one column from the diagonal down: thread `x` starts in column `x`, row `x`.
 #[kernel]
 pub fn copy_columns(input: View<u16>, out: ViewMut<u16>) {

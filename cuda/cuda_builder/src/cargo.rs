@@ -63,6 +63,7 @@ pub(crate) struct Options {
     pub(crate) alloc: bool,
     pub(crate) optix: bool,
     pub(crate) bitcode: bool,
+    pub(crate) inline_threshold: Option<u32>,
     /// Arguments that are passed to cargo unchanged.
     pub(crate) build_args: Vec<String>,
 }
@@ -270,15 +271,15 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
 /// Returns the flags for the kernel crate only. LLVM generates the code of the whole program when
 /// rustc compiles this crate, so `core` need not be compiled again when these flags change.
 fn last_crate(options: &Options) -> Vec<String> {
-    let Options { fma_contraction, fast_div, fast_sqrt, .. } = options;
-    [
+    let Options { fma_contraction, fast_div, fast_sqrt, inline_threshold, .. } = options;
+    let switches = [
         (*fma_contraction, "-fp-contract=fast"),
         // This flag selects the PTX instruction `div.full`, with an error of up to 2 ULP.
         (*fast_div, "-nvptx-prec-divf32=1"),
         (*fast_sqrt, "-nvptx-prec-sqrtf32=0"),
-    ]
-    .into_iter()
-    .filter(|(wanted, _)| *wanted)
-    .map(|(_, argument)| format!("-Cllvm-args={argument}"))
-    .collect()
+    ];
+    let switches = switches.into_iter().filter(|(wanted, _)| *wanted);
+    let arguments = switches.map(|(_, argument)| argument.to_owned());
+    let inline = inline_threshold.map(|threshold| format!("-inline-threshold={threshold}"));
+    arguments.chain(inline).map(|argument| format!("-Cllvm-args={argument}")).collect()
 }

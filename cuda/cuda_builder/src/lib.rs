@@ -180,7 +180,7 @@ impl Job<'_> {
         if builder.options.bitcode {
             copy(&compiled.bitcode, &path.with_extension("bc"))?;
         }
-        let mut assembly = ptx::lower_local_swaps(&compiled.assembly);
+        let mut assembly = ptx::fold_constants(&ptx::lower_local_swaps(&compiled.assembly));
         if ptx::has_unordered_atomics(&assembly) {
             let ir = read(&compiled.ir)?;
             assembly = ptx::order_atomics(&assembly, &ir::Orders::read(&ir));

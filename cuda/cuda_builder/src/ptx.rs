@@ -22,6 +22,7 @@
 //! This module works on text only and touches no files. It does not verify PTX; `ptxas` does.
 
 mod atomics;
+mod constants;
 mod ftz;
 mod library;
 mod local;
@@ -32,6 +33,7 @@ mod shared;
 
 use crate::{Arch, PtxError};
 pub(crate) use atomics::{has_unordered_atomics, order_atomics};
+pub(crate) use constants::fold_constants;
 pub(crate) use ftz::flush_denormals;
 pub(crate) use local::lower_local_swaps;
 use marker::Marker;

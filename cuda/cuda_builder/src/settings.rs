@@ -123,6 +123,7 @@ impl CudaBuilder {
                 alloc: false,
                 optix: false,
                 bitcode: false,
+                inline_threshold: None,
                 build_args: Vec::new(),
             },
             copy_to: None,
@@ -215,6 +216,17 @@ impl CudaBuilder {
     /// default.
     pub fn fast_sqrt(mut self, fast_sqrt: bool) -> Self {
         self.options.fast_sqrt = fast_sqrt;
+        self
+    }
+
+    /// Sets the size up to which LLVM inlines a function that is called in several places
+    /// (`-inline-threshold`). The default depends on the call and is at least 2,500.
+    ///
+    /// nvcc inlines almost every function. A threshold of 100,000 does the same, and keeps arrays in
+    /// registers that the called function would access in memory. It can multiply the size of the
+    /// code and the time of the build.
+    pub fn inline_threshold(mut self, threshold: u32) -> Self {
+        self.options.inline_threshold = Some(threshold);
         self
     }
 

@@ -199,6 +199,44 @@ pub unsafe fn wide(out: SliceMut<f64>, n: u64) {
 }
 
 #[test]
+fn large_functions_are_inlined_on_request_and_constants_folded() {
+    let source = "
+use cuda_std::prelude::*;
+static TABLE: [u32; 2] = [0x1234, 0x5678];
+macro_rules! repeat {
+    ($f:ident!($($argument:tt)*)) => { $f!($($argument)*); $f!($($argument)*); $f!($($argument)*); $f!($($argument)*); };
+}
+macro_rules! round {
+    ($x:ident, $k:ident, $($n:literal)*) => {$(
+        let at = ($n + $k as usize) % $x.len();
+        $x[at] = $x[at].rotate_left($n) ^ $x[$n % 8].wrapping_mul($k | 1).count_ones();
+    )*};
+}
+macro_rules! rounds {
+    ($x:ident, $k:ident) => { repeat!(round!($x, $k, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20)) };
+}
+fn mix(x: &mut [u32; 8], k: u32) {
+    repeat!(rounds!(x, k));
+}
+#[cuda_std::kernel]
+pub unsafe fn mixes(out: SliceMut<u32>, n: u32) {
+    let mut x = [n; 8];
+    mix(&mut x, unsafe { TABLE.as_ptr().read_volatile() });
+    mix(&mut x, unsafe { TABLE.as_ptr().add(1).read_volatile() });
+    unsafe { out.store(0, x[n as usize % 8]) };
+}
+";
+    let (builder, _) = kernel_crate("inlines", source);
+    let calls = body(&builder.clone().build().unwrap(), "mixes");
+    assert!(calls.contains("call"), "the function is small enough to be inlined: {calls}");
+    // The values of the table are operands, not loads.
+    contains_all(&calls, &["0x1234", "0x5678"]);
+    assert!(!calls.contains("ld.global.nc"), "{calls}");
+    let inlined = body(&builder.inline_threshold(100_000).build().unwrap(), "mixes");
+    assert!(!inlined.contains("call"), "{inlined}");
+}
+
+#[test]
 fn kernels_may_allocate_and_check_overflow() {
     let source = "
 extern crate alloc;

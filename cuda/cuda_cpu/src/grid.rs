@@ -1,9 +1,9 @@
 //! Distributes the blocks of a launch over OS threads.
 //!
 //! The threads of rayon's global pool take one block after the other. After a fault, no further
-//! block starts. If all threads of a block wait for another block, an additional OS thread takes
-//! blocks, so that a kernel whose blocks wait for each other makes progress as on a GPU that runs
-//! them at the same time.
+//! block starts. If all threads of all running blocks wait for other blocks, an additional OS thread
+//! takes blocks, so that a kernel whose blocks wait for each other makes progress as on a GPU that
+//! runs them at the same time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -34,6 +34,8 @@ pub(crate) fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> 
         count,
         global,
         next: AtomicU64::new(0),
+        running: AtomicU64::new(0),
+        stuck: AtomicU64::new(0),
         added: AtomicU64::new(0),
         has_failed: AtomicBool::new(false),
         fault: Mutex::new(None),
@@ -66,6 +68,10 @@ struct Grid<R> {
     global: Option<GlobalMemory>,
     /// The position of the next block to start.
     next: AtomicU64,
+    /// The number of blocks that run.
+    running: AtomicU64,
+    /// The number of running blocks whose threads all wait for other blocks.
+    stuck: AtomicU64,
     /// The number of OS threads that were added to the pool.
     added: AtomicU64,
     has_failed: AtomicBool,
@@ -94,7 +100,10 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Worker<'_, '_, R> {
             if block >= grid.count {
                 return;
             }
-            if let Err(fault) = (grid.run)(block, &self) {
+            grid.running.fetch_add(1, Relaxed);
+            let result = (grid.run)(block, &self);
+            grid.running.fetch_sub(1, Relaxed);
+            if let Err(fault) = result {
                 grid.has_failed.store(true, Relaxed);
                 let mut first = grid.fault.lock().unwrap_or_else(PoisonError::into_inner);
                 // Blocks start in order, so the first block with a fault always ends here.
@@ -111,8 +120,21 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Siblings for Worker<
         self.grid.global.as_ref()
     }
 
+    fn set_stuck(&self, is_stuck: bool) {
+        if is_stuck {
+            self.grid.stuck.fetch_add(1, Relaxed);
+        } else {
+            self.grid.stuck.fetch_sub(1, Relaxed);
+        }
+    }
+
     fn start_another(&self) {
         let (grid, worker) = (self.grid, *self);
+        // A block that runs may be the one for which the others wait, even if the system gives it
+        // no time at the moment.
+        if grid.stuck.load(Relaxed) < grid.running.load(Relaxed) {
+            return;
+        }
         if grid.next.load(Relaxed) < grid.count && grid.added.fetch_add(1, Relaxed) < MAX_ADDED {
             // If the system starts no thread, the blocks that run must finish first.
             let _ = thread::Builder::new().spawn_scoped(self.scope, move || worker.work());
@@ -129,6 +151,8 @@ impl Siblings for Alone {
     fn global(&self) -> Option<&GlobalMemory> {
         self.global.as_ref()
     }
+
+    fn set_stuck(&self, _is_stuck: bool) {}
 
     fn start_another(&self) {}
 }

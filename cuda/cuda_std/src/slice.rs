@@ -147,6 +147,33 @@ macro_rules! slice {
                 // within the slice's memory.
                 unsafe { self.data.add(i as usize) }
             }
+
+            /// Returns whether the address of the first element is a multiple of `bytes`, a power of
+            /// two.
+            #[inline(always)]
+            #[must_use]
+            pub fn is_aligned(&self, bytes: u32) -> bool {
+                self.data.addr() as u32 & (bytes - 1) == 0
+            }
+
+            /// Returns the address of the elements from `i` on that make up a `W`.
+            ///
+            /// # Safety
+            /// These elements must exist.
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn at_wide<W: Pod>(&self, i: u32, access: Access) -> $pointer {
+                const { assert!(size_of::<W>() % size_of::<T>() == 0) };
+                let last = (size_of::<W>() / size_of::<T>()) as u32 - 1;
+                let exists = i < self.len && last < self.len - i;
+                memory::check(exists, access, stringify!($slice), || {
+                    [Index::Linear(u64::from(i) + u64::from(last)), Index::Linear(self.len.into())]
+                });
+                // SAFETY: the caller guarantees that element `i` exists.
+                let at = unsafe { self.data.add(i as usize) };
+                memory::check_aligned::<W>(at.cast::<W>(), access);
+                at
+            }
         }
 
         // SAFETY: the host handle pushes pointer and length in this order.
@@ -248,6 +275,26 @@ macro_rules! slice {
         }
 
         #[cfg(not(target_arch = "nvptx64"))]
+        impl<'a, T: Pod> $device<'a, T> {
+            /// Returns the same memory as elements of type `W`, for a kernel that loads several
+            /// elements with one instruction.
+            ///
+            /// Returns `None` if the memory is not a whole number of `W`, or if its address is not
+            /// aligned for `W`.
+            #[must_use]
+            pub fn cast<W: Pod>(self) -> Option<$device<'a, W>> {
+                let (data, bytes) = (self.slice.data.cast::<W>(), self.len * size_of::<T>());
+                if !data.is_aligned() || bytes.checked_rem(size_of::<W>()) != Some(0) {
+                    return None;
+                }
+                let len = bytes / size_of::<W>();
+                // SAFETY: the result has the bytes, the lifetime and the borrow of `self`. The
+                // address is aligned for `W`, and both types accept any bytes.
+                Some(unsafe { $device::from_raw_parts(self.place, data, len) })
+            }
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
         impl<T: Pod> crate::arg::HostArg<$slice<T>> for $device<'_, T> {
             fn places(&self) -> [Option<crate::launch::Place>; 2] {
                 [Some(self.place), None]
@@ -291,6 +338,21 @@ impl<T: Pod> Slice<T> {
         // SAFETY: the caller guarantees that the element exists. Nothing writes a `Slice`'s memory
         // during a launch.
         unsafe { memory::load_read_only(self.at(i, Access::Load)) }
+    }
+
+    /// Reads adjacent elements, starting at `i`, as one `W`, with one instruction if `W` has at most
+    /// 16 bytes and is aligned to its size.
+    ///
+    /// # Safety
+    /// All these elements must exist, and the address of element `i` must be aligned for `W`; see
+    /// [`is_aligned`](Self::is_aligned).
+    #[inline(always)]
+    #[track_caller]
+    #[must_use]
+    pub unsafe fn load_wide<W: Pod>(&self, i: u32) -> W {
+        // SAFETY: the caller guarantees that the elements exist and are aligned. Nothing writes a
+        // `Slice`'s memory during a launch.
+        unsafe { memory::load_read_only(self.at_wide::<W>(i, Access::Load).cast::<W>()) }
     }
 
     /// Returns the elements from `first` on; see [`Shared::tail`](crate::Shared::tail).
@@ -377,6 +439,23 @@ impl<T: Pod> SliceMut<T> {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
             let at = self.at(i, Access::Store);
+            memory::note(at, Access::Store);
+            *at = value;
+        }
+    }
+
+    /// Writes adjacent elements, starting at `i`, as one `W`; see [`Slice::load_wide`].
+    ///
+    /// # Safety
+    /// - All these elements must exist, and the address of element `i` must be aligned for `W`; see
+    ///   [`is_aligned`](Self::is_aligned).
+    /// - No other thread may access the elements without a barrier in between.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_wide<W: Pod>(&self, i: u32, value: W) {
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe {
+            let at = self.at_wide::<W>(i, Access::Store).cast::<W>();
             memory::note(at, Access::Store);
             *at = value;
         }

@@ -41,6 +41,17 @@ fn pinned(device: &Device, elements: &[u32]) -> Result<Pinned<u32>, DeviceError>
 }
 
 #[test]
+fn buffers_are_cleared() {
+    on_each_device(|device| {
+        let stream = device.stream()?;
+        let mut buffer = Buffer::from_slice(&stream, &[7_u32; 1000])?;
+        buffer.clear(&stream)?;
+        assert_eq!(buffer.download(&stream)?, [0; 1000]);
+        Ok(())
+    });
+}
+
+#[test]
 fn copies_own_their_host_memory_until_they_are_done() {
     on_each_device(|device| {
         let stream = device.stream()?;

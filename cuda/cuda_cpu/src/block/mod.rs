@@ -140,8 +140,12 @@ pub(crate) trait Siblings {
     /// Returns the accesses of the launch to global memory, if they are checked.
     fn global(&self) -> Option<&GlobalMemory>;
 
-    /// Starts another block on another OS thread, if one has not begun: all threads of a block
-    /// wait for something that only another block can do.
+    /// Notes that all threads of a block wait for something that only another block can do, or that
+    /// one of them continues.
+    fn set_stuck(&self, is_stuck: bool);
+
+    /// Starts another block on another OS thread, if one has not begun and all running blocks are
+    /// stuck.
     fn start_another(&self);
 }
 

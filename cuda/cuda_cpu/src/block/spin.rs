@@ -2,8 +2,8 @@
 //!
 //! A GPU since Volta runs such a loop and the other threads by turns. The simulator runs a thread
 //! until it waits, so it counts the atomics of a thread, and lets the other threads of the block
-//! run after a number of them. If all threads of a block wait or spin, it starts another block on
-//! another OS thread. The operating system then runs the blocks by turns.
+//! run after a number of them. If all threads of all running blocks wait or spin, another block
+//! starts on another OS thread. The operating system then runs the blocks by turns.
 //!
 //! Loops that read memory without the atomics of `cuda_std` are not recognised. They end with
 //! [`FaultKind::Endless`].
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::waiting::{Reason, Wait, Waiting};
-use super::{Block, CURRENT};
+use super::{Block, CURRENT, Siblings};
 use crate::fault::FaultKind;
 
 /// The number of atomics without a wait after which a thread lets others run.
@@ -22,7 +22,8 @@ const SPINS: u32 = 256;
 /// The weight of an atomic load: a loop with a load spins more likely than one with an addition.
 const SPIN_LOAD: u32 = 16;
 
-/// The time without progress after which a block starts another one, and between further ones.
+/// The time without progress after which a block counts as stuck, and between attempts to start
+/// another block.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Counts an atomic of the running thread. Lets the other threads run if there were many of them.
@@ -95,14 +96,31 @@ pub fn pause() {
 
 /// The time that a block has spent with threads that only spin.
 #[derive(Default)]
-pub(super) struct Spinning {
+pub(super) struct Spinning<'a> {
     since: Option<Instant>,
     asked: Option<Instant>,
+    stuck: Option<Stuck<'a>>,
 }
 
-impl Block<'_> {
+/// A block that waits for another block, until the value is dropped.
+struct Stuck<'a>(&'a dyn Siblings);
+
+impl<'a> Stuck<'a> {
+    fn new(blocks: &'a dyn Siblings) -> Self {
+        blocks.set_stuck(true);
+        Self(blocks)
+    }
+}
+
+impl Drop for Stuck<'_> {
+    fn drop(&mut self) {
+        self.0.set_stuck(false);
+    }
+}
+
+impl<'a> Block<'a> {
     /// Lets each spinning thread continue once. All other threads wait for something else.
-    pub(super) fn let_spin(&self, waiting: &mut Waiting, spinning: &mut Spinning) {
+    pub(super) fn let_spin(&self, waiting: &mut Waiting, spinning: &mut Spinning<'a>) {
         let before = waiting.count;
         for i in 0..self.threads {
             let thread = self.order.at(i.into()) as usize;
@@ -124,9 +142,13 @@ impl Block<'_> {
                 self.select(thread);
                 self.record(FaultKind::Endless { limit, last: Some(wait.place) });
             }
-        } else if now - asked > PATIENCE {
-            spinning.asked = Some(now);
-            self.blocks.start_another();
+        } else {
+            if now - asked > PATIENCE {
+                spinning.asked = Some(now);
+                spinning.stuck.get_or_insert_with(|| Stuck::new(self.blocks));
+                self.blocks.start_another();
+            }
+            // The block that these threads wait for may need this core.
             thread::yield_now();
         }
     }

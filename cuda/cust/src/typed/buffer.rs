@@ -149,6 +149,17 @@ impl<T: Pod> Buffer<T> {
         unsafe { DeviceSliceMut::new(self.memory.place(), self.memory.pointer(), self.len) }
     }
 
+    /// Submits a write of zero to all bytes of the buffer, without waiting.
+    ///
+    /// # Errors
+    /// Returns an error if the stream belongs to another device, or the driver's error.
+    #[track_caller]
+    pub fn clear(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        let bytes = self.bytes();
+        // SAFETY: the memory has the bytes of all elements.
+        unsafe { self.memory.clear(stream, bytes) }
+    }
+
     /// Copies `elements` into the buffer and waits until the copy is done.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use cust_raw::driver_sys as sys;
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
-use super::{Device, Kind};
+use super::{Device, Kind, Stream};
 
 /// The alignment in bytes of every allocation, and of every row of an image with the default pitch.
 /// Textures need this alignment, and it is a multiple of the 128-byte cache line.
@@ -80,6 +80,34 @@ impl Memory {
                     sys::cuStreamSynchronize(ptr::null_mut()).check(OP)?;
                 }
                 Ok(memory)
+            }),
+        }
+    }
+
+    /// Submits a write of zero to the first `bytes` bytes.
+    ///
+    /// # Safety
+    /// The memory must have `bytes` bytes.
+    #[track_caller]
+    pub(super) unsafe fn clear(
+        &mut self,
+        stream: &Stream,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
+        const OP: &str = "clearing device memory";
+        let (found, wanted) = (stream.device().place(), self.place());
+        if found != wanted {
+            return Err(DeviceError::new(OP, ErrorKind::WrongDevice { found, wanted }));
+        }
+        match self.device.kind() {
+            Kind::Cpu { .. } => {
+                // SAFETY: the caller guarantees the size, and `self` is borrowed exclusively.
+                unsafe { self.pointer::<u8>().write_bytes(0, bytes) };
+                Ok(())
+            }
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
+                // SAFETY: the caller guarantees the size. Freeing the memory first waits for the memset.
+                unsafe { sys::cuMemsetD8Async(self.address, 0, bytes, stream.as_raw()) }.check(OP)
             }),
         }
     }

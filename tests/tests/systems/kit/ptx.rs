@@ -302,6 +302,10 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         let fours = &entries["copy_fours"];
         assert_eq!(fours.count("prefetch.global.L2 "), 1, "{}", fours.body);
         assert_eq!(fours.count("ld.global.nc.u32 "), 1, "{}", fours.body);
+        let fours = &entries["reverse_fours"];
+        assert_eq!(fours.count("ld.global.nc.v4.u32 "), 1, "{}", fours.body);
+        assert_eq!(fours.count("st.global.v4"), 1, "{}", fours.body);
+        assert_eq!(fours.count("ld.global"), 1, "{}", fours.body);
         // Between the loop's label and its backward branch, there must be only one multiplication, with 32 bits. If the
         // loop computed the address of each row, it would also need a 64-bit multiplication.
         let body = &entries["copy_columns"].body;

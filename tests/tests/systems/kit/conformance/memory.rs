@@ -124,6 +124,22 @@ fn elements_side_by_side_are_one_access() {
 }
 
 #[test]
+fn a_group_in_a_slice_is_one_access() {
+    let values: Vec<f32> = (0..403_u16).map(f32::from).collect();
+    // The kernel skips the last three elements, because they do not form a complete group.
+    let mut expected = values.clone();
+    expected[..400].chunks_mut(4).for_each(<[f32]>::reverse);
+    expected[400..].fill(0.0);
+    all_give(&bytes(&expected), |stream| {
+        let input = upload(stream, &values);
+        let mut out = zeros(stream, 403);
+        let kernel = ReverseFours { input: input.view(), out: out.view_mut() };
+        launch(stream, line(4, 32), &kernel);
+        bytes(&download(stream, &out))
+    });
+}
+
+#[test]
 fn a_column_is_read_downwards() {
     let values: Vec<u16> = elements(35 * 9);
     let expected: Vec<u16> =

@@ -1,0 +1,29 @@
+//! Times every example of the kernel kit beside CUDA C++ and NVIDIA's libraries.
+//!
+//! `cargo bench -p cuda-benches`, with `CUDA_BENCH_REFERENCE` set to the folder in which
+//! `reference/compile.sh` has built the references. Arguments select cases by parts of their names.
+//! `--check` checks the results of small buffers without timing.
+
+mod histogram;
+mod nbody;
+mod reduce;
+mod saxpy;
+mod scan;
+mod sha2;
+mod stencil;
+
+use cuda_benches::{Bench, Failure};
+
+fn main() -> Result<(), Failure> {
+    let mut bench = Bench::new(std::env::args().skip(1))?;
+    bench.run("saxpy", saxpy::Saxpy::new)?;
+    bench.run("reduce", reduce::Reduce::new)?;
+    bench.run("histogram", histogram::Histogram::uniform)?;
+    bench.run("histogram", histogram::Histogram::constant)?;
+    bench.run("scan", scan::Scan::new)?;
+    bench.run("stencil", stencil::Stencil::new)?;
+    bench.run("nbody", nbody::Nbody::new)?;
+    bench.run("sha2", sha2::Sha2::new)?;
+    bench.print_table();
+    Ok(())
+}
