@@ -14,6 +14,18 @@
 //! wrong if the quotient has more digits than the mantissa of the type. [`GpuFloat::rem_euclid`] is
 //! exact.
 //!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! /// Writes the points of a circle.
+//! #[kernel(dims(1))]
+//! pub fn circle(radius: f32, out: SliceMut<[f32; 2]>) {
+//!     let i = thread::unique_1d();
+//!     let (sin, cos) = (thread::index_1d() as f32 * 0.01).sin_cos();
+//!     out.set(i, [radius * cos, radius * sin]);
+//! }
+//! ```
+//!
 //! [`GpuPower`] has approximate powers, logarithms and reciprocals, which the GPU's special
 //! function unit computes in a few instructions, and a conversion to `u8`.
 
@@ -39,6 +51,16 @@ macro_rules! gpu_float {
         /// The mathematical functions of the standard library, for `f32` and `f64` in a kernel.
         ///
         /// On the CPU the standard library's methods of the same names take precedence.
+        ///
+        /// ```
+        /// use cuda_std::prelude::*;
+        ///
+        /// /// Returns the length of a vector, in a kernel for `f32` or `f64`.
+        /// fn length<T: GpuFloat>(x: T, y: T) -> T {
+        ///     x.hypot(y)
+        /// }
+        /// assert_eq!((length(3.0_f32, 4.0), length(3.0_f64, 4.0)), (5.0, 5.0));
+        /// ```
         pub trait GpuFloat: Copy + PartialOrd + private::Sealed {
             $(
                 $(#[$doc])+

@@ -23,6 +23,13 @@ macro_rules! float_ext {
     )+) => {
         /// Functions beyond the standard library's: error functions, Bessel functions, the gamma
         /// function, the normal distribution and decomposition of a float.
+        ///
+        /// ```
+        /// use cuda_std::prelude::*;
+        ///
+        /// let share_within_one_deviation = 2.0 * 1.0_f64.norm_cdf() - 1.0;
+        /// assert!((share_within_one_deviation - 0.682_689_492).abs() < 1e-9);
+        /// ```
         pub trait FloatExt: Sized + Sealed {
             $(
                 $(#[$doc])+

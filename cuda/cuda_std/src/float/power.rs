@@ -9,6 +9,16 @@ use super::GpuFloat;
 use super::{hardware, single};
 
 /// Powers and logarithms of an `f32`, accurate or fast, and conversion to an 8-bit level.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// Returns the 8-bit level of a linear intensity in [0, 1] after gamma correction.
+/// fn level(intensity: f32) -> u8 {
+///     (255.0 * intensity.fast_powf(1.0 / 2.2)).to_u8_saturating()
+/// }
+/// assert_eq!(level(0.5), 186);
+/// ```
 pub trait GpuPower: Sized {
     /// Returns `self` to the power `exponent`, for `self ≥ 0`, within 2 ULP. For a negative `self`
     /// and an exponent other than 0, the GPU returns NaN, but the CPU may not. [`GpuFloat::powf`]
