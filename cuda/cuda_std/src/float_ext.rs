@@ -1,27 +1,43 @@
 //! [`FloatExt`]: the special functions of libdevice that the standard library does not have.
 //!
-//! The names are rust-cuda's. The GPU and the CPU run the same code: functions of the crate `libm`,
-//! and functions of this file that call `libm`. Most functions of this file compute an `f32` result
-//! in `f64`.
+//! The names are rust-cuda's. The GPU and the CPU run the same code. The error functions, the
+//! reciprocal cube root and the functions of half turns are implemented in this crate. The Bessel
+//! functions and the gamma function come from the crate `libm`, and the inverse and the scaled
+//! functions of this file compute an `f32` result in `f64`.
+//!
+//! A call of a method that the standard library has under the same name as an unstable method needs
+//! the form `FloatExt::gamma(x)` on the CPU.
 
 use crate::float::GpuFloat;
 use crate::float::private::Sealed;
 
-#[cfg(target_arch = "nvptx64")]
-use crate::float::{SATURATE, unary};
+use crate::float::{double, hardware, single};
 
 /// Defines [`FloatExt`] and both implementations. Each method names the functions for an `f32` and
-/// for an `f64`.
+/// for an `f64`, and an example for its documentation.
 macro_rules! float_ext {
     ($(
         $(#[$doc:meta])+
-        $name:ident($($argument:ident: $type:ty),*) -> $result:ty: $f32:expr, $f64:expr;
+        $name:ident($($argument:ident: $type:ty),*) -> $result:ty: $f32:expr, $f64:expr
+            => $example:expr;
     )+) => {
         /// Functions beyond the standard library's: error functions, Bessel functions, the gamma
         /// function, the normal distribution and decomposition of a float.
+        ///
+        /// ```
+        /// use cuda_std::prelude::*;
+        ///
+        /// let share_within_one_deviation = 2.0 * 1.0_f64.norm_cdf() - 1.0;
+        /// assert!((share_within_one_deviation - 0.682_689_492).abs() < 1e-9);
+        /// ```
         pub trait FloatExt: Sized + Sealed {
             $(
                 $(#[$doc])+
+                #[doc = concat!(
+                    "\n```\nuse cuda_std::prelude::*;\n\nassert!(",
+                    stringify!($example),
+                    ");\n```"
+                )]
                 #[must_use]
                 fn $name(self $(, $argument: $type)*) -> $result;
             )+
@@ -45,57 +61,81 @@ macro_rules! float_ext {
 
 float_ext! {
     /// Returns the cosine of π times the number.
-    cospi() -> Self: |x| sincospi(f64::from(x)).1 as f32, |x| sincospi(x).1;
+    cospi() -> Self: single::cospi, double::cospi
+        => FloatExt::cospi(0.5_f32) == 0.0;
     /// Returns the error function of the number.
-    error_function() -> Self: libm::erff, libm::erf;
+    error_function() -> Self: single::erf, double::erf
+        => (0.5_f32.error_function() - 0.520_499_9).abs() < 1e-6;
     /// Returns 1 minus the error function.
-    complementary_error_function() -> Self: libm::erfcf, libm::erfc;
+    complementary_error_function() -> Self: single::erfc, double::erfc
+        => (0.5_f32.complementary_error_function() - 0.479_500_12).abs() < 1e-6;
     /// Returns the inverse of [`complementary_error_function`](Self::complementary_error_function),
     /// for numbers in [0, 2].
-    inv_complementary_error_function() -> Self: |x| erfcinv(f64::from(x)) as f32, erfcinv;
+    inv_complementary_error_function() -> Self: |x| erfcinv(f64::from(x)) as f32, erfcinv
+        => 1.0_f32.inv_complementary_error_function() == 0.0;
     /// Returns [`complementary_error_function`](Self::complementary_error_function) times
     /// e^(`self`²).
-    scaled_complementary_error_function() -> Self: |x| erfcx(f64::from(x)) as f32, erfcx;
+    scaled_complementary_error_function() -> Self: |x| erfcx(f64::from(x)) as f32, erfcx
+        => (1.0_f32.scaled_complementary_error_function() - 0.427_583_57).abs() < 1e-6;
     /// Splits the number into a fraction in ±[0.5, 1) and an exponent, so that the number is
     /// `fraction * 2^exponent`. Returns 0, infinities and NaN unchanged, with the exponent 0.
-    frexp() -> (Self, i32): frexp_f32, frexp_f64;
+    frexp() -> (Self, i32): frexp_f32, frexp_f64
+        => FloatExt::frexp(12.0_f32) == (0.75, 4);
     /// Returns the unbiased base-2 exponent of the number: 0 for 1, and 3 for 8.
-    unbiased_exp() -> i32: libm::ilogbf, libm::ilogb;
+    unbiased_exp() -> i32: libm::ilogbf, libm::ilogb
+        => 8.0_f32.unbiased_exp() == 3;
     /// Returns the Bessel function of the first kind, order 0.
-    j0() -> Self: libm::j0f, libm::j0;
+    j0() -> Self: libm::j0f, libm::j0
+        => 0.0_f32.j0() == 1.0;
     /// Returns the Bessel function of the first kind, order 1.
-    j1() -> Self: libm::j1f, libm::j1;
+    j1() -> Self: libm::j1f, libm::j1
+        => 0.0_f32.j1() == 0.0;
     /// Returns the Bessel function of the first kind, order `order`.
-    jn(order: i32) -> Self: |x, order| libm::jnf(order, x), |x, order| libm::jn(order, x);
+    jn(order: i32) -> Self: |x, order| libm::jnf(order, x), |x, order| libm::jn(order, x)
+        => (1.0_f32.jn(2) - 0.114_903_49).abs() < 1e-6;
     /// Returns `self * 2^exp`.
-    ldexp(exp: i32) -> Self: libm::ldexpf, libm::ldexp;
+    ldexp(exp: i32) -> Self: libm::ldexpf, libm::ldexp
+        => FloatExt::ldexp(0.75_f32, 4) == 12.0;
     /// Returns the natural logarithm of the absolute value of the gamma function.
-    log_gamma() -> Self: libm::lgammaf, libm::lgamma;
+    log_gamma() -> Self: libm::lgammaf, libm::lgamma
+        => 1.0_f32.log_gamma() == 0.0;
     /// Returns the natural logarithm of 1 plus the number, as [`GpuFloat::ln_1p`] does.
-    log1p() -> Self: f32_ln_1p, f64_ln_1p;
+    log1p() -> Self: f32_ln_1p, f64_ln_1p
+        => 1e-10_f32.log1p() == 1e-10;
     /// Returns the cumulative distribution function of the standard normal distribution.
-    norm_cdf() -> Self: |x| norm_cdf(f64::from(x)) as f32, norm_cdf;
+    norm_cdf() -> Self: |x| norm_cdf(f64::from(x)) as f32, norm_cdf
+        => 0.0_f32.norm_cdf() == 0.5;
     /// Returns the inverse of [`norm_cdf`](Self::norm_cdf), for numbers in [0, 1].
-    inv_norm_cdf() -> Self: |p| inv_norm_cdf(f64::from(p)) as f32, inv_norm_cdf;
+    inv_norm_cdf() -> Self: |p| inv_norm_cdf(f64::from(p)) as f32, inv_norm_cdf
+        => 0.5_f32.inv_norm_cdf() == 0.0;
     /// Returns the reciprocal of the cube root.
-    rcbrt() -> Self: |x| 1.0 / libm::cbrtf(x), |x| 1.0 / libm::cbrt(x);
+    rcbrt() -> Self: single::rcbrt, double::rcbrt
+        => (8.0_f32.rcbrt() - 0.5).abs() < 1e-6;
     /// Clamps the number to [0, 1]. NaN gives 0. For an `f32`, the GPU clamps as part of the
     /// instruction that computes the number.
-    saturate() -> Self: saturate_f32, saturate_f64;
+    saturate() -> Self: saturate_f32, saturate_f64
+        => 1.5_f32.saturate() == 1.0;
     /// Returns `self * 2^exp`, as [`ldexp`](Self::ldexp) does.
-    scale_by_n(exp: i32) -> Self: libm::scalbnf, libm::scalbn;
+    scale_by_n(exp: i32) -> Self: libm::scalbnf, libm::scalbn
+        => 12.0_f32.scale_by_n(-4) == 0.75;
     /// Returns the sine and the cosine of π times the number.
-    sincospi() -> (Self, Self): |x| narrow_both(sincospi(f64::from(x))), sincospi;
+    sincospi() -> (Self, Self): single::sincospi, double::sincospi
+        => FloatExt::sincospi(1.0_f32) == (0.0, -1.0);
     /// Returns the sine of π times the number.
-    sinpi() -> Self: |x| sincospi(f64::from(x)).0 as f32, |x| sincospi(x).0;
+    sinpi() -> Self: single::sinpi, double::sinpi
+        => FloatExt::sinpi(0.5_f32) == 1.0;
     /// Returns the gamma function.
-    gamma() -> Self: libm::tgammaf, libm::tgamma;
+    gamma() -> Self: libm::tgammaf, libm::tgamma
+        => (FloatExt::gamma(5.0_f32) - 24.0).abs() < 1e-4;
     /// Returns the Bessel function of the second kind, order 0.
-    y0() -> Self: libm::y0f, libm::y0;
+    y0() -> Self: libm::y0f, libm::y0
+        => (1.0_f32.y0() - 0.088_256_96).abs() < 1e-6;
     /// Returns the Bessel function of the second kind, order 1.
-    y1() -> Self: libm::y1f, libm::y1;
+    y1() -> Self: libm::y1f, libm::y1
+        => (1.0_f32.y1() + 0.781_212_8).abs() < 1e-6;
     /// Returns the Bessel function of the second kind, order `order`.
-    yn(order: i32) -> Self: |x, order| libm::ynf(order, x), |x, order| libm::yn(order, x);
+    yn(order: i32) -> Self: |x, order| libm::ynf(order, x), |x, order| libm::yn(order, x)
+        => (1.0_f32.yn(0) - 0.088_256_96).abs() < 1e-6;
 }
 
 #[inline(always)]
@@ -110,19 +150,12 @@ fn f64_ln_1p(x: f64) -> f64 {
 
 #[inline(always)]
 fn saturate_f32(x: f32) -> f32 {
-    #[cfg(target_arch = "nvptx64")]
-    return unary::<SATURATE>(x);
-    #[cfg(not(target_arch = "nvptx64"))]
-    if x > 0.0 { x.min(1.0) } else { 0.0 }
+    hardware::saturate(x)
 }
 
 #[inline(always)]
 fn saturate_f64(x: f64) -> f64 {
     if x > 0.0 { x.min(1.0) } else { 0.0 }
-}
-
-fn narrow_both((a, b): (f64, f64)) -> (f32, f32) {
-    (a as f32, b as f32)
 }
 
 /// Defines `frexp` for one type. libm's version is recursive, so a GPU compiler cannot determine
@@ -149,20 +182,6 @@ macro_rules! frexp {
 frexp!(frexp_f32, f32, 23);
 frexp!(frexp_f64, f64, 52);
 
-/// Returns the sine and the cosine of π·x. The quadrant is exact for every finite `x`.
-fn sincospi(x: f64) -> (f64, f64) {
-    let quarter_turns = GpuFloat::round_ties_even(2.0 * x);
-    let angle = core::f64::consts::PI * (x - 0.5 * quarter_turns);
-    let (sin, cos) = GpuFloat::sin_cos(angle);
-    let quadrant = quarter_turns - 4.0 * GpuFloat::floor(0.25 * quarter_turns);
-    match quadrant as i32 {
-        0 => (sin, cos),
-        1 => (cos, -sin),
-        2 => (-sin, -cos),
-        _ => (-cos, sin),
-    }
-}
-
 /// Returns e^(x²)·erfc(x).
 fn erfcx(x: f64) -> f64 {
     if x < 10.0 {
@@ -170,7 +189,7 @@ fn erfcx(x: f64) -> f64 {
         let square = x * x;
         let error = GpuFloat::mul_add(x, x, -square);
         let scale = GpuFloat::exp(square);
-        GpuFloat::mul_add(scale, error, scale) * libm::erfc(x)
+        GpuFloat::mul_add(scale, error, scale) * double::erfc(x)
     } else {
         // Laplace's continued fraction, evaluated from the innermost of 20 terms.
         let fraction = (1..=20).rev().fold(x, |rest, k| x + 0.5 * f64::from(k) / rest);
@@ -187,7 +206,7 @@ fn norm_cdf(x: f64) -> f64 {
     let error = GpuFloat::mul_add(-x, ROOT.0, -t) - x * ROOT.1;
     let slope = -core::f64::consts::FRAC_2_SQRT_PI * GpuFloat::exp(-t * t);
     let correction = if slope == 0.0 { 0.0 } else { error * slope };
-    0.5 * (libm::erfc(t) + correction)
+    0.5 * (double::erfc(t) + correction)
 }
 
 /// Returns the inverse of erfc at `x`.

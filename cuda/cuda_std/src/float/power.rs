@@ -6,42 +6,94 @@
 #[cfg(doc)]
 use super::GpuFloat;
 #[cfg(target_arch = "nvptx64")]
-use super::exp_log;
+use super::{hardware, single};
 
 /// Powers and logarithms of an `f32`, accurate or fast, and conversion to an 8-bit level.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// Returns the 8-bit level of a linear intensity in [0, 1] after gamma correction.
+/// fn level(intensity: f32) -> u8 {
+///     (255.0 * intensity.fast_powf(1.0 / 2.2)).to_u8_saturating()
+/// }
+/// assert_eq!(level(0.5), 186);
+/// ```
 pub trait GpuPower: Sized {
     /// Returns `self` to the power `exponent`, for `self ≥ 0`, within 2 ULP. For a negative `self`
     /// and an exponent other than 0, the GPU returns NaN, but the CPU may not. [`GpuFloat::powf`]
     /// also accepts negative numbers and takes a few more instructions.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// assert!((0.25_f32.positive_powf(0.5) - 0.5).abs() < 1e-6);
+    /// ```
     #[must_use]
     fn positive_powf(self, exponent: Self) -> Self;
 
     /// Returns the base-2 logarithm with an error of at most 2⁻²²: absolute for `self` in
     /// `[0.5, 2]`, relative elsewhere. The GPU treats subnormal numbers as 0.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// assert!((8.0_f32.fast_log2() - 3.0).abs() < 1e-5);
+    /// ```
     #[must_use]
     fn fast_log2(self) -> Self;
 
     /// Returns 2 to the power `self` with a relative error of at most 2⁻²². On the GPU, a subnormal
     /// result becomes 0.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// assert!((3.0_f32.fast_exp2() - 8.0).abs() < 1e-5);
+    /// ```
     #[must_use]
     fn fast_exp2(self) -> Self;
 
     /// Returns `self` to the power `exponent`, computed with [`fast_log2`](Self::fast_log2) and
     /// [`fast_exp2`](Self::fast_exp2). The relative error is at most 1e-5 for `self` in `[0, 1]`,
     /// an exponent in `[0.25, 4]` and a result over 1/255.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// assert!((0.25_f32.fast_powf(0.5) - 0.5).abs() < 1e-5);
+    /// ```
     #[must_use]
     fn fast_powf(self, exponent: Self) -> Self;
 
     /// Returns 1 / `self` within 1 ULP. The GPU treats subnormal numbers as 0.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// assert!((4.0_f32.fast_recip() - 0.25).abs() < 1e-6);
+    /// ```
     #[must_use]
     fn fast_recip(self) -> Self;
 
     /// Returns 1 / √`self` within 2 ULP. The GPU treats subnormal numbers as 0.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// assert!((4.0_f32.fast_rsqrt() - 0.5).abs() < 1e-6);
+    /// ```
     #[must_use]
     fn fast_rsqrt(self) -> Self;
 
     /// Returns the nearest integer as `u8`, with ties to even. Numbers below 0 and NaN give 0,
     /// numbers above 255 give 255.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// assert!(2.5_f32.to_u8_saturating() == 2 && 300.0_f32.to_u8_saturating() == 255);
+    /// ```
     #[must_use]
     fn to_u8_saturating(self) -> u8;
 }
@@ -85,17 +137,17 @@ impl GpuPower for f32 {
 impl GpuPower for f32 {
     #[inline(always)]
     fn positive_powf(self, exponent: Self) -> Self {
-        exp_log::positive_powf(self, exponent)
+        single::positive_powf(self, exponent)
     }
 
     #[inline(always)]
     fn fast_log2(self) -> Self {
-        unary::<LG2>(self)
+        hardware::log2_ftz(self)
     }
 
     #[inline(always)]
     fn fast_exp2(self) -> Self {
-        unary::<EX2>(self)
+        hardware::exp2_ftz(self)
     }
 
     #[inline(always)]
@@ -105,12 +157,12 @@ impl GpuPower for f32 {
 
     #[inline(always)]
     fn fast_recip(self) -> Self {
-        unary::<RCP>(self)
+        hardware::reciprocal(self)
     }
 
     #[inline(always)]
     fn fast_rsqrt(self) -> Self {
-        unary::<RSQRT>(self)
+        hardware::reciprocal_sqrt(self)
     }
 
     #[inline(always)]
@@ -124,39 +176,4 @@ impl GpuPower for f32 {
         }
         level as u8
     }
-}
-
-#[cfg(target_arch = "nvptx64")]
-const LG2: u32 = 0;
-#[cfg(target_arch = "nvptx64")]
-const EX2: u32 = 1;
-#[cfg(target_arch = "nvptx64")]
-pub(super) const RCP: u32 = 2;
-#[cfg(target_arch = "nvptx64")]
-const RSQRT: u32 = 3;
-#[cfg(target_arch = "nvptx64")]
-pub(crate) const SATURATE: u32 = 4;
-
-/// Runs the instruction that `OP` selects. `SATURATE` clamps to [0, 1], and the PTX assembler
-/// merges it into the instruction that computes `x`. All others run on the special function unit.
-#[cfg(target_arch = "nvptx64")]
-#[inline(always)]
-pub(crate) fn unary<const OP: u32>(x: f32) -> f32 {
-    let y: f32;
-    // SAFETY: the instruction only operates on registers.
-    unsafe {
-        match OP {
-            LG2 => core::arch::asm!("lg2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
-                options(pure, nomem, nostack, preserves_flags)),
-            EX2 => core::arch::asm!("ex2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
-                options(pure, nomem, nostack, preserves_flags)),
-            SATURATE => core::arch::asm!("cvt.sat.f32.f32 {}, {};", out(reg32) y, in(reg32) x,
-                options(pure, nomem, nostack, preserves_flags)),
-            RSQRT => core::arch::asm!("rsqrt.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
-                options(pure, nomem, nostack, preserves_flags)),
-            _ => core::arch::asm!("rcp.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
-                options(pure, nomem, nostack, preserves_flags)),
-        }
-    }
-    y
 }

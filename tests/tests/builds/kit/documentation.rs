@@ -34,15 +34,8 @@ const CRATES: [&str; 8] = [
     "cust_raw",
 ];
 
-/// The paths of items that need no example. NVIDIA's manual documents the driver's functions and types, and the
-/// mathematical functions have the names and the meaning of the standard library's and of libdevice's.
-const EXEMPT: [&str; 5] = [
-    "cuda_std::FloatExt",
-    "cuda_std::GpuFloat",
-    "cuda_std::GpuPower",
-    "cuda_std::float",
-    "cust_raw::driver_sys::",
-];
+/// The paths of items that need no example. NVIDIA's manual documents the driver's functions and types.
+const EXEMPT: [&str; 1] = ["cust_raw::driver_sys::"];
 
 /// The documentation of one crate, as rustdoc writes it.
 struct Documentation {

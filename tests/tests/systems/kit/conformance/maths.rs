@@ -66,7 +66,8 @@ fn float(name: &str, x: f64, y: f64) -> f64 {
         "tanh()" => x.tanh(),
         "asinh()" => x.asinh(),
         "acosh()" => x.acosh(),
-        "atanh()" => x.atanh(),
+        // The standard library's function is imprecise near −1.
+        "atanh()" => x.abs().atanh().copysign(x),
         _ => panic!("no oracle for {name}"),
     }
 }
@@ -117,13 +118,16 @@ fn special(name: &str, x: f64, y: f64) -> f64 {
 fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
     let cancels = ["j0", "j1", "jn", "y0", "y1", "yn", "log_gamma", "sinpi", "cospi", "sincospi"];
     let cancels = cancels.iter().any(|f| name.starts_with(&format!("FloatExt::{f}(")));
-    // The standard library's inverse hyperbolic functions, which give the expected results, are imprecise, in
-    // particular `atanh` near −1.
     let ulps = match name {
-        "x.atanh()" => 65_536.0,
-        "x.powi(7)" | "x.asinh()" | "x.acosh()" => 16.0,
+        // The standard library's inverse hyperbolic functions, which give the expected results, are imprecise.
+        "x.powi(7)" | "x.asinh()" | "x.acosh()" | "x.atanh()" => 16.0,
+        "FloatExt::error_function(x)"
+        | "FloatExt::complementary_error_function(x)"
+        | "FloatExt::rcbrt(x)"
+        | "FloatExt::log1p(x)" => 3.0,
         _ if name.starts_with("FloatExt::") => 16.0,
-        _ => 4.0,
+        // An error of 2 ULP, and up to 1 ULP of the expected result.
+        _ => 3.0,
     };
     let relative = ulps * ulp * exact.abs();
     match name {
