@@ -60,6 +60,7 @@ pub(crate) struct Options {
     pub(crate) fast_div: bool,
     pub(crate) fast_sqrt: bool,
     pub(crate) debug_assertions: bool,
+    pub(crate) line_info: bool,
     pub(crate) alloc: bool,
     pub(crate) optix: bool,
     pub(crate) bitcode: bool,
@@ -280,5 +281,7 @@ fn last_crate(options: &Options) -> Vec<String> {
     .into_iter()
     .filter(|(wanted, _)| *wanted)
     .map(|(_, argument)| format!("-Cllvm-args={argument}"))
+    // The debug information states which calls the compiler has inlined.
+    .chain(options.line_info.then(|| "-Cdebuginfo=full".to_owned()))
     .collect()
 }

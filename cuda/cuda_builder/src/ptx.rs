@@ -24,6 +24,7 @@
 mod atomics;
 mod ftz;
 mod library;
+mod lines;
 mod local;
 mod marker;
 mod paths;
@@ -33,6 +34,7 @@ mod shared;
 use crate::{Arch, PtxError};
 pub(crate) use atomics::{has_unordered_atomics, order_atomics};
 pub(crate) use ftz::flush_denormals;
+pub(crate) use lines::name_callers;
 pub(crate) use local::lower_local_swaps;
 use marker::Marker;
 pub(crate) use scan::is_barrier;
