@@ -118,6 +118,10 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Siblings for Worker<
             let _ = thread::Builder::new().spawn_scoped(self.scope, move || worker.work());
         }
     }
+
+    fn have_failed(&self) -> bool {
+        self.grid.has_failed.load(Relaxed)
+    }
 }
 
 /// The only block of a launch.
@@ -131,4 +135,8 @@ impl Siblings for Alone {
     }
 
     fn start_another(&self) {}
+
+    fn have_failed(&self) -> bool {
+        false
+    }
 }
