@@ -60,6 +60,7 @@ pub(crate) struct Options {
     pub(crate) fast_div: bool,
     pub(crate) fast_sqrt: bool,
     pub(crate) debug_assertions: bool,
+    pub(crate) line_info: bool,
     pub(crate) alloc: bool,
     pub(crate) optix: bool,
     pub(crate) bitcode: bool,
@@ -281,5 +282,7 @@ fn last_crate(options: &Options) -> Vec<String> {
     let switches = switches.into_iter().filter(|(wanted, _)| *wanted);
     let arguments = switches.map(|(_, argument)| argument.to_owned());
     let inline = inline_threshold.map(|threshold| format!("-inline-threshold={threshold}"));
-    arguments.chain(inline).map(|argument| format!("-Cllvm-args={argument}")).collect()
+    let llvm = arguments.chain(inline).map(|argument| format!("-Cllvm-args={argument}"));
+    // The debug information states which calls the compiler has inlined.
+    llvm.chain(options.line_info.then(|| "-Cdebuginfo=full".to_owned())).collect()
 }

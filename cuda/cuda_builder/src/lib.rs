@@ -185,8 +185,13 @@ impl Job<'_> {
             let ir = read(&compiled.ir)?;
             assembly = ptx::order_atomics(&assembly, &ir::Orders::read(&ir));
         }
+        let lines = builder.options.line_info;
+        if lines {
+            // The order of atomics is found by the lines that LLVM writes.
+            assembly = ptx::name_callers(&assembly, &kernels.name);
+        }
         let mut finished =
-            ptx::finish(&assembly, arch, builder.line_info, &builder.external).map_err(broken)?;
+            ptx::finish(&assembly, arch, lines, &builder.external).map_err(broken)?;
         self.check_copies(&finished.kernels, &compiled.ir, broken)?;
         if builder.ftz {
             finished.text = ptx::flush_denormals(&finished.text);

@@ -97,7 +97,6 @@ pub struct CudaBuilder {
     pub(crate) archs: Vec<Arch>,
     pub(crate) options: Options,
     pub(crate) copy_to: Option<PathBuf>,
-    pub(crate) line_info: bool,
     pub(crate) ftz: bool,
     pub(crate) emit_llvm_ir: bool,
     pub(crate) final_module: Option<PathBuf>,
@@ -120,6 +119,7 @@ impl CudaBuilder {
                 fast_div: false,
                 fast_sqrt: false,
                 debug_assertions: false,
+                line_info: false,
                 alloc: false,
                 optix: false,
                 bitcode: false,
@@ -127,7 +127,6 @@ impl CudaBuilder {
                 build_args: Vec::new(),
             },
             copy_to: None,
-            line_info: false,
             ftz: false,
             emit_llvm_ir: false,
             final_module: None,
@@ -156,11 +155,13 @@ impl CudaBuilder {
         self
     }
 
-    /// Keeps the source line of each instruction in the PTX, for profilers. Off by default. The
+    /// Keeps the source line of each instruction in the PTX, for profilers and debuggers. Off by
+    /// default. An instruction that comes from `core`, `cuda_std` or a dependency has the line of the
+    /// kernel crate, or of another member of the workspace, that called the library. The
     /// paths of source files begin with `/workspace` for members of the workspace and with
     /// `/crates/NAME-VERSION` for other crates and for a package in the workspace's root folder.
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
-        self.line_info = line_info;
+        self.options.line_info = line_info;
         self
     }
 

@@ -53,7 +53,8 @@ pub struct Checks {
     /// in parallel, threads by index. With a seed, blocks run one after the other. A kernel whose
     /// results differ between two seeds depends on an order that a GPU does not guarantee.
     pub order: Option<u64>,
-    /// The maximum time that a thread runs without waiting, or `None` for no limit.
+    /// The maximum CPU time that a thread runs without waiting, or that a block runs, or `None` for
+    /// no limit.
     pub limit: Option<Duration>,
 }
 

@@ -32,12 +32,15 @@ impl fmt::Display for ThreadId {
 /// kernel, or an impossible launch.
 ///
 /// ```
+/// use std::panic::Location;
+///
 /// use cuda_cpu::{FaultKind, Launch, fail, launch, thread_rank};
 ///
+/// let place = Location::caller();
 /// let config = Launch::new("checked", [1, 1, 1], [32, 1, 1]);
 /// let fault = launch(&config, &|| {
 ///     if thread_rank() == 5 {
-///         fail(FaultKind::Trap);
+///         fail(FaultKind::Trap { place });
 ///     }
 /// });
 /// let fault = fault.unwrap_err();
@@ -45,7 +48,7 @@ impl fmt::Display for ThreadId {
 /// assert_eq!(fault.at.thread, [5, 0, 0]);
 /// assert_eq!(
 ///     fault.to_string(),
-///     "kernel `checked`, block (0,0,0) thread (5,0,0): the kernel trapped",
+///     format!("kernel `checked`, block (0,0,0) thread (5,0,0): the kernel trapped at {place}"),
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -95,7 +98,8 @@ pub enum FaultKind {
     /// Some lanes in the mask of a warp operation never reach this operation, or the calling lane
     /// is not in the mask.
     #[error(
-        "warp divergence: {op} at {place} waits for lanes {missing:#010x} of mask {mask:#010x}; every lane of the mask must call it"
+        "warp divergence: {op} at {place} waits for lanes {missing:#010x} of mask {mask:#010x}{}; every lane of the mask must call it",
+        .others.iter().map(|others| format!(", {others}")).collect::<String>()
     )]
     WarpDivergence {
         /// The name of the operation.
@@ -106,6 +110,8 @@ pub enum FaultKind {
         mask: u32,
         /// The mask of the lanes that must take part but will never arrive.
         missing: u32,
+        /// The state of the missing lanes. `None` if the calling lane is not in the mask.
+        others: Option<Elsewhere>,
     },
     /// An access outside a view, slice, shared array or constant.
     #[error(
@@ -125,11 +131,13 @@ pub enum FaultKind {
     },
     /// A thread used a handle that belongs to another launch or another thread.
     #[error(
-        "stale handle: this {what} belongs to another launch or thread; create it in the launch and thread that use it"
+        "stale handle: this {what} belongs to another launch or thread, at {place}; create it in the launch and thread that use it"
     )]
     StaleHandle {
         /// The type of the handle, such as `Texture2d`.
         what: &'static str,
+        /// The position of the access in the source.
+        place: &'static Location<'static>,
     },
     /// The block's arrays together are larger than any GPU's shared memory.
     #[error(
@@ -211,32 +219,46 @@ pub enum FaultKind {
     },
     /// An access through a raw pointer to memory that does not exist.
     #[error(
-        "invalid address {address:#x}{}{}; check the pointer arithmetic of the kernel",
+        "invalid address {}{}{}; check the pointer arithmetic of the kernel",
+        Address(*.address),
         .near.as_ref().map(|near| format!(", {near}")).unwrap_or_default(),
-        Last(*.last)
+        At(.place, *.last)
     )]
     InvalidAddress {
-        /// The address.
-        address: usize,
-        /// The distance to the nearest device allocation, if it is close.
+        /// The address. `None` if the system does not tell: no pointer can have the address, or a
+        /// vector instruction requires a higher alignment.
+        address: Option<usize>,
+        /// The distance to the nearest device allocation or shared array, if it is close.
         near: Option<String>,
+        /// The position of the access in the source, or its function, if the program has debug
+        /// information.
+        place: Option<String>,
         /// The position of the thread's last checked access or wait.
         last: Option<&'static Location<'static>>,
     },
     /// A thread did not finish in time.
     #[error(
-        "endless loop: the thread ran for {limit:?} without an end{}; if the work takes that long, raise the limit (`CUDA_CPU_CHECKS=limit=SECONDS`)",
-        Last(*.last)
+        "endless loop: the thread ran for {limit:?} without an end{}{}; if the work takes that long, raise the limit (`CUDA_CPU_CHECKS=limit=SECONDS`)",
+        At(.place, *.last),
+        .other.iter().map(|(other, place)| format!(", while {other} waits at {place}")).collect::<String>()
     )]
     Endless {
         /// The time limit.
         limit: Duration,
+        /// The position in the source at which the thread was stopped, or its function, if the
+        /// program has debug information.
+        place: Option<String>,
         /// The position of the thread's last checked access or wait.
         last: Option<&'static Location<'static>>,
+        /// Another thread of the block that waits, and its position.
+        other: Option<(ThreadId, &'static Location<'static>)>,
     },
     /// The kernel called `trap`.
-    #[error("the kernel trapped")]
-    Trap,
+    #[error("the kernel trapped at {place}")]
+    Trap {
+        /// The position of the call in the source.
+        place: &'static Location<'static>,
+    },
     /// Rust code in the kernel panicked. On a GPU, the panic would end the launch, too.
     #[error("panic: {text}{}", .place.iter().map(|place| format!(", at {place}")).collect::<String>())]
     Panic {
@@ -248,11 +270,17 @@ pub enum FaultKind {
     },
     /// A thread overflowed its stack.
     #[error(
-        "stack overflow: the thread needs more than {bytes} bytes; reduce recursion, keep large arrays in device memory, or call `cuda_cpu::set_stack_bytes` before the launch"
+        "stack overflow: the thread needs more than {bytes} bytes{}; reduce recursion, keep large arrays in device memory, or call `cuda_cpu::set_stack_bytes` before the launch",
+        At(.place, *.last)
     )]
     StackOverflow {
         /// The size of a thread's stack in bytes.
         bytes: usize,
+        /// The position of the overflow in the source, or its function, if the program has debug
+        /// information.
+        place: Option<String>,
+        /// The position of the thread's last checked access or wait.
+        last: Option<&'static Location<'static>>,
     },
     /// A destructor waited for other threads while its own thread was unwinding from a panic.
     #[error(
@@ -283,19 +311,35 @@ pub enum FaultKind {
     },
 }
 
-/// Formats the position of a thread's last checked access.
-struct Last(Option<&'static Location<'static>>);
+/// Formats the position of a thread that was stopped, and of its last checked access or wait.
+struct At<'a>(&'a Option<String>, Option<&'static Location<'static>>);
 
-impl fmt::Display for Last {
+impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(place) => write!(f, "; the last checked access was at {place}"),
+        if let Some(place) = self.0 {
+            write!(f, ", at {place}")?;
+        }
+        match self.1 {
+            Some(place) => write!(f, "; the last checked access or wait was at {place}"),
             None => Ok(()),
         }
     }
 }
 
-/// The state of the threads that have not reached a barrier.
+/// Formats an address that the system may not tell.
+struct Address(Option<usize>);
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => write!(f, "{address:#x}"),
+            None => f.write_str("that no pointer can have, or misaligned vector"),
+        }
+    }
+}
+
+/// The state of the threads that have not reached a barrier, or the lanes that have not reached a
+/// warp operation.
 ///
 /// ```
 /// use cuda_cpu::{Elsewhere, FaultKind, Launch, launch, sync_threads, thread_rank};

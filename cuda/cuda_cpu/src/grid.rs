@@ -140,6 +140,10 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Siblings for Worker<
             let _ = thread::Builder::new().spawn_scoped(self.scope, move || worker.work());
         }
     }
+
+    fn have_failed(&self) -> bool {
+        self.grid.has_failed.load(Relaxed)
+    }
 }
 
 /// The only block of a launch.
@@ -155,4 +159,8 @@ impl Siblings for Alone {
     fn set_stuck(&self, _is_stuck: bool) {}
 
     fn start_another(&self) {}
+
+    fn have_failed(&self) -> bool {
+        false
+    }
 }

@@ -37,6 +37,7 @@
 //! # Ok::<(), cuda_cpu::Fault>(())
 //! ```
 
+mod arrays;
 mod block;
 mod checks;
 mod clock;
@@ -58,6 +59,7 @@ mod signals {
 }
 mod stacks;
 pub mod texture;
+mod trace;
 mod warp;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod watchdog;
@@ -81,6 +83,12 @@ mod watchdog {
     }
 
     pub(crate) fn note_progress() {}
+
+    /// Returns the time since the first call, because the system has no CPU time of a thread.
+    pub(crate) fn cpu_time() -> Duration {
+        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        START.get_or_init(std::time::Instant::now).elapsed()
+    }
 }
 
 use std::mem::MaybeUninit;

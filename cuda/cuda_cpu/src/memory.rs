@@ -6,6 +6,9 @@
 //! is off by less is not noticed. An access to freed memory is noticed until the addresses are used
 //! again.
 //!
+//! Linux allows a process 65,530 memory mappings, which the stacks of threads need, too. If
+//! 8,192 allocations exist, further ones have no guards.
+//!
 //! ```
 //! use cuda_cpu::memory;
 //!
@@ -20,8 +23,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+use std::alloc::{self, Layout};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The alignment of every allocation, equal to a GPU's.
@@ -40,10 +45,34 @@ pub const ALIGN: usize = 256;
 /// The distance in bytes from an allocation up to which a fault mentions it.
 const NEAR: usize = 1 << 20;
 
-/// The requested size of each allocation, by address.
-static ALLOCATIONS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// The maximum number of allocations with guards at a time. Each takes two mappings.
+const MAX_GUARDED: usize = 8 << 10;
 
-fn allocations() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+/// The allocations, by address.
+static ALLOCATIONS: Mutex<BTreeMap<usize, Allocation>> = Mutex::new(BTreeMap::new());
+
+/// The number of allocations with guards.
+static GUARDED: AtomicUsize = AtomicUsize::new(0);
+
+/// A piece of memory that kernels use.
+#[derive(Clone, Copy)]
+struct Allocation {
+    /// The requested size.
+    bytes: usize,
+    align: usize,
+    /// The name in reports.
+    what: &'static str,
+    is_guarded: bool,
+}
+
+impl Allocation {
+    fn layout(&self) -> io::Result<Layout> {
+        let layout = Layout::from_size_align(self.bytes, self.align);
+        layout.ok().filter(|_| self.bytes > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+}
+
+fn allocations() -> MutexGuard<'static, BTreeMap<usize, Allocation>> {
     ALLOCATIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -67,8 +96,26 @@ fn allocations() -> MutexGuard<'static, BTreeMap<usize, usize>> {
 /// Returns the system's error, or [`io::ErrorKind::InvalidInput`] if `bytes` is 0 or larger than
 /// the address space.
 pub fn allocate(bytes: usize) -> io::Result<*mut u8> {
-    let address = system::map(bytes)?;
-    allocations().insert(address.addr(), bytes);
+    allocate_as("an allocation", bytes, ALIGN)
+}
+
+/// Allocates memory like [`allocate`], with an alignment of at most [`ALIGN`], and a name for
+/// reports.
+pub(crate) fn allocate_as(what: &'static str, bytes: usize, align: usize) -> io::Result<*mut u8> {
+    let mut allocation = Allocation { bytes, align, what, is_guarded: true };
+    let layout = allocation.layout()?;
+    let has_room = GUARDED.fetch_add(1, Relaxed) < MAX_GUARDED;
+    let guarded = has_room.then(|| system::map(bytes, align).ok()).flatten();
+    let address = guarded.unwrap_or_else(|| {
+        GUARDED.fetch_sub(1, Relaxed);
+        allocation.is_guarded = false;
+        // SAFETY: the layout is not empty.
+        unsafe { alloc::alloc_zeroed(layout) }
+    });
+    if address.is_null() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    allocations().insert(address.addr(), allocation);
     Ok(address)
 }
 
@@ -87,24 +134,45 @@ pub fn allocate(bytes: usize) -> io::Result<*mut u8> {
 /// - `address` must come from `allocate` with the same number of bytes.
 /// - Nothing may access the memory afterwards.
 pub unsafe fn free(address: *mut u8, bytes: usize) {
-    allocations().remove(&address.addr());
-    // SAFETY: guaranteed by the caller.
-    unsafe { system::unmap(address, bytes) };
+    let Some(allocation) = allocations().remove(&address.addr()) else { return };
+    debug_assert_eq!(allocation.bytes, bytes);
+    // SAFETY: guaranteed by the caller; the memory comes from `map` or `alloc_zeroed`.
+    unsafe {
+        match allocation.layout() {
+            _ if allocation.is_guarded => {
+                GUARDED.fetch_sub(1, Relaxed);
+                system::unmap(address, bytes, allocation.align);
+            }
+            Ok(layout) => alloc::dealloc(address, layout),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Returns whether an address is in the guard of an allocation. Returns `false` if the allocations
+/// are being changed, because the caller is a signal handler.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn is_guard(address: usize) -> bool {
+    let Ok(allocations) = ALLOCATIONS.try_lock() else { return false };
+    let guarded = |(_, allocation): &(&usize, &Allocation)| allocation.is_guarded;
+    let mut below = allocations.range(..=address).rev();
+    let mut above = allocations.range(address..);
+    below.next().filter(guarded).is_some_and(|(start, allocation)| {
+        (allocation.bytes..allocation.bytes + system::GUARD).contains(&(address - start))
+    }) || above.next().filter(guarded).is_some_and(|(start, _)| start - address <= system::GUARD)
 }
 
 /// Describes the position of an address relative to the nearest allocation, if it is close.
 pub(crate) fn near(address: usize) -> Option<String> {
     let allocations = allocations();
-    let below = allocations.range(..=address).next_back().map(|(start, bytes)| {
-        let past = address - start;
-        (
-            past.saturating_sub(*bytes),
-            format!("{past} bytes after the start of an allocation of {bytes} bytes"),
-        )
+    let below = allocations.range(..=address).next_back().map(|(start, allocation)| {
+        let (past, Allocation { bytes, what, .. }) = (address - start, allocation);
+        let text = format!("{past} bytes after the start of {what} of {bytes} bytes");
+        (past.saturating_sub(*bytes), text)
     });
-    let above = allocations.range(address..).next().map(|(start, bytes)| {
-        let before = start - address;
-        (before, format!("{before} bytes before an allocation of {bytes} bytes"))
+    let above = allocations.range(address..).next().map(|(start, allocation)| {
+        let (before, Allocation { bytes, what, .. }) = (start - address, allocation);
+        (before, format!("{before} bytes before {what} of {bytes} bytes"))
     });
     let nearest = below.into_iter().chain(above).min_by_key(|(distance, _)| *distance);
     nearest.filter(|(distance, _)| *distance <= NEAR).map(|(_, text)| text)
@@ -118,11 +186,9 @@ mod system {
     use std::ptr;
     use std::sync::OnceLock;
 
-    use super::ALIGN;
-
     /// The size of a guard in bytes. It takes address space but no memory, so it is large enough
     /// for an index that is wrong by a million.
-    const GUARD: usize = 8 << 20;
+    pub(super) const GUARD: usize = 8 << 20;
 
     /// Returns the size of a memory page in bytes.
     fn page() -> usize {
@@ -132,8 +198,8 @@ mod system {
     }
 
     /// Returns the number of bytes of the memory between the guards, and of the memory in use.
-    fn sizes(bytes: usize) -> io::Result<[usize; 2]> {
-        let used = bytes.checked_next_multiple_of(ALIGN);
+    fn sizes(bytes: usize, align: usize) -> io::Result<[usize; 2]> {
+        let used = bytes.checked_next_multiple_of(align);
         let between = bytes.checked_next_multiple_of(page());
         match (used, between) {
             (Some(used), Some(between)) if used > 0 && between < isize::MAX as usize / 2 => {
@@ -144,8 +210,8 @@ mod system {
     }
 
     /// Maps memory that ends at a guard.
-    pub(super) fn map(bytes: usize) -> io::Result<*mut u8> {
-        let [between, used] = sizes(bytes)?;
+    pub(super) fn map(bytes: usize, align: usize) -> io::Result<*mut u8> {
+        let [between, used] = sizes(bytes, align)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping of memory without access, whose middle then becomes accessible.
         unsafe {
@@ -167,9 +233,9 @@ mod system {
     /// Unmaps memory from [`map`].
     ///
     /// # Safety
-    /// `address` must come from `map` with the same number of bytes.
-    pub(super) unsafe fn unmap(address: *mut u8, bytes: usize) {
-        if let Ok([between, used]) = sizes(bytes) {
+    /// `address` must come from `map` with the same arguments.
+    pub(super) unsafe fn unmap(address: *mut u8, bytes: usize, align: usize) {
+        if let Ok([between, used]) = sizes(bytes, align) {
             // SAFETY: guaranteed by the caller.
             unsafe {
                 let start = address.byte_sub(between - used).byte_sub(GUARD);
@@ -181,30 +247,15 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    //! The allocator of the process, without guards.
+    //! A system without guards.
 
-    use std::alloc::{self, Layout};
     use std::io;
 
-    use super::ALIGN;
-
-    fn layout(bytes: usize) -> io::Result<Layout> {
-        let layout = Layout::from_size_align(bytes, ALIGN);
-        layout.ok().filter(|_| bytes > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
-    }
-
-    pub(super) fn map(bytes: usize) -> io::Result<*mut u8> {
-        // SAFETY: the layout is not empty.
-        let memory = unsafe { alloc::alloc_zeroed(layout(bytes)?) };
-        if memory.is_null() { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(memory) }
+    pub(super) fn map(_: usize, _: usize) -> io::Result<*mut u8> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// # Safety
-    /// `address` must come from `map` with the same number of bytes.
-    pub(super) unsafe fn unmap(address: *mut u8, bytes: usize) {
-        if let Ok(layout) = layout(bytes) {
-            // SAFETY: guaranteed by the caller.
-            unsafe { alloc::dealloc(address, layout) };
-        }
-    }
+    /// There is no requirement, because `map` returns no memory.
+    pub(super) unsafe fn unmap(_: *mut u8, _: usize, _: usize) {}
 }

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use crate::POISON;
+use crate::arrays::Array;
 use crate::fault::{AccessKind, FaultKind};
 use crate::shadow::{Conflict, Now, Shadow};
 
@@ -45,7 +45,7 @@ pub struct SharedRegion {
 
 struct Region {
     name: &'static str,
-    words: Box<[u128]>,
+    array: Array,
     bytes: usize,
     shadow: Shadow,
 }
@@ -72,19 +72,19 @@ impl SharedMemory {
             Some(id) => id,
             None => self.make(name, bytes)?,
         };
-        let region = &mut self.regions[id];
-        Ok(SharedRegion { base: region.words.as_mut_ptr().cast(), bytes: region.bytes, id, block })
+        let region = &self.regions[id];
+        Ok(SharedRegion { base: region.array.start(), bytes: region.bytes, id, block })
     }
 
     /// Allocates a region and returns its index.
-    fn make(&mut self, array: &'static str, bytes: usize) -> Result<usize, FaultKind> {
+    fn make(&mut self, name: &'static str, bytes: usize) -> Result<usize, FaultKind> {
         let total = self.bytes().saturating_add(bytes);
         if total > MAX_SHARED {
-            return Err(FaultKind::SharedTooLarge { array, bytes: total, limit: MAX_SHARED });
+            let (array, bytes) = (name, total);
+            return Err(FaultKind::SharedTooLarge { array, bytes, limit: MAX_SHARED });
         }
-        let word = u128::from_ne_bytes([POISON; 16]);
-        let words = vec![word; bytes.div_ceil(16)].into_boxed_slice();
-        self.regions.push(Region { name: array, words, bytes, shadow: Shadow::new(bytes, true) });
+        let (array, shadow) = (Array::new(bytes), Shadow::new(bytes, true));
+        self.regions.push(Region { name, array, bytes, shadow });
         Ok(self.regions.len() - 1)
     }
 
@@ -136,7 +136,7 @@ impl SharedMemory {
 
 impl Region {
     fn contains(&self, address: usize) -> bool {
-        let first = self.words.as_ptr().addr();
+        let first = self.array.start().addr();
         (first..first + self.bytes).contains(&address)
     }
 

@@ -12,7 +12,11 @@
 //! references into them. A kernel thread that is stopped thus keeps the locks it holds. The C
 //! library holds such locks inside `malloc`, and the process would soon hang if they were never
 //! released. An invalid access inside the C library therefore prints its message and ends the
-//! process. The watchdog tries again later.
+//! process, unless the address is in the guard of a buffer, because then the library copies or fills
+//! memory and holds no lock. The watchdog tries again later.
+//!
+//! The handler captures a backtrace, which allocates. It does so only if it has not interrupted the
+//! C library's allocator.
 //!
 //! One case stays unsafe: a kernel lends its arguments to other OS threads (`std::thread::scope`,
 //! `rayon::join`) and is stopped before they end. The launch then returns while they still run, and
@@ -28,14 +32,18 @@ use std::fmt::{self, Write};
 use std::mem::MaybeUninit;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::{mem, ptr};
+use std::{mem, ptr, thread};
 
 use crate::block::{self, Stop};
-use crate::watchdog;
+use crate::trace::Trace;
+use crate::{memory, watchdog};
 
-/// The size of the stack for [`block::stop`], and of the signal stack if the OS thread has
-/// none.
+/// The size of the stack for [`block::stop`], and of the signal stack, which must suffice for
+/// capturing a backtrace.
 const SPARE_BYTES: usize = 64 << 10;
+
+/// The code of a signal that the processor caused without an address.
+const SI_KERNEL: c_int = 0x80;
 
 /// The signals that are handled. The last one is the watchdog's; by default it is ignored.
 const SIGNALS: [c_int; 3] = [libc::SIGSEGV, libc::SIGBUS, WATCHDOG];
@@ -57,55 +65,43 @@ thread_local! {
     /// The end of the spare stack, or 0 before [`prepare`] was called on the OS thread.
     static SPARE_END: Cell<usize> = const { Cell::new(0) };
     /// The block to stop, and the reason; set by the handler for [`redirected`].
-    static STOPPED: Cell<Option<(*const block::Block<'static>, Stop)>> = const { Cell::new(None) };
+    static STOPPED: Cell<Option<Stopped>> = const { Cell::new(None) };
 }
+
+/// A block to stop, the reason, and the stack of its running thread.
+type Stopped = (*const block::Block<'static>, Stop, Trace);
 
 /// The memory for handling a signal on one OS thread.
 struct Spare {
     _stack: Box<[MaybeUninit<u128>]>,
-    /// The signal stack, or `None` if the OS thread already had one.
-    signal_stack: Option<Box<[MaybeUninit<u128>]>>,
+    _signal_stack: Box<[MaybeUninit<u128>]>,
+    /// The signal stack that the OS thread had before.
+    earlier: libc::stack_t,
 }
+
+/// No signal stack.
+const DISABLED: libc::stack_t =
+    libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: SPARE_BYTES };
 
 impl Spare {
     fn new() -> Self {
         let stack = Box::new_uninit_slice(SPARE_BYTES / size_of::<u128>());
         SPARE_END.set(stack.as_ptr_range().end.addr());
-        let mut old = MaybeUninit::uninit();
-        // SAFETY: the call only reads the current signal stack into `old`.
-        let none = unsafe {
-            libc::sigaltstack(ptr::null(), old.as_mut_ptr()) == 0
-                && old.assume_init().ss_flags & libc::SS_DISABLE != 0
-        };
-        let signal_stack = none.then(|| {
-            let mut memory = Box::new_uninit_slice(SPARE_BYTES / size_of::<u128>());
-            let stack = libc::stack_t {
-                ss_sp: memory.as_mut_ptr().cast(),
-                ss_flags: 0,
-                ss_size: SPARE_BYTES,
-            };
-            // SAFETY: the memory lives until `drop` disables the signal stack on the same OS
-            // thread.
-            unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) };
-            memory
-        });
-        Self { _stack: stack, signal_stack }
+        let mut memory = Box::new_uninit_slice(SPARE_BYTES / size_of::<u128>());
+        let own =
+            libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: SPARE_BYTES };
+        let mut earlier = DISABLED;
+        // SAFETY: the memory lives until `drop` restores the earlier stack on the same OS thread.
+        unsafe { libc::sigaltstack(&raw const own, &raw mut earlier) };
+        Self { _stack: stack, _signal_stack: memory, earlier }
     }
 }
 
 impl Drop for Spare {
     fn drop(&mut self) {
         SPARE_END.set(0);
-        if self.signal_stack.is_some() {
-            let none = libc::stack_t {
-                ss_sp: ptr::null_mut(),
-                ss_flags: libc::SS_DISABLE,
-                ss_size: SPARE_BYTES,
-            };
-            // SAFETY: the OS thread is ending, and its signal stack is the one that `new`
-            // installed.
-            unsafe { libc::sigaltstack(&raw const none, ptr::null_mut()) };
-        }
+        // SAFETY: the OS thread is ending, and its signal stack is the one that `new` installed.
+        unsafe { libc::sigaltstack(&raw const self.earlier, ptr::null_mut()) };
     }
 }
 
@@ -182,19 +178,30 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
         {
             let [start, end] = [0, 1].map(|i| LIBC[i].load(Relaxed));
             let in_libc = (start..end).contains(&instruction(registers));
-            if in_libc && stop == Stop::Endless {
+            if stop == Stop::Blocked {
+                block::abort_on_stop(&*block, stop, "waiting in the operating system");
+            }
+            if stop == Stop::Endless && (in_libc || block::is_uninterrupted(block)) {
                 // The watchdog sends the signal again.
                 return;
             }
-            if in_libc {
+            if in_libc && !is_copy(stop) {
                 block::abort_on_stop(&*block, stop, "inside the C library");
             }
-            STOPPED.set(Some((block, stop)));
+            // A panic prints backtraces under a lock, which the thread may hold.
+            let trace = if thread::panicking() { Trace::unknown() } else { Trace::capture() };
+            STOPPED.set(Some((block, stop, trace)));
             redirect(registers, redirected as *const () as usize, spare);
             return;
         }
         forward(signal, info, context);
     }
+}
+
+/// Returns whether the C library can only be copying or filling memory of the kernel, so that it
+/// holds no lock: the address belongs to a guard of device memory.
+fn is_copy(stop: Stop) -> bool {
+    matches!(stop, Stop::InvalidAddress(Some(address)) if memory::is_guard(address))
 }
 
 /// Returns the block whose thread caused the signal, and the fault; `None` for other signals.
@@ -207,9 +214,12 @@ unsafe fn cause(
     registers: &libc::ucontext_t,
 ) -> Option<(*const block::Block<'static>, Stop)> {
     if signal == WATCHDOG {
-        return block::running(stack_pointer(registers))
-            .filter(|_| watchdog::is_overdue())
-            .map(|block| (block, Stop::Endless));
+        let block = block::running(stack_pointer(registers))?;
+        return match () {
+            () if watchdog::is_overdue() => Some((block, Stop::Endless)),
+            () if watchdog::is_blocked() => Some((block, Stop::Blocked)),
+            () => None,
+        };
     }
     // SAFETY: for these signals, the operating system passes the address.
     let address = unsafe { (*info).si_addr() }.addr();
@@ -217,8 +227,10 @@ unsafe fn cause(
         return Some((block, Stop::Overflow));
     }
     // SAFETY: as above. Another process may also send the signal; its code is then not positive.
-    let is_access = unsafe { (*info).si_code } > 0;
-    let block = block::running(stack_pointer(registers)).filter(|_| is_access)?;
+    let code = unsafe { (*info).si_code };
+    let block = block::running(stack_pointer(registers)).filter(|_| code > 0)?;
+    // The processor does not tell an address that no pointer can have.
+    let address = Some(address).filter(|_| code != SI_KERNEL);
     Some((block, Stop::InvalidAddress(address)))
 }
 
@@ -254,7 +266,7 @@ unsafe fn forward(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
 extern "C" fn redirected() -> ! {
     match STOPPED.take() {
         // SAFETY: the handler has just found the block on this OS thread.
-        Some((block, stop)) => unsafe { block::stop(block, stop) },
+        Some((block, stop, trace)) => unsafe { block::stop(block, stop, trace) },
         None => std::process::abort(),
     }
 }

@@ -6,6 +6,11 @@
 //! handler stops the kernel thread. The monitor sleeps while no launch with a limit is running.
 //!
 //! CPU time, unlike wall time, does not advance while the process is suspended or waits for a core.
+//!
+//! A kernel that waits in the operating system, for example for a `Mutex` of the standard library
+//! that another thread of the block holds, uses no CPU time either. A GPU has no such waits. The
+//! monitor counts its own looks to measure how long the wait takes. The process then ends, because
+//! the kernel thread cannot be stopped there.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -28,6 +33,8 @@ struct Worker {
     /// The limit of the running block in milliseconds, 0 for none.
     limit: AtomicU64,
     is_overdue: AtomicBool,
+    /// Whether the OS thread has waited in the operating system for longer than the limit.
+    is_blocked: AtomicBool,
 }
 
 /// A worker, and the last progress that the monitor saw.
@@ -36,6 +43,10 @@ struct Watched {
     progress: u64,
     /// The CPU time of the OS thread when the progress last changed.
     since: Duration,
+    /// The CPU time of the OS thread at the last look.
+    used: Duration,
+    /// The time that the monitor has slept since the progress or the CPU time last changed.
+    idle: Duration,
 }
 
 #[derive(Default)]
@@ -59,8 +70,9 @@ impl Registered {
             progress: AtomicU64::new(0),
             limit: AtomicU64::new(0),
             is_overdue: AtomicBool::new(false),
+            is_blocked: AtomicBool::new(false),
         });
-        let watched = Watched { worker: worker.clone(), progress: 0, since: Duration::ZERO };
+        let watched = Watched::new(worker.clone());
         state().workers.push(watched);
         WORKER.set(Arc::as_ptr(&worker));
         Self(worker)
@@ -150,6 +162,7 @@ pub(crate) fn note_progress() {
         // No other thread writes the number.
         worker.progress.store(worker.progress.load(Relaxed).wrapping_add(1), Relaxed);
         worker.is_overdue.store(false, Relaxed);
+        worker.is_blocked.store(false, Relaxed);
     }
 }
 
@@ -161,37 +174,60 @@ pub(crate) fn is_overdue() -> bool {
     unsafe { WORKER.get().as_ref() }.is_some_and(|worker| worker.is_overdue.load(Relaxed))
 }
 
+/// Returns whether the fiber that this OS thread runs waits in the operating system for too long.
+///
+/// The caller is a signal handler.
+pub(crate) fn is_blocked() -> bool {
+    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
+    unsafe { WORKER.get().as_ref() }.is_some_and(|worker| worker.is_blocked.load(Relaxed))
+}
+
 fn monitor() {
     let mut state = state();
+    let mut slept = Duration::ZERO;
     loop {
         while state.launches == 0 {
             state = BEGUN.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let mut interval = INTERVAL[1];
         for watched in &mut state.workers {
-            if let Some(limit) = watched.look() {
+            if let Some(limit) = watched.look(slept) {
                 interval = interval.min(limit / 8);
             }
         }
         drop(state);
-        thread::sleep(interval.max(INTERVAL[0]));
+        slept = interval.max(INTERVAL[0]);
+        thread::sleep(slept);
         state = self::state();
     }
 }
 
 impl Watched {
+    fn new(worker: Arc<Worker>) -> Self {
+        let none = Duration::ZERO;
+        Self { worker, progress: 0, since: none, used: none, idle: none }
+    }
+
     /// Interrupts the worker if it has exceeded its limit. Returns the limit, if there is one.
-    fn look(&mut self) -> Option<Duration> {
+    /// `slept` is the time since the last look, without a time in which the process was suspended.
+    fn look(&mut self, slept: Duration) -> Option<Duration> {
         let worker = &self.worker;
         let limit = match worker.limit.load(Relaxed) {
             0 => return None,
             limit => Duration::from_millis(limit),
         };
-        let (progress, used) = (worker.progress.load(Relaxed), cpu_time(worker.thread));
+        let (progress, used) = (worker.progress.load(Relaxed), cpu_time_of(worker.thread));
+        let is_idle = progress == self.progress && used == self.used;
+        self.idle = if is_idle { self.idle + slept } else { Duration::ZERO };
+        self.used = used;
         if progress != self.progress {
             (self.progress, self.since) = (progress, used);
-        } else if used.saturating_sub(self.since) > limit {
-            worker.is_overdue.store(true, Relaxed);
+            return Some(limit);
+        }
+        let is_overdue = used.saturating_sub(self.since) > limit;
+        if is_overdue || self.idle > limit {
+            worker.is_overdue.store(is_overdue, Relaxed);
+            worker.is_blocked.store(!is_overdue, Relaxed);
             // SAFETY: the OS thread exists, because it removes itself from the list, which is
             // locked, before it ends.
             unsafe { libc::pthread_kill(worker.thread, WATCHDOG) };
@@ -200,8 +236,14 @@ impl Watched {
     }
 }
 
+/// Returns the CPU time that the calling OS thread has used.
+pub(crate) fn cpu_time() -> Duration {
+    // SAFETY: returns the id of the calling thread.
+    cpu_time_of(unsafe { libc::pthread_self() })
+}
+
 /// Returns the CPU time that an existing OS thread has used, or 0 if the system cannot tell.
-fn cpu_time(thread: libc::pthread_t) -> Duration {
+fn cpu_time_of(thread: libc::pthread_t) -> Duration {
     let (mut clock, mut time) = (0, MaybeUninit::<libc::timespec>::uninit());
     // SAFETY: the OS thread exists, and the pointers are valid. A call that succeeds writes `time`.
     let time = unsafe {

@@ -29,6 +29,15 @@ fn shaped(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(
     launch(&Launch { kernel, grid, block, dynamic_shared: 0, constants, checks }, &thread)
 }
 
+#[track_caller]
+fn trap() -> ! {
+    fail(FaultKind::Trap { place: Location::caller() })
+}
+
+fn is_trap(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::Trap { .. })
+}
+
 /// Calls `f` when dropped.
 struct OnDrop<F: Fn()>(F);
 
@@ -239,12 +248,12 @@ fn a_wait_in_drop_does_not_hide_the_fault() {
         });
         sync_threads();
         if thread_rank() == 33 {
-            fail(FaultKind::Trap);
+            trap();
         }
         sync_threads();
     })
     .unwrap_err();
-    assert_eq!((fault.kind, fault.at.thread[0]), (FaultKind::Trap, 33));
+    assert!(is_trap(&fault) && fault.at.thread[0] == 33, "{fault}");
     assert_eq!(drops.load(Relaxed) % 70, 0);
 }
 
@@ -279,7 +288,7 @@ fn a_fault_cannot_be_caught() {
         let fault = run(2, 48, || {
             let _ = catch_unwind(|| {
                 if thread_rank() == 7 {
-                    fail(FaultKind::Trap);
+                    trap();
                 }
             });
             if wait {
@@ -288,7 +297,7 @@ fn a_fault_cannot_be_caught() {
             }
         })
         .unwrap_err();
-        assert_eq!((fault.kind, fault.at.thread[0]), (FaultKind::Trap, 7));
+        assert!(is_trap(&fault) && fault.at.thread[0] == 7, "{fault}");
     }
     run(2, 48, sync_threads).unwrap();
 }
@@ -299,7 +308,7 @@ fn a_fault_cannot_be_caught() {
 fn a_kept_payload_is_a_panic_like_any() {
     thread_local!(static KEPT: RefCell<Vec<Box<dyn std::any::Any + Send>>> = const { RefCell::new(Vec::new()) });
     run(1, 1, || {
-        let payload = catch_unwind(|| fail(FaultKind::Trap)).unwrap_err();
+        let payload = catch_unwind(|| trap()).unwrap_err();
         KEPT.with_borrow_mut(|kept| kept.push(payload));
     })
     .unwrap_err();
@@ -320,7 +329,7 @@ fn a_thread_that_never_stops_catching_ends_the_process() {
             loop {
                 let _ = catch_unwind(sync_threads);
                 if thread_rank() == 1 {
-                    fail(FaultKind::Trap);
+                    trap();
                 }
             }
         });
@@ -337,7 +346,7 @@ fn a_fault_in_drop_while_unwinding_ends_the_process_with_its_text() {
     let output =
         alone("a_fault_in_drop_while_unwinding_ends_the_process_with_its_text", &[], || {
             let _ = run(1, 2, || {
-                let _own = OnDrop(|| fail(FaultKind::Trap));
+                let _own = OnDrop(|| trap());
                 panic!("planted");
             });
         });
@@ -406,7 +415,7 @@ fn other_os_threads_are_no_threads_of_the_kernel() {
         let payload = std::thread::spawn(thread_idx).join().unwrap_err();
         let text = payload.downcast_ref::<&str>().unwrap();
         assert!(text.contains("outside a kernel launch"), "{text}");
-        let payload = std::thread::spawn(|| fail(FaultKind::Trap)).join().unwrap_err();
+        let payload = std::thread::spawn(|| trap()).join().unwrap_err();
         let text = payload.downcast_ref::<String>().unwrap();
         assert!(text.contains("the kernel trapped"), "{text}");
     })
@@ -445,12 +454,12 @@ fn shared_memory_kept_from_another_block_is_refused() {
         shared_access(&region, 0, 4, AccessKind::Store);
         read_kept();
         let inner = run(1, 1, read_kept).unwrap_err();
-        assert_eq!(inner.kind, FaultKind::StaleHandle { what: "Shared" });
+        assert!(matches!(inner.kind, FaultKind::StaleHandle { what: "Shared", .. }), "{inner}");
         read_kept();
     })
     .unwrap();
     let later = run(1, 1, read_kept).unwrap_err();
-    assert_eq!(later.kind, FaultKind::StaleHandle { what: "Shared" });
+    assert!(matches!(later.kind, FaultKind::StaleHandle { what: "Shared", .. }), "{later}");
 }
 
 #[test]
@@ -479,9 +488,9 @@ fn the_largest_grid_begins() {
         let fault = shaped(grid, [1, 1, 1], || {
             let block = cuda_cpu::block_idx();
             assert!(block.iter().zip(grid).all(|(i, n)| *i < n), "{block:?}");
-            fail(FaultKind::Trap);
+            trap();
         });
-        assert_eq!(fault.unwrap_err().kind, FaultKind::Trap);
+        assert!(is_trap(&fault.unwrap_err()));
     }
 }
 
@@ -512,7 +521,7 @@ fn catching_an_unwinding_keeps_what_the_closure_owns() {
             });
             sync_threads();
             if thread_rank() == 63 {
-                fail(FaultKind::Trap);
+                trap();
             }
             sync_threads();
         }));

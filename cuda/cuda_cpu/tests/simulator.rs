@@ -257,12 +257,12 @@ fn one_failing_block_among_many_is_named() {
     for guilty in [0, 511, 1000] {
         let fault = run([1001, 1, 1], [8, 1, 1], || {
             if block_idx()[0] == guilty && thread_rank() == 5 {
-                cuda_cpu::fail(FaultKind::Trap);
+                cuda_cpu::fail(FaultKind::Trap { place: Location::caller() });
             }
         })
         .unwrap_err();
         assert_eq!((fault.at.block[0], fault.at.thread[0]), (guilty, 5));
-        assert_eq!(fault.kind, FaultKind::Trap);
+        assert!(matches!(fault.kind, FaultKind::Trap { .. }));
     }
 }
 

@@ -311,9 +311,13 @@ impl<T: Pod> ViewMut<T> {
     pub fn get(&self, at: Unique2d) -> Option<T> {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
-        // SAFETY: `contains` checks that the element exists. `at` is unique to this thread, so safe
-        // code of other threads does not access the element.
-        self.contains(x, y).then(|| unsafe { self.load(x, y) })
+        if !self.contains(x, y) {
+            return None;
+        }
+        // The load is not in a closure, where its place in the source would be this line.
+        // SAFETY: `contains` has checked that the element exists. `at` is unique to this thread, so
+        // safe code of other threads does not access the element.
+        Some(unsafe { self.load(x, y) })
     }
 
     /// Writes the element at the thread's own index `at`. Returns whether the element exists.

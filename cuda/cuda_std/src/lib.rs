@@ -147,9 +147,10 @@ pub mod prelude {
 /// use cuda_std::cpu::{FaultKind, Launch, launch};
 ///
 /// let fault = launch(&Launch::new("stop", [1, 1, 1], [1, 1, 1]), &|| cuda_std::trap());
-/// assert_eq!(fault.unwrap_err().kind, FaultKind::Trap);
+/// assert!(matches!(fault.unwrap_err().kind, FaultKind::Trap { .. }));
 /// ```
 #[inline]
+#[track_caller]
 pub fn trap() -> ! {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: `trap` has no preconditions; it does not return.
@@ -157,7 +158,7 @@ pub fn trap() -> ! {
         core::arch::nvptx::trap()
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    cuda_cpu::fail(cuda_cpu::FaultKind::Trap)
+    cuda_cpu::fail(cuda_cpu::FaultKind::Trap { place: core::panic::Location::caller() })
 }
 
 /// Ends the launch with the message of a panic. Only kernels compiled with debug assertions call

@@ -391,9 +391,13 @@ impl<T: Pod> SliceMut<T> {
     pub fn get(&self, at: Unique1d) -> Option<T> {
         let i = at.access();
         self.stamp.check("SliceMut");
-        // SAFETY: `load` runs only if `i` is less than `len`. `at` is unique to this thread, so
-        // safe code of other threads does not access the element.
-        (i < self.len).then(|| unsafe { self.load(i) })
+        if i >= self.len {
+            return None;
+        }
+        // The load is not in a closure, where its place in the source would be this line.
+        // SAFETY: `i` is less than `len`. `at` is unique to this thread, so safe code of other
+        // threads does not access the element.
+        Some(unsafe { self.load(i) })
     }
 
     /// Writes the element at the thread's own index `at`. Returns whether the element exists.

@@ -27,6 +27,7 @@ impl Stamp {
     /// On the CPU, ends the running launch with a fault if the handle belongs to another launch.
     /// `what` is the handle's name in the fault.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn check(self, what: &'static str) {
         #[cfg(not(target_arch = "nvptx64"))]
         if self.launch != cuda_cpu::launch_id() {
@@ -41,6 +42,8 @@ impl Stamp {
 /// another thread.
 #[cfg(not(target_arch = "nvptx64"))]
 #[cold]
+#[track_caller]
 pub(crate) fn stale(what: &'static str) -> ! {
-    cuda_cpu::fail(cuda_cpu::FaultKind::StaleHandle { what })
+    let place = core::panic::Location::caller();
+    cuda_cpu::fail(cuda_cpu::FaultKind::StaleHandle { what, place })
 }

@@ -86,6 +86,7 @@ impl<T: TextureValue> Texture2d<T> {
     /// Reads the texture at `(x, y)`. Any coordinate is allowed. The edge mode determines the
     /// result outside the texture.
     #[inline(always)]
+    #[track_caller]
     #[must_use]
     pub fn read(&self, x: f32, y: f32) -> T {
         self.stamp.check("Texture2d");

@@ -91,6 +91,7 @@ impl Owner {
 
     /// On the CPU, ends the launch with a fault unless the running thread is the owner.
     #[inline(always)]
+    #[track_caller]
     fn check(self) {
         #[cfg(not(target_arch = "nvptx64"))]
         {
@@ -134,6 +135,7 @@ impl Unique1d {
 
     /// Returns the index after a check that the running thread owns it.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn access(self) -> u32 {
         self.owner.check();
         self.index
@@ -166,6 +168,7 @@ impl Unique2d {
 
     /// Returns column and row after a check that the running thread owns them.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn access(self) -> (u32, u32) {
         self.owner.check();
         (self.x, self.y)

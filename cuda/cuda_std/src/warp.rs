@@ -261,6 +261,18 @@ fn segment(lane: u32, width: u32) -> (u32, u32) {
     (first, first + width - 1)
 }
 
+/// Panics on the CPU, or on a GPU with debug assertions, if `width` is not a width of a segment.
+#[inline(always)]
+#[track_caller]
+fn check_width(width: u32) {
+    if cfg!(any(debug_assertions, not(target_arch = "nvptx64"))) {
+        assert!(
+            width.is_power_of_two() && width <= WARP_SIZE,
+            "the width of a shuffle must be 1, 2, 4, 8, 16 or 32"
+        );
+    }
+}
+
 /// Defines a shuffle. The GPU executes `$intrinsic` for each 32-bit word. The CPU exchanges the
 /// values and selects the source lane according to the description of `shfl.sync` in the PTX
 /// manual.
@@ -288,7 +300,7 @@ macro_rules! shuffle {
             $argument: u32,
             width: u32,
         ) -> (T, bool) {
-            debug_assert!(width.is_power_of_two() && width <= WARP_SIZE);
+            check_width(width);
             let lane = lane_id();
             let (first, last) = segment(lane, width);
             let source: Option<u32> = $source(lane, first, last, $argument & (WARP_SIZE - 1));
@@ -307,7 +319,10 @@ macro_rules! shuffle {
                 let source = source.unwrap_or(lane);
                 if mask & 1 << source == 0 {
                     let (op, missing) = ("shuffle from a lane outside its mask", 1 << source);
-                    cuda_cpu::fail(cuda_cpu::FaultKind::WarpDivergence { op, place, mask, missing });
+                    let others = None;
+                    cuda_cpu::fail(cuda_cpu::FaultKind::WarpDivergence {
+                        op, place, mask, missing, others
+                    });
                 }
                 value.shuffle_words(|word| {
                     let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, word, place);

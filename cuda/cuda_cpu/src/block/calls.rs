@@ -1,6 +1,7 @@
 //! The functions that kernels call through `cuda_std`. They act on the running thread of the
 //! current block.
 
+use std::cell::Cell;
 use std::panic::Location;
 
 use super::failure::fail;
@@ -8,6 +9,7 @@ use super::spin::spin;
 use super::waiting::{Reason, Wait};
 use super::{Block, CHECKS_GLOBAL, CURRENT, LAUNCH};
 use crate::fault::FaultKind;
+use crate::stacks::claim_headroom;
 use crate::{AccessKind, SharedRegion, WARP_SIZE, WarpOp};
 
 /// The name of the dynamic shared region in reports.
@@ -204,7 +206,8 @@ pub fn warp_exchange(
     let rank = block.rank.get();
     if mask & 1 << (rank % WARP_SIZE) == 0 {
         let missing = 1 << (rank % WARP_SIZE);
-        fail(FaultKind::WarpDivergence { op: op.name(), place, mask, missing });
+        let (op, others) = (op.name(), None);
+        fail(FaultKind::WarpDivergence { op, place, mask, missing, others });
     }
     if op == WarpOp::Exchange {
         let mut offered = block.offered.borrow_mut();
@@ -315,7 +318,7 @@ pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: Ac
     let place = Location::caller();
     let block = current();
     if region.block != block.serial {
-        fail(FaultKind::StaleHandle { what: "Shared" });
+        fail(FaultKind::StaleHandle { what: "Shared", place });
     }
     block.last.set(Some(place));
     if block.launch.checks.shared {
@@ -391,8 +394,9 @@ pub fn atomic_access(address: usize, size: usize, is_load: bool, releases: bool)
         let (access, align) = (AccessKind::Atomic, size);
         fail(FaultKind::Misaligned { access, address, align, place });
     }
-    if CHECKS_GLOBAL.get() {
-        let block = current();
+    let block = current();
+    block.order_threads(address, releases);
+    if CHECKS_GLOBAL.get() && !block.shared.borrow().contains(address) {
         block.check_global(address, size, AccessKind::Atomic, Location::caller());
         block.synchronise(address, releases);
     }
@@ -429,6 +433,23 @@ pub fn fence() {
     if !block.is_null() {
         current().has_fenced.set(true);
     }
+}
+
+/// Calls `f`, and lets the watchdog stop the running thread only afterwards.
+///
+/// A stopped thread keeps its locks forever, so a function that takes a lock runs in here. Ends the
+/// launch with a stack overflow before the call if little of the stack is left.
+pub(super) fn uninterrupted<R>(f: impl FnOnce() -> R) -> R {
+    struct Reset<'a>(&'a Cell<bool>, bool);
+    impl Drop for Reset<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.1);
+        }
+    }
+    claim_headroom();
+    let is_uninterrupted = &current().is_uninterrupted;
+    let _reset = Reset(is_uninterrupted, is_uninterrupted.replace(true));
+    f()
 }
 
 /// Calls `read` with the words of the constant `symbol`, or with `None` if the host never set it.

@@ -4,6 +4,7 @@
 use std::panic::Location;
 
 use super::Block;
+use super::calls::uninterrupted;
 use super::failure::fail;
 use crate::fault::{AccessKind, FaultKind, ThreadId};
 use crate::global::Race;
@@ -56,10 +57,11 @@ impl Block<'_> {
         place: &'static Location<'static>,
     ) {
         let Some(global) = self.global.filter(|_| !self.has_failed.get()) else { return };
+        self.last.set(Some(place));
         let race = {
             let (warp_syncs, clock) = (self.warp_syncs.borrow(), self.clock.borrow());
             let now = Now { clock: Some(&clock), ..self.now(&warp_syncs, place) };
-            global.note(address, size, access, &now)
+            uninterrupted(|| global.note(address, size, access, &now))
         };
         if let Some(Race { other_access, other }) = race {
             let at = ThreadId {
@@ -71,15 +73,43 @@ impl Block<'_> {
         }
     }
 
+    /// Orders the threads of the block by an atomic at `address`: the accesses of a thread that
+    /// published them there, and then of the running thread.
+    ///
+    /// A lock orders threads in this way. The order counts as a barrier for the whole block, so a
+    /// race can go unnoticed, but every race that is reported is real.
+    #[inline]
+    pub(super) fn order_threads(&self, address: usize, releases: bool) {
+        let publishes = releases || self.has_fenced.get();
+        if publishes || !self.released.borrow().is_empty() {
+            self.order_threads_slowly(address, publishes);
+        }
+    }
+
+    #[cold]
+    fn order_threads_slowly(&self, address: usize, publishes: bool) {
+        let rank = self.rank.get();
+        let mut released = self.released.borrow_mut();
+        if released.get(&address).is_some_and(|other| *other != rank) {
+            self.block_epoch.set(self.block_epoch.get() + 1);
+            self.warp_syncs.borrow_mut().clear();
+        }
+        if publishes {
+            released.insert(address, rank);
+        }
+    }
+
     /// Orders the block after the atomics at `address`, and those that follow after the block.
     #[cold]
     pub(super) fn synchronise(&self, address: usize, releases: bool) {
         let Some(global) = self.global else { return };
         let mut clock = self.clock.borrow_mut();
-        global.acquire(address, &mut clock);
-        if releases || self.has_fenced.get() {
-            global.publish(address, &clock, self.linear, self.block_epoch.get());
-        }
+        uninterrupted(|| {
+            global.acquire(address, &mut clock);
+            if releases || self.has_fenced.get() {
+                global.publish(address, &clock, self.linear, self.block_epoch.get());
+            }
+        });
     }
 
     /// Fails the block if a thread has read shared memory that no thread had written.

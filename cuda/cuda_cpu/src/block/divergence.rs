@@ -15,9 +15,10 @@ impl Block<'_> {
         for (thread, wait) in waiting.iter() {
             let (Some(op), mask) = (wait.warp_op(), wait.mask) else { continue };
             let missing = mask & !waiting.meeting(thread / WARP_SIZE, wait);
+            let others = Some(waiting.elsewhere(thread / WARP_SIZE, missing));
             self.select(thread);
             let (op, place) = (op.name(), wait.place);
-            return self.record(FaultKind::WarpDivergence { op, place, mask, missing });
+            return self.record(FaultKind::WarpDivergence { op, place, mask, missing, others });
         }
         let Some((thread, first)) = waiting.iter().next() else { return };
         let barrier = first.place;

@@ -12,6 +12,7 @@ use super::{Block, CURRENT, Stop};
 use crate::fault::{Fault, FaultKind, ThreadId};
 use crate::memory;
 use crate::stacks::stack_bytes;
+use crate::trace::Trace;
 
 /// The number of times that one thread of a failed block may catch the panic that ends the block
 /// and wait again.
@@ -32,21 +33,29 @@ impl Block<'_> {
     /// Records the reason why a thread was stopped, which may have interrupted the recording of
     /// another fault.
     #[cold]
-    pub(super) fn note_stop(&self, stop: Stop) {
+    pub(super) fn note_stop(&self, stop: Stop, trace: &Trace) {
         self.has_failed.set(true);
+        if trace.is_printing() {
+            // The thread holds the lock of stdout or stderr forever, so the next thread that prints
+            // would hang.
+            abort_on_stop(self, stop, "while it prints");
+        }
         let fault = self.fault.take();
-        self.fault.set(Some(fault.unwrap_or_else(|| self.fault_of(self.stop_kind(stop)))));
+        let fault = fault.unwrap_or_else(|| self.fault_of(self.stop_kind(stop, trace.place())));
+        self.fault.set(Some(fault));
     }
 
-    fn stop_kind(&self, stop: Stop) -> FaultKind {
+    fn stop_kind(&self, stop: Stop, place: Option<String>) -> FaultKind {
         let last = self.last.get();
         match stop {
-            Stop::Overflow => FaultKind::StackOverflow { bytes: stack_bytes() },
+            Stop::Overflow => FaultKind::StackOverflow { bytes: stack_bytes(), place, last },
             Stop::InvalidAddress(address) => {
-                FaultKind::InvalidAddress { address, near: memory::near(address), last }
+                let near = address.and_then(memory::near);
+                FaultKind::InvalidAddress { address, near, place, last }
             }
-            Stop::Endless => {
-                FaultKind::Endless { limit: self.launch.checks.limit.unwrap_or_default(), last }
+            Stop::Endless | Stop::Blocked => {
+                let limit = self.launch.checks.limit.unwrap_or_default();
+                FaultKind::Endless { limit, place, last, other: None }
             }
         }
     }
@@ -107,6 +116,9 @@ impl Block<'_> {
     /// Records the panic that ended a thread, unless the block has failed for another reason.
     pub(super) fn unwound(&self, payload: Box<dyn Any + Send>) {
         let fault = self.fault.take();
+        if self.is_cancelled.get() && fault.is_none() && payload.is::<Unwind>() {
+            return;
+        }
         let is_own = |fault: &Fault| {
             matches!(fault.kind, FaultKind::WaitInUnwinding { .. })
                 && fault.at == self.thread_id()
@@ -175,6 +187,16 @@ pub(crate) fn running(stack_pointer: usize) -> Option<*const Block<'static>> {
     find(|stack| stack.stack_ptr_in_bounds(stack_pointer))
 }
 
+/// Returns whether the watchdog must not stop the running thread of `block` now.
+///
+/// # Safety
+/// [`running`] must have just returned `block` on this OS thread.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) unsafe fn is_uninterrupted(block: *const Block<'static>) -> bool {
+    // SAFETY: the `run` that owns the block has not returned.
+    unsafe { &*block }.is_uninterrupted.get()
+}
+
 /// Returns the block of this OS thread whose running fiber has a stack that `is_it` accepts.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn find(is_it: impl Fn(CoroutineTrapHandler<()>) -> bool) -> Option<*const Block<'static>> {
@@ -196,7 +218,7 @@ fn find(is_it: impl Fn(CoroutineTrapHandler<()>) -> bool) -> Option<*const Block
 /// # Safety
 /// [`overflowing`] or [`running`] must have just returned `block` on this OS thread.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) unsafe fn stop(block: *const Block<'static>, stop: Stop) -> ! {
+pub(crate) unsafe fn stop(block: *const Block<'static>, stop: Stop, trace: Trace) -> ! {
     // SAFETY: the `run` that owns the block has not returned.
     let block = unsafe { &*block };
     // The current block may be nested in `block`. The nested block has then stopped for good,
@@ -207,7 +229,7 @@ pub(crate) unsafe fn stop(block: *const Block<'static>, stop: Stop) -> ! {
         // forever.
         abort_on_stop(block, stop, "while it unwinds");
     }
-    block.stopped.set(Some(stop));
+    block.stopped.set(Some((stop, trace)));
     // SAFETY: the yielder belongs to the running fiber and is on its stack, as in `wait`.
     unsafe { &*block.yielder.get() }.suspend(());
     process::abort()
@@ -223,9 +245,9 @@ pub(crate) fn abort_on_stop(block: &Block<'_>, stop: Stop, when: &str) -> ! {
     let kind = match stop {
         // Looking for the nearest allocation would take a lock.
         Stop::InvalidAddress(address) => {
-            FaultKind::InvalidAddress { address, near: None, last: block.last.get() }
+            FaultKind::InvalidAddress { address, near: None, place: None, last: block.last.get() }
         }
-        other => block.stop_kind(other),
+        other => block.stop_kind(other, None),
     };
     crate::signals::print(format_args!("fatal: kernel `{kernel}`, {at}, {when}: {kind}\n"));
     process::abort()
@@ -237,10 +259,14 @@ pub(crate) fn abort_on_stop(block: &Block<'_>, stop: Stop, when: &str) -> ! {
 /// destructor during unwinding, Rust ends the process; the fault is printed to stderr first.
 ///
 /// ```
+/// use std::panic::Location;
+///
 /// use cuda_cpu::{FaultKind, Launch, fail, launch};
 ///
-/// let fault = launch(&Launch::new("stop", [1, 1, 1], [1, 1, 1]), &|| fail(FaultKind::Trap));
-/// assert_eq!(fault.unwrap_err().kind, FaultKind::Trap);
+/// let place = Location::caller();
+/// let config = Launch::new("stop", [1, 1, 1], [1, 1, 1]);
+/// let fault = launch(&config, &|| fail(FaultKind::Trap { place }));
+/// assert_eq!(fault.unwrap_err().kind, FaultKind::Trap { place });
 /// ```
 ///
 /// # Panics

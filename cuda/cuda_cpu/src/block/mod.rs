@@ -20,10 +20,12 @@ mod calls;
 mod checked;
 mod divergence;
 mod failure;
+mod pace;
 mod spin;
 mod waiting;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::{iter, mem, ptr, thread};
 
@@ -38,7 +40,7 @@ pub use calls::{
 pub use failure::fail;
 pub(crate) use failure::note_panic;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) use failure::{abort_on_stop, overflowing, running, stop};
+pub(crate) use failure::{abort_on_stop, is_uninterrupted, overflowing, running, stop};
 pub use spin::{pause, spin};
 
 use crate::clock::Clock;
@@ -47,7 +49,9 @@ use crate::global::GlobalMemory;
 use crate::order::Order;
 use crate::shared::SharedMemory;
 use crate::stacks::Stacks;
+use crate::trace::Trace;
 use crate::{Launch, WARP_SIZE, WarpOp};
+use pace::Pace;
 use spin::Spinning;
 use waiting::{Fiber, Reason, Slot, Wait, WaitCell, Waiting};
 
@@ -56,10 +60,12 @@ use waiting::{Fiber, Reason, Slot, Wait, WaitCell, Waiting};
 pub(crate) enum Stop {
     /// The thread accessed its stack's guard page.
     Overflow,
-    /// The thread accessed this address, which does not exist.
-    InvalidAddress(usize),
+    /// The thread accessed this address, which does not exist. `None` if the system does not tell.
+    InvalidAddress(Option<usize>),
     /// The thread ran longer than the limit.
     Endless,
+    /// The thread waited in the operating system for longer than the limit.
+    Blocked,
 }
 
 /// The reason why a fiber returned control to the scheduler.
@@ -99,7 +105,9 @@ pub(crate) struct Block<'a> {
     /// The handle with which the running fiber suspends itself.
     yielder: Cell<*const Yielder<(), ()>>,
     waits_for: WaitCell,
-    stopped: Cell<Option<Stop>>,
+    stopped: Cell<Option<(Stop, Trace)>>,
+    /// Whether the watchdog must not stop the running thread now.
+    is_uninterrupted: Cell<bool>,
     /// The position of the running thread's last checked access or wait.
     last: Cell<Option<&'static Location<'static>>>,
     /// The number of atomics that the running thread has executed without waiting. A load counts
@@ -109,11 +117,15 @@ pub(crate) struct Block<'a> {
     /// that has borrowed one.
     fault: Cell<Option<Fault>>,
     has_failed: Cell<bool>,
+    /// Whether the block ends without a fault of its own, because another block has failed.
+    is_cancelled: Cell<bool>,
     /// The number of times that the running thread has caught the panic that ends its block.
     caught: Cell<u32>,
     /// The latest panic: its thread, message and position.
     panic: Cell<Option<(u32, [String; 2])>>,
-    /// The number of completed barriers.
+    /// The number of barriers and warp operations so far.
+    pace: Pace,
+    /// The number of completed barriers, and of atomics that ordered threads of the block.
     block_epoch: Cell<u32>,
     /// The number of threads that have reached the next barrier with a true predicate.
     votes: Cell<u32>,
@@ -128,6 +140,8 @@ pub(crate) struct Block<'a> {
     clock: RefCell<Clock>,
     /// Whether a thread of the block has executed a fence.
     has_fenced: Cell<bool>,
+    /// The thread that last published its accesses by an atomic at an address.
+    released: RefCell<HashMap<usize, u32>>,
     stacks: RefCell<Stacks>,
     /// The value that each thread offers to a warp exchange.
     offered: RefCell<Vec<u32>>,
@@ -147,6 +161,9 @@ pub(crate) trait Siblings {
     /// Starts another block on another OS thread, if one has not begun and all running blocks are
     /// stuck.
     fn start_another(&self);
+
+    /// Returns whether another block has failed, so that a block that waits for it cannot continue.
+    fn have_failed(&self) -> bool;
 }
 
 thread_local! {
@@ -233,12 +250,15 @@ impl<'a> Block<'a> {
             yielder: Cell::new(ptr::null()),
             waits_for: WaitCell::new(),
             stopped: Cell::default(),
+            is_uninterrupted: Cell::new(false),
             last: Cell::default(),
             spins: Cell::new(0),
             fault: Cell::default(),
             has_failed: Cell::new(false),
+            is_cancelled: Cell::new(false),
             caught: Cell::new(0),
             panic: Cell::default(),
+            pace: Pace::default(),
             block_epoch: Cell::new(0),
             votes: Cell::new(0),
             counted: Cell::new(0),
@@ -247,6 +267,7 @@ impl<'a> Block<'a> {
             global: blocks.global(),
             clock: RefCell::default(),
             has_fenced: Cell::new(false),
+            released: RefCell::default(),
             stacks: RefCell::new(Stacks::new(threads)),
             offered: RefCell::default(),
             taken: Cell::new([0; WARP_SIZE as usize]),
@@ -338,8 +359,9 @@ impl<'a> Block<'a> {
         self.stack.set(Some(fiber.trap_handler()));
         let result = fiber.resume(());
         self.stack.set(None);
-        if let Some(stop) = self.stopped.take() {
-            self.note_stop(stop);
+        if let Some((stop, trace)) = self.stopped.take() {
+            self.is_uninterrupted.set(false);
+            self.note_stop(stop, &trace);
             return Returned::Stopped;
         }
         match result {
@@ -358,6 +380,7 @@ impl<'a> Block<'a> {
                 self.report_unwritten();
                 self.block_epoch.set(self.block_epoch.get() + 1);
                 self.warp_syncs.borrow_mut().clear();
+                self.note_round(&waiting);
                 (waiting.barrier, waiting.at_barrier) = (None, 0);
                 self.counted.set(self.votes.take());
                 for i in 0..self.threads {
@@ -387,6 +410,7 @@ impl<'a> Block<'a> {
                 && let Some((op, mask)) = waiting.met(warp)
             {
                 any = true;
+                self.note_round(waiting);
                 self.exchange(warp, op, mask);
                 waiting.warps[warp as usize] &= !mask;
                 for lane in (0..WARP_SIZE).filter(|lane| mask & 1 << lane != 0) {

@@ -12,9 +12,10 @@ use std::panic::Location;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::waiting::{Reason, Wait, Waiting};
+use super::waiting::{Reason, Wait, Waiting, same_place};
 use super::{Block, CURRENT, Siblings};
-use crate::fault::FaultKind;
+use crate::fault::{FaultKind, ThreadId};
+use crate::watchdog::cpu_time;
 
 /// The number of atomics without a wait after which a thread lets others run.
 const SPINS: u32 = 256;
@@ -97,7 +98,9 @@ pub fn pause() {
 /// The time that a block has spent with threads that only spin.
 #[derive(Default)]
 pub(super) struct Spinning<'a> {
-    since: Option<Instant>,
+    /// The CPU time of the OS thread at the first look.
+    since: Option<Duration>,
+    /// The time of the last look.
     asked: Option<Instant>,
     stuck: Option<Stuck<'a>>,
 }
@@ -134,22 +137,42 @@ impl<'a> Block<'a> {
             return;
         }
         let now = Instant::now();
-        let since = *spinning.since.get_or_insert(now);
-        let asked = *spinning.asked.get_or_insert(now);
-        if let Some(limit) = self.launch.checks.limit.filter(|limit| now - since > *limit) {
-            let first = waiting.iter().find(|(_, wait)| wait.reason == Reason::Spin);
-            if let Some((thread, wait)) = first {
-                self.select(thread);
-                self.record(FaultKind::Endless { limit, last: Some(wait.place) });
-            }
-        } else {
-            if now - asked > PATIENCE {
-                spinning.asked = Some(now);
-                spinning.stuck.get_or_insert_with(|| Stuck::new(self.blocks));
-                self.blocks.start_another();
-            }
+        if now - *spinning.asked.get_or_insert(now) <= PATIENCE {
             // The block that these threads wait for may need this core.
             thread::yield_now();
+            return;
         }
+        spinning.asked = Some(now);
+        // On a busy machine, this OS thread may wait for a core. That time does not count.
+        let used = cpu_time();
+        let since = *spinning.since.get_or_insert(used);
+        if let Some(limit) = self.launch.checks.limit.filter(|limit| used - since > *limit) {
+            return self.report_spinning(waiting, limit);
+        }
+        if self.blocks.have_failed() {
+            // The block may wait for the one that has failed, whose fault ends the launch.
+            self.is_cancelled.set(true);
+            self.has_failed.set(true);
+        }
+        spinning.stuck.get_or_insert_with(|| Stuck::new(self.blocks));
+        self.blocks.start_another();
+        thread::yield_now();
+    }
+
+    /// Reports the first spinning thread, and another thread that waits: elsewhere, if there is one.
+    fn report_spinning(&self, waiting: &Waiting, limit: Duration) {
+        let Some((thread, wait)) = waiting.iter().find(|(_, wait)| wait.reason == Reason::Spin)
+        else {
+            return;
+        };
+        let others = || waiting.iter().filter(|(other, _)| *other != thread);
+        let elsewhere = others().find(|(_, other)| !same_place(other.place, wait.place));
+        let other = elsewhere.or_else(|| others().next()).map(|(other, wait)| {
+            let thread = self.launch.thread_index(other);
+            (ThreadId { block: self.index, thread }, wait.place)
+        });
+        self.select(thread);
+        let last = Some(wait.place);
+        self.record(FaultKind::Endless { limit, place: None, last, other });
     }
 }

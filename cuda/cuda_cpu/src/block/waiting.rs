@@ -6,6 +6,7 @@ use std::ptr;
 
 use corosensei::Coroutine;
 
+use crate::fault::Elsewhere;
 use crate::stacks::FiberStack;
 use crate::{WARP_SIZE, WarpOp};
 
@@ -112,6 +113,17 @@ impl Waiting {
             let meets = slot.as_ref().is_some_and(|slot| slot.wait.meets(wait));
             met | u32::from(meets) << lane
         })
+    }
+
+    /// Returns the state of the `missing` lanes of a warp: the place where the first one waits, or
+    /// that none waits. A lane that the block does not have counts as returned.
+    pub(super) fn elsewhere(&self, warp: u32, missing: u32) -> Elsewhere {
+        let first = (warp * WARP_SIZE) as usize;
+        let lanes = (0..WARP_SIZE).zip(self.slots[first..].iter());
+        let waits = lanes
+            .filter(|(lane, _)| missing & 1 << lane != 0)
+            .find_map(|(_, slot)| Some(slot.as_ref()?.wait.place));
+        waits.map_or(Elsewhere::Returned(missing.count_ones()), Elsewhere::Waiting)
     }
 
     /// Returns a warp operation whose lanes have all arrived, and the mask of these lanes.

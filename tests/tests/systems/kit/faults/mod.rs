@@ -92,7 +92,12 @@ fn places(kind: &FaultKind) -> Vec<&'static Location<'static>> {
         },
         FaultKind::SharedRace { place, other_place, .. }
         | FaultKind::GlobalRace { place, other_place, .. } => vec![place, other_place],
+        FaultKind::WarpDivergence { place, others: Some(Elsewhere::Waiting(other)), .. } => {
+            vec![place, other]
+        }
         FaultKind::WarpDivergence { place, .. }
+        | FaultKind::Trap { place }
+        | FaultKind::StaleHandle { place, .. }
         | FaultKind::OutOfBounds { place, .. }
         | FaultKind::Uninitialised { place, .. }
         | FaultKind::Misaligned { place, .. } => vec![place],

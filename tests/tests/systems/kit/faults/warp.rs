@@ -11,7 +11,7 @@ fn a_lane_is_missing_at_sync_warp() {
     let stream = stream();
     let mut kernel = LaneMissing { guilty: 7 };
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [0, 0, 0]);
-    let FaultKind::WarpDivergence { op: "sync_warp", place, mask: u32::MAX, missing: 0x80 } =
+    let FaultKind::WarpDivergence { op: "sync_warp", place, mask: u32::MAX, missing: 0x80, .. } =
         found.kind
     else {
         panic!("{found}");
@@ -20,7 +20,7 @@ fn a_lane_is_missing_at_sync_warp() {
     assert_eq!(
         message(&found),
         "kernel `lane_missing`, block (0,0,0) thread (0,0,0): warp divergence: \
-         sync_warp at faults.rs waits for lanes 0x00000080 of mask 0xffffffff; every lane of the mask must call it"
+         sync_warp at faults.rs waits for lanes 0x00000080 of mask 0xffffffff, 1 have returned; every lane of the mask must call it"
     );
     // If the lane that does not take part is in the second warp, the fault names the first lane of the second warp.
     kernel.guilty = 63;
@@ -47,7 +47,7 @@ fn a_lane_is_missing_at_a_shuffle() {
         message(&found),
         "kernel `lane_missing_in_shuffle`, block (0,0,0) thread (1,0,0): warp divergence: \
          exchange (shuffle, vote or reduction) at faults.rs waits for lanes 0x00000001 of mask \
-         0xffffffff; every lane of the mask must call it"
+         0xffffffff, 1 have returned; every lane of the mask must call it"
     );
     kernel.guilty = NOBODY;
     run(&stream, &line(1, 32), &kernel).unwrap();
