@@ -31,6 +31,7 @@ pub mod program;
 pub mod reduce;
 pub mod shuffle;
 pub mod texture;
+pub mod traffic;
 pub mod vote;
 pub mod warps;
 

@@ -46,7 +46,7 @@ fn main() {
             let own = 4 * thread_rank() as usize;
             for i in 0..n {
                 let kind = if i % 2 == 0 { AccessKind::Store } else { AccessKind::Load };
-                shared_access(&region, own, 4, kind);
+                shared_access(&region, own, [4, 4], kind);
             }
         });
     }
@@ -54,12 +54,12 @@ fn main() {
         let region = shared_static("array", 4096);
         let rank = thread_rank() as usize;
         for i in 0..n / 10 {
-            shared_access(&region, 4 * rank, 4, AccessKind::Store);
+            shared_access(&region, 4 * rank, [4, 4], AccessKind::Store);
             sync_threads();
             for j in 0..8 {
-                shared_access(&region, 4 * (rank ^ j), 4, AccessKind::Load);
+                shared_access(&region, 4 * (rank ^ j), [4, 4], AccessKind::Load);
             }
-            shared_access(&region, 4 * (i as usize), 4, AccessKind::Load);
+            shared_access(&region, 4 * (i as usize), [4, 4], AccessKind::Load);
             sync_threads();
         }
     });

@@ -43,6 +43,13 @@ pub struct SharedRegion {
     pub(crate) block: u64,
 }
 
+impl SharedRegion {
+    /// Returns the address of a byte in profiles: different regions do not overlap.
+    pub(crate) fn profiled_address(region: usize, offset: usize) -> u64 {
+        (region as u64) << 32 | offset as u64
+    }
+}
+
 struct Region {
     name: &'static str,
     words: Box<[u128]>,
@@ -95,7 +102,13 @@ impl SharedMemory {
 
     /// Returns whether an address is in one of the regions.
     pub(crate) fn contains(&self, address: usize) -> bool {
-        self.regions.iter().any(|region| region.contains(address))
+        self.find(address).is_some()
+    }
+
+    /// Returns the index of the region that contains an address, and the offset in it.
+    pub(crate) fn find(&self, address: usize) -> Option<[usize; 2]> {
+        let region = self.regions.iter().position(|region| region.contains(address))?;
+        Some([region, address - self.regions[region].words.as_ptr().addr()])
     }
 
     /// Stops reporting reads of unwritten bytes in the region that contains `address`.

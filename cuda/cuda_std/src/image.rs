@@ -245,8 +245,12 @@ impl<T: Pod> View<T> {
     #[must_use]
     pub fn get(&self, x: u32, y: u32) -> Option<T> {
         self.stamp.check("View");
-        // SAFETY: `contains` has checked that the element exists.
-        self.contains(x, y).then(|| unsafe { self.load(x, y) })
+        if self.contains(x, y) {
+            // SAFETY: `contains` has checked that the element exists.
+            Some(unsafe { self.load(x, y) })
+        } else {
+            None
+        }
     }
 
     /// Reads the element at column `x` of row `y`.
@@ -311,9 +315,13 @@ impl<T: Pod> ViewMut<T> {
     pub fn get(&self, at: Unique2d) -> Option<T> {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
-        // SAFETY: `contains` checks that the element exists. `at` is unique to this thread, so safe
-        // code of other threads does not access the element.
-        self.contains(x, y).then(|| unsafe { self.load(x, y) })
+        if self.contains(x, y) {
+            // SAFETY: `contains` has checked that the element exists. `at` is unique to this
+            // thread, so safe code of other threads does not access the element.
+            Some(unsafe { self.load(x, y) })
+        } else {
+            None
+        }
     }
 
     /// Writes the element at the thread's own index `at`. Returns whether the element exists.

@@ -276,8 +276,12 @@ impl<T: Pod> Slice<T> {
     pub fn get(&self, at: impl SliceIndex) -> Option<T> {
         let i = at.index();
         self.stamp.check("Slice");
-        // SAFETY: `load` runs only if `i` is less than `len`.
-        (i < self.len).then(|| unsafe { self.load(i) })
+        if i < self.len {
+            // SAFETY: `i` was just checked.
+            Some(unsafe { self.load(i) })
+        } else {
+            None
+        }
     }
 
     /// Reads element `i`.
@@ -329,9 +333,13 @@ impl<T: Pod> SliceMut<T> {
     pub fn get(&self, at: Unique1d) -> Option<T> {
         let i = at.access();
         self.stamp.check("SliceMut");
-        // SAFETY: `load` runs only if `i` is less than `len`. `at` is unique to this thread, so
-        // safe code of other threads does not access the element.
-        (i < self.len).then(|| unsafe { self.load(i) })
+        if i < self.len {
+            // SAFETY: `i` was just checked. `at` is unique to this thread, so safe code of other
+            // threads does not access the element.
+            Some(unsafe { self.load(i) })
+        } else {
+            None
+        }
     }
 
     /// Writes the element at the thread's own index `at`. Returns whether the element exists.

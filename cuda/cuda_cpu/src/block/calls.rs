@@ -6,7 +6,7 @@ use std::panic::Location;
 use super::failure::fail;
 use super::spin::spin;
 use super::waiting::{Reason, Wait};
-use super::{Block, CHECKS_GLOBAL, CURRENT, LAUNCH};
+use super::{Block, CURRENT, LAUNCH, WATCHES_GLOBAL};
 use crate::fault::FaultKind;
 use crate::{AccessKind, SharedRegion, WARP_SIZE, WarpOp};
 
@@ -296,7 +296,8 @@ pub fn is_shared(address: usize) -> bool {
 
 /// Ends the launch with a fault if `region` belongs to another block, if an access to its `size`
 /// bytes at `offset` races with an earlier one, or if it reads bytes that no thread has written.
-/// The bytes must be inside the region. The caller's source position appears in the fault.
+/// The bytes must be inside the region. `align` is the alignment of the type. The caller's source
+/// position appears in the fault and in the profile.
 ///
 /// ```
 /// use cuda_cpu::{AccessKind, Checks, FaultKind, Launch, launch, shared_access, shared_static};
@@ -305,13 +306,18 @@ pub fn is_shared(address: usize) -> bool {
 /// let config = Launch { checks, ..Launch::new("race", [1, 1, 1], [2, 1, 1]) };
 /// let fault = launch(&config, &|| {
 ///     // Both threads store to the same word.
-///     shared_access(&shared_static("tile", 64), 0, 4, AccessKind::Store);
+///     shared_access(&shared_static("tile", 64), 0, [4, 4], AccessKind::Store);
 /// });
 /// assert!(matches!(fault.unwrap_err().kind, FaultKind::SharedRace { other: 0, offset: 0, .. }));
 /// ```
 #[inline]
 #[track_caller]
-pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
+pub fn shared_access(
+    region: &SharedRegion,
+    offset: usize,
+    [size, align]: [usize; 2],
+    kind: AccessKind,
+) {
     let place = Location::caller();
     let block = current();
     if region.block != block.serial {
@@ -320,6 +326,9 @@ pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: Ac
     block.last.set(Some(place));
     if block.launch.checks.shared {
         block.check_shared(region, offset, size, kind, place);
+    }
+    if block.trace.is_some() {
+        block.profile_shared(region, offset, [size, align], kind, place);
     }
 }
 
@@ -344,8 +353,8 @@ pub fn shared_untracked(address: usize) {
 }
 
 /// Ends the launch with a fault if an access to `size` bytes of global memory at `address` races
-/// with an earlier one. Does nothing unless the launch checks global memory. The caller's source
-/// position appears in the fault.
+/// with an earlier one. Does nothing unless the launch checks or profiles global memory. `align` is
+/// the alignment of the type. The caller's source position appears in the fault and in the profile.
 ///
 /// ```
 /// use cuda_cpu::{AccessKind, Checks, FaultKind, Launch, global_access, launch};
@@ -353,14 +362,16 @@ pub fn shared_untracked(address: usize) {
 /// let checks = Checks { global: true, ..Checks::default() };
 /// let config = Launch { checks, ..Launch::new("race", [2, 1, 1], [1, 1, 1]) };
 /// // Both blocks store to the same word.
-/// let fault = launch(&config, &|| global_access(0x1000, 4, AccessKind::Store));
+/// let fault = launch(&config, &|| global_access(0x1000, [4, 4], AccessKind::Store));
 /// assert!(matches!(fault.unwrap_err().kind, FaultKind::GlobalRace { .. }));
 /// ```
 #[inline]
 #[track_caller]
-pub fn global_access(address: usize, size: usize, kind: AccessKind) {
-    if CHECKS_GLOBAL.get() {
-        current().check_global(address, size, kind, Location::caller());
+pub fn global_access(address: usize, [size, align]: [usize; 2], kind: AccessKind) {
+    if WATCHES_GLOBAL.get() {
+        let (block, place) = (current(), Location::caller());
+        block.check_global(address, size, kind, place);
+        block.profile_global(address, [size, align], kind, place);
     }
 }
 
@@ -391,10 +402,12 @@ pub fn atomic_access(address: usize, size: usize, is_load: bool, releases: bool)
         let (access, align) = (AccessKind::Atomic, size);
         fail(FaultKind::Misaligned { access, address, align, place });
     }
-    if CHECKS_GLOBAL.get() {
-        let block = current();
-        block.check_global(address, size, AccessKind::Atomic, Location::caller());
+    if WATCHES_GLOBAL.get() {
+        let (block, place) = (current(), Location::caller());
+        block.check_global(address, size, AccessKind::Atomic, place);
         block.synchronise(address, releases);
+        let kind = if is_load { AccessKind::Load } else { AccessKind::Atomic };
+        block.profile_global(address, [size, size], kind, place);
     }
 }
 

@@ -20,6 +20,7 @@ mod calls;
 mod checked;
 mod divergence;
 mod failure;
+mod profiled;
 mod spin;
 mod waiting;
 
@@ -45,6 +46,7 @@ use crate::clock::Clock;
 use crate::fault::{Fault, FaultKind};
 use crate::global::GlobalMemory;
 use crate::order::Order;
+use crate::profile::{Collector, Trace};
 use crate::shared::SharedMemory;
 use crate::stacks::Stacks;
 use crate::{Launch, WARP_SIZE, WarpOp};
@@ -124,6 +126,8 @@ pub(crate) struct Block<'a> {
     shared: RefCell<SharedMemory>,
     /// The accesses of the launch to global memory, if they are checked.
     global: Option<&'a GlobalMemory>,
+    /// The accesses of the threads, if the launch is profiled.
+    trace: Option<RefCell<Trace>>,
     /// The accesses of other blocks that happened before this block's next access.
     clock: RefCell<Clock>,
     /// Whether a thread of the block has executed a fence.
@@ -140,6 +144,9 @@ pub(crate) trait Siblings {
     /// Returns the accesses of the launch to global memory, if they are checked.
     fn global(&self) -> Option<&GlobalMemory>;
 
+    /// Returns the profile of the launch, if there is one.
+    fn profile(&self) -> Option<&Collector>;
+
     /// Starts another block on another OS thread, if one has not begun: all threads of a block
     /// wait for something that only another block can do.
     fn start_another(&self);
@@ -150,8 +157,9 @@ thread_local! {
     /// The id of the current block's launch, 0 outside a launch. Every access to a kernel argument
     /// compares this id, so reading it must be a single load.
     static LAUNCH: Cell<u64> = const { Cell::new(0) };
-    /// Whether the current block's accesses to global memory are checked. Every access reads it.
-    static CHECKS_GLOBAL: Cell<bool> = const { Cell::new(false) };
+    /// Whether the current block's accesses to global memory are checked or profiled. Every access
+    /// reads it.
+    static WATCHES_GLOBAL: Cell<bool> = const { Cell::new(false) };
     /// The number of blocks that this OS thread has started.
     static BLOCKS: Cell<u64> = const { Cell::new(0) };
 }
@@ -161,13 +169,13 @@ thread_local! {
 struct Enter {
     block: *const Block<'static>,
     launch: u64,
-    checks_global: bool,
+    watches_global: bool,
 }
 
 impl Enter {
     fn new(block: &Block<'_>) -> Self {
-        let checks_global = CHECKS_GLOBAL.get();
-        let earlier = Self { block: CURRENT.get(), launch: LAUNCH.get(), checks_global };
+        let watches_global = WATCHES_GLOBAL.get();
+        let earlier = Self { block: CURRENT.get(), launch: LAUNCH.get(), watches_global };
         block.make_current();
         earlier
     }
@@ -177,7 +185,7 @@ impl Drop for Enter {
     fn drop(&mut self) {
         CURRENT.set(self.block);
         LAUNCH.set(self.launch);
-        CHECKS_GLOBAL.set(self.checks_global);
+        WATCHES_GLOBAL.set(self.watches_global);
     }
 }
 
@@ -241,6 +249,7 @@ impl<'a> Block<'a> {
             warp_syncs: RefCell::default(),
             shared: RefCell::default(),
             global: blocks.global(),
+            trace: blocks.profile().map(|_| RefCell::new(Trace::new(threads))),
             clock: RefCell::default(),
             has_fenced: Cell::new(false),
             stacks: RefCell::new(Stacks::new(threads)),
@@ -252,7 +261,7 @@ impl<'a> Block<'a> {
     fn make_current(&self) {
         CURRENT.set(ptr::from_ref(self).cast());
         LAUNCH.set(self.launch_id);
-        CHECKS_GLOBAL.set(self.global.is_some());
+        WATCHES_GLOBAL.set(self.global.is_some() || self.trace.is_some());
     }
 
     /// Returns a fiber that runs threads from `next` on until none is left. The fiber is suspended
@@ -280,6 +289,7 @@ impl<'a> Block<'a> {
                 self.select(self.order.at(next.into()) as u32);
                 self.spins.set(0);
                 thread();
+                self.profile_end();
             }
         });
         if let Err(payload) = panic::catch_unwind(threads) {
@@ -298,6 +308,7 @@ impl<'a> Block<'a> {
                 let (thread, wait) = (self.rank.get(), self.waits_for.get());
                 waiting.slots[thread as usize] = Some(Slot { wait, fiber });
                 waiting.add(thread, wait);
+                self.profile_wait(thread, wait);
             }
             Returned::Done => self.stacks.borrow_mut().give(fiber.into_stack()),
             Returned::Stopped => mem::forget(fiber),
@@ -317,6 +328,7 @@ impl<'a> Block<'a> {
                 let wait = self.waits_for.get();
                 slot.wait = wait;
                 waiting.add(thread, wait);
+                self.profile_wait(thread, wait);
             }
             Returned::Done => {
                 if let Some(slot) = place.take() {
@@ -356,6 +368,7 @@ impl<'a> Block<'a> {
                 self.warp_syncs.borrow_mut().clear();
                 (waiting.barrier, waiting.at_barrier) = (None, 0);
                 self.counted.set(self.votes.take());
+                self.profile_barrier();
                 for i in 0..self.threads {
                     self.go_on(self.order.at(i.into()) as u32, &mut waiting);
                 }
@@ -371,6 +384,9 @@ impl<'a> Block<'a> {
             self.go_on(thread, &mut waiting);
         }
         self.report_unwritten();
+        if let (Some(profile), Some(trace)) = (self.blocks.profile(), &self.trace) {
+            profile.add(&trace.borrow());
+        }
         self.fault.take().map_or(Ok(()), Err)
     }
 
@@ -384,6 +400,7 @@ impl<'a> Block<'a> {
             {
                 any = true;
                 self.exchange(warp, op, mask);
+                self.profile_warp(warp, mask);
                 waiting.warps[warp as usize] &= !mask;
                 for lane in (0..WARP_SIZE).filter(|lane| mask & 1 << lane != 0) {
                     self.go_on(warp * WARP_SIZE + lane, waiting);
