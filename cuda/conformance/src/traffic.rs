@@ -121,7 +121,7 @@ pub unsafe fn matmul_tiles(a: Slice<f32>, b: Slice<f32>, out: SliceMut<f32>, n: 
 /// - `values` and `weights` must have the same length, and the values must be less than 64.
 /// - `bins` must have 64 elements, and a block at least 64 threads.
 #[kernel(dims(1))]
-pub unsafe fn histogram(values: Slice<u32>, weights: Slice<u32>, bins: SliceMut<u32>) {
+pub unsafe fn histogram_weights(values: Slice<u32>, weights: Slice<u32>, bins: SliceMut<u32>) {
     const BINS: u32 = 64;
     let own = shared_array![u32; BINS as usize];
     let (rank, stride) = (thread::thread_idx().x, thread::block_dim().x * thread::grid_dim().x);
@@ -210,4 +210,63 @@ pub unsafe fn reduce_strided(input: Slice<f32>, sums: SliceMut<f32>, first: u32)
         // SAFETY: the caller guarantees that the element exists.
         unsafe { sums.store(thread::block_idx().x, values.load(0)) };
     }
+}
+
+/// Multiplies a sparse matrix with a vector. Each thread computes whole rows, whose lengths differ,
+/// so that lanes leave the inner loop at different times. `step` is 1.
+///
+/// # Safety
+/// - `starts` must contain the index of the first element of each row, and the number of elements.
+/// - `columns` and `values` must have that many elements, and the columns must be in `x`.
+/// - `sums` must have an element for each row.
+#[kernel(dims(1))]
+pub unsafe fn sparse_rows(
+    starts: Slice<u32>,
+    columns: Slice<u32>,
+    values: Slice<f32>,
+    x: Slice<f32>,
+    sums: SliceMut<f32>,
+    step: u32,
+) {
+    let stride = thread::block_dim().x * thread::grid_dim().x;
+    let mut row = thread::index_1d();
+    while row + 1 < starts.len() {
+        // SAFETY: `row + 1` was just checked. The caller guarantees that the other indices exist.
+        unsafe {
+            let (mut k, end) = (starts.load(row), starts.load(row + 1));
+            let mut sum = 0.0;
+            while k < end {
+                sum += values.load(k) * x.load(columns.load(k));
+                k += step;
+            }
+            sums.store(row, sum);
+        }
+        row += stride;
+    }
+}
+
+/// Adds the elements of rows whose lengths differ. Unlike in [`sparse_rows`], no access follows the
+/// inner loop within the outer one.
+///
+/// # Safety
+/// - `starts` and `values` must be as in [`sparse_rows`].
+/// - `sums` must have an element for each thread.
+#[kernel(dims(1))]
+pub unsafe fn sum_rows(starts: Slice<u32>, values: Slice<f32>, sums: SliceMut<f32>, step: u32) {
+    let stride = thread::block_dim().x * thread::grid_dim().x;
+    let mut row = thread::index_1d();
+    let mut sum = 0.0;
+    while row + 1 < starts.len() {
+        // SAFETY: `row + 1` was just checked. The caller guarantees that the other indices exist.
+        unsafe {
+            let (mut k, end) = (starts.load(row), starts.load(row + 1));
+            while k < end {
+                sum += values.load(k);
+                k += step;
+            }
+        }
+        row += stride;
+    }
+    // SAFETY: the caller guarantees that the element exists.
+    unsafe { sums.store(thread::index_1d(), sum) };
 }

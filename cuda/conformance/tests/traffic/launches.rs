@@ -1,8 +1,8 @@
 //! The launches whose memory traffic is compared between the simulator and a GPU.
 
 use conformance::traffic::{
-    Histogram, MatmulTiles, ROWS, ReduceStrided, Stencil, SumPoints, TILE, TransposeNaive,
-    TransposePadded, TransposeTile,
+    HistogramWeights, MatmulTiles, ROWS, ReduceStrided, SparseRows, Stencil, SumPoints, SumRows,
+    TILE, TransposeNaive, TransposePadded, TransposeTile,
 };
 use cust::typed::{Buffer, Device, DeviceError, LaunchConfig};
 
@@ -59,7 +59,34 @@ pub fn run(device: &Device) -> Result<(), DeviceError> {
         stream.launch_unchecked(&LaunchConfig::cover(points.len(), 1, [256, 1]), &kernel)?;
 
         let (values, weights, bins) = (values.view(), weights.view(), bins.view_mut());
-        stream.launch_unchecked(&grid([8, 1], [256, 1]), &Histogram { values, weights, bins })?;
+        stream.launch_unchecked(
+            &grid([8, 1], [256, 1]),
+            &HistogramWeights { values, weights, bins },
+        )?;
     }
+    sparse(device, &floats, &mut out)?;
     stream.synchronize()
+}
+
+/// Launches the kernels with divergent loops on 900 rows of 0 to 12 elements.
+fn sparse(device: &Device, floats: &Buffer<f32>, out: &mut Buffer<f32>) -> Result<(), DeviceError> {
+    let stream = device.stream()?;
+    let mut starts = vec![0];
+    starts.extend((0..900).scan(0, |sum, row| {
+        *sum += noise(row) % 13;
+        Some(*sum)
+    }));
+    let columns: Vec<u32> = (0..starts[900]).map(|k| noise(k) % 4096).collect();
+    let [starts, columns] =
+        [Buffer::from_slice(&stream, &starts)?, Buffer::from_slice(&stream, &columns)?];
+    let config = grid([2, 1], [128, 1]);
+    // SAFETY: each buffer has as many elements as its kernel requires.
+    unsafe {
+        let (starts, columns, values) = (starts.view(), columns.view(), floats.view());
+        let (x, sums) = (floats.view(), out.view_mut());
+        let kernel = SparseRows { starts, columns, values, x, sums, step: 1 };
+        stream.launch_unchecked(&config, &kernel)?;
+        let SparseRows { starts, values, sums, .. } = kernel;
+        stream.launch_unchecked(&config, &SumRows { starts, values, sums, step: 1 })
+    }
 }
