@@ -48,12 +48,12 @@ impl Block<'_> {
     #[inline]
     pub(super) fn profile_wait(&self, thread: u32, wait: Wait) {
         let Some(trace) = &self.trace else { return };
-        let operation = match wait.reason {
-            Reason::Barrier => Operation::Barrier,
-            Reason::Exchange | Reason::SyncWarp => Operation::WarpOperation,
+        let (operation, mask) = match wait.reason {
+            Reason::Barrier => (Operation::Barrier, u32::MAX),
+            Reason::Exchange | Reason::SyncWarp => (Operation::WarpOperation, wait.mask),
             Reason::Spin => return,
         };
-        trace.borrow_mut().wait(thread, wait.place, operation);
+        trace.borrow_mut().wait(thread, wait.place, operation, mask);
     }
 
     /// Records that the running thread has returned.

@@ -13,12 +13,18 @@ thread_local! {
     static RECORDINGS: RefCell<Vec<Profile>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Calls `f` with the recordings of this thread. Returns the default while the thread ends, when a
+/// destructor can still launch a kernel.
+fn with_recordings<R: Default>(f: impl FnOnce(&mut Vec<Profile>) -> R) -> R {
+    RECORDINGS.try_with(|all| f(&mut all.borrow_mut())).unwrap_or_default()
+}
+
 /// Ends the innermost recording, also if its closure panics.
 struct Recording;
 
 impl Recording {
     fn take() -> Profile {
-        RECORDINGS.with_borrow_mut(Vec::pop).unwrap_or_default()
+        with_recordings(Vec::pop).unwrap_or_default()
     }
 }
 
@@ -30,12 +36,12 @@ impl Drop for Recording {
 
 /// Implements [`Profile::record`].
 pub(super) fn record<R>(launches: impl FnOnce() -> R) -> (R, Profile) {
-    RECORDINGS.with_borrow_mut(|all| all.push(Profile::default()));
+    with_recordings(|all| all.push(Profile::default()));
     let recording = Recording;
     let result = launches();
     std::mem::forget(recording);
     let profile = Recording::take();
-    RECORDINGS.with_borrow_mut(|all| {
+    with_recordings(|all| {
         if let Some(outer) = all.last_mut() {
             outer.merge(profile.clone());
         }
@@ -61,7 +67,7 @@ struct State {
 impl Collector {
     /// Returns a collector if this thread records a profile, or if the process has one.
     pub(crate) fn if_wanted() -> Option<Self> {
-        let is_recording = RECORDINGS.with_borrow(|all| !all.is_empty());
+        let is_recording = with_recordings(|all| !all.is_empty());
         (is_recording || process::is_wanted()).then(Self::default)
     }
 
@@ -92,7 +98,7 @@ impl Collector {
             sites: state.places.into_iter().map(|(place, counts)| (site(place), counts)).collect(),
         };
         let profile = Profile { kernels: [(kernel.to_owned(), profile)].into() };
-        RECORDINGS.with_borrow_mut(|all| {
+        with_recordings(|all| {
             if let Some(innermost) = all.last_mut() {
                 innermost.merge(profile.clone());
             }

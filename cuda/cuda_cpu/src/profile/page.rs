@@ -169,21 +169,26 @@ fn margin(site: &Site, counts: &Counts, worst: u64) -> String {
     };
     let costs = match each(site.operation, counts) {
         Some([each, ideal]) => format!(
-            "<td class=\"excess\">{}<td>{}<td title=\"{unit} per request\">{each:.1}<td>{ideal:.1}",
-            grouped(excess),
+            "{}<td>{}<td title=\"{unit} per request\">{each:.1}<td>{ideal:.1}",
+            number(excess),
             grouped(counts.requests)
         ),
         None => format!("<td><td>{}<td><td>", grouped(counts.requests)),
     };
     let lanes = per_request(counts.lanes, counts);
     let share = 100.0 * lanes / f64::from(WARP_SIZE);
-    let partial = if counts.partial > 0 { " class=\"partial\"" } else { "" };
     format!(
         "<tr class=\"place{heat}\"><td>{}{costs}<td class=\"lanes\" style=\"--share:{share:.0}%\">{lanes:.1}\
-         <td{partial}>{}",
+         {}",
         access(site),
-        grouped(counts.partial)
+        number(counts.partial)
     )
+}
+
+/// Returns a cell with a number, which is dim if it is zero.
+fn number(number: u64) -> String {
+    let class = if number == 0 { " class=\"zero\"" } else { "" };
+    format!("<td{class}>{}", grouped(number))
 }
 
 /// Replaces the characters that have a meaning in HTML.

@@ -236,8 +236,8 @@ mod tests {
         assert_eq!(waves(Load, 16, ALL, |i| i), [4, 0]);
         assert_eq!(waves(Store, 16, ALL, |i| 2 * i), [8, 4]);
         assert_eq!(waves(Store, 16, 0x1, |i| i), [1, 0]);
-        // Lanes 0, 1, 8 and 9 form one group of words 0 to 7 and one of words 32 to 39.
-        assert_eq!(waves(Load, 16, 0x303, |i| i), [2, 0]);
+        // Words 0 to 15 and 32 to 47 are in the same banks, but in different groups.
+        assert_eq!(waves(Load, 16, 0xf0f, |i| i), [2, 0]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Sources {
     }
 
     /// Returns the first and the last line of the function that contains the lines `first` to
-    /// `last`: from a line at which a function starts, with the attributes and comments before it,
+    /// `last`: from a line at which a function starts, with the attributes before it,
     /// to the next line with the same indentation that closes a brace.
     pub(super) fn function(&mut self, file: &str, [first, last]: [u32; 2]) -> [u32; 2] {
         let lines = self.lines(file);
@@ -52,10 +52,7 @@ impl Sources {
             indent(*line) == indent(start) && text(*line).trim_start().starts_with('}')
         };
         let end = (last..=lines.len() as u32).find(closes).unwrap_or(last);
-        let belongs = |line: &u32| {
-            let text = text(*line).trim_start();
-            text.starts_with("#[") || text.starts_with("///")
-        };
+        let belongs = |line: &u32| text(*line).trim_start().starts_with("#[");
         let start = (1..start).rev().take_while(belongs).last().unwrap_or(start);
         [start, end]
     }

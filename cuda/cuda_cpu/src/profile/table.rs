@@ -10,9 +10,11 @@ const WIDTH: usize = 100;
 
 /// The explanation of the columns.
 const LEGEND: &str = "\
-each: sectors (32 bytes) of a request to global memory, or wavefronts of one to shared memory
-ideal: the same if accesses were coalesced and without bank conflicts; excess: the sum of each - ideal
-lanes: active lanes per request; partial: requests without some of the warp's threads
+each      sectors (32 bytes) per request to global memory, wavefronts per request to shared memory
+ideal     the same without uncoalesced accesses and bank conflicts
+excess    all sectors or wavefronts above the ideal
+lanes     active lanes per request
+partial   requests without some threads of the warp
 ";
 
 /// Implements [`Profile`]'s `Display`.
@@ -52,9 +54,9 @@ fn row(f: &mut Formatter<'_>, site: &Site, counts: &Counts, sources: &mut Source
         access(site),
     )?;
     let text = sources.line(&site.file, site.line).unwrap_or_default();
-    let line = format!("    {}:{}: {text}", site.file, site.line);
+    let line = format!("    {}:{}:{} {text}", site.file, site.line, site.column);
     if line.chars().count() <= WIDTH {
-        return writeln!(f, "{}", line.trim_end().trim_end_matches(':'));
+        return writeln!(f, "{}", line.trim_end());
     }
     writeln!(f, "{}…", line.chars().take(WIDTH - 1).collect::<String>())
 }

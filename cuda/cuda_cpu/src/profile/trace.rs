@@ -1,7 +1,7 @@
 //! The accesses of the threads of one block.
 //!
-//! Each thread has a list of its accesses. When all lanes of a warp wait or have returned, the warp
-//! has converged: the lists are grouped into [`Request`]s, counted, and emptied. Memory is therefore
+//! Each thread has a list of its accesses. When all lanes of a warp wait for the whole block or the
+//! whole warp, or have returned, the warp has converged: the lists are grouped into [`Request`]s, counted, and emptied. Memory is therefore
 //! bounded by the accesses of a warp between two convergences. A list holds at most [`MAX_EVENTS`];
 //! further accesses are dropped and only their number is reported.
 
@@ -103,17 +103,21 @@ impl Trace {
         }
     }
 
-    /// Records that `thread` waits, and counts the accesses of its warp if all its lanes wait or
-    /// have returned.
+    /// Records that `thread` waits for the lanes in `mask`, and counts the accesses of its warp if
+    /// all lanes wait for each other or have returned.
     pub(crate) fn wait(
         &mut self,
         thread: u32,
         at: &'static Location<'static>,
         operation: Operation,
+        mask: u32,
     ) {
         self.push(thread, Place { at, operation, bytes: 0, part: 0 }, 0);
-        self.warps[(thread / WARP_SIZE) as usize].waiting |= 1 << (thread % WARP_SIZE);
-        self.count_if_converged(thread / WARP_SIZE);
+        let warp = &mut self.warps[(thread / WARP_SIZE) as usize];
+        if warp.present & !(mask | warp.returned) == 0 {
+            warp.waiting |= 1 << (thread % WARP_SIZE);
+            self.count_if_converged(thread / WARP_SIZE);
+        }
     }
 
     /// Records that `thread` has returned, like [`wait`](Self::wait).
