@@ -7,9 +7,10 @@ use std::hint::black_box;
 use std::panic::Location;
 use std::time::Instant;
 
+use cuda_cpu::profile::Profile;
 use cuda_cpu::{
-    AccessKind, Checks, ConstantBank, Launch, WarpOp, launch, shared_access, shared_static,
-    sync_threads, thread_rank, warp_exchange,
+    AccessKind, Checks, ConstantBank, Launch, WarpOp, global_access, launch, shared_access,
+    shared_static, sync_threads, thread_rank, warp_exchange,
 };
 
 /// The measured block sizes, in threads.
@@ -62,6 +63,15 @@ fn main() {
             shared_access(&region, 4 * (i as usize), [4, 4], AccessKind::Load);
             sync_threads();
         }
+    });
+    let global = |n| {
+        let own = 4 * thread_rank() as usize;
+        (0..n).for_each(|_| global_access(own, [4, 4], AccessKind::Load));
+    };
+    row("global access", false, TIMES, global);
+    Profile::record(|| {
+        row("global access, profiled", false, TIMES, global);
+        row("barrier, profiled", false, TIMES, |n| (0..n).for_each(|_| sync_threads()));
     });
 }
 

@@ -109,7 +109,7 @@ fn the_halves_of_a_warp_make_two_requests_in_a_branch() {
         if thread_rank() < 16 {
             load(thread_rank());
         } else {
-            load(thread_rank());
+            load(31 - thread_rank());
         }
         load(thread_rank());
     });

@@ -18,7 +18,7 @@ fn noise(i: u32) -> u32 {
 }
 
 /// Launches each kernel of [`conformance::traffic`] once.
-pub fn run(device: &Device) -> Result<(), DeviceError> {
+pub(crate) fn run(device: &Device) -> Result<(), DeviceError> {
     let stream = device.stream()?;
     let floats: Vec<f32> = (0..65_536).map(|i| (i % 251) as f32).collect();
     let floats = Buffer::from_slice(&stream, &floats)?;

@@ -283,13 +283,16 @@ impl<'a> Block<'a> {
     /// fiber.
     #[inline(never)]
     fn run_threads(&self, thread: &(impl Fn() + Sync)) {
+        let is_profiled = self.trace.is_some();
         let threads = AssertUnwindSafe(|| {
             while self.next.get() < self.threads && !self.has_failed.get() {
                 let next = self.next.replace(self.next.get() + 1);
                 self.select(self.order.at(next.into()) as u32);
                 self.spins.set(0);
                 thread();
-                self.profile_end();
+                if is_profiled {
+                    self.profile_end();
+                }
             }
         });
         if let Err(payload) = panic::catch_unwind(threads) {

@@ -57,7 +57,7 @@ impl Block<'_> {
     }
 
     /// Records that the running thread has returned.
-    #[inline]
+    #[cold]
     pub(super) fn profile_end(&self) {
         if let Some(trace) = &self.trace {
             trace.borrow_mut().finish(self.rank.get());

@@ -13,8 +13,26 @@
 //! references and raw pointers, constant memory, textures, the stack, and other instructions. A
 //! launch that fails, or that a kernel starts, is not counted.
 //!
-//! Launches that are not profiled cost nothing: the functions for accesses and barriers then test
-//! the same flags as before.
+//! ```
+//! use cuda_cpu::profile::{Operation, Profile};
+//! use cuda_cpu::{AccessKind, Checks, ConstantBank, Launch, global_access, launch, thread_rank};
+//!
+//! let config = Launch {
+//!     kernel: "every_second",
+//!     grid: [1, 1, 1],
+//!     block: [32, 1, 1],
+//!     dynamic_shared: 0,
+//!     constants: &ConstantBank::default(),
+//!     checks: Checks::default(),
+//! };
+//! // Each thread loads an `f32`; the loads are 8 bytes apart.
+//! let thread = || global_access(8 * thread_rank() as usize, [4, 4], AccessKind::Load);
+//! let (result, profile) = Profile::record(|| launch(&config, &thread));
+//! result?;
+//! let loads = profile.kernels["every_second"].total(Operation::GlobalLoad);
+//! assert_eq!((loads.requests, loads.sectors, loads.ideal_sectors), (1, 8, 4));
+//! # Ok::<(), cuda_cpu::Fault>(())
+//! ```
 
 mod collect;
 mod json;
@@ -36,6 +54,13 @@ pub(crate) use trace::Trace;
 use crate::fault::AccessKind;
 
 /// The kind of a request: an access to memory, or a wait.
+///
+/// ```
+/// use cuda_cpu::profile::Operation;
+///
+/// assert_eq!(Operation::GlobalLoad.name(), "global load");
+/// assert!(Operation::ALL.contains(&Operation::Barrier));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// A load from global memory.
@@ -97,6 +122,13 @@ impl Operation {
 }
 
 /// The sums over a number of requests.
+///
+/// ```
+/// use cuda_cpu::profile::Counts;
+///
+/// let loads = Counts { requests: 2, lanes: 64, sectors: 16, ideal_sectors: 8, ..Counts::default() };
+/// assert_eq!((loads.excess_sectors(), loads.conflicts(), loads.excess()), (8, 0, 8));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of requests: executions by a warp.
@@ -156,6 +188,14 @@ impl AddAssign for Counts {
 ///
 /// An access at one place can have several sizes, for example in a generic function. A barrier has
 /// size 0.
+///
+/// ```
+/// use cuda_cpu::profile::{Operation, Site};
+///
+/// let file = "src/lib.rs".to_owned();
+/// let site = Site { file, line: 7, column: 9, operation: Operation::SharedStore, bytes: 4 };
+/// assert!(site.line > 0);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
     /// The file as the compiler named it: relative to the workspace, or absolute.
@@ -172,6 +212,26 @@ pub struct Site {
 }
 
 /// The sum over all launches of one kernel.
+///
+/// ```
+/// use cuda_cpu::profile::{Counts, KernelProfile, Operation, Site};
+///
+/// let site = |line, operation| {
+///     Site { file: "src/lib.rs".to_owned(), line, column: 9, operation, bytes: 4 }
+/// };
+/// let counts = |wavefronts| {
+///     Counts { requests: 1, lanes: 32, wavefronts, ideal_wavefronts: 1, ..Counts::default() }
+/// };
+/// let sites = [
+///     (site(7, Operation::SharedStore), counts(1)),
+///     (site(9, Operation::SharedLoad), counts(32)),
+/// ];
+/// let kernel = KernelProfile { launches: 1, sites: sites.into(), ..KernelProfile::default() };
+/// assert_eq!(kernel.excess(), 31);
+/// assert_eq!(kernel.total(Operation::SharedStore).conflicts(), 0);
+/// let (worst, _) = kernel.worst_first()[0];
+/// assert_eq!(worst.line, 9);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelProfile {
     /// The number of launches.
@@ -227,6 +287,24 @@ impl KernelProfile {
 }
 
 /// The memory requests of a number of launches. It displays as a table, the worst lines first.
+///
+/// ```
+/// use cuda_cpu::profile::{KernelProfile, Profile};
+///
+/// // The profile of other launches.
+/// let kernel = KernelProfile { launches: 1, ..KernelProfile::default() };
+/// let other = Profile { kernels: [("copy".to_owned(), kernel)].into() };
+///
+/// let (_, mut profile) = Profile::record(|| {
+///     // Launches on the CPU.
+/// });
+/// profile.merge(other);
+/// let (name, kernel) = profile.worst_first()[0];
+/// assert_eq!((name, kernel.launches), ("copy", 1));
+/// println!("{profile}");
+/// assert!(profile.to_html().contains("copy"));
+/// assert!(profile.to_json().contains("copy"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// The profile of each kernel, by name.

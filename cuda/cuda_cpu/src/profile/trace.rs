@@ -23,6 +23,9 @@ const MAX_BYTES: usize = 16;
 /// The maximum number of accesses of one element that are told apart, when lanes diverge.
 const MAX_PARTS: usize = 64;
 
+/// The number of places whose index is found without a search in a map.
+const RECENT: usize = 64;
+
 /// A place in the source at which threads access memory or wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
@@ -42,6 +45,9 @@ impl Place {
     }
 }
 
+/// A place, with the address of its location: comparing file names takes longer.
+type Key = (usize, Operation, u32, u16);
+
 /// The lanes of a warp.
 #[derive(Clone, Default)]
 struct Warp {
@@ -59,9 +65,10 @@ pub(crate) struct Trace {
     /// Empty lists for reuse.
     spare: Vec<Vec<Event>>,
     places: Vec<Place>,
-    /// The index of each place. The key contains the address of the location, because comparing
-    /// file names takes longer.
-    indices: HashMap<(usize, Operation, u32, u16), u16>,
+    /// The index of each place.
+    indices: HashMap<Key, u16>,
+    /// The last place for each value of [`slot`], and its index.
+    recent: [Option<(Key, u16)>; RECENT],
     /// The rank of each place in the source, computed when a place was added.
     positions: Vec<u32>,
     counts: Vec<Counts>,
@@ -79,6 +86,7 @@ impl Trace {
             spare: Vec::new(),
             places: Vec::new(),
             indices: HashMap::new(),
+            recent: [None; RECENT],
             positions: Vec::new(),
             counts: Vec::new(),
             dropped: 0,
@@ -169,9 +177,21 @@ impl Trace {
     fn index(&mut self, place: Place) -> Option<u16> {
         let address = std::ptr::from_ref(place.at).addr();
         let key = (address, place.operation, place.bytes, place.part);
-        if let Some(index) = self.indices.get(&key) {
-            return Some(*index);
+        let recent = slot(&key);
+        if let Some((_, index)) = self.recent[recent].filter(|(other, _)| *other == key) {
+            return Some(index);
         }
+        let index = match self.indices.get(&key) {
+            Some(index) => *index,
+            None => self.add(place, key)?,
+        };
+        self.recent[recent] = Some((key, index));
+        Some(index)
+    }
+
+    /// Adds a place. Returns its index, or `None` if there are too many places.
+    #[cold]
+    fn add(&mut self, place: Place, key: Key) -> Option<u16> {
         // The compiler may store one location at several addresses.
         let index = match self.places.iter().position(|other| *other == place) {
             Some(index) => index,
@@ -210,6 +230,11 @@ impl Trace {
             }
         }
     }
+}
+
+/// Returns the element of [`Trace::recent`] for a place.
+fn slot((address, operation, _, part): &Key) -> usize {
+    (address / align_of::<Location<'_>>() + *operation as usize * 8 + usize::from(*part)) % RECENT
 }
 
 /// Returns the rank of each place in the order of the source.
