@@ -3,10 +3,12 @@
 //! A GPU executes the 32 lanes of a warp together, so their accesses at one place form one request.
 //! The cost of a request depends on the addresses: how many sectors of global memory it transfers,
 //! and how many words of one bank of shared memory it needs. The simulator sees every address. It
-//! groups the accesses into requests ([`matching`]) and counts the costs ([`request`]).
+//! groups the accesses into requests (`matching.rs`) and counts their costs (`request.rs`).
 //!
 //! - [`Profile::record`] profiles the launches of a closure.
-//! - The environment variable `CUDA_CPU_PROFILE` profiles a whole process, see [`process`].
+//! - The environment variable `CUDA_CPU_PROFILE` names the file to which a process writes its
+//!   profile when it exits. `.html` and `.json` select the format; other files contain the table.
+//!   `-` is stderr, and `%p` in the name stands for the process id.
 //!
 //! A profile contains counts and no times. It counts the accesses in the source through the types
 //! of `cuda_std`; a compiler can merge or remove some of them. It does not contain accesses through
