@@ -90,6 +90,9 @@ impl Page {
             let lines = files.entry(site.file.as_str()).or_default();
             lines.entry(site.line).or_default().push((site, counts));
         }
+        for places in files.values_mut().flat_map(BTreeMap::values_mut) {
+            places.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.excess()));
+        }
         let worst = kernel.sites.values().map(Counts::excess).max().unwrap_or(0);
         for (file, lines) in files {
             self.file(file, &lines, worst);
@@ -157,12 +160,6 @@ impl Page {
 /// Returns the cells of a place in the margin.
 fn margin(site: &Site, counts: &Counts, worst: u64) -> String {
     let excess = counts.excess();
-    let heat = match (excess * 8).checked_div(worst).unwrap_or(0) {
-        _ if excess == 0 => "",
-        0 => " low",
-        1..4 => " middle",
-        _ => " high",
-    };
     let unit = match site.operation {
         Operation::GlobalLoad | Operation::GlobalStore | Operation::GlobalAtomic => "sectors",
         _ => "wavefronts",
@@ -178,11 +175,25 @@ fn margin(site: &Site, counts: &Counts, worst: u64) -> String {
     let lanes = per_request(counts.lanes, counts);
     let share = 100.0 * lanes / f64::from(WARP_SIZE);
     format!(
-        "<tr class=\"place{heat}\"><td>{}{costs}<td class=\"lanes\" style=\"--share:{share:.0}%\">{lanes:.1}\
+        "<tr class=\"place {}\"><td>{}{costs}<td class=\"lanes\" style=\"--share:{share:.0}%\">{lanes:.1}\
          {}",
+        heat(counts, worst),
         access(site),
         number(counts.partial)
     )
+}
+
+/// Returns the class of a place: `high` if it has much of the kernel's excess, and `low` if it has
+/// little, or less than half of its ideal costs.
+fn heat(counts: &Counts, worst: u64) -> &'static str {
+    let excess = counts.excess();
+    match (excess * 8).checked_div(worst).unwrap_or(0) {
+        _ if excess == 0 => "",
+        0 => "low",
+        _ if 2 * excess < counts.ideal_sectors + counts.ideal_wavefronts => "low",
+        1..4 => "middle",
+        _ => "high",
+    }
 }
 
 /// Returns a cell with a number, which is dim if it is zero.
@@ -194,4 +205,37 @@ fn number(number: u64) -> String {
 /// Replaces the characters that have a meaning in HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Operation;
+
+    fn kernel(file: &str, line: u32, sectors: u64) -> KernelProfile {
+        let operation = Operation::GlobalLoad;
+        let site = Site { file: file.to_owned(), line, column: 1, operation, bytes: 4 };
+        let counts =
+            Counts { requests: 1, lanes: 16, sectors, ideal_sectors: 4, ..Counts::default() };
+        KernelProfile { launches: 1, sites: [(site, counts)].into(), ..KernelProfile::default() }
+    }
+
+    #[test]
+    fn the_page_shows_the_function_and_marks_the_line() {
+        let line = line!();
+        let page =
+            write(&Profile { kernels: [("k".to_owned(), kernel(file!(), line, 32))].into() });
+        assert!(page.contains("fn the_page_shows_the_function_and_marks_the_line() {"), "{page}");
+        assert!(page.contains("<tr class=\"place high\"><td>global load 4 B<td>28"), "{page}");
+        assert!(page.contains("--share:50%"), "{page}");
+        assert!(!page.contains("http"), "the page refers to no other file");
+    }
+
+    #[test]
+    fn names_are_escaped_and_files_can_be_absent() {
+        let (file, name) = ("a&b/absent.rs", "copy<\"f32\">".to_owned());
+        let page = write(&Profile { kernels: [(name, kernel(file, 3, 5))].into() });
+        assert!(page.contains("copy&lt;&quot;f32&quot;&gt;") && !page.contains("copy<"), "{page}");
+        assert!(page.contains("a&amp;b/absent.rs") && page.contains("place low"), "{page}");
+    }
 }

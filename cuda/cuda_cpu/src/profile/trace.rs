@@ -68,7 +68,7 @@ pub(crate) struct Trace {
     /// The index of each place.
     indices: HashMap<Key, u16>,
     /// The last place for each value of [`slot`], and its index.
-    recent: [Option<(Key, u16)>; RECENT],
+    recent: Box<[Option<(Key, u16)>; RECENT]>,
     /// The rank of each place in the source, computed when a place was added.
     positions: Vec<u32>,
     counts: Vec<Counts>,
@@ -86,7 +86,7 @@ impl Trace {
             spare: Vec::new(),
             places: Vec::new(),
             indices: HashMap::new(),
-            recent: [None; RECENT],
+            recent: Box::new([None; RECENT]),
             positions: Vec::new(),
             counts: Vec::new(),
             dropped: 0,
