@@ -21,11 +21,11 @@ const MAX_SHARED: usize = 227 << 10;
 ///     let (own, other) = (thread_rank() as usize, 63 - thread_rank() as usize);
 ///     let words = tile.base.cast::<u32>();
 ///
-///     shared_access(&tile, own * 4, 4, AccessKind::Store);
+///     shared_access(&tile, own * 4, [4, 4], AccessKind::Store);
 ///     // SAFETY: the word is in the region, and no other thread accesses it before the barrier.
 ///     unsafe { words.add(own).write(own as u32) };
 ///     sync_threads();
-///     shared_access(&tile, other * 4, 4, AccessKind::Load);
+///     shared_access(&tile, other * 4, [4, 4], AccessKind::Load);
 ///     // SAFETY: the word is inside the region, and no thread writes it after the barrier.
 ///     assert_eq!(unsafe { words.add(other).read() }, other as u32);
 /// })?;

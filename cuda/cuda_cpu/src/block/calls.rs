@@ -344,7 +344,7 @@ pub fn shared_access(
 ///     // SAFETY: the word is inside the array, and no other thread accesses it.
 ///     unsafe { tile.base.cast::<u32>().write(7) };
 ///     // Without the call above, this load would be a read of unwritten memory.
-///     shared_access(&tile, 0, 4, AccessKind::Load);
+///     shared_access(&tile, 0, [4, 4], AccessKind::Load);
 /// })?;
 /// # Ok::<(), cuda_cpu::Fault>(())
 /// ```
@@ -424,14 +424,14 @@ pub fn atomic_access(address: usize, size: usize, is_load: bool, releases: bool)
 /// // With this check, block 0 runs before block 1, which therefore sees the flag.
 /// launch(&config, &|| match block_idx() {
 ///     [0, ..] => {
-///         global_access(data, 4, AccessKind::Store);
+///         global_access(data, [4, 4], AccessKind::Store);
 ///         fence();
 ///         atomic_access(flag, 4, false, false);
 ///     }
 ///     _ => {
 ///         atomic_access(flag, 4, true, false);
 ///         fence();
-///         global_access(data, 4, AccessKind::Load);
+///         global_access(data, [4, 4], AccessKind::Load);
 ///     }
 /// })?;
 /// # Ok::<(), cuda_cpu::Fault>(())

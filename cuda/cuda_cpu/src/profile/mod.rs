@@ -17,16 +17,9 @@
 //!
 //! ```
 //! use cuda_cpu::profile::{Operation, Profile};
-//! use cuda_cpu::{AccessKind, Checks, ConstantBank, Launch, global_access, launch, thread_rank};
+//! use cuda_cpu::{AccessKind, Launch, global_access, launch, thread_rank};
 //!
-//! let config = Launch {
-//!     kernel: "every_second",
-//!     grid: [1, 1, 1],
-//!     block: [32, 1, 1],
-//!     dynamic_shared: 0,
-//!     constants: &ConstantBank::default(),
-//!     checks: Checks::default(),
-//! };
+//! let config = Launch::new("every_second", [1, 1, 1], [32, 1, 1]);
 //! // Each thread loads an `f32`; the loads are 8 bytes apart.
 //! let thread = || global_access(8 * thread_rank() as usize, [4, 4], AccessKind::Load);
 //! let (result, profile) = Profile::record(|| launch(&config, &thread));
