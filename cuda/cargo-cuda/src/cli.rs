@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{doctor, new, ptx, sanitize, sass, test};
+use crate::commands::{doctor, new, profile, ptx, sanitize, sass, test};
 use crate::error::Error;
 
 /// Creates, checks, inspects and tests Rust programs with CUDA kernels.
@@ -23,6 +23,7 @@ enum Command {
     Ptx(ptx::Args),
     Sass(sass::Args),
     Test(test::Args),
+    Profile(profile::Args),
     Sanitize(sanitize::Args),
 }
 
@@ -51,6 +52,7 @@ impl Command {
             Self::Ptx(args) => ptx::run(&args),
             Self::Sass(args) => sass::run(&args),
             Self::Test(args) => test::run(args, rest),
+            Self::Profile(args) => profile::run(args, rest),
             Self::Sanitize(args) => sanitize::run(args, rest),
         }
     }
@@ -63,7 +65,8 @@ fn arguments(all: impl IntoIterator<Item = OsString>) -> (Vec<OsString>, Vec<OsS
     if all.get(1).is_some_and(|first| first == "cuda") {
         all.remove(1);
     }
-    let passes_on = all.get(1).is_some_and(|name| name == "test" || name == "sanitize");
+    const PASS_ON: [&str; 3] = ["test", "profile", "sanitize"];
+    let passes_on = all.get(1).is_some_and(|name| PASS_ON.iter().any(|one| name == one));
     let end = all.iter().position(|argument| passes_on && argument == "--").unwrap_or(all.len());
     let rest = all.split_off(end);
     if passes_on {

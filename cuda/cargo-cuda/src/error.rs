@@ -102,6 +102,18 @@ pub(crate) enum Error {
     /// The packages have no test executables.
     #[error("cargo built no test executable; add a test, or correct the arguments")]
     NoTests,
+    /// No test launched a kernel on the CPU.
+    #[error(
+        "no test launched a kernel on the CPU, so there is no profile; write a test that launches one, with \
+         `Device::cpu()` for example"
+    )]
+    NoLaunches,
+    /// A profile has an unknown format.
+    #[error(
+        "cannot read the profile `{}`: the tests use another version of the kit; install the cargo-cuda of that version",
+        file.display()
+    )]
+    ForeignProfile { file: PathBuf },
     /// No test used the GPU.
     #[error(
         "no test used the GPU, so nothing was checked; write a test that opens it, with `Device::auto()` for example"

@@ -6,6 +6,8 @@
 //!   is one.
 //! - `systems/kit/faults` runs the faults on the CPU.
 //! - `alone/planted.rs` runs a few of the faults on a GPU, where compute-sanitizer must find them.
+//!
+//! The test `traffic` of this package profiles the kernels in [`traffic`].
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![no_std]
 
@@ -31,6 +33,7 @@ pub mod program;
 pub mod reduce;
 pub mod shuffle;
 pub mod texture;
+pub mod traffic;
 pub mod vote;
 pub mod warps;
 

@@ -7,9 +7,10 @@ use std::hint::black_box;
 use std::panic::Location;
 use std::time::Instant;
 
+use cuda_cpu::profile::Profile;
 use cuda_cpu::{
-    AccessKind, Checks, ConstantBank, Launch, WarpOp, launch, shared_access, shared_static,
-    sync_threads, thread_rank, warp_exchange,
+    AccessKind, Checks, ConstantBank, Launch, WarpOp, global_access, launch, shared_access,
+    shared_static, sync_threads, thread_rank, warp_exchange,
 };
 
 /// The measured block sizes, in threads.
@@ -46,7 +47,7 @@ fn main() {
             let own = 4 * thread_rank() as usize;
             for i in 0..n {
                 let kind = if i % 2 == 0 { AccessKind::Store } else { AccessKind::Load };
-                shared_access(&region, own, 4, kind);
+                shared_access(&region, own, [4, 4], kind);
             }
         });
     }
@@ -54,14 +55,23 @@ fn main() {
         let region = shared_static("array", 4096);
         let rank = thread_rank() as usize;
         for i in 0..n / 10 {
-            shared_access(&region, 4 * rank, 4, AccessKind::Store);
+            shared_access(&region, 4 * rank, [4, 4], AccessKind::Store);
             sync_threads();
             for j in 0..8 {
-                shared_access(&region, 4 * (rank ^ j), 4, AccessKind::Load);
+                shared_access(&region, 4 * (rank ^ j), [4, 4], AccessKind::Load);
             }
-            shared_access(&region, 4 * (i as usize), 4, AccessKind::Load);
+            shared_access(&region, 4 * (i as usize), [4, 4], AccessKind::Load);
             sync_threads();
         }
+    });
+    let global = |n| {
+        let own = 4 * thread_rank() as usize;
+        (0..n).for_each(|_| global_access(own, [4, 4], AccessKind::Load));
+    };
+    row("global access", false, TIMES, global);
+    Profile::record(|| {
+        row("global access, profiled", false, TIMES, global);
+        row("barrier, profiled", false, TIMES, |n| (0..n).for_each(|_| sync_threads()));
     });
 }
 

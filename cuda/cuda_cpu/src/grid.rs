@@ -14,25 +14,34 @@ use crate::block::{self, Siblings};
 use crate::fault::Fault;
 use crate::global::GlobalMemory;
 use crate::order::Order;
+use crate::profile::Collector;
 
 /// The maximum number of OS threads that a launch starts in addition to rayon's pool: about as many
 /// blocks as a large GPU runs at once.
 const MAX_ADDED: u64 = 2048;
 
 /// Runs the blocks of a launch.
-pub(crate) fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
+///
+/// Adds the counts of each block to `profile`, if there is one.
+pub(crate) fn run(
+    launch: &Launch<'_>,
+    id: u64,
+    profile: Option<&Collector>,
+    thread: &(impl Fn() + Sync),
+) -> Result<(), Fault> {
     // The product is below 2⁶³, because the launch's shape was checked.
     let count: u64 = launch.grid.iter().map(|blocks| u64::from(*blocks)).product();
     let global = launch.checks.global.then(GlobalMemory::default);
     if count == 1 {
         // Waking the pool would cost more than running the block here.
-        return block::run(launch, id, 0, &Alone { global }, thread);
+        return block::run(launch, id, 0, &Alone { global, profile }, thread);
     }
     let order = Order::new(launch.checks.order, 0, count);
     let grid = Grid {
         run: |i, siblings: &dyn Siblings| block::run(launch, id, order.at(i), siblings, thread),
         count,
         global,
+        profile,
         next: AtomicU64::new(0),
         running: AtomicU64::new(0),
         stuck: AtomicU64::new(0),
@@ -61,11 +70,12 @@ pub(crate) fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> 
 }
 
 /// The blocks of a launch, and the fault of the first block that failed, with its position.
-struct Grid<R> {
+struct Grid<'p, R> {
     /// Runs the block at a position of the order.
     run: R,
     count: u64,
     global: Option<GlobalMemory>,
+    profile: Option<&'p Collector>,
     /// The position of the next block to start.
     next: AtomicU64,
     /// The number of blocks that run.
@@ -80,7 +90,7 @@ struct Grid<R> {
 
 /// The work of one OS thread: blocks, until none is left.
 struct Worker<'scope, 'env, R> {
-    grid: &'scope Grid<R>,
+    grid: &'scope Grid<'scope, R>,
     scope: &'scope Scope<'scope, 'env>,
 }
 
@@ -120,6 +130,10 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Siblings for Worker<
         self.grid.global.as_ref()
     }
 
+    fn profile(&self) -> Option<&Collector> {
+        self.grid.profile
+    }
+
     fn set_stuck(&self, is_stuck: bool) {
         if is_stuck {
             self.grid.stuck.fetch_add(1, Relaxed);
@@ -147,13 +161,18 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Siblings for Worker<
 }
 
 /// The only block of a launch.
-struct Alone {
+struct Alone<'p> {
     global: Option<GlobalMemory>,
+    profile: Option<&'p Collector>,
 }
 
-impl Siblings for Alone {
+impl Siblings for Alone<'_> {
     fn global(&self) -> Option<&GlobalMemory> {
         self.global.as_ref()
+    }
+
+    fn profile(&self) -> Option<&Collector> {
+        self.profile
     }
 
     fn set_stuck(&self, _is_stuck: bool) {}

@@ -20,6 +20,8 @@
 //! The functions that act on the running thread or block, such as [`thread_idx`], panic outside a
 //! launch unless their documentation says otherwise.
 //!
+//! A [`profile`] counts the memory requests of kernels per source line.
+//!
 //! The crate does not simulate timing (a CPU says nothing about a GPU's speed), weak memory
 //! ordering or dynamic parallelism. Kernels use this crate through `cuda_std`, not directly.
 //!
@@ -48,6 +50,7 @@ mod grid;
 pub mod memory;
 mod order;
 mod panics;
+pub mod profile;
 mod shadow;
 mod shared;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -57,9 +60,9 @@ mod signals {
     //! On this platform a stack overflow ends the process with an access violation.
     pub(crate) fn prepare() {}
 }
+mod backtrace;
 mod stacks;
 pub mod texture;
-mod trace;
 mod warp;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod watchdog;
@@ -242,7 +245,13 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
     panics::install_hook();
     let id = NEXT_ID.fetch_add(1, Relaxed);
     let _watch = watchdog::Watch::new(launch.checks.limit);
-    grid::run(launch, id, thread)
+    // A launch by a kernel is not profiled.
+    let profile = if block::is_running() { None } else { profile::Collector::if_wanted() };
+    grid::run(launch, id, profile.as_ref(), thread)?;
+    if let Some(profile) = profile {
+        profile.finish(launch.kernel);
+    }
+    Ok(())
 }
 
 /// Returns a fault if the grid or the block is empty or exceeds CUDA's limits.

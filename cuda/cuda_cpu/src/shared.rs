@@ -21,11 +21,11 @@ const MAX_SHARED: usize = 227 << 10;
 ///     let (own, other) = (thread_rank() as usize, 63 - thread_rank() as usize);
 ///     let words = tile.base.cast::<u32>();
 ///
-///     shared_access(&tile, own * 4, 4, AccessKind::Store);
+///     shared_access(&tile, own * 4, [4, 4], AccessKind::Store);
 ///     // SAFETY: the word is in the region, and no other thread accesses it before the barrier.
 ///     unsafe { words.add(own).write(own as u32) };
 ///     sync_threads();
-///     shared_access(&tile, other * 4, 4, AccessKind::Load);
+///     shared_access(&tile, other * 4, [4, 4], AccessKind::Load);
 ///     // SAFETY: the word is inside the region, and no thread writes it after the barrier.
 ///     assert_eq!(unsafe { words.add(other).read() }, other as u32);
 /// })?;
@@ -41,6 +41,13 @@ pub struct SharedRegion {
     pub(crate) id: usize,
     /// The serial number of the block. The pointer is invalid in other blocks.
     pub(crate) block: u64,
+}
+
+impl SharedRegion {
+    /// Returns the address of a byte in profiles: different regions do not overlap.
+    pub(crate) fn profiled_address(region: usize, offset: usize) -> u64 {
+        (region as u64) << 32 | offset as u64
+    }
 }
 
 struct Region {
@@ -95,7 +102,13 @@ impl SharedMemory {
 
     /// Returns whether an address is in one of the regions.
     pub(crate) fn contains(&self, address: usize) -> bool {
-        self.regions.iter().any(|region| region.contains(address))
+        self.find(address).is_some()
+    }
+
+    /// Returns the index of the region that contains an address, and the offset in it.
+    pub(crate) fn find(&self, address: usize) -> Option<[usize; 2]> {
+        let region = self.regions.iter().position(|region| region.contains(address))?;
+        Some([region, address - self.regions[region].array.start().addr()])
     }
 
     /// Stops reporting reads of unwritten bytes in the region that contains `address`.

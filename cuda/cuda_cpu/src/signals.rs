@@ -34,8 +34,8 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{mem, ptr, thread};
 
+use crate::backtrace::StackTrace;
 use crate::block::{self, Stop};
-use crate::trace::Trace;
 use crate::{memory, watchdog};
 
 /// The size of the stack for [`block::stop`], and of the signal stack, which must suffice for
@@ -69,7 +69,7 @@ thread_local! {
 }
 
 /// A block to stop, the reason, and the stack of its running thread.
-type Stopped = (*const block::Block<'static>, Stop, Trace);
+type Stopped = (*const block::Block<'static>, Stop, StackTrace);
 
 /// The memory for handling a signal on one OS thread.
 struct Spare {
@@ -189,7 +189,8 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
                 block::abort_on_stop(&*block, stop, "inside the C library");
             }
             // A panic prints backtraces under a lock, which the thread may hold.
-            let trace = if thread::panicking() { Trace::unknown() } else { Trace::capture() };
+            let trace =
+                if thread::panicking() { StackTrace::unknown() } else { StackTrace::capture() };
             STOPPED.set(Some((block, stop, trace)));
             redirect(registers, redirected as *const () as usize, spare);
             return;

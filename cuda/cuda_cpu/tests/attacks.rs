@@ -447,11 +447,11 @@ fn a_launch_while_the_host_unwinds_works() {
 #[test]
 fn shared_memory_kept_from_another_block_is_refused() {
     thread_local!(static KEPT: Cell<Option<SharedRegion>> = const { Cell::new(None) });
-    let read_kept = || shared_access(&KEPT.get().unwrap(), 0, 4, AccessKind::Load);
+    let read_kept = || shared_access(&KEPT.get().unwrap(), 0, [4, 4], AccessKind::Load);
     run(1, 1, || {
         let region = shared_static("array", 16);
         KEPT.set(Some(region));
-        shared_access(&region, 0, 4, AccessKind::Store);
+        shared_access(&region, 0, [4, 4], AccessKind::Store);
         read_kept();
         let inner = run(1, 1, read_kept).unwrap_err();
         assert!(matches!(inner.kind, FaultKind::StaleHandle { what: "Shared", .. }), "{inner}");

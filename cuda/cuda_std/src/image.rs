@@ -245,8 +245,12 @@ impl<T: Pod> View<T> {
     #[must_use]
     pub fn get(&self, x: u32, y: u32) -> Option<T> {
         self.stamp.check("View");
-        // SAFETY: `contains` has checked that the element exists.
-        self.contains(x, y).then(|| unsafe { self.load(x, y) })
+        if self.contains(x, y) {
+            // SAFETY: `contains` has checked that the element exists.
+            Some(unsafe { self.load(x, y) })
+        } else {
+            None
+        }
     }
 
     /// Reads the element at column `x` of row `y`.

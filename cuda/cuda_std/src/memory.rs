@@ -70,7 +70,7 @@ pub(crate) fn check_aligned<T>(at: *const T, access: Access) {
 #[track_caller]
 pub(crate) fn note<T>(at: *const T, access: Access) {
     #[cfg(not(target_arch = "nvptx64"))]
-    cuda_cpu::global_access(at.addr(), size_of::<T>(), access);
+    cuda_cpu::global_access(at.addr(), [size_of::<T>(), align_of::<T>()], access);
     #[cfg(target_arch = "nvptx64")]
     let _ = (at, access);
 }

@@ -166,7 +166,8 @@ impl<T> Shared<T> {
     #[track_caller]
     fn note(&self, i: u32, access: Access) {
         let offset = (self.first + i) as usize * size_of::<T>();
-        cuda_cpu::shared_access(&self.region, offset, size_of::<T>(), access);
+        let layout = [size_of::<T>(), align_of::<T>()];
+        cuda_cpu::shared_access(&self.region, offset, layout, access);
     }
 
     /// Checks the index, reports the access to the race detector and returns the element's address.

@@ -323,8 +323,12 @@ impl<T: Pod> Slice<T> {
     pub fn get(&self, at: impl SliceIndex) -> Option<T> {
         let i = at.index();
         self.stamp.check("Slice");
-        // SAFETY: `load` runs only if `i` is less than `len`.
-        (i < self.len).then(|| unsafe { self.load(i) })
+        if i < self.len {
+            // SAFETY: `i` was just checked.
+            Some(unsafe { self.load(i) })
+        } else {
+            None
+        }
     }
 
     /// Reads element `i`.

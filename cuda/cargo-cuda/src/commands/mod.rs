@@ -2,6 +2,7 @@
 
 pub(crate) mod doctor;
 pub(crate) mod new;
+pub(crate) mod profile;
 pub(crate) mod ptx;
 pub(crate) mod sanitize;
 pub(crate) mod sass;

@@ -7,7 +7,7 @@ use std::panic::Location;
 use super::failure::fail;
 use super::spin::spin;
 use super::waiting::{Reason, Wait};
-use super::{Block, CHECKS_GLOBAL, CURRENT, LAUNCH};
+use super::{Block, CURRENT, LAUNCH, WATCHES_GLOBAL};
 use crate::fault::FaultKind;
 use crate::stacks::claim_headroom;
 use crate::{AccessKind, SharedRegion, WARP_SIZE, WarpOp};
@@ -299,7 +299,8 @@ pub fn is_shared(address: usize) -> bool {
 
 /// Ends the launch with a fault if `region` belongs to another block, if an access to its `size`
 /// bytes at `offset` races with an earlier one, or if it reads bytes that no thread has written.
-/// The bytes must be inside the region. The caller's source position appears in the fault.
+/// The bytes must be inside the region. `align` is the alignment of the type. The caller's source
+/// position appears in the fault and in the profile.
 ///
 /// ```
 /// use cuda_cpu::{AccessKind, Checks, FaultKind, Launch, launch, shared_access, shared_static};
@@ -308,13 +309,18 @@ pub fn is_shared(address: usize) -> bool {
 /// let config = Launch { checks, ..Launch::new("race", [1, 1, 1], [2, 1, 1]) };
 /// let fault = launch(&config, &|| {
 ///     // Both threads store to the same word.
-///     shared_access(&shared_static("tile", 64), 0, 4, AccessKind::Store);
+///     shared_access(&shared_static("tile", 64), 0, [4, 4], AccessKind::Store);
 /// });
 /// assert!(matches!(fault.unwrap_err().kind, FaultKind::SharedRace { other: 0, offset: 0, .. }));
 /// ```
 #[inline]
 #[track_caller]
-pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
+pub fn shared_access(
+    region: &SharedRegion,
+    offset: usize,
+    [size, align]: [usize; 2],
+    kind: AccessKind,
+) {
     let place = Location::caller();
     let block = current();
     if region.block != block.serial {
@@ -323,6 +329,9 @@ pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: Ac
     block.last.set(Some(place));
     if block.launch.checks.shared {
         block.check_shared(region, offset, size, kind, place);
+    }
+    if block.trace.is_some() {
+        block.profile_shared(region, offset, [size, align], kind, place);
     }
 }
 
@@ -338,7 +347,7 @@ pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: Ac
 ///     // SAFETY: the word is inside the array, and no other thread accesses it.
 ///     unsafe { tile.base.cast::<u32>().write(7) };
 ///     // Without the call above, this load would be a read of unwritten memory.
-///     shared_access(&tile, 0, 4, AccessKind::Load);
+///     shared_access(&tile, 0, [4, 4], AccessKind::Load);
 /// })?;
 /// # Ok::<(), cuda_cpu::Fault>(())
 /// ```
@@ -347,8 +356,8 @@ pub fn shared_untracked(address: usize) {
 }
 
 /// Ends the launch with a fault if an access to `size` bytes of global memory at `address` races
-/// with an earlier one. Does nothing unless the launch checks global memory. The caller's source
-/// position appears in the fault.
+/// with an earlier one. Does nothing unless the launch checks or profiles global memory. `align` is
+/// the alignment of the type. The caller's source position appears in the fault and in the profile.
 ///
 /// ```
 /// use cuda_cpu::{AccessKind, Checks, FaultKind, Launch, global_access, launch};
@@ -356,14 +365,16 @@ pub fn shared_untracked(address: usize) {
 /// let checks = Checks { global: true, ..Checks::default() };
 /// let config = Launch { checks, ..Launch::new("race", [2, 1, 1], [1, 1, 1]) };
 /// // Both blocks store to the same word.
-/// let fault = launch(&config, &|| global_access(0x1000, 4, AccessKind::Store));
+/// let fault = launch(&config, &|| global_access(0x1000, [4, 4], AccessKind::Store));
 /// assert!(matches!(fault.unwrap_err().kind, FaultKind::GlobalRace { .. }));
 /// ```
 #[inline]
 #[track_caller]
-pub fn global_access(address: usize, size: usize, kind: AccessKind) {
-    if CHECKS_GLOBAL.get() {
-        current().check_global(address, size, kind, Location::caller());
+pub fn global_access(address: usize, [size, align]: [usize; 2], kind: AccessKind) {
+    if WATCHES_GLOBAL.get() {
+        let (block, place) = (current(), Location::caller());
+        block.check_global(address, size, kind, place);
+        block.profile_global(address, [size, align], kind, place);
     }
 }
 
@@ -396,9 +407,14 @@ pub fn atomic_access(address: usize, size: usize, is_load: bool, releases: bool)
     }
     let block = current();
     block.order_threads(address, releases);
-    if CHECKS_GLOBAL.get() && !block.shared.borrow().contains(address) {
-        block.check_global(address, size, AccessKind::Atomic, Location::caller());
-        block.synchronise(address, releases);
+    if WATCHES_GLOBAL.get() {
+        let place = Location::caller();
+        if !block.shared.borrow().contains(address) {
+            block.check_global(address, size, AccessKind::Atomic, place);
+            block.synchronise(address, releases);
+        }
+        let kind = if is_load { AccessKind::Load } else { AccessKind::Atomic };
+        block.profile_global(address, [size, size], kind, place);
     }
 }
 
@@ -415,14 +431,14 @@ pub fn atomic_access(address: usize, size: usize, is_load: bool, releases: bool)
 /// // With this check, block 0 runs before block 1, which therefore sees the flag.
 /// launch(&config, &|| match block_idx() {
 ///     [0, ..] => {
-///         global_access(data, 4, AccessKind::Store);
+///         global_access(data, [4, 4], AccessKind::Store);
 ///         fence();
 ///         atomic_access(flag, 4, false, false);
 ///     }
 ///     _ => {
 ///         atomic_access(flag, 4, true, false);
 ///         fence();
-///         global_access(data, 4, AccessKind::Load);
+///         global_access(data, [4, 4], AccessKind::Load);
 ///     }
 /// })?;
 /// # Ok::<(), cuda_cpu::Fault>(())

@@ -9,10 +9,10 @@ use std::{mem, process, thread};
 use corosensei::trap::CoroutineTrapHandler;
 
 use super::{Block, CURRENT, Stop};
+use crate::backtrace::StackTrace;
 use crate::fault::{Fault, FaultKind, ThreadId};
 use crate::memory;
 use crate::stacks::stack_bytes;
-use crate::trace::Trace;
 
 /// The number of times that one thread of a failed block may catch the panic that ends the block
 /// and wait again.
@@ -33,7 +33,7 @@ impl Block<'_> {
     /// Records the reason why a thread was stopped, which may have interrupted the recording of
     /// another fault.
     #[cold]
-    pub(super) fn note_stop(&self, stop: Stop, trace: &Trace) {
+    pub(super) fn note_stop(&self, stop: Stop, trace: &StackTrace) {
         self.has_failed.set(true);
         if trace.is_printing() {
             // The thread holds the lock of stdout or stderr forever, so the next thread that prints
@@ -218,7 +218,7 @@ fn find(is_it: impl Fn(CoroutineTrapHandler<()>) -> bool) -> Option<*const Block
 /// # Safety
 /// [`overflowing`] or [`running`] must have just returned `block` on this OS thread.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) unsafe fn stop(block: *const Block<'static>, stop: Stop, trace: Trace) -> ! {
+pub(crate) unsafe fn stop(block: *const Block<'static>, stop: Stop, trace: StackTrace) -> ! {
     // SAFETY: the `run` that owns the block has not returned.
     let block = unsafe { &*block };
     // The current block may be nested in `block`. The nested block has then stopped for good,

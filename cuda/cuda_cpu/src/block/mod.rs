@@ -21,6 +21,7 @@ mod checked;
 mod divergence;
 mod failure;
 mod pace;
+mod profiled;
 mod spin;
 mod waiting;
 
@@ -43,13 +44,14 @@ pub(crate) use failure::note_panic;
 pub(crate) use failure::{abort_on_stop, is_uninterrupted, overflowing, running, stop};
 pub use spin::{pause, spin};
 
+use crate::backtrace::StackTrace;
 use crate::clock::Clock;
 use crate::fault::{Fault, FaultKind};
 use crate::global::GlobalMemory;
 use crate::order::Order;
+use crate::profile::{Collector, Trace};
 use crate::shared::SharedMemory;
 use crate::stacks::Stacks;
-use crate::trace::Trace;
 use crate::{Launch, WARP_SIZE, WarpOp};
 use pace::Pace;
 use spin::Spinning;
@@ -105,7 +107,7 @@ pub(crate) struct Block<'a> {
     /// The handle with which the running fiber suspends itself.
     yielder: Cell<*const Yielder<(), ()>>,
     waits_for: WaitCell,
-    stopped: Cell<Option<(Stop, Trace)>>,
+    stopped: Cell<Option<(Stop, StackTrace)>>,
     /// Whether the watchdog must not stop the running thread now.
     is_uninterrupted: Cell<bool>,
     /// The position of the running thread's last checked access or wait.
@@ -136,6 +138,8 @@ pub(crate) struct Block<'a> {
     shared: RefCell<SharedMemory>,
     /// The accesses of the launch to global memory, if they are checked.
     global: Option<&'a GlobalMemory>,
+    /// The accesses of the threads, if the launch is profiled.
+    trace: Option<RefCell<Trace>>,
     /// The accesses of other blocks that happened before this block's next access.
     clock: RefCell<Clock>,
     /// Whether a thread of the block has executed a fence.
@@ -154,6 +158,9 @@ pub(crate) trait Siblings {
     /// Returns the accesses of the launch to global memory, if they are checked.
     fn global(&self) -> Option<&GlobalMemory>;
 
+    /// Returns the profile of the launch, if there is one.
+    fn profile(&self) -> Option<&Collector>;
+
     /// Notes that all threads of a block wait for something that only another block can do, or that
     /// one of them continues.
     fn set_stuck(&self, is_stuck: bool);
@@ -171,8 +178,9 @@ thread_local! {
     /// The id of the current block's launch, 0 outside a launch. Every access to a kernel argument
     /// compares this id, so reading it must be a single load.
     static LAUNCH: Cell<u64> = const { Cell::new(0) };
-    /// Whether the current block's accesses to global memory are checked. Every access reads it.
-    static CHECKS_GLOBAL: Cell<bool> = const { Cell::new(false) };
+    /// Whether the current block's accesses to global memory are checked or profiled. Every access
+    /// reads it.
+    static WATCHES_GLOBAL: Cell<bool> = const { Cell::new(false) };
     /// The number of blocks that this OS thread has started.
     static BLOCKS: Cell<u64> = const { Cell::new(0) };
 }
@@ -182,13 +190,13 @@ thread_local! {
 struct Enter {
     block: *const Block<'static>,
     launch: u64,
-    checks_global: bool,
+    watches_global: bool,
 }
 
 impl Enter {
     fn new(block: &Block<'_>) -> Self {
-        let checks_global = CHECKS_GLOBAL.get();
-        let earlier = Self { block: CURRENT.get(), launch: LAUNCH.get(), checks_global };
+        let watches_global = WATCHES_GLOBAL.get();
+        let earlier = Self { block: CURRENT.get(), launch: LAUNCH.get(), watches_global };
         block.make_current();
         earlier
     }
@@ -198,7 +206,7 @@ impl Drop for Enter {
     fn drop(&mut self) {
         CURRENT.set(self.block);
         LAUNCH.set(self.launch);
-        CHECKS_GLOBAL.set(self.checks_global);
+        WATCHES_GLOBAL.set(self.watches_global);
     }
 }
 
@@ -265,6 +273,7 @@ impl<'a> Block<'a> {
             warp_syncs: RefCell::default(),
             shared: RefCell::default(),
             global: blocks.global(),
+            trace: blocks.profile().map(|_| RefCell::new(Trace::new(threads))),
             clock: RefCell::default(),
             has_fenced: Cell::new(false),
             released: RefCell::default(),
@@ -277,7 +286,7 @@ impl<'a> Block<'a> {
     fn make_current(&self) {
         CURRENT.set(ptr::from_ref(self).cast());
         LAUNCH.set(self.launch_id);
-        CHECKS_GLOBAL.set(self.global.is_some());
+        WATCHES_GLOBAL.set(self.global.is_some() || self.trace.is_some());
     }
 
     /// Returns a fiber that runs threads from `next` on until none is left. The fiber is suspended
@@ -299,12 +308,16 @@ impl<'a> Block<'a> {
     /// fiber.
     #[inline(never)]
     fn run_threads(&self, thread: &(impl Fn() + Sync)) {
+        let is_profiled = self.trace.is_some();
         let threads = AssertUnwindSafe(|| {
             while self.next.get() < self.threads && !self.has_failed.get() {
                 let next = self.next.replace(self.next.get() + 1);
                 self.select(self.order.at(next.into()) as u32);
                 self.spins.set(0);
                 thread();
+                if is_profiled {
+                    self.profile_end();
+                }
             }
         });
         if let Err(payload) = panic::catch_unwind(threads) {
@@ -323,6 +336,7 @@ impl<'a> Block<'a> {
                 let (thread, wait) = (self.rank.get(), self.waits_for.get());
                 waiting.slots[thread as usize] = Some(Slot { wait, fiber });
                 waiting.add(thread, wait);
+                self.profile_wait(thread, wait);
             }
             Returned::Done => self.stacks.borrow_mut().give(fiber.into_stack()),
             Returned::Stopped => mem::forget(fiber),
@@ -342,6 +356,7 @@ impl<'a> Block<'a> {
                 let wait = self.waits_for.get();
                 slot.wait = wait;
                 waiting.add(thread, wait);
+                self.profile_wait(thread, wait);
             }
             Returned::Done => {
                 if let Some(slot) = place.take() {
@@ -383,6 +398,7 @@ impl<'a> Block<'a> {
                 self.note_round(&waiting);
                 (waiting.barrier, waiting.at_barrier) = (None, 0);
                 self.counted.set(self.votes.take());
+                self.profile_barrier();
                 for i in 0..self.threads {
                     self.go_on(self.order.at(i.into()) as u32, &mut waiting);
                 }
@@ -398,6 +414,9 @@ impl<'a> Block<'a> {
             self.go_on(thread, &mut waiting);
         }
         self.report_unwritten();
+        if let (Some(profile), Some(trace)) = (self.blocks.profile(), &self.trace) {
+            profile.add(&trace.borrow());
+        }
         self.fault.take().map_or(Ok(()), Err)
     }
 
@@ -412,6 +431,7 @@ impl<'a> Block<'a> {
                 any = true;
                 self.note_round(waiting);
                 self.exchange(warp, op, mask);
+                self.profile_warp(warp, mask);
                 waiting.warps[warp as usize] &= !mask;
                 for lane in (0..WARP_SIZE).filter(|lane| mask & 1 << lane != 0) {
                     self.go_on(warp * WARP_SIZE + lane, waiting);

@@ -47,7 +47,8 @@ fn region<K: SharedVariable>() -> cuda_cpu::SharedRegion {
 fn note<K: SharedVariable, T: ?Sized>(place: &T, access: Access) {
     let region = region::<K>();
     let offset = core::ptr::from_ref(place).addr() - region.base.addr();
-    cuda_cpu::shared_access(&region, offset, size_of_val(place), access);
+    let layout = [size_of_val(place), align_of_val(place)];
+    cuda_cpu::shared_access(&region, offset, layout, access);
 }
 
 /// The zero-sized type of a static with `#[address_space(shared)]`. It dereferences to the variable

@@ -67,6 +67,7 @@ pub use textures::Textures;
 
 pub use cuda_std::Texel;
 pub use cuda_std::cpu::Checks;
+pub use cuda_std::cpu::profile::{self, Profile};
 pub use cuda_std::cpu::texture::{Address, Filter};
 pub use cuda_std::launch::{LaunchConfig, Place};
 

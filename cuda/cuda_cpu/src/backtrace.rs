@@ -38,9 +38,9 @@ const FOLDERS: [&str; 11] = [
 const ROOT: &str = "::run_threads";
 
 /// The stack of a stopped thread.
-pub(crate) struct Trace(Option<Backtrace>);
+pub(crate) struct StackTrace(Option<Backtrace>);
 
-impl Trace {
+impl StackTrace {
     /// Captures the stack of the calling thread. The caller is a signal handler, which must not
     /// have interrupted the C library's allocator.
     pub(crate) fn capture() -> Self {
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn the_first_frame_of_a_kernel_is_the_position() {
         let with_lines = "\
-   0: cuda_cpu::trace::Trace::capture
-             at ./cuda/cuda_cpu/src/trace.rs:320:9
+   0: cuda_cpu::backtrace::StackTrace::capture
+             at ./cuda/cuda_cpu/src/backtrace.rs:320:9
    1: on_signal
              at /registry/stable-cuda-cpu-0.1.0/src/signals.rs:9:1
    2: <unknown>

@@ -1,0 +1,351 @@
+//! Profiles: the memory requests of kernels, counted per source line.
+//!
+//! A GPU executes the 32 lanes of a warp together, so their accesses at one place form one request.
+//! The cost of a request depends on the addresses: how many sectors of global memory it transfers,
+//! and how many words of one bank of shared memory it needs. The simulator sees every address. It
+//! groups the accesses into requests (`matching.rs`) and counts their costs (`request.rs`).
+//!
+//! - [`Profile::record`] profiles the launches of a closure.
+//! - The environment variable `CUDA_CPU_PROFILE` names the file to which a process writes its
+//!   profile when it exits. `.html` and `.json` select the format; other files contain the table.
+//!   `-` is stderr, and `%p` in the name stands for the process id.
+//!
+//! A profile contains counts and no times. It counts the accesses in the source through the types
+//! of `cuda_std`; a compiler can merge or remove some of them. It does not contain accesses through
+//! references and raw pointers, constant memory, textures, the stack, and other instructions. A
+//! launch that fails, or that a kernel starts, is not counted.
+//!
+//! ```
+//! use cuda_cpu::profile::{Operation, Profile};
+//! use cuda_cpu::{AccessKind, Launch, global_access, launch, thread_rank};
+//!
+//! let config = Launch::new("every_second", [1, 1, 1], [32, 1, 1]);
+//! // Each thread loads an `f32`; the loads are 8 bytes apart.
+//! let thread = || global_access(8 * thread_rank() as usize, [4, 4], AccessKind::Load);
+//! let (result, profile) = Profile::record(|| launch(&config, &thread));
+//! result?;
+//! let loads = profile.kernels["every_second"].total(Operation::GlobalLoad);
+//! assert_eq!((loads.requests, loads.sectors, loads.ideal_sectors), (1, 8, 4));
+//! # Ok::<(), cuda_cpu::Fault>(())
+//! ```
+
+mod collect;
+mod json;
+mod matching;
+mod page;
+mod process;
+mod request;
+mod source;
+mod table;
+mod trace;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::AddAssign;
+
+pub(crate) use collect::Collector;
+pub(crate) use trace::Trace;
+
+use crate::fault::AccessKind;
+
+/// The kind of a request: an access to memory, or a wait.
+///
+/// ```
+/// use cuda_cpu::profile::Operation;
+///
+/// assert_eq!(Operation::GlobalLoad.name(), "global load");
+/// assert!(Operation::ALL.contains(&Operation::Barrier));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// A load from global memory.
+    GlobalLoad,
+    /// A store to global memory.
+    GlobalStore,
+    /// An atomic operation on global memory, except a load.
+    GlobalAtomic,
+    /// A load from shared memory.
+    SharedLoad,
+    /// A store to shared memory.
+    SharedStore,
+    /// An atomic operation on shared memory, except a load.
+    SharedAtomic,
+    /// A barrier of the block.
+    Barrier,
+    /// A shuffle, vote, reduction or `sync_warp`.
+    WarpOperation,
+}
+
+impl Operation {
+    /// All operations.
+    pub const ALL: [Self; 8] = [
+        Self::GlobalLoad,
+        Self::GlobalStore,
+        Self::GlobalAtomic,
+        Self::SharedLoad,
+        Self::SharedStore,
+        Self::SharedAtomic,
+        Self::Barrier,
+        Self::WarpOperation,
+    ];
+
+    /// Returns the name in tables and files, such as `global load`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GlobalLoad => "global load",
+            Self::GlobalStore => "global store",
+            Self::GlobalAtomic => "global atomic",
+            Self::SharedLoad => "shared load",
+            Self::SharedStore => "shared store",
+            Self::SharedAtomic => "shared atomic",
+            Self::Barrier => "barrier",
+            Self::WarpOperation => "warp operation",
+        }
+    }
+
+    pub(crate) fn new(is_shared: bool, kind: AccessKind) -> Self {
+        match (is_shared, kind) {
+            (false, AccessKind::Load) => Self::GlobalLoad,
+            (false, AccessKind::Store) => Self::GlobalStore,
+            (false, AccessKind::Atomic) => Self::GlobalAtomic,
+            (true, AccessKind::Load) => Self::SharedLoad,
+            (true, AccessKind::Store) => Self::SharedStore,
+            (true, AccessKind::Atomic) => Self::SharedAtomic,
+        }
+    }
+}
+
+/// The sums over a number of requests.
+///
+/// ```
+/// use cuda_cpu::profile::Counts;
+///
+/// let loads = Counts { requests: 2, lanes: 64, sectors: 16, ideal_sectors: 8, ..Counts::default() };
+/// assert_eq!((loads.excess_sectors(), loads.conflicts(), loads.excess()), (8, 0, 8));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The number of requests: executions by a warp.
+    pub requests: u64,
+    /// The number of executions by a lane. Divided by `requests`, the active lanes of a request.
+    pub lanes: u64,
+    /// The number of requests without some of the warp's threads: those have taken another branch,
+    /// left the loop, or returned.
+    pub partial: u64,
+    /// The number of sectors of 32 bytes that accesses to global memory transfer.
+    pub sectors: u64,
+    /// The smallest number of sectors that could hold the same bytes.
+    pub ideal_sectors: u64,
+    /// The number of cache lines of 128 bytes that accesses to global memory touch.
+    pub lines: u64,
+    /// The number of wavefronts, which are passes through the banks, of accesses to shared memory.
+    pub wavefronts: u64,
+    /// The number of wavefronts without bank conflicts.
+    pub ideal_wavefronts: u64,
+}
+
+impl Counts {
+    /// Returns the number of wavefronts that are due to bank conflicts.
+    #[must_use]
+    pub fn conflicts(&self) -> u64 {
+        self.wavefronts - self.ideal_wavefronts
+    }
+
+    /// Returns the number of sectors that are due to uncoalesced accesses.
+    #[must_use]
+    pub fn excess_sectors(&self) -> u64 {
+        self.sectors - self.ideal_sectors
+    }
+
+    /// Returns the sum of [`excess_sectors`](Self::excess_sectors) and
+    /// [`conflicts`](Self::conflicts), of which one is zero for each operation.
+    #[must_use]
+    pub fn excess(&self) -> u64 {
+        self.excess_sectors() + self.conflicts()
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.lanes += other.lanes;
+        self.partial += other.partial;
+        self.sectors += other.sectors;
+        self.ideal_sectors += other.ideal_sectors;
+        self.lines += other.lines;
+        self.wavefronts += other.wavefronts;
+        self.ideal_wavefronts += other.ideal_wavefronts;
+    }
+}
+
+/// A place in the source, the operation there, and the size of one access in bytes.
+///
+/// An access at one place can have several sizes, for example in a generic function. A barrier has
+/// size 0.
+///
+/// ```
+/// use cuda_cpu::profile::{Operation, Site};
+///
+/// let file = "src/lib.rs".to_owned();
+/// let site = Site { file, line: 7, column: 9, operation: Operation::SharedStore, bytes: 4 };
+/// assert!(site.line > 0);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    /// The file as the compiler named it: relative to the workspace, or absolute.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+    /// The operation.
+    pub operation: Operation,
+    /// The size of one access in bytes. An element that is larger than its alignment takes several
+    /// accesses, each of the size of the alignment.
+    pub bytes: u32,
+}
+
+/// The sum over all launches of one kernel.
+///
+/// ```
+/// use cuda_cpu::profile::{Counts, KernelProfile, Operation, Site};
+///
+/// let site = |line, operation| {
+///     Site { file: "src/lib.rs".to_owned(), line, column: 9, operation, bytes: 4 }
+/// };
+/// let counts = |wavefronts| {
+///     Counts { requests: 1, lanes: 32, wavefronts, ideal_wavefronts: 1, ..Counts::default() }
+/// };
+/// let sites = [
+///     (site(7, Operation::SharedStore), counts(1)),
+///     (site(9, Operation::SharedLoad), counts(32)),
+/// ];
+/// let kernel = KernelProfile { launches: 1, sites: sites.into(), ..KernelProfile::default() };
+/// assert_eq!(kernel.excess(), 31);
+/// assert_eq!(kernel.total(Operation::SharedStore).conflicts(), 0);
+/// let (worst, _) = kernel.worst_first()[0];
+/// assert_eq!(worst.line, 9);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelProfile {
+    /// The number of launches.
+    pub launches: u64,
+    /// The number of blocks.
+    pub blocks: u64,
+    /// The number of warps.
+    pub warps: u64,
+    /// The number of accesses by a lane that are not counted, because a thread executed too many
+    /// without a barrier or warp operation.
+    pub dropped: u64,
+    /// The counts of each place.
+    pub sites: BTreeMap<Site, Counts>,
+}
+
+impl KernelProfile {
+    /// Returns the sum over all places with this operation.
+    #[must_use]
+    pub fn total(&self, operation: Operation) -> Counts {
+        let sites = self.sites.iter().filter(|(site, _)| site.operation == operation);
+        sites.fold(Counts::default(), |mut sum, (_, counts)| {
+            sum += *counts;
+            sum
+        })
+    }
+
+    /// Returns the number of sectors and wavefronts above the ideal, over all places.
+    #[must_use]
+    pub fn excess(&self) -> u64 {
+        self.sites.values().map(Counts::excess).sum()
+    }
+
+    /// Returns the places, the worst first: by excess, and then by the number of inactive lanes.
+    #[must_use]
+    pub fn worst_first(&self) -> Vec<(&Site, &Counts)> {
+        let mut sites: Vec<_> = self.sites.iter().collect();
+        let inactive = |counts: &Counts| counts.requests * 32 - counts.lanes;
+        sites.sort_by_key(|(_, counts)| {
+            std::cmp::Reverse((counts.excess(), inactive(counts), counts.requests))
+        });
+        sites
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.launches += other.launches;
+        self.blocks += other.blocks;
+        self.warps += other.warps;
+        self.dropped += other.dropped;
+        for (site, counts) in other.sites {
+            *self.sites.entry(site).or_default() += counts;
+        }
+    }
+}
+
+/// The memory requests of a number of launches. It displays as a table, the worst lines first.
+///
+/// ```
+/// use cuda_cpu::profile::{KernelProfile, Profile};
+///
+/// // The profile of other launches.
+/// let kernel = KernelProfile { launches: 1, ..KernelProfile::default() };
+/// let other = Profile { kernels: [("copy".to_owned(), kernel)].into() };
+///
+/// let (_, mut profile) = Profile::record(|| {
+///     // Launches on the CPU.
+/// });
+/// profile.merge(other);
+/// let (name, kernel) = profile.worst_first()[0];
+/// assert_eq!((name, kernel.launches), ("copy", 1));
+/// println!("{profile}");
+/// assert!(profile.to_html().contains("copy"));
+/// assert!(profile.to_json().contains("copy"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// The profile of each kernel, by name.
+    pub kernels: BTreeMap<String, KernelProfile>,
+}
+
+impl Profile {
+    /// Runs `launches` and profiles the launches of this thread during the call.
+    ///
+    /// Calls can be nested. The outer profile then contains the launches of the inner one.
+    pub fn record<R>(launches: impl FnOnce() -> R) -> (R, Self) {
+        collect::record(launches)
+    }
+
+    /// Adds the counts of another profile.
+    pub fn merge(&mut self, other: Self) {
+        for (name, kernel) in other.kernels {
+            self.kernels.entry(name).or_default().merge(kernel);
+        }
+    }
+
+    /// Returns the kernels, the one with the largest excess first.
+    #[must_use]
+    pub fn worst_first(&self) -> Vec<(&str, &KernelProfile)> {
+        let mut kernels: Vec<_> = self.kernels.iter().map(|(name, k)| (name.as_str(), k)).collect();
+        kernels.sort_by_key(|(_, kernel)| std::cmp::Reverse(kernel.excess()));
+        kernels
+    }
+
+    /// Returns the profile as JSON. `doc/profile.md` describes the format.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+
+    /// Returns the profile as an HTML page that shows the source of each kernel beside its counts.
+    /// The page refers to no other files. The source is read from the files, relative to the
+    /// workspace around the current folder.
+    #[must_use]
+    pub fn to_html(&self) -> String {
+        page::write(self)
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        table::write(self, f)
+    }
+}
