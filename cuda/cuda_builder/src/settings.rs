@@ -67,6 +67,7 @@ pub enum DebugInfo {
 ///     .ftz(true)
 ///     .fast_div(true)
 ///     .fast_sqrt(true)
+///     .inline_threshold(100_000)
 ///     // Checks
 ///     .debug_assertions(true)
 ///     .spills(Spills::Deny)

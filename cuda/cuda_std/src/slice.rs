@@ -347,6 +347,26 @@ impl<T: Pod> Slice<T> {
     /// Reads adjacent elements, starting at `i`, as one `W`, with one instruction if `W` has at most
     /// 16 bytes and is aligned to its size.
     ///
+    /// ```
+    /// # use cuda_std::prelude::*;
+    /// # use cust::typed::{Buffer, Device, LaunchConfig};
+    /// #[kernel(dims(1))]
+    /// pub fn copy_pairs(input: Slice<u32>, out: SliceMut<u32>) {
+    ///     let i = 2 * thread::index_1d();
+    ///     if i + 2 <= input.len().min(out.len()) && input.is_aligned(8) && out.is_aligned(8) {
+    ///         // SAFETY: both elements exist and are aligned. Only this thread writes them.
+    ///         unsafe { out.store_wide(i, input.load_wide::<u64>(i)) };
+    ///     }
+    /// }
+    /// # let stream = Device::cpu().stream()?;
+    /// let input = Buffer::from_slice(&stream, &[1, 2, 3, 4])?;
+    /// let mut pairs = Buffer::<u64>::new(stream.device(), 2)?;
+    /// let out = pairs.view_mut().cast().expect("four elements");
+    /// stream.launch(&LaunchConfig::for_1d(2, 32), &CopyPairs { input: input.view(), out })?;
+    /// assert_eq!(pairs.download(&stream)?, [1 | 2 << 32, 3 | 4 << 32]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
     /// # Safety
     /// All these elements must exist, and the address of element `i` must be aligned for `W`; see
     /// [`is_aligned`](Self::is_aligned).

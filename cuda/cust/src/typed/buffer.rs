@@ -151,6 +151,16 @@ impl<T: Pod> Buffer<T> {
 
     /// Submits a write of zero to all bytes of the buffer, without waiting.
     ///
+    /// ```
+    /// use cust::typed::{Buffer, Device};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let mut counts = Buffer::from_slice(&stream, &[7, 8, 9])?;
+    /// counts.clear(&stream)?;
+    /// assert_eq!(counts.download(&stream)?, [0, 0, 0]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if the stream belongs to another device, or the driver's error.
     #[track_caller]
