@@ -20,6 +20,15 @@ impl<K: Kernel> Shared<K> {
 /// Runs a kernel on the CPU with race checks. The caller must pass arguments that meet the kernel's
 /// safety requirements.
 pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Fault> {
+    run_with(Checks { shared: true, ..Checks::BUILD }, config, kernel)
+}
+
+/// Runs a kernel like [`run`], with other checks.
+pub(crate) fn run_with<K: Kernel>(
+    checks: Checks,
+    config: LaunchConfig,
+    kernel: K,
+) -> Result<(), Fault> {
     config.check::<K>().expect("the launch shape fits the kernel");
     let constants = ConstantBank::default();
     let launch = Launch {
@@ -28,7 +37,7 @@ pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Faul
         block: config.block,
         dynamic_shared: config.dynamic_shared as usize,
         constants: &constants,
-        checks: Checks { shared: true, ..Checks::BUILD },
+        checks,
     };
     let kernel = Shared(kernel);
     // SAFETY: the arguments point to host memory that outlives the launch.
