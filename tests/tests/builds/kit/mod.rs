@@ -11,6 +11,7 @@ mod crates;
 mod documentation;
 mod examples;
 mod guide;
+mod links;
 mod package;
 mod page;
 mod project;
