@@ -2,7 +2,8 @@
 //! the guide shows.
 //!
 //! The test does what a reader does: it pastes all listings into one new project, and runs `cargo test` there. That also
-//! compiles the kernels to PTX. Commands that the guide shows are not run.
+//! compiles the kernels to PTX. Of the other commands that the guide shows, it runs only `cargo cuda profile`, because
+//! the output of the others depends on the installed tools.
 
 use std::fs;
 
@@ -31,6 +32,15 @@ fn shown_output(page: &str) -> Vec<String> {
     text.flat_map(|block| block.split("\n\n"))
         .map(|paragraph| paragraph.replace('\n', " "))
         .collect()
+}
+
+/// Returns the arguments and the output of each `cargo cuda profile` that the page shows.
+fn shown_profiles(page: &str) -> impl Iterator<Item = (Vec<&str>, &str)> {
+    let blocks = page.split("\n```console\n$ cargo cuda profile").skip(1);
+    blocks.filter_map(|rest| {
+        let (arguments, output) = rest.split("\n```").next()?.split_once('\n')?;
+        Some((["profile"].into_iter().chain(arguments.split_whitespace()).collect(), output))
+    })
 }
 
 #[test]
@@ -63,4 +73,15 @@ fn the_guides_listings_pass_and_print_its_reports() {
         }
     }
     assert!(reports >= 4, "only {reports} reports");
+
+    let mut profiles = 0;
+    for (name, page) in &pages {
+        for (arguments, shown) in shown_profiles(page) {
+            let output = project::run(cargo_cuda::command(&program, &folder, &arguments));
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains(shown), "{name} shows `{shown}`, but the profile is {said}");
+            profiles += 1;
+        }
+    }
+    assert!(profiles >= 1, "the guide shows no profile");
 }
