@@ -75,16 +75,18 @@ fn arguments(all: impl IntoIterator<Item = OsString>) -> (Vec<OsString>, Vec<OsS
     (all, rest)
 }
 
-/// Moves the options of `test` and `sanitize` behind the name of the subcommand. The user may give them after arguments
-/// for `cargo test`, and clap would pass them on to it.
+/// Moves the options of `test`, `profile` and `sanitize` behind the name of the subcommand. The user may give them after
+/// arguments for `cargo test`, and clap would pass them on to it.
 fn move_own_options_first(all: &mut [OsString]) {
-    const OWN: [&str; 2] = ["--seeds", "--tool"];
+    /// The options, and the number of arguments that each takes up.
+    const OWN: [(&str, usize); 4] = [("--seeds", 2), ("--tool", 2), ("--html", 2), ("--json", 1)];
     let mut first = 2;
     for at in 2..all.len() {
         let argument = all[at].to_string_lossy();
         let (name, value) = argument.split_once('=').unzip();
-        if at >= first && OWN.contains(&name.unwrap_or(&argument)) {
-            let parts = if value.is_some() { 1 } else { 2.min(all.len() - at) };
+        let own = OWN.iter().find(|(own, _)| *own == name.unwrap_or(&argument));
+        if let Some((_, parts)) = own.filter(|_| at >= first) {
+            let parts = if value.is_some() { 1 } else { (*parts).min(all.len() - at) };
             all[first..at + parts].rotate_right(parts);
             first += parts;
         }
@@ -131,6 +133,8 @@ mod tests {
         assert_eq!(own, ["cargo-cuda", "sanitize", "--tool=racecheck", "sum"]);
         let (own, _) = split(&["cargo-cuda", "test", "sum", "--seeds"]);
         assert_eq!(own, ["cargo-cuda", "test", "--seeds", "sum"]);
+        let (own, _) = split(&["cargo-cuda", "test", "sum", "--json", "--html", "x"]);
+        assert_eq!(own, ["cargo-cuda", "test", "--json", "--html", "x", "sum"]);
         let (own, _) = split(&["cargo-cuda", "ptx", "add", "--tool", "x"]);
         assert_eq!(own, ["cargo-cuda", "ptx", "add", "--tool", "x"]);
     }
