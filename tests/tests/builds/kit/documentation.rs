@@ -133,10 +133,9 @@ impl Documentation {
             if let Some(holds) = self.has_example(item) {
                 found.insert(path.clone(), holds);
             }
-            open.extend(
-                self.items(&value["items"])
-                    .filter_map(|(id, _)| (kind == "module").then(|| (id, path.clone()))),
-            );
+            if kind == "module" {
+                open.extend(self.items(&value["items"]).map(|(id, _)| (id, path.clone())));
+            }
             for method in self.methods(item) {
                 let name = method["name"].as_str().unwrap_or_default();
                 let called = |file: &str| {
