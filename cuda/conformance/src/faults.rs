@@ -6,10 +6,12 @@
 
 mod global;
 mod memory;
+mod pipeline;
 mod progress;
 
 pub use global::*;
 pub use memory::*;
+pub use pipeline::*;
 pub use progress::*;
 
 use cuda_std::prelude::*;

@@ -181,6 +181,7 @@ impl Job<'_> {
             copy(&compiled.bitcode, &path.with_extension("bc"))?;
         }
         let mut assembly = ptx::fold_constants(&ptx::lower_local_swaps(&compiled.assembly));
+        assembly = ptx::load_shared_matrices(&assembly);
         if ptx::has_unordered_atomics(&assembly) {
             let ir = read(&compiled.ir)?;
             assembly = ptx::order_atomics(&assembly, &ir::Orders::read(&ir));

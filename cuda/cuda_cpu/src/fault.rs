@@ -174,7 +174,7 @@ pub enum FaultKind {
     },
     /// A thread read shared memory that no thread of the block has written.
     #[error(
-        "uninitialised shared memory: {access} of byte {offset} of {array} at {place}, which no thread of the block has written; write it before the barrier"
+        "uninitialised shared memory: {access} of byte {offset} of {array} at {place}, which no thread of the block has written; write it before the barrier, or wait for the asynchronous copy"
     )]
     Uninitialised {
         /// The access: a load or an atomic.

@@ -44,6 +44,7 @@ mod block;
 mod checks;
 mod clock;
 mod constant;
+mod copies;
 mod fault;
 mod global;
 mod grid;
@@ -98,9 +99,10 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use block::{
-    atomic_access, block_dim, block_idx, fail, fence, global_access, grid_dim, is_shared,
-    launch_id, pause, shared_access, shared_bytes, shared_dynamic, shared_static, shared_untracked,
-    spin, sync_threads, sync_threads_count, thread_idx, thread_rank, warp_exchange, with_constant,
+    atomic_access, block_dim, block_idx, commit_copies, fail, fence, global_access, grid_dim,
+    is_shared, launch_id, pause, shared_access, shared_bytes, shared_dynamic, shared_static,
+    shared_untracked, spin, start_copy, sync_threads, sync_threads_count, thread_idx, thread_rank,
+    wait_for_copies, warp_exchange, with_constant,
 };
 pub use checks::{Checks, UnknownCheck};
 pub use constant::ConstantBank;

@@ -245,6 +245,15 @@ impl Shadow {
         self.requires_writes = false;
     }
 
+    /// Treats `size` bytes at `offset` as unwritten. The latest access must have covered these
+    /// bytes.
+    pub(crate) fn forget_writes(&mut self, offset: usize, size: usize) {
+        let granules = offset >> self.shift..(offset + size) >> self.shift;
+        for granule in self.granules.get_mut(granules).into_iter().flatten() {
+            granule.is_written = false;
+        }
+    }
+
     /// Records an access to `size` bytes at `offset`. Returns a conflict that it causes, if any.
     #[inline]
     pub(crate) fn note(

@@ -126,6 +126,11 @@ impl SharedMemory {
         self.unwritten.take()
     }
 
+    /// Treats `size` bytes at `offset` as unwritten, because an asynchronous copy will write them.
+    pub(crate) fn forget_writes(&mut self, id: usize, offset: usize, size: usize) {
+        self.regions[id].shadow.forget_writes(offset, size);
+    }
+
     /// Records an access to `size` bytes at `offset`. Returns the race that it causes, if any.
     #[inline]
     pub(crate) fn note(

@@ -179,7 +179,7 @@ macro_rules! view {
             /// `x` must be less than `width`, and `y` less than `height`.
             #[inline(always)]
             #[track_caller]
-            unsafe fn at(&self, x: u32, y: u32, access: Access) -> $pointer {
+            pub(crate) unsafe fn at(&self, x: u32, y: u32, access: Access) -> $pointer {
                 memory::check(self.contains(x, y), access, stringify!($view), || {
                     [Index::Pixel(x, y), Index::Pixel(self.width, self.height)]
                 });
@@ -239,6 +239,13 @@ view!(View, *const T, DeviceView);
 view!(ViewMut, *mut T, DeviceViewMut);
 
 impl<T: Pod> View<T> {
+    /// Returns the address that the element at column `x` of row `y` has or would have.
+    #[inline(always)]
+    pub(crate) fn wrapping_at(&self, x: u32, y: u32) -> *const T {
+        let row = y as usize * self.pitch as usize;
+        self.data.wrapping_byte_add(row).wrapping_add(x as usize)
+    }
+
     /// Returns the element at column `x` of row `y`, if it exists.
     #[inline(always)]
     #[track_caller]

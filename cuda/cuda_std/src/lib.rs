@@ -25,7 +25,8 @@
 //! `vek` re-exports the crate `vek`.
 //!
 //! This crate does not launch kernels. The host crate `cust` does, with the kernel descriptions in
-//! [`launch`]. Cluster, tensor-core and asynchronous-copy instructions are not available.
+//! [`launch`]. Tensor cores are in [`tensor`], and asynchronous copies in [`pipeline`]. Clusters and
+//! the bulk copies of Hopper (TMA) are not available.
 #![cfg_attr(
     target_arch = "nvptx64",
     no_std,
@@ -68,10 +69,12 @@ pub mod launch;
 pub mod mem;
 mod memory;
 pub mod misc;
+pub mod pipeline;
 pub mod ptr;
 pub mod shared;
 mod slice;
 mod stamp;
+pub mod tensor;
 #[cfg(not(target_arch = "nvptx64"))]
 mod texel;
 mod texture;

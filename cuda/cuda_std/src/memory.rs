@@ -55,13 +55,20 @@ pub(crate) fn check(
 #[track_caller]
 pub(crate) fn check_aligned<T>(at: *const T, access: Access) {
     #[cfg(not(target_arch = "nvptx64"))]
-    if !at.is_aligned() {
-        let (address, align) = (at.addr(), align_of::<T>());
+    check_aligned_to(at.addr(), align_of::<T>(), access);
+    #[cfg(target_arch = "nvptx64")]
+    let _ = (at, access);
+}
+
+/// Ends the launch with a misalignment fault unless `address` is a multiple of `align`.
+#[cfg(not(target_arch = "nvptx64"))]
+#[inline(always)]
+#[track_caller]
+pub(crate) fn check_aligned_to(address: usize, align: usize, access: Access) {
+    if !address.is_multiple_of(align) {
         let place = core::panic::Location::caller();
         cuda_cpu::fail(cuda_cpu::FaultKind::Misaligned { access, address, align, place });
     }
-    #[cfg(target_arch = "nvptx64")]
-    let _ = (at, access);
 }
 
 /// On the CPU, reports an access to the `T` at `at` in global memory to the race detector. Does

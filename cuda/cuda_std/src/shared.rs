@@ -152,6 +152,30 @@ impl<T> Shared<T> {
         }
     }
 
+    /// Returns the elements from the first address on that is a multiple of `BYTES`. The result has
+    /// up to `BYTES - 1` bytes less than the array, or no elements.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    ///
+    /// #[kernel(dims(1))]
+    /// pub fn kernel() {
+    ///     let array = shared::dynamic_shared_mem::<f32>().aligned::<1024>();
+    /// }
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn aligned<const BYTES: u32>(self) -> Self {
+        const { assert!(BYTES.is_power_of_two() && BYTES as usize >= size_of::<T>()) };
+        #[cfg(target_arch = "nvptx64")]
+        let address = self.base as u32;
+        #[cfg(not(target_arch = "nvptx64"))]
+        let address = self.address(0).addr() as u32;
+        let skipped = address.wrapping_neg() % BYTES / size_of::<T>() as u32;
+        // SAFETY: the number of skipped elements is at most `len`.
+        unsafe { self.tail(skipped.min(self.len)) }
+    }
+
     #[inline(always)]
     #[track_caller]
     fn check(&self, i: u32, access: Access) {
@@ -206,6 +230,52 @@ impl<T> Shared<T> {
         self.address(0)
     }
 
+    /// Returns the address of element `i` in the shared space.
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    pub(crate) fn shared_address(self, i: u32) -> u64 {
+        self.base + u64::from(i) * size_of::<T>() as u64
+    }
+
+    /// Checks that `count` elements from element `i` on exist, and that the first one is at a
+    /// multiple of `align` bytes. Returns the region, and the offset of the first element in bytes.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[track_caller]
+    pub(crate) fn range(
+        self,
+        i: u32,
+        count: u32,
+        align: usize,
+        access: Access,
+    ) -> (cuda_cpu::SharedRegion, usize) {
+        self.check(i.saturating_add(count - 1), access);
+        memory::check_aligned_to(self.address(i).addr(), align, access);
+        (self.region, (self.first + i) as usize * size_of::<T>())
+    }
+
+    /// Reports loads of `count` elements from element `i` on to the race detector.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[track_caller]
+    pub(crate) fn note_load(self, i: u32, count: u32) {
+        let offset = (self.first + i) as usize * size_of::<T>();
+        let bytes = count as usize * size_of::<T>();
+        cuda_cpu::shared_access(&self.region, offset, bytes, Access::Load);
+    }
+
+    /// Returns the same memory as 16-bit integers. `T` must have 16 bits.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) fn as_bits(self) -> Shared<u16> {
+        const { assert!(size_of::<T>() == 2) };
+        let Self { region, first, len, .. } = self;
+        Shared { region, first, len, element: PhantomData }
+    }
+
+    /// Returns all elements of the region that contains the array.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) fn whole(self) -> Self {
+        Self { first: 0, len: (self.region.bytes / size_of::<T>()) as u32, ..self }
+    }
+
     /// Returns the generic address of element `i`.
     #[inline(always)]
     fn address(self, i: u32) -> *mut T {
@@ -240,7 +310,7 @@ impl<T: Pod> Shared<T> {
         // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.
         unsafe {
             self.check(i, Access::Load);
-            memory::load_shared(self.base + u64::from(i) * size_of::<T>() as u64)
+            memory::load_shared(self.shared_address(i))
         }
         #[cfg(not(target_arch = "nvptx64"))]
         // SAFETY: `touch` has checked the index; the block's region outlives the thread.
@@ -261,7 +331,7 @@ impl<T: Pod> Shared<T> {
         // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.
         unsafe {
             self.check(i, Access::Store);
-            memory::store_shared(self.base + u64::from(i) * size_of::<T>() as u64, value);
+            memory::store_shared(self.shared_address(i), value);
         }
         #[cfg(not(target_arch = "nvptx64"))]
         // SAFETY: `touch` has checked the index; the block's region outlives the thread.

@@ -139,7 +139,7 @@ macro_rules! slice {
             /// `i` must be less than `len`.
             #[inline(always)]
             #[track_caller]
-            unsafe fn at(&self, i: u32, access: Access) -> $pointer {
+            pub(crate) unsafe fn at(&self, i: u32, access: Access) -> $pointer {
                 memory::check(i < self.len, access, stringify!($slice), || {
                     [Index::Linear(i.into()), Index::Linear(self.len.into())]
                 });
@@ -316,6 +316,12 @@ slice!(Slice, *const T, DeviceSlice, SharedBorrow, "read-only elements");
 slice!(SliceMut, *mut T, DeviceSliceMut, ExclusiveBorrow, "writable elements");
 
 impl<T: Pod> Slice<T> {
+    /// Returns the address that element `i` has or would have.
+    #[inline(always)]
+    pub(crate) fn wrapping_at(&self, i: u32) -> *const T {
+        self.data.wrapping_add(i as usize)
+    }
+
     /// Reads the element at `at`, if it exists.
     #[inline(always)]
     #[track_caller]

@@ -17,14 +17,14 @@ const DYNAMIC: &str = "dynamic shared memory";
 
 /// Returns the block that this OS thread runs.
 #[inline]
-fn current<'a>() -> &'a Block<'a> {
+pub(super) fn current<'a>() -> &'a Block<'a> {
     let block = CURRENT.get();
     assert!(
         !block.is_null(),
         "a GPU function was called outside a kernel launch; call it only in a kernel"
     );
     // SAFETY: the pointer is not null, so a caller on this stack is `run`, which owns the block. No
-    // function of this module returns the reference.
+    // caller returns the reference.
     unsafe { &*block }
 }
 

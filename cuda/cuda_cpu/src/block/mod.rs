@@ -18,6 +18,7 @@
 
 mod calls;
 mod checked;
+mod copy;
 mod divergence;
 mod failure;
 mod pace;
@@ -38,6 +39,7 @@ pub use calls::{
     shared_access, shared_bytes, shared_dynamic, shared_static, shared_untracked, sync_threads,
     sync_threads_count, thread_idx, thread_rank, warp_exchange, with_constant,
 };
+pub use copy::{commit_copies, start_copy, wait_for_copies};
 pub use failure::fail;
 pub(crate) use failure::note_panic;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -46,6 +48,7 @@ pub use spin::{pause, spin};
 
 use crate::backtrace::StackTrace;
 use crate::clock::Clock;
+use crate::copies::AsyncCopies;
 use crate::fault::{Fault, FaultKind};
 use crate::global::GlobalMemory;
 use crate::order::Order;
@@ -136,6 +139,7 @@ pub(crate) struct Block<'a> {
     /// For each warp, the masks of its `sync_warp`s since the last barrier.
     warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
+    copies: AsyncCopies,
     /// The accesses of the launch to global memory, if they are checked.
     global: Option<&'a GlobalMemory>,
     /// The accesses of the threads, if the launch is profiled.
@@ -272,6 +276,7 @@ impl<'a> Block<'a> {
             counted: Cell::new(0),
             warp_syncs: RefCell::default(),
             shared: RefCell::default(),
+            copies: AsyncCopies::default(),
             global: blocks.global(),
             trace: blocks.profile().map(|_| RefCell::new(Trace::new(threads))),
             clock: RefCell::default(),

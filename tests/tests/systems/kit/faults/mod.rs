@@ -8,6 +8,7 @@ mod barrier;
 mod bounds;
 mod global;
 mod memory;
+mod pipeline;
 mod progress;
 mod race;
 mod stop;

@@ -1,0 +1,33 @@
+//! Adds the shared space to the addresses of matrix loads.
+//!
+//! `cuda_std` passes an address in the shared space to LLVM's intrinsic for `ldmatrix`. Rust has no
+//! pointers to the shared space, so LLVM writes the instruction for a generic address. `ptxas`
+//! converts a generic address with several instructions.
+
+/// Returns the PTX with `.shared` added to every `ldmatrix` that lacks it.
+pub(crate) fn load_shared_matrices(ptx: &str) -> String {
+    let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
+    for line in ptx.split_inclusive('\n') {
+        let is_generic = line.trim_start().starts_with("ldmatrix.") && !line.contains(".shared");
+        match line.find(".b16").filter(|_| is_generic) {
+            Some(at) => text.extend([&line[..at], ".shared", &line[at..]]),
+            None => text.push_str(line),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrix_loads_get_their_space() {
+        let before = "\tldmatrix.sync.aligned.m8n8.x4.trans.b16 {%r1, %r2, %r3, %r4}, [%rd1+16];\n";
+        let after = before.replace(".b16", ".shared.b16");
+        assert_eq!(load_shared_matrices(before), after);
+        assert_eq!(load_shared_matrices(&after), after);
+        let other = "\tld.global.b16 \t%rs1, [%rd1];\n";
+        assert_eq!(load_shared_matrices(other), other);
+    }
+}
