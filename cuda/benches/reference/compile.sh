@@ -8,6 +8,8 @@ nvcc=$(PATH="$PATH:${CUDA_PATH:-/usr/local/cuda}/bin:/usr/local/cuda/bin" comman
 }
 arch=${CUDA_ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)}
 case $arch in ''|*[!0-9]*[!0-9a]) echo "no GPU, and CUDA_ARCH is not set"; exit 1 ;; esac
+# The instructions of warpgroups exist only in sm_90a.
+[ "$arch" = 90 ] && arch=90a
 mkdir -p "$1" || exit 1
 for file in "$(dirname "$0")"/*.cu; do
     # A file that needs a library names it in its first line: "Link: -lcublas".

@@ -5,6 +5,7 @@
 //! `--check` checks the results of small buffers without timing.
 
 mod histogram;
+mod matmul;
 mod nbody;
 mod reduce;
 mod saxpy;
@@ -24,6 +25,10 @@ fn main() -> Result<(), Failure> {
     bench.run("stencil", stencil::Stencil::new)?;
     bench.run("nbody", nbody::Nbody::new)?;
     bench.run("sha2", sha2::Sha2::new)?;
+    bench.run("matmul f32", matmul::f32)?;
+    bench.run("matmul warp", matmul::bf16_warp)?;
+    bench.run("matmul warpgroup", matmul::bf16_warpgroup::<4096>)?;
+    bench.run("matmul warpgroup", matmul::bf16_warpgroup::<8192>)?;
     bench.print_table();
     Ok(())
 }
