@@ -5,9 +5,10 @@
 //! starts four products of depth 16, and the copies of a later step. It then waits for the products
 //! of the step before. So tensor cores always have work, and the copies have two steps to arrive.
 //!
-//! A block reads 48 KB per step, which takes its tensor cores 1024 cycles. The kernel is limited by
-//! the L2 cache and by the power of the GPU. cuBLAS reads less: pairs of blocks share their inputs
-//! (clusters and multicast), which the kit does not support.
+//! A block copies 48 KB per step, and its tensor cores need at least 1024 cycles for the products.
+//! On an H100 they are busy for 70 % of the cycles (the same kernel in CUDA C++, 4096³), and with
+//! cuBLAS for 95 %. Its blocks share inputs in pairs and copy in bulk (clusters and TMA), which the
+//! kit does not support.
 
 use cuda_std::prelude::*;
 use cuda_std::tensor::warpgroup::{self, PANEL, Product, swizzled};

@@ -8,7 +8,7 @@
 //!
 //! The loads read 32 KB of shared memory per product of depth 16, and the copies write 12 KB: 352
 //! cycles at 128 bytes per cycle. The tensor cores of Hopper need about 420 cycles for these
-//! products, because they reach only two thirds of their rate with inputs from registers.
+//! products: with inputs from registers, an H100 reaches at most 656 of its 989 TFLOP/s.
 
 use cuda_std::prelude::*;
 use cuda_std::tensor::{self, Pair};
