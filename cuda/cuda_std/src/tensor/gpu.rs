@@ -1,5 +1,7 @@
 //! The intrinsics for tensor cores.
 
+// The registers that the intrinsics return.
+
 #[repr(C)]
 struct Two(u32, u32);
 
@@ -37,6 +39,10 @@ unsafe extern "unadjusted" {
     ) -> Sums;
 }
 
+/// Loads `N` matrices. `row` is the address of the lane's row in the shared space.
+///
+/// # Safety
+/// The requirements are those of [`load_matrices`](super::load_matrices).
 #[inline(always)]
 pub(super) unsafe fn load<const N: usize, const TRANSPOSED: bool>(row: u64) -> [u32; N] {
     let row = row as *const u8;
@@ -60,6 +66,10 @@ pub(super) unsafe fn load<const N: usize, const TRANSPOSED: bool>(row: u64) -> [
     core::array::from_fn(|i| words[i])
 }
 
+/// Returns `a · b + c`.
+///
+/// # Safety
+/// All lanes of the warp must make the same call.
 #[inline(always)]
 pub(super) unsafe fn multiply_bf16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
     // SAFETY: the caller upholds this function's safety contract.
