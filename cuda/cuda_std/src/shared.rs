@@ -259,7 +259,7 @@ impl<T> Shared<T> {
     pub(crate) fn note_load(self, i: u32, count: u32) {
         let offset = (self.first + i) as usize * size_of::<T>();
         let bytes = count as usize * size_of::<T>();
-        cuda_cpu::shared_access(&self.region, offset, bytes, Access::Load);
+        cuda_cpu::shared_access(&self.region, offset, [bytes, bytes], Access::Load);
     }
 
     /// Returns the same memory as 16-bit integers. `T` must have 16 bits.

@@ -29,10 +29,10 @@ pub unsafe fn start_copy(
     let place = Location::caller();
     let block = current();
     if to.block != block.serial {
-        fail(FaultKind::StaleHandle { what: "Shared" });
+        fail(FaultKind::StaleHandle { what: "Shared", place });
     }
     if bytes > 0 {
-        crate::global_access(from.addr(), bytes, AccessKind::Load);
+        crate::global_access(from.addr(), [bytes, size], AccessKind::Load);
     }
     block.last.set(Some(place));
     if block.launch.checks.shared {
