@@ -4,6 +4,13 @@
 constexpr int BLOCK = 256;
 constexpr float SOFTENING = 1e-4f;
 
+// The instruction of the Rust kernel's `fast_rsqrt`. `rsqrtf` also handles subnormal numbers, which takes three more.
+__device__ float fast_rsqrt(float x) {
+    float root;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+    return root;
+}
+
 __global__ void __launch_bounds__(BLOCK)
     step(const float4 *__restrict__ bodies, int len, float4 *velocities, float4 *moved, float dt) {
     __shared__ float4 tile[BLOCK];
@@ -18,7 +25,7 @@ __global__ void __launch_bounds__(BLOCK)
         for (int k = 0; k < BLOCK; k++) {
             float4 b = tile[k];
             float dx = b.x - body.x, dy = b.y - body.y, dz = b.z - body.z;
-            float inverse = rsqrtf(dz * dz + (dy * dy + (dx * dx + SOFTENING)));
+            float inverse = fast_rsqrt(dz * dz + (dy * dy + (dx * dx + SOFTENING)));
             float scale = b.w * inverse * inverse * inverse;
             ax += dx * scale, ay += dy * scale, az += dz * scale;
         }
