@@ -380,7 +380,6 @@ impl Shared<u32> {
         // other thread accesses the element meanwhile.
         unsafe {
             let at = self.touch(i, Access::Atomic);
-            cuda_cpu::atomic_access(at.addr(), 4, false, false);
             at.replace((*at).wrapping_add(value))
         }
     }

@@ -35,16 +35,17 @@ impl Grade for Linear {
 impl Grade for Exact {
     #[inline(always)]
     fn apply(&self, levels: Vec3) -> Vec3 {
-        let [r, g, b] = gained(&self.0, levels).to_array().map(|c| c.positive_powf(self.0.gamma));
-        vec3(r, g, b)
+        let (Vec3 { x, y, z }, gamma) = (gained(&self.0, levels), self.0.gamma);
+        // `map` of an array would be a loop over local memory.
+        vec3(x.positive_powf(gamma), y.positive_powf(gamma), z.positive_powf(gamma))
     }
 }
 
 impl Grade for Fast {
     #[inline(always)]
     fn apply(&self, levels: Vec3) -> Vec3 {
-        let [r, g, b] = gained(&self.0, levels).to_array().map(|c| c.fast_powf(self.0.gamma));
-        vec3(r, g, b)
+        let (Vec3 { x, y, z }, gamma) = (gained(&self.0, levels), self.0.gamma);
+        vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
     }
 }
 

@@ -300,7 +300,8 @@ pub fn is_shared(address: usize) -> bool {
 /// Ends the launch with a fault if `region` belongs to another block, if an access to its `size`
 /// bytes at `offset` races with an earlier one, or if it reads bytes that no thread has written.
 /// The bytes must be inside the region. `align` is the alignment of the type. The caller's source
-/// position appears in the fault and in the profile.
+/// position appears in the fault and in the profile. An atomic access also lets other threads run,
+/// as in [`atomic_access`].
 ///
 /// ```
 /// use cuda_cpu::{AccessKind, Checks, FaultKind, Launch, launch, shared_access, shared_static};
@@ -332,6 +333,10 @@ pub fn shared_access(
     }
     if block.trace.is_some() {
         block.profile_shared(region, offset, [size, align], kind, place);
+    }
+    if kind == AccessKind::Atomic {
+        spin(false);
+        block.order_threads(region.base.addr() + offset, false);
     }
 }
 
