@@ -140,17 +140,18 @@ pub unsafe fn mma_m16n8k16<T: TensorElement>(
 /// Loads `N` 8×8 matrices of 16-bit elements from shared memory, `N` being 1, 2 or 4.
 ///
 /// Lane `i` passes the index `first` of the first element of row `i % 8` of matrix `i / 8`. A row is
-/// eight adjacent elements. The index of lanes from `8 N` on is not used. The
-/// result has one [`Pair`] per matrix, in the [layout](self#layout) of an 8×8 matrix. The GPU must
-/// be `sm_75` or later.
+/// eight adjacent elements. The index of lanes from `8 N` on is not used. The result has one
+/// [`Pair`] per matrix, in the [layout](self#layout) of an 8×8 matrix. The GPU must be `sm_75` or
+/// later.
 ///
 /// # Example
 /// See the [module](self#example).
 ///
 /// # Safety
 /// - All lanes of the warp must make the same call, each with the same array or a part of it.
-/// - Each `first` that is used must be at most `len - 8`, and the address of its element a multiple of 16.
-/// - No other thread may write the rows without a barrier in between.
+/// - Each `first` that is used must be at most `len - 8`, and the address of its element must be a
+///   multiple of 16.
+/// - A barrier must separate this call from writes to the rows by other threads.
 #[inline(always)]
 #[track_caller]
 #[must_use]

@@ -4,14 +4,16 @@
 //! [`mma_m16n8k16`](super::mma_m16n8k16) reads its inputs from registers, which limits it to about
 //! two thirds of the rate that Hopper reaches with a warpgroup.
 //!
-//! A warpgroup consists of 128 threads, the first of which has a rank that is a multiple of 128.
-//! [`Product`] holds the sums of a warpgroup for 64 rows and 256 columns. Its threads start products
-//! with [`Product::add`], which read shared memory until [`Product::wait_prior`], and get the sums
-//! from [`Product::finish`].
+//! A warpgroup consists of 128 consecutive threads of a block. The rank of the first one is a
+//! multiple of 128. [`Product`] holds the sums of a warpgroup for 64 rows and 256 columns:
+//!
+//! 1. [`Product::add`] starts a product. Tensor cores then read both matrices from shared memory.
+//! 2. [`Product::wait_prior`] waits until they have done so.
+//! 3. [`Product::finish`] returns the sums.
 //!
 //! # Layout
 //! In shared memory, a matrix consists of panels: 64 rows of 64 elements, aligned to 1024 bytes.
-//! The groups of 8 elements in a row are exchanged, so that rows start in different banks.
+//! The groups of 8 elements in a row are permuted, so that rows start in different banks.
 //! [`swizzled`] returns the position of an element in its panel.
 //!
 //! - A: one panel of 64 rows and 64 columns.
@@ -21,9 +23,10 @@
 //! [`Shared::aligned`] returns a part of an array that is aligned to 1024 bytes.
 //!
 //! # Order of memory accesses
-//! Tensor cores access shared memory in another way than threads do. Between the stores or the end
-//! of the asynchronous copies of a thread and the barrier after which a warpgroup reads them, the
-//! thread must call [`fence`]. The CPU does not report a missing call.
+//! A warpgroup reads shared memory through what PTX calls the async proxy. It sees the stores of a
+//! thread only if that thread has called [`fence`] after them, and a barrier follows. The same is
+//! true of asynchronous copies, after the thread has waited for them. The CPU does not report a
+//! missing call.
 //!
 //! # Example
 //! A block of one warpgroup multiplies two matrices:
@@ -206,8 +209,8 @@ impl<T: TensorElement> Product<T> {
         }
     }
 
-    /// Waits for all products and calls `write` with the row, the column and the values of each two
-    /// adjacent elements that this thread holds.
+    /// Waits for all products and calls `write` for each pair of adjacent elements that this thread
+    /// holds, with the row, the column of the first element and both values.
     ///
     /// # Example
     /// See the [module](self#example).
