@@ -60,8 +60,21 @@ use crate::{Shared, Slice, View};
 /// Combines the copies that the thread has started since the last call into a group. A group may be
 /// empty.
 ///
-/// # Example
-/// See the [module](self#example).
+/// ```
+/// use cuda_std::{Shared, Slice, pipeline, thread};
+///
+/// /// Copies one element per thread, and waits for it.
+/// ///
+/// /// # Safety
+/// /// Both arrays must have an element for each thread of the block. No other thread may access
+/// /// the element in `to` without a barrier in between.
+/// unsafe fn copy(from: Slice<f32>, to: Shared<f32>) {
+///     let i = thread::rank();
+///     unsafe { from.memcpy_async::<4>(i, to, i) };
+///     pipeline::commit();
+///     pipeline::wait_prior::<0>();
+/// }
+/// ```
 #[inline(always)]
 pub fn commit() {
     #[cfg(target_feature = "compute_80")]
@@ -77,7 +90,17 @@ pub fn commit() {
 /// the copies of all earlier groups. Other threads can read them after a barrier.
 ///
 /// # Example
-/// See the [module](self#example).
+/// The [module](self#example) keeps one group in flight.
+///
+/// ```
+/// use cuda_std::{pipeline, thread};
+///
+/// /// Waits until all threads of the block can read the copies of all threads.
+/// fn wait_for_all_copies() {
+///     pipeline::wait_prior::<0>();
+///     thread::sync_threads();
+/// }
+/// ```
 #[inline(always)]
 pub fn wait_prior<const N: usize>() {
     #[cfg(target_feature = "compute_80")]

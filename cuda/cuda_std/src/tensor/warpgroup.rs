@@ -71,9 +71,26 @@ use super::TensorElement;
 use crate::{Shared, thread};
 
 /// The number of elements in a panel.
+///
+/// ```
+/// use cuda_std::tensor::warpgroup::PANEL;
+///
+/// // The inputs of a product are one panel of A and four of B, with 2 bytes per element.
+/// assert_eq!(5 * PANEL * 2, 40_960);
+/// ```
 pub const PANEL: u32 = 64 * 64;
 
 /// The number of threads in a warpgroup.
+///
+/// ```
+/// use cuda_std::tensor::warpgroup::THREADS;
+/// use cuda_std::thread;
+///
+/// /// Returns the index of the thread's warpgroup in its block.
+/// fn warpgroup_index() -> u32 {
+///     thread::rank() / THREADS
+/// }
+/// ```
 pub const THREADS: u32 = 128;
 
 /// Returns the position of an element in its panel; see [layout](self#layout).
@@ -95,8 +112,17 @@ pub fn swizzled(row: u32, column: u32) -> u32 {
 /// Makes the thread's earlier stores and arrived copies to shared memory visible to tensor cores,
 /// after the next barrier; see [order](self#order-of-memory-accesses).
 ///
-/// # Example
-/// See the [module](self#example).
+/// ```
+/// use cuda_std::tensor::warpgroup;
+/// use cuda_std::{pipeline, thread};
+///
+/// /// Waits until tensor cores can read what the threads of the block have copied.
+/// fn wait_for_panels() {
+///     pipeline::wait_prior::<0>();
+///     warpgroup::fence();
+///     thread::sync_threads();
+/// }
+/// ```
 #[inline(always)]
 pub fn fence() {
     #[cfg(target_feature = "compute_90")]
@@ -110,7 +136,28 @@ pub fn fence() {
 /// The sums of a warpgroup for a part of the result with 64 rows and 256 columns.
 ///
 /// # Example
-/// See the [module](self#example).
+/// The [module](self#example) has a whole kernel.
+///
+/// ```
+/// use cuda_std::tensor::warpgroup::Product;
+/// use cuda_std::{Shared, ViewMut, bf16};
+///
+/// /// Writes the product of two matrices in shared memory.
+/// ///
+/// /// # Safety
+/// /// The requirements are those of [`Product::add`]. `out` must have 64 rows and 256 columns,
+/// /// which no other warpgroup accesses.
+/// unsafe fn multiply(a: Shared<bf16>, b: Shared<bf16>, out: ViewMut<f32>) {
+///     let mut product = Product::new();
+///     unsafe {
+///         product.add(a, b);
+///         product.finish(|row, column, [first, second]| {
+///             out.store(column, row, first);
+///             out.store(column + 1, row, second);
+///         });
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Product<T> {
     /// Element `4 j + 2 h + e` belongs to row `16 w + l / 4 + 8 h` and column `8 j + l % 4 · 2 + e`,
