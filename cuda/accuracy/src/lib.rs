@@ -1,6 +1,6 @@
 //! A kernel for each mathematical function of `cuda_std` and each float type, named like
-//! `sin_f32`. `compare.cu` measures their errors beside those of nvcc's functions, and `count.py`
-//! their instructions. `cuda/doc/maths.md` has the results and the commands.
+//! `sin_f32`. `compare.cu` measures their errors beside those of nvcc's functions, and `table.py`
+//! counts their instructions. `cuda/doc/maths.md` has the results and the commands.
 //!
 //! A kernel is as short as it can be, so that its instructions are those of the function: each
 //! thread computes one element, and the grid has exactly one thread per element.

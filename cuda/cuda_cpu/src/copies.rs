@@ -37,7 +37,7 @@ pub(crate) struct AsyncCopies {
 }
 
 impl AsyncCopies {
-    fn of<R>(&self, thread: u32, act: impl FnOnce(&mut InFlight) -> R) -> R {
+    fn with_thread<R>(&self, thread: u32, act: impl FnOnce(&mut InFlight) -> R) -> R {
         let mut threads = self.threads.borrow_mut();
         let needed = thread as usize + 1;
         if threads.len() < needed {
@@ -46,20 +46,24 @@ impl AsyncCopies {
         act(&mut threads[thread as usize])
     }
 
+    /// Adds a copy that belongs to no group yet.
     pub(crate) fn start(&self, thread: u32, copy: AsyncCopy) {
-        self.of(thread, |flight| {
+        self.with_thread(thread, |flight| {
             flight.copies.push_back(copy);
             flight.open += 1;
         });
     }
 
+    /// Combines the copies that belong to no group into one.
     pub(crate) fn commit(&self, thread: u32) {
-        self.of(thread, |flight| flight.groups.push_back(std::mem::take(&mut flight.open)));
+        self.with_thread(thread, |flight| {
+            flight.groups.push_back(std::mem::take(&mut flight.open));
+        });
     }
 
-    /// Removes the copies of all groups of a thread except the latest `kept` groups.
+    /// Removes and returns the copies of all groups of a thread except the latest `kept` groups.
     pub(crate) fn arrive(&self, thread: u32, kept: usize) -> Vec<AsyncCopy> {
-        self.of(thread, |flight| {
+        self.with_thread(thread, |flight| {
             let done = flight.groups.len().saturating_sub(kept);
             let count: usize = flight.groups.drain(..done).sum();
             flight.copies.drain(..count).collect()

@@ -23,8 +23,8 @@
 //!
 //! const TILE: u32 = 128;
 //!
-//! /// Writes to `sums` the sum of all elements of `values` whose index modulo 128 is that of the
-//! /// sum.
+//! /// Writes to element `t` of `sums` the sum of all elements of `values` whose index modulo 128 is
+//! /// `t`.
 //! #[kernel(launch_bounds(TILE), dims(1))]
 //! pub unsafe fn sum_tiles(values: Slice<f32>, sums: SliceMut<f32>) {
 //!     let tiles = shared_array![f32; 2 * TILE as usize];
@@ -60,8 +60,21 @@ use crate::{Shared, Slice, View};
 /// Combines the copies that the thread has started since the last call into a group. A group may be
 /// empty.
 ///
-/// # Example
-/// See the [module](self#example).
+/// ```
+/// use cuda_std::{Shared, Slice, pipeline, thread};
+///
+/// /// Copies one element per thread, and waits for it.
+/// ///
+/// /// # Safety
+/// /// Both arrays must have an element for each thread of the block. No other thread may access
+/// /// the element in `to` without a barrier in between.
+/// unsafe fn copy(from: Slice<f32>, to: Shared<f32>) {
+///     let i = thread::rank();
+///     unsafe { from.memcpy_async::<4>(i, to, i) };
+///     pipeline::commit();
+///     pipeline::wait_prior::<0>();
+/// }
+/// ```
 #[inline(always)]
 pub fn commit() {
     #[cfg(target_feature = "compute_80")]
@@ -77,7 +90,17 @@ pub fn commit() {
 /// the copies of all earlier groups. Other threads can read them after a barrier.
 ///
 /// # Example
-/// See the [module](self#example).
+/// The [module](self#example) keeps one group in flight.
+///
+/// ```
+/// use cuda_std::{pipeline, thread};
+///
+/// /// Waits until all threads of the block can read the copies of all threads.
+/// fn wait_for_all_copies() {
+///     pipeline::wait_prior::<0>();
+///     thread::sync_threads();
+/// }
+/// ```
 #[inline(always)]
 pub fn wait_prior<const N: usize>() {
     #[cfg(target_feature = "compute_80")]
@@ -98,9 +121,11 @@ impl<T: Pod> Slice<T> {
     /// See [`pipeline`](crate::pipeline#example).
     ///
     /// # Safety
-    /// - All elements must exist in both memories. Their addresses must be multiples of `BYTES`.
-    /// - From the last barrier before this call until the copy has arrived, no other thread may
-    ///   access the destination, and this thread may not access it until then.
+    /// - All elements must exist in both memories. The addresses of the first ones must be
+    ///   multiples of `BYTES`.
+    /// - No other thread may access the destination between the last barrier before this call and
+    ///   the first barrier after the copy has arrived.
+    /// - This thread may not access the destination until the copy has arrived.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn memcpy_async<const BYTES: usize>(&self, i: u32, to: Shared<T>, first: u32) {
@@ -161,8 +186,8 @@ impl<T: Pod> View<T> {
     /// /// Copies 32 rows of 128 elements, from column 0 of row `y` on, with 1024 threads.
     /// ///
     /// /// # Safety
-    /// /// The rows and `tile` must have these elements, and rows be aligned to 16 bytes. No other
-    /// /// thread may access `tile` since the last barrier.
+    /// /// The rows and `tile` must have these elements, and rows be aligned to 16 bytes. A barrier
+    /// /// must separate this call from accesses to `tile` by other threads.
     /// unsafe fn fetch(image: View<f32>, y: u32, tile: Shared<f32>) {
     ///     let t = thread::thread_idx_x();
     ///     let (x, row) = (t % 32 * 4, t / 32);
@@ -172,9 +197,9 @@ impl<T: Pod> View<T> {
     /// ```
     ///
     /// # Safety
-    /// The requirements are those of [`Slice::memcpy_async`]. If rows are
-    /// [aligned](View::is_aligned) to `BYTES`, column `x` must be a multiple of the number of
-    /// elements in `BYTES` bytes.
+    /// The requirements are those of [`Slice::memcpy_async`]. The source is aligned if rows are
+    /// [aligned](View::is_aligned) to `BYTES` and column `x` is a multiple of the number of elements
+    /// in `BYTES` bytes.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn memcpy_async<const BYTES: usize>(

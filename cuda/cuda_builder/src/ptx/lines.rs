@@ -4,8 +4,8 @@
 //! for most instructions is in `core` or `cuda_std`. Profilers, `compute-sanitizer` and `cuda-gdb`
 //! would then name a line that the kernel's author has not written. [`name_callers`] replaces it by
 //! the line of the innermost caller outside the libraries, which it finds in the debug information
-//! (DWARF 2) that LLVM appends to the PTX. It then removes the debug information, which `ptxas` does
-//! not accept.
+//! (DWARF 2) that LLVM appends to the PTX. It then removes the debug information, which `ptxas`
+//! does not accept.
 //!
 //! LLVM writes one range for each inlined call. If the instructions of several calls are mixed, the
 //! ranges overlap. The declaration of the inlined function then decides: its file must be the file

@@ -12,11 +12,11 @@ use super::waiting::Waiting;
 use crate::fault::FaultKind;
 use crate::watchdog::cpu_time;
 
-/// The number of barriers and warp operations between two looks at the clock. The clock takes about
-/// as long as one barrier of a warp.
+/// The number of barriers and warp operations between two readings of the clock. A reading takes
+/// about as long as one barrier of a warp.
 const ROUNDS: u32 = 256;
 
-/// The barriers and warp operations of a block, and the time of the first look at the clock.
+/// The barriers and warp operations of a block, and the first reading of the clock.
 #[derive(Default)]
 pub(super) struct Pace {
     rounds: Cell<u32>,
@@ -25,7 +25,7 @@ pub(super) struct Pace {
 
 impl Block<'_> {
     /// Counts a barrier or a warp operation. Fails the block if it has used more CPU time than the
-    /// limit since the first look at the clock.
+    /// limit since the first reading of the clock.
     #[inline]
     pub(super) fn note_round(&self, waiting: &Waiting) {
         let rounds = self.pace.rounds.get() + 1;

@@ -4,9 +4,9 @@
 //! warp last converged, in the order of execution. A request consists of the accesses at one place
 //! in the source that a GPU executes together.
 //!
-//! The rule is that of a GPU without a stack: the lanes whose next access has the lowest position
-//! execute it together, and the others wait. The position is that in the source. If the next access
-//! is at the same position as the lane's last one or before it, the lane is at the end of a loop.
+//! The lanes whose next access is first in the source execute it together, and the others wait,
+//! because a GPU reconverges lanes after a branch. If the next access is at the same position in the
+//! source as the lane's last one or before it, the lane is at the end of a loop.
 //! The end of a loop is the last position from which any lane of the warp has jumped to the same
 //! access. A lane therefore waits at the end of a loop for the lanes that are still in it, and
 //! after a loop for those that repeat it; of two loops with the same end, the inner one goes first.

@@ -329,7 +329,7 @@ impl Profile {
         kernels
     }
 
-    /// Returns the profile as JSON. `doc/profile.md` describes the format.
+    /// Returns the profile as JSON. `cuda/doc/profile.md` describes the format.
     #[must_use]
     pub fn to_json(&self) -> String {
         json::write(self)

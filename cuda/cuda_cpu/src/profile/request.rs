@@ -1,10 +1,10 @@
 //! The cost of one request: the accesses of the lanes of a warp that execute together.
 //!
-//! The rules are those of an H100, found with 667 access patterns under Nsight Compute.
-//! `doc/profile.md` describes the measurement.
+//! The rules come from measurements of single requests on an H100 under Nsight Compute, which
+//! `cuda/doc/profile.md` describes.
 //!
 //! - Global memory transfers sectors of 32 bytes. A load or store takes each sector once. An atomic
-//!   takes a sector as often as the most frequent of its addresses.
+//!   takes a sector as often as its most frequent address.
 //! - Shared memory has 32 banks of 4 bytes. A wavefront reads or writes one word of each bank, for
 //!   any number of lanes. The lanes of an 8-byte access take turns in 2 groups of 16, and those of
 //!   a 16-byte access in 4 groups of 8. Loads halve the number of groups if all lanes read the same

@@ -37,8 +37,8 @@ impl Sources {
     }
 
     /// Returns the first and the last line of the function that contains the lines `first` to
-    /// `last`: from a line at which a function starts, with the attributes before it,
-    /// to the next line with the same indentation that closes a brace.
+    /// `last`. The attributes before the function are part of it. Its last line is the next one
+    /// that closes a brace with the same indentation as the first.
     pub(super) fn function(&mut self, file: &str, [first, last]: [u32; 2]) -> [u32; 2] {
         let lines = self.lines(file);
         let text = |line: u32| lines.get(line as usize - 1).map_or("", String::as_str);

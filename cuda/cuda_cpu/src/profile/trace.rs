@@ -1,9 +1,10 @@
 //! The accesses of the threads of one block.
 //!
-//! Each thread has a list of its accesses. When all lanes of a warp wait for the whole block or the
-//! whole warp, or have returned, the warp has converged: the lists are grouped into [`Request`]s, counted, and emptied. Memory is therefore
-//! bounded by the accesses of a warp between two convergences. A list holds at most [`MAX_EVENTS`];
-//! further accesses are dropped and only their number is reported.
+//! Each thread has a list of its accesses. A warp has converged when all its lanes wait for the
+//! whole block or the whole warp, or have returned. The lists are then grouped into [`Request`]s,
+//! counted and emptied, so memory is bounded by the accesses of a warp between two convergences. A
+//! list holds at most [`MAX_EVENTS`]. Further accesses are dropped, and only their number is
+//! reported.
 
 use std::collections::HashMap;
 use std::mem;
@@ -38,7 +39,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The order of places in the source.
+    /// Returns a key that sorts places by their order in the source.
     fn position(&self) -> (&'static str, u32, u32, u16, Operation, u32) {
         let at = self.at;
         (at.file(), at.line(), at.column(), self.part, self.operation, self.bytes)

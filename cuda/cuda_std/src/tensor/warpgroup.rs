@@ -4,14 +4,16 @@
 //! [`mma_m16n8k16`](super::mma_m16n8k16) reads its inputs from registers, which limits it to about
 //! two thirds of the rate that Hopper reaches with a warpgroup.
 //!
-//! A warpgroup consists of 128 threads, the first of which has a rank that is a multiple of 128.
-//! [`Product`] holds the sums of a warpgroup for 64 rows and 256 columns. Its threads start products
-//! with [`Product::add`], which read shared memory until [`Product::wait_prior`], and get the sums
-//! from [`Product::finish`].
+//! A warpgroup consists of 128 consecutive threads of a block. The rank of the first one is a
+//! multiple of 128. [`Product`] holds the sums of a warpgroup for 64 rows and 256 columns:
+//!
+//! 1. [`Product::add`] starts a product. Tensor cores then read both matrices from shared memory.
+//! 2. [`Product::wait_prior`] waits until they have done so.
+//! 3. [`Product::finish`] returns the sums.
 //!
 //! # Layout
 //! In shared memory, a matrix consists of panels: 64 rows of 64 elements, aligned to 1024 bytes.
-//! The groups of 8 elements in a row are exchanged, so that rows start in different banks.
+//! The groups of 8 elements in a row are permuted, so that rows start in different banks.
 //! [`swizzled`] returns the position of an element in its panel.
 //!
 //! - A: one panel of 64 rows and 64 columns.
@@ -21,9 +23,10 @@
 //! [`Shared::aligned`] returns a part of an array that is aligned to 1024 bytes.
 //!
 //! # Order of memory accesses
-//! Tensor cores access shared memory in another way than threads do. Between the stores or the end
-//! of the asynchronous copies of a thread and the barrier after which a warpgroup reads them, the
-//! thread must call [`fence`]. The CPU does not report a missing call.
+//! A warpgroup reads shared memory through what PTX calls the async proxy. It sees the stores of a
+//! thread only if that thread has called [`fence`] after them, and a barrier follows. The same is
+//! true of asynchronous copies, after the thread has waited for them. The CPU does not report a
+//! missing call.
 //!
 //! # Example
 //! A block of one warpgroup multiplies two matrices:
@@ -68,9 +71,26 @@ use super::TensorElement;
 use crate::{Shared, thread};
 
 /// The number of elements in a panel.
+///
+/// ```
+/// use cuda_std::tensor::warpgroup::PANEL;
+///
+/// // The inputs of a product are one panel of A and four of B, with 2 bytes per element.
+/// assert_eq!(5 * PANEL * 2, 40_960);
+/// ```
 pub const PANEL: u32 = 64 * 64;
 
 /// The number of threads in a warpgroup.
+///
+/// ```
+/// use cuda_std::tensor::warpgroup::THREADS;
+/// use cuda_std::thread;
+///
+/// /// Returns the index of the thread's warpgroup in its block.
+/// fn warpgroup_index() -> u32 {
+///     thread::rank() / THREADS
+/// }
+/// ```
 pub const THREADS: u32 = 128;
 
 /// Returns the position of an element in its panel; see [layout](self#layout).
@@ -92,8 +112,17 @@ pub fn swizzled(row: u32, column: u32) -> u32 {
 /// Makes the thread's earlier stores and arrived copies to shared memory visible to tensor cores,
 /// after the next barrier; see [order](self#order-of-memory-accesses).
 ///
-/// # Example
-/// See the [module](self#example).
+/// ```
+/// use cuda_std::tensor::warpgroup;
+/// use cuda_std::{pipeline, thread};
+///
+/// /// Waits until tensor cores can read what the threads of the block have copied.
+/// fn wait_for_panels() {
+///     pipeline::wait_prior::<0>();
+///     warpgroup::fence();
+///     thread::sync_threads();
+/// }
+/// ```
 #[inline(always)]
 pub fn fence() {
     #[cfg(target_feature = "compute_90")]
@@ -107,7 +136,28 @@ pub fn fence() {
 /// The sums of a warpgroup for a part of the result with 64 rows and 256 columns.
 ///
 /// # Example
-/// See the [module](self#example).
+/// The [module](self#example) has a whole kernel.
+///
+/// ```
+/// use cuda_std::tensor::warpgroup::Product;
+/// use cuda_std::{Shared, ViewMut, bf16};
+///
+/// /// Writes the product of two matrices in shared memory.
+/// ///
+/// /// # Safety
+/// /// The requirements are those of [`Product::add`]. `out` must have 64 rows and 256 columns,
+/// /// which no other warpgroup accesses.
+/// unsafe fn multiply(a: Shared<bf16>, b: Shared<bf16>, out: ViewMut<f32>) {
+///     let mut product = Product::new();
+///     unsafe {
+///         product.add(a, b);
+///         product.finish(|row, column, [first, second]| {
+///             out.store(column, row, first);
+///             out.store(column + 1, row, second);
+///         });
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Product<T> {
     /// Element `4 j + 2 h + e` belongs to row `16 w + l / 4 + 8 h` and column `8 j + l % 4 · 2 + e`,
@@ -206,8 +256,8 @@ impl<T: TensorElement> Product<T> {
         }
     }
 
-    /// Waits for all products and calls `write` with the row, the column and the values of each two
-    /// adjacent elements that this thread holds.
+    /// Waits for all products and calls `write` for each pair of adjacent elements that this thread
+    /// holds, with the row, the column of the first element and both values.
     ///
     /// # Example
     /// See the [module](self#example).

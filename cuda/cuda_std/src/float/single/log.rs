@@ -28,8 +28,8 @@ const DECIMAL: Base = Base {
     of_2: (core::f32::consts::LOG10_2, -1.432_098_9e-8),
 };
 
-/// The bits of 2/3, as which the exponent of a number is the one for which the mantissa is in
-/// [2/3, 4/3).
+/// The bits of 2/3. Numbers are reduced to [2/3, 4/3), so that the logarithm of a number close to 1
+/// does not cancel with a multiple of ln 2.
 const TWO_THIRDS: u32 = 0x3f2a_aaab;
 
 /// Returns the exponent bits `e` for which `x` · 2^−e is in [2/3, 4/3).

@@ -13,8 +13,8 @@
 //! large tiles need less bandwidth. The size of a tile is limited by the registers for its sums:
 //! 128×256 sums take half of the registers of a multiprocessor.
 //!
-//! The kernels skip elements that tiles have beyond the matrices. Tiles that are inside have their
-//! own code without these checks. Rows must be aligned to 16 bytes.
+//! A tile can extend beyond the matrices. The kernels skip the elements there. A tile inside the
+//! matrices runs a copy of the code without these checks. Rows must be aligned to 16 bytes.
 
 #[macro_use]
 mod unroll;

@@ -55,7 +55,7 @@ pub fn inclusive<O: Operator>(input: Slice<u32>, states: SliceMut<u64>, out: Sli
 
     let mut tile = Tile::load::<O>(input, at * TILE);
     let total = tile.scan::<O>();
-    // The first warp looks back, and then tells the others.
+    // The first warp looks back, and passes the result to the others through shared memory.
     if rank < warp::WARP_SIZE {
         // SAFETY: all lanes of the first warp make this call, and `states` has an element for each
         // tile after the first element.

@@ -90,7 +90,7 @@ pub fn star<const R: usize>(
             reason = "an iterator would keep the weights in local memory"
         )]
         for k in 0..R {
-            // SAFETY: the elements were written before the barrier.
+            // SAFETY: the elements were written before the barrier, and `k + 1` is at most `R`.
             let in_plane = unsafe { around.neighbours(k as u32 + 1) };
             sum += weights[k] * (queue.before[k] + queue.after[k] + in_plane);
         }

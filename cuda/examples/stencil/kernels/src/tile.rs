@@ -54,10 +54,11 @@ impl<const R: usize> Tile<R> {
 pub(crate) struct Around<const R: usize>(Shared<f32>);
 
 impl<const R: usize> Around<R> {
-    /// Returns the sum of the point's four neighbours at a distance of at most `R` in its plane.
+    /// Returns the sum of the point's four neighbours at `distance` in its plane.
     ///
     /// # Safety
-    /// No other thread may write the neighbours without a barrier in between.
+    /// `distance` must be at most `R`. A barrier must separate this call from writes to the
+    /// neighbours by other threads.
     #[inline(always)]
     pub(crate) unsafe fn neighbours(&self, distance: u32) -> f32 {
         let load = |index: u32| {
