@@ -7,7 +7,7 @@ nvcc=$(PATH="$PATH:${CUDA_PATH:-/usr/local/cuda}/bin:/usr/local/cuda/bin" comman
     echo "no CUDA C++ to compare with: cannot find nvcc"; exit 1
 }
 arch=${CUDA_ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)}
-case $arch in ''|*[!0-9]*[!0-9a]) echo "no GPU, and CUDA_ARCH is not set"; exit 1 ;; esac
+case ${arch%a} in ''|*[!0-9]*) echo "no GPU, and CUDA_ARCH is not set"; exit 1 ;; esac
 # The instructions of warpgroups exist only in sm_90a.
 [ "$arch" = 90 ] && arch=90a
 mkdir -p "$1" || exit 1

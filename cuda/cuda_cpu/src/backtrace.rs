@@ -93,7 +93,12 @@ fn is_number(text: &str) -> bool {
 }
 
 fn is_file_of_kernel(file: &str) -> bool {
-    file.contains(".rs:") && !FOLDERS.iter().any(|folder| file.contains(folder))
+    // `cust/src/` is a part of `x/cust/src/lib.rs`, but not of `x/locust/src/lib.rs`.
+    let contains = |folder: &&str| {
+        let mut found = file.match_indices(*folder);
+        found.any(|(at, _)| folder.starts_with('/') || at == 0 || file[..at].ends_with('/'))
+    };
+    file.contains(".rs:") && !FOLDERS.iter().any(|folder| contains(&folder))
 }
 
 /// Returns whether a function is one of a kernel crate. A function of C has no path.
@@ -131,5 +136,8 @@ mod tests {
         let root = "   0: cuda_cpu::block::Block::run_threads\n   1: tests::main";
         assert_eq!(place(root), None);
         assert_eq!(place("disabled backtrace"), None);
+        assert!(is_file_of_kernel("/home/a/locust/src/lib.rs:1:1"));
+        assert!(!is_file_of_kernel("/home/a/cust/src/lib.rs:1:1"));
+        assert!(!is_file_of_kernel("./cuda/cuda_std/src/shared.rs:1:1"));
     }
 }

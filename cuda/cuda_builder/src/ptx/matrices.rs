@@ -3,13 +3,17 @@
 //! `cuda_std` passes an address in the shared space to LLVM's intrinsic for `ldmatrix`. Rust has no
 //! pointers to the shared space, so LLVM writes the instruction for a generic address. `ptxas`
 //! converts a generic address with several instructions.
+//!
+//! Inline assembly stays as it is, because its address may be generic.
 
-/// Returns the PTX with `.shared` added to every `ldmatrix` that lacks it.
+use super::scan::lines;
+
+/// Returns the PTX with `.shared` added to every `ldmatrix` of the compiler that lacks it.
 pub(crate) fn load_shared_matrices(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
-    for line in ptx.split_inclusive('\n') {
+    for (line, in_asm) in lines(ptx) {
         let is_generic = line.trim_start().starts_with("ldmatrix.") && !line.contains(".shared");
-        match line.find(".b16").filter(|_| is_generic) {
+        match line.find(".b16").filter(|_| is_generic && !in_asm) {
             Some(at) => text.extend([&line[..at], ".shared", &line[at..]]),
             None => text.push_str(line),
         }
@@ -27,6 +31,8 @@ mod tests {
         let after = before.replace(".b16", ".shared.b16");
         assert_eq!(load_shared_matrices(before), after);
         assert_eq!(load_shared_matrices(&after), after);
+        let own = format!("\t// begin inline asm\n{before}\t// end inline asm\n");
+        assert_eq!(load_shared_matrices(&own), own);
         let other = "\tld.global.b16 \t%rs1, [%rd1];\n";
         assert_eq!(load_shared_matrices(other), other);
     }
