@@ -437,6 +437,9 @@ unsafe fn raw_pointers(copy: u32, buffer: SliceMut<u32>) {
         } else {
             let start = buffer.atomic(0);
             start.add(100_000).copy_from_nonoverlapping(start, copy as usize);
+            // Without a last statement, `memcpy` could be a tail call, and the backtrace would lack
+            // this function.
+            core::hint::black_box(start);
         }
     }
 }
