@@ -94,11 +94,11 @@ fn is_number(text: &str) -> bool {
 
 fn is_file_of_kernel(file: &str) -> bool {
     // `cust/src/` is a part of `x/cust/src/lib.rs`, but not of `x/locust/src/lib.rs`.
-    let contains = |folder: &&str| {
-        let mut found = file.match_indices(*folder);
+    let contains = |folder: &str| {
+        let mut found = file.match_indices(folder);
         found.any(|(at, _)| folder.starts_with('/') || at == 0 || file[..at].ends_with('/'))
     };
-    file.contains(".rs:") && !FOLDERS.iter().any(|folder| contains(&folder))
+    file.contains(".rs:") && !FOLDERS.iter().any(|folder| contains(folder))
 }
 
 /// Returns whether a function is one of a kernel crate. A function of C has no path.
