@@ -83,7 +83,10 @@ pub struct Fault {
 pub enum FaultKind {
     /// Some threads of the block wait at a barrier that other threads will never reach.
     #[error(
-        "barrier divergence: {waiting} of {threads} threads wait at {barrier}, {others}; all threads of a block must reach the same barrier"
+        "barrier divergence: {waiting} of {threads} threads wait at {barrier}, {others}, the first is thread ({},{},{}); all threads of a block must reach the same barrier",
+        first[0],
+        first[1],
+        first[2]
     )]
     BarrierDivergence {
         /// The number of threads that wait at the same barrier as the reporting thread.
@@ -94,6 +97,8 @@ pub enum FaultKind {
         barrier: &'static Location<'static>,
         /// The state of the threads that do not wait at this barrier.
         others: Elsewhere,
+        /// The index of the first of these threads in the block.
+        first: [u32; 3],
     },
     /// Some lanes in the mask of a warp operation never reach this operation, or the calling lane
     /// is not in the mask.
@@ -154,7 +159,7 @@ pub enum FaultKind {
     /// Two threads accessed the same shared memory without synchronisation in between, and the
     /// accesses were neither two loads nor two atomics.
     #[error(
-        "shared memory race: {access} of byte {offset} of {array} at {place} races with an earlier {other_access} by thread {other} at {other_place}, with no barrier between them; call `sync_threads` between the two accesses"
+        "shared memory race: {access} of byte {offset} of {array} at {place} races with an earlier {other_access} by thread {other} at {other_place}, with no barrier between them; call `sync_threads` between the two accesses, in all threads and in each round of a loop"
     )]
     SharedRace {
         /// The access of the reporting thread.

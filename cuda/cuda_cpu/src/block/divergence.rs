@@ -27,12 +27,15 @@ impl Block<'_> {
             Elsewhere::Waiting(other.1.place)
         });
         let together = waiting.iter().filter(|(_, wait)| same_place(wait.place, barrier)).count();
+        let first = elsewhere.map(|(other, _)| other).or_else(|| waiting.first_returned());
+        let first = self.launch.thread_index(first.unwrap_or(thread));
         self.select(thread);
         self.record(FaultKind::BarrierDivergence {
             waiting: together as u32,
             threads: self.threads,
             barrier,
             others,
+            first,
         });
     }
 }

@@ -126,6 +126,11 @@ impl Waiting {
         waits.map_or(Elsewhere::Returned(missing.count_ones()), Elsewhere::Waiting)
     }
 
+    /// Returns the rank of the first thread that does not wait, because it has returned.
+    pub(super) fn first_returned(&self) -> Option<u32> {
+        self.slots.iter().position(Option::is_none).map(|thread| thread as u32)
+    }
+
     /// Returns a warp operation whose lanes have all arrived, and the mask of these lanes.
     pub(super) fn met(&self, warp: u32) -> Option<(WarpOp, u32)> {
         let mut lanes = self.warps[warp as usize];

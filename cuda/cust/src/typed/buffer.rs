@@ -319,12 +319,13 @@ fn host_mut<T: Pod>(elements: &mut [T]) -> RowsMut<'_> {
 /// Returns the size of `len` elements in bytes.
 #[track_caller]
 fn bytes<T>(operation: &'static str, len: usize) -> Result<usize, DeviceError> {
-    len.checked_mul(size_of::<T>()).filter(|&bytes| bytes > 0).ok_or_else(|| {
-        let size = format!(
-            "{len} elements of {} bytes; the size must be at least 1 byte and fit the address \
-             space",
-            size_of::<T>()
-        );
-        DeviceError::new(operation, ErrorKind::ImpossibleSize(size))
-    })
+    if let Some(bytes) = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes > 0) {
+        return Ok(bytes);
+    }
+    let size = format!(
+        "{len} elements of {} bytes; the size must be at least 1 byte and fit the address space",
+        size_of::<T>()
+    );
+    // The error is not made in a closure, where its line would be this one.
+    Err(DeviceError::new(operation, ErrorKind::ImpossibleSize(size)))
 }

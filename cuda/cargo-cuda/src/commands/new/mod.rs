@@ -46,6 +46,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         write(&args.path.join(file), &text)?;
     }
     let folder = args.path.display();
+    if let Kit::Published = kit {
+        eprintln!(
+            "warning: the packages of the kit are not published yet; the project builds only with `--kit PATH`"
+        );
+    }
     let (kind, run) = if args.lib { ("library", "") } else { ("program", "`cargo run` or ") };
     print(&format!(
         "created the {kind} `{name}` and its kernels in `{folder}`\n\

@@ -49,7 +49,13 @@ pub(crate) fn run(args: Args, rest: Vec<OsString>) -> Result<ExitCode, Error> {
     }
     fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
     let mut command = cargo();
-    command.arg("test").args(&args.args).args(&rest);
+    command.arg("test");
+    // Without this option, the first test program that fails would be the last one that runs.
+    const ALL: &str = "--no-fail-fast";
+    if !args.args.iter().chain(&rest).any(|argument| argument == ALL) {
+        command.arg(ALL);
+    }
+    command.args(&args.args).args(&rest);
     command.env(VARIABLE, folder.join("%p.json")).stdout(Stdio::from(io::stderr()));
     // `Device::auto` chooses the CPU if there is no GPU, and `cust::init` does so with the second variable.
     command.env("CUDA_VISIBLE_DEVICES", "-1").env("CUST_DEVICE", "cpu");

@@ -11,17 +11,18 @@ fn some_threads_have_returned() {
     let kernel = BarrierAfterReturn { guilty: 150 };
     // The barrier is reached by all threads of blocks 0 and 1, by 22 threads of block 2, and by no thread of block 3.
     let fault = fault(&stream, &line(4, 64), &kernel, [2, 0, 0], [0, 0, 0]);
-    let FaultKind::BarrierDivergence { waiting, threads, barrier, others } = &fault.kind else {
+    let FaultKind::BarrierDivergence { waiting, threads, barrier, others, first } = &fault.kind
+    else {
         panic!("{fault}");
     };
     assert_eq!((*waiting, *threads), (22, 64));
-    assert_eq!(*others, Elsewhere::Returned(42));
+    assert_eq!((*others, *first), (Elsewhere::Returned(42), [22, 0, 0]));
     assert_eq!(file(barrier), "faults.rs");
     assert_eq!(
         message(&fault),
         "kernel `barrier_after_return`, block (2,0,0) thread (0,0,0): barrier divergence: \
-         22 of 64 threads wait at faults.rs, 42 have returned; all threads of a block must reach the same \
-         barrier"
+         22 of 64 threads wait at faults.rs, 42 have returned, the first is thread (22,0,0); all threads of a \
+         block must reach the same barrier"
     );
 }
 
@@ -46,6 +47,7 @@ fn threads_wait_at_two_barriers() {
         threads: 64,
         barrier,
         others: Elsewhere::Waiting(other),
+        ..
     } = &fault.kind
     else {
         panic!("{fault}");
@@ -54,8 +56,8 @@ fn threads_wait_at_two_barriers() {
     assert_eq!(
         message(&fault),
         "kernel `barrier_twice`, block (0,0,0) thread (0,0,0): barrier divergence: \
-         60 of 64 threads wait at faults.rs, others wait at faults.rs; all threads of a block must \
-         reach the same barrier"
+         60 of 64 threads wait at faults.rs, others wait at faults.rs, the first is thread (4,3,1); all threads \
+         of a block must reach the same barrier"
     );
 }
 

@@ -39,7 +39,7 @@ fn a_read_without_a_barrier() {
     assert_eq!(
         after,
         "at faults.rs races with an earlier load by thread 0 at faults.rs, with no barrier between \
-         them; call `sync_threads` between the two accesses"
+         them; call `sync_threads` between the two accesses, in all threads and in each round of a loop"
     );
     // Each access has its own line.
     let FaultKind::SharedRace { place, other_place, .. } = found.kind else { panic!("{found}") };
