@@ -33,6 +33,16 @@ pub enum Variant {
     Library(&'static str),
 }
 
+impl Variant {
+    /// Returns the implementations that can run, with [`Variant::Rust`] first. `library` is the name
+    /// of the library, if its function was found.
+    #[must_use]
+    pub fn available(has_nvcc: bool, library: Option<&'static str>) -> Vec<Self> {
+        let nvcc = has_nvcc.then_some(Self::Nvcc);
+        [Some(Self::Rust), nvcc, library.map(Self::Library)].into_iter().flatten().collect()
+    }
+}
+
 /// The work of one launch, for the last columns of the table.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {

@@ -106,9 +106,7 @@ impl<T: Pod + Into<f32>> Case for Matmul<T> {
     }
 
     fn variants(&self) -> Vec<Variant> {
-        let nvcc = self.nvcc.map(|_| Variant::Nvcc);
-        let cublas = self.cublas.map(|_| Variant::Library("cuBLAS"));
-        [Some(Variant::Rust), nvcc, cublas].into_iter().flatten().collect()
+        Variant::available(self.nvcc.is_some(), self.cublas.map(|_| "cuBLAS"))
     }
 
     fn sets(&self) -> usize {

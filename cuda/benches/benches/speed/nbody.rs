@@ -52,8 +52,7 @@ impl Case for Nbody {
     }
 
     fn variants(&self) -> Vec<Variant> {
-        let nvcc = self.nvcc.map(|_| Variant::Nvcc);
-        [Some(Variant::Rust), nvcc].into_iter().flatten().collect()
+        Variant::available(self.nvcc.is_some(), None)
     }
 
     fn sets(&self) -> usize {

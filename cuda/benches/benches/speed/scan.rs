@@ -57,9 +57,7 @@ impl Case for Scan {
     }
 
     fn variants(&self) -> Vec<Variant> {
-        let nvcc = self.nvcc.map(|_| Variant::Nvcc);
-        let cub = self.cub.map(|_| Variant::Library("CUB"));
-        [Some(Variant::Rust), nvcc, cub].into_iter().flatten().collect()
+        Variant::available(self.nvcc.is_some(), self.cub.map(|_| "CUB"))
     }
 
     fn sets(&self) -> usize {

@@ -46,8 +46,7 @@ impl Case for Sha2 {
     }
 
     fn variants(&self) -> Vec<Variant> {
-        let nvcc = self.nvcc.map(|_| Variant::Nvcc);
-        [Some(Variant::Rust), nvcc].into_iter().flatten().collect()
+        Variant::available(self.nvcc.is_some(), None)
     }
 
     fn sets(&self) -> usize {
