@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::error::Error;
-use crate::workspace::cargo;
+use crate::workspace::{cargo, exit_code};
 
 /// The environment variable that selects the checks of the simulator.
 const VARIABLE: &str = "CUDA_CPU_CHECKS";
@@ -43,8 +43,7 @@ pub(crate) fn run(args: Args, rest: Vec<OsString>) -> Result<ExitCode, Error> {
             eprintln!(
                 "the tests failed; to repeat this run: {VARIABLE}={checks} cargo test{given}"
             );
-            let code = status.code().and_then(|code| u8::try_from(code).ok());
-            return Ok(code.map_or(ExitCode::FAILURE, ExitCode::from));
+            return Ok(exit_code(status));
         }
     }
     Ok(ExitCode::SUCCESS)

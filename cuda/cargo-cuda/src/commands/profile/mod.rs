@@ -12,7 +12,7 @@ use cust::typed::Profile;
 
 use crate::error::Error;
 use crate::output::print;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::{Workspace, cargo, exit_code};
 
 /// The environment variable that contains the name of the file with the profile.
 const VARIABLE: &str = "CUDA_CPU_PROFILE";
@@ -68,8 +68,7 @@ pub(crate) fn run(args: Args, rest: Vec<OsString>) -> Result<ExitCode, Error> {
     fs::write(&html, profile.to_html()).map_err(Error::io("write", &html))?;
     print(&if args.json { profile.to_json() } else { profile.to_string() })?;
     eprintln!("page: {}", shown(&html).display());
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(exit_code(status))
 }
 
 /// Returns the sum of the profiles in a folder.
