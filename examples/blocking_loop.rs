@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use panoweave::frame::Frame;
-use panoweave::live::{LiveOptions, Side, Stitcher};
+use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{Arguments, MadeUpCamera, geometry};
 
@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut panoramas = stitcher.panoramas();
     let start = Instant::now();
     let last = thread::scope(|scope| {
-        for (which, camera) in Side::ALL.into_iter().zip(&cameras) {
-            let (stitcher, format) = (&stitcher, stitcher.input_formats()[which as usize]);
+        for (which, camera) in (0..2).zip(&cameras) {
+            let (stitcher, format) = (&stitcher, stitcher.input_formats()[which]);
             scope.spawn(move || {
                 camera.film(start, |time, picture| {
                     let bytes = bytemuck::cast_slice(picture.pixels());
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 report += Duration::from_secs(1);
                 let fps = f64::from(i) / start.elapsed().as_secs_f64();
                 let latency = panorama.latency().as_secs_f64() * 1e3;
-                let gain = panorama.colours().right.gain;
+                let gain = panorama.colours()[1].gain;
                 println!("{fps:.1} fps, {latency:.1} ms, right camera × {gain:.3}");
             }
             // Keep only the newest panorama, because each one occupies one of the stitcher's buffers.

@@ -57,12 +57,12 @@ fn analyse(stream: &Stream, warp: &DeviceWarp, frames: &[DeviceFrame; 2], sums: 
     let kernel = ColourAnalysis {
         left,
         right,
-        lut_left_x: warp.plane(Plane::LeftX).view(),
-        lut_left_y: warp.plane(Plane::LeftY).view(),
-        lut_right_x: warp.plane(Plane::RightX).view(),
-        lut_right_y: warp.plane(Plane::RightY).view(),
-        weight_left: warp.plane(Plane::WeightLeft).view(),
-        weight_right: warp.plane(Plane::WeightRight).view(),
+        lut_left_x: warp.plane(Plane::X(0)).view(),
+        lut_left_y: warp.plane(Plane::Y(0)).view(),
+        lut_right_x: warp.plane(Plane::X(1)).view(),
+        lut_right_y: warp.plane(Plane::Y(1)).view(),
+        weight_left: warp.plane(Plane::Weight(0)).view(),
+        weight_right: warp.plane(Plane::Weight(1)).view(),
         band: vec2(0.5 * (first + end - 1.0), end - first) / PANORAMA.x as f32,
         sums: sums.view_mut(),
     };
@@ -77,7 +77,7 @@ fn benches(criterion: &mut Criterion) {
     let reference = reference("colour_analysis").map(|device| device.stream().expect("a stream"));
     let stream = device.stream().expect("a stream");
     let warp = DeviceWarp::upload(&stream, &warp()).expect("the warp");
-    let overlap = Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap");
+    let overlap = Overlap::find(&stream, &warp, [0, 1]).expect("an overlap").expect("an overlap");
     assert_eq!(overlap.place().size(), uvec2(700, 1900));
     let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
     for (name, pixels) in [("rgba", rgba), ("nv12", nv12)] {
@@ -87,7 +87,9 @@ fn benches(criterion: &mut Criterion) {
             .collect();
         // Create the same overlap several times and use the copies in turn, so that its pixel list is never in a cache.
         let overlaps: Vec<_> = (0..SETS)
-            .map(|_| Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap"))
+            .map(|_| {
+                Overlap::find(&stream, &warp, [0, 1]).expect("an overlap").expect("an overlap")
+            })
             .collect();
         let mut summing = Summing::new(&device).expect("memory for the sums");
         let bytes = overlap.bytes(pixels);
@@ -142,7 +144,8 @@ fn sizes(criterion: &mut Criterion) {
     for source in SIZES {
         let warp = overlapping_warp_for(source.y, |_| [0.5; 2]);
         let warp = DeviceWarp::upload(&stream, &warp).expect("the warp");
-        let find = || Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap");
+        let find =
+            || Overlap::find(&stream, &warp, [0, 1]).expect("an overlap").expect("an overlap");
         let overlap = find();
         let format = FrameFormat { size: source, pixels: PixelFormat::Rgba8 };
         let (size, bytes) = (overlap.place().size().to_array(), overlap.bytes(format.pixels));

@@ -48,7 +48,8 @@ fn benches(criterion: &mut Criterion) {
         for (label, lookup) in [("linear/mesh", Lookup::Mesh), ("linear/planes", Lookup::Planes)] {
             let options = StitchOptions { lookup, ..StitchOptions::default() };
             let mut once = || {
-                stitch(&stream, &left, &right, &warp, &options, &mut out).expect("a stitch");
+                stitch(&stream, &[(&left).into(), (&right).into()], &warp, &options, &mut out)
+                    .expect("a stitch");
                 stream.synchronize().expect("the stitch");
             };
             // Do not measure the first use of a warp, which builds data such as the mesh.

@@ -14,7 +14,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use glam::UVec2;
 use panoweave::device::{Device, Pinned, Stream};
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
-use panoweave::live::{ColourOptions, FrameBuffer, LiveOptions, Pace, Side, Stitcher};
+use panoweave::live::{ColourOptions, FrameBuffer, LiveOptions, Pace, Stitcher};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::copies::Copies;
@@ -38,7 +38,7 @@ fn warp(device: &Device) -> DeviceWarp {
 /// Takes a free frame buffer for each camera from the stitcher. The content of the buffers does not affect the time.
 fn filled(stitcher: &Stitcher) -> Option<[FrameBuffer; 2]> {
     let buffer = |camera| stitcher.buffer(camera).expect("a running stitcher");
-    Some([buffer(Side::Left)?, buffer(Side::Right)?])
+    Some([buffer(0)?, buffer(1)?])
 }
 
 /// Returns the wall time that a live stitcher takes for `pairs` pairs of frames.
@@ -60,7 +60,7 @@ fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
                 let [left, right] =
                     filled(&stitcher).expect("free buffers, because the pace is `Wait`");
                 let time = Duration::from_millis(i);
-                stitcher.submit_filled(left, right, time).expect("a running stitcher");
+                stitcher.submit_filled([left, right], time).expect("a running stitcher");
             }
         };
         // Warm up until every buffer has been used once.
@@ -88,8 +88,14 @@ fn serial(stream: &Stream, warp: &DeviceWarp, sets: &mut [Set], pairs: u64) -> D
             let bytes = Frame::tight(frame.format(), host).expect("a whole frame");
             frame.upload(stream, &bytes).expect("an upload");
         }
-        stitch(stream, &*left, &*right, warp, &StitchOptions::default(), &mut *out)
-            .expect("a stitch");
+        stitch(
+            stream,
+            &[(&*left).into(), (&*right).into()],
+            warp,
+            &StitchOptions::default(),
+            &mut *out,
+        )
+        .expect("a stitch");
         out.download(stream, &mut host[2]).expect("a download");
     }
     start.elapsed()
@@ -99,7 +105,7 @@ fn bench(criterion: &mut Criterion) {
     let Some(device) = gpu("live") else { return };
     let stream = device.stream().expect("a stream");
     let warp = warp(&device);
-    let [left, right] = warp.sources().map(nv12);
+    let [left, right] = [0, 1].map(|camera| nv12(warp.sources()[camera]));
     let formats = [left, right, nv12(warp.size())];
     let bytes: usize = formats.iter().map(|format| format.bytes()).sum();
     let size = warp.size().to_array();

@@ -111,8 +111,14 @@ impl Taken {
             .collect();
         let mut launch = |set: usize| {
             let [left, right, out] = &mut sets[set];
-            stitch(&stream, &*left, &*right, &warp, &StitchOptions::default(), out)
-                .expect("a stitch");
+            stitch(
+                &stream,
+                &[(&*left).into(), (&*right).into()],
+                &warp,
+                &StitchOptions::default(),
+                out,
+            )
+            .expect("a stitch");
         };
         time(&stream, SETS, 20, &mut launch);
         Ok(time(&stream, SETS, 200, &mut launch).div_f64(200.0))

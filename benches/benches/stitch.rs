@@ -13,7 +13,7 @@ use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
 };
 use panoweave::ops::colour::GammaTable;
-use panoweave::ops::stitch::{Lookup, Power, StitchOptions, stitch, stitch_with_table};
+use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions, stitch, stitch_with_table};
 use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_benches::{
     Group, SETS, SIZES, bench, bench_copy, bench_original, frame, gpu, home_geometry,
@@ -26,8 +26,7 @@ fn options(power: Option<Power>) -> StitchOptions {
     let colour = |gain: f32, gamma| Colour { gain: glam::Vec3::splat(gain), gamma };
     let gamma = if power.is_some() { (0.9, 1.1) } else { (1.0, 1.0) };
     StitchOptions {
-        left: colour(1.1, gamma.0),
-        right: colour(0.9, gamma.1),
+        colours: Colours::of([colour(1.1, gamma.0), colour(0.9, gamma.1)]),
         power: power.unwrap_or_default(),
         ..StitchOptions::default()
     }
@@ -75,7 +74,7 @@ fn stitch_by_original(
     else {
         unreachable!("the original takes and makes RGBA")
     };
-    let linear = options.left.gamma == 1.0 && options.right.gamma == 1.0;
+    let linear = options.colours[0].gamma == 1.0 && options.colours[1].gamma == 1.0;
     let (width, height) = out.size();
     let config = LaunchConfig::cover(width, height, BLOCK);
     macro_rules! launch {
@@ -83,15 +82,15 @@ fn stitch_by_original(
             let kernel = $kernel {
                 left,
                 right,
-                lut_left_x: warp.plane(Plane::LeftX).view(),
-                lut_left_y: warp.plane(Plane::LeftY).view(),
-                lut_right_x: warp.plane(Plane::RightX).view(),
-                lut_right_y: warp.plane(Plane::RightY).view(),
-                weight_left: warp.plane(Plane::WeightLeft).view(),
-                weight_right: warp.plane(Plane::WeightRight).view(),
+                lut_left_x: warp.plane(Plane::X(0)).view(),
+                lut_left_y: warp.plane(Plane::Y(0)).view(),
+                lut_right_x: warp.plane(Plane::X(1)).view(),
+                lut_right_y: warp.plane(Plane::Y(1)).view(),
+                weight_left: warp.plane(Plane::Weight(0)).view(),
+                weight_right: warp.plane(Plane::Weight(1)).view(),
                 params: StitchParams {
-                    left: options.left,
-                    right: options.right,
+                    left: options.colours[0],
+                    right: options.colours[1],
                     ..StitchParams::default()
                 },
                 out,
@@ -124,7 +123,7 @@ fn benches(criterion: &mut Criterion) {
     ];
     for (pair, input, output) in pairs {
         let format = |size, pixels| FrameFormat { size, pixels };
-        let inputs = warp.sources().map(|size| format(size, input));
+        let inputs = [0, 1].map(|camera| format(warp.sources()[camera], input));
         let output = format(warp.size(), output);
         let frames: Vec<[_; 2]> = (0..SETS as u32)
             .map(|set| [0, 1].map(|i| frame(&stream, inputs[i], 2 * set + i as u32)))
@@ -156,9 +155,16 @@ fn benches(criterion: &mut Criterion) {
                 match power {
                     Some(Power::Table) => {
                         let table = &mut table;
-                        stitch_with_table(&stream, left, right, &warp, &options, table, out)
+                        stitch_with_table(
+                            &stream,
+                            &[left.into(), right.into()],
+                            &warp,
+                            &options,
+                            table,
+                            out,
+                        )
                     }
-                    _ => stitch(&stream, left, right, &warp, &options, out),
+                    _ => stitch(&stream, &[left.into(), right.into()], &warp, &options, out),
                 }
                 .expect("a stitch");
             });
@@ -205,7 +211,8 @@ fn sizes(criterion: &mut Criterion) {
             bench_copy(&mut group, &stream, bytes);
             bench(&mut group, "fast/mesh", &stream, |set| {
                 let ([left, right], out) = (&frames[set], &mut outputs[set]);
-                stitch(&stream, left, right, &warp, &options, out).expect("a stitch");
+                stitch(&stream, &[left.into(), right.into()], &warp, &options, out)
+                    .expect("a stitch");
             });
             group.finish();
         }

@@ -12,7 +12,7 @@ use glam::{DMat3, DVec2, DVec3, UVec2, dvec2, dvec3, uvec2};
 use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::geometry::rig::{CameraMatrix, ProjectionName, Rig, RigCamera, RigCanvas};
-use panoweave::ops::stitch::{Lookup, StitchOptions, stitch};
+use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, stitch};
 use panoweave::ops::view::{ViewPose, Viewer, view_panorama};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::{Group, HOME_RIG, SETS, SIZES, SOURCE, bench, bench_copy, frame, gpu};
@@ -117,7 +117,11 @@ fn gains() -> StitchOptions {
     let colour = |gain| Colour { gain: glam::Vec3::splat(gain), gamma: 1.0 };
     // This option is for the stitch that the view is compared with. The viewer ignores it.
     let lookup = Lookup::Planes;
-    StitchOptions { left: colour(1.1), right: colour(0.9), lookup, ..StitchOptions::default() }
+    StitchOptions {
+        colours: Colours::of([colour(1.1), colour(0.9)]),
+        lookup,
+        ..StitchOptions::default()
+    }
 }
 
 fn home_rig() -> Rig {
@@ -137,12 +141,17 @@ fn benches(criterion: &mut Criterion) {
     let rgba = bytes(SIZE, shown_of_cameras(&rig, SIZE, &ACROSS), [RGBA; 2]);
     let mut group = Group::new(criterion, &device, "view", "rgba to rgba", SIZE.to_array(), rgba);
     let copy = bench_copy(&mut group, &stream, rgba);
-    let gamma = StitchOptions { left: Colour { gamma: 0.9, ..gains.left }, ..gains };
+    let gamma = StitchOptions {
+        colours: Colours::of([Colour { gamma: 0.9, ..gains.colours[0] }, Colour::IDENTITY]),
+        ..gains
+    };
     let mut time = None;
     for (name, options) in [(LENSES, &gains), ("gamma", &gamma)] {
         let this = bench(&mut group, name, &stream, |set| {
             let frames = sets[set].each_ref().map(FrameView::from);
-            viewer.submit(&stream, frames, None, &ACROSS, options, &mut outs[set]).expect("a view");
+            viewer
+                .submit(&stream, &frames, None, &ACROSS, options, &mut outs[set])
+                .expect("a view");
         });
         time = time.or(this);
     }
@@ -150,7 +159,7 @@ fn benches(criterion: &mut Criterion) {
     bench(&mut group, "weights of a warp", &stream, |set| {
         let frames = sets[set].each_ref().map(FrameView::from);
         let out = &mut outs[set];
-        viewer.submit(&stream, frames, Some(&warp), &ACROSS, &gains, out).expect("a view");
+        viewer.submit(&stream, &frames, Some(&warp), &ACROSS, &gains, out).expect("a view");
     });
     drop(warp);
 
@@ -158,7 +167,7 @@ fn benches(criterion: &mut Criterion) {
         sets.iter().map(|pair| pair.each_ref().map(|frame| unaligned(&stream, frame))).collect();
     bench(&mut group, "by loads", &stream, |set| {
         let frames = loads[set].each_ref().map(FrameView::from);
-        viewer.submit(&stream, frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
+        viewer.submit(&stream, &frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
     });
     drop(loads);
 
@@ -175,12 +184,12 @@ fn benches(criterion: &mut Criterion) {
     let warp = DeviceWarp::render(&stream, &planar).expect("a warp");
     let planes = bench(&mut group, "over planes", &stream, |set| {
         let [l, r] = &sets[set];
-        stitch(&stream, l, r, &warp, &gains, &mut outs[set]).expect("a stitch");
+        stitch(&stream, &[l.into(), r.into()], &warp, &gains, &mut outs[set]).expect("a stitch");
     });
     bench(&mut group, "over planes, rebuilt", &stream, |set| {
         let warp = DeviceWarp::render(&stream, &planar).expect("a warp");
         let [l, r] = &sets[set];
-        stitch(&stream, l, r, &warp, &gains, &mut outs[set]).expect("a stitch");
+        stitch(&stream, &[l.into(), r.into()], &warp, &gains, &mut outs[set]).expect("a stitch");
     });
     group.finish();
 
@@ -190,7 +199,7 @@ fn benches(criterion: &mut Criterion) {
         bench_copy(&mut group, &stream, bytes);
         bench(&mut group, LENSES, &stream, |set| {
             let frames = sets[set].each_ref().map(FrameView::from);
-            viewer.submit(&stream, frames, None, view, &gains, &mut outs[set]).expect("a view");
+            viewer.submit(&stream, &frames, None, view, &gains, &mut outs[set]).expect("a view");
         });
         group.finish();
     }
@@ -233,7 +242,7 @@ fn formats(criterion: &mut Criterion) {
         bench_copy(&mut group, &stream, bytes);
         bench(&mut group, LENSES, &stream, |set| {
             let frames = sets[set].each_ref().map(FrameView::from);
-            viewer.submit(&stream, frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
+            viewer.submit(&stream, &frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
         });
         group.finish();
     }
@@ -256,7 +265,7 @@ fn sizes(criterion: &mut Criterion) {
         bench_copy(&mut group, &stream, bytes);
         bench(&mut group, LENSES, &stream, |set| {
             let frames = sets[set % SETS].each_ref().map(FrameView::from);
-            viewer.submit(&stream, frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
+            viewer.submit(&stream, &frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
         });
         group.finish();
     }

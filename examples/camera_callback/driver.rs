@@ -141,7 +141,13 @@ impl Driver {
         let mut lease = Lease { buffer: self.free.pop(), ring: self.ring.clone() };
         let (raw, stream) = (&self.raw[raw][camera], &self.stream);
         let buffer = lease.buffer.as_mut().expect("`film` has checked that a buffer is free");
-        stitch(stream, raw, raw, &self.straight, &StitchOptions::default(), &mut *buffer)?;
+        stitch(
+            stream,
+            &[raw.into(), raw.into()],
+            &self.straight,
+            &StitchOptions::default(),
+            &mut *buffer,
+        )?;
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
         let (luma, chroma) = match &*buffer {

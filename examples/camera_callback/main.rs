@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let driver = scope.spawn(|| {
             let filmed = driver.film(count, |[left, right], time| {
                 // The call fails if the stitcher was closed or has failed. `health` below reports a failure.
-                stitcher.submit_external(external(left), external(right), time).is_ok()
+                stitcher.submit_external([external(left), external(right)], time).is_ok()
             });
             stitcher.close();
             filmed

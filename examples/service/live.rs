@@ -19,7 +19,7 @@ use futures_util::{StreamExt, stream};
 use panoweave::device::Device;
 use panoweave::frame::Frame;
 use panoweave::io::picture::PictureFormat;
-use panoweave::live::{LiveOptions, Side, StitchedFrame, StitchedFrames, Stitcher};
+use panoweave::live::{LiveOptions, StitchedFrame, StitchedFrames, Stitcher};
 use panoweave::ops::colour::Colour;
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{MadeUpCamera, geometry};
@@ -42,10 +42,10 @@ impl Live {
         let warp = DeviceWarp::render(&stream, &geometry()?)?;
         let stitcher = Arc::new(Stitcher::new(device, warp, LiveOptions::default())?);
         let start = Instant::now();
-        let film = |(which, camera): (Side, MadeUpCamera)| {
+        let film = |(which, camera): (usize, MadeUpCamera)| {
             let stitcher = Arc::clone(&stitcher);
             thread::spawn(move || {
-                let format = stitcher.input_formats()[which as usize];
+                let format = stitcher.input_formats()[which];
                 camera.film(start, |time, picture| {
                     let bytes = bytemuck::cast_slice(picture.pixels());
                     let frame =
@@ -54,7 +54,7 @@ impl Live {
                 });
             })
         };
-        let cameras = Side::ALL.into_iter().zip(MadeUpCamera::pair()?).map(film).collect();
+        let cameras = (0..2).zip(MadeUpCamera::pair()?).map(film).collect();
         let (newest, viewers) = watch::channel(Bytes::new());
         runtime.spawn(publish(stitcher.panoramas(), newest));
         Ok(Self { stitcher, newest: viewers, cameras: Mutex::new(cameras) })
@@ -136,8 +136,8 @@ async fn health(State(live): State<Arc<Live>>) -> Response {
         "colour": {
             "following": colour.following,
             "strikes": colour.strikes,
-            "left": correction(colour.colours.left),
-            "right": correction(colour.colours.right),
+            "left": correction(colour.colours[0]),
+            "right": correction(colour.colours[1]),
         },
     });
     let status = if failure.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

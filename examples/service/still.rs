@@ -116,7 +116,7 @@ impl Still {
         };
         // `Lookup::Planes` needs no mesh. For a single panorama, computing a mesh would take longer than it saves.
         let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
-        let panorama = stitch_pictures(&stream, &left, &right, warp, &options)?;
+        let panorama = stitch_pictures(&stream, &[&left, &right], warp, &options)?;
         Ok(panorama.encode(PictureFormat::Png)?)
     }
 }

@@ -14,8 +14,8 @@ use panoweave::device::{Device, DeviceName, Event, Image};
 use panoweave::frame::Rgba8;
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
-use panoweave::ops::stitch::{Power, StitchOptions, stitch};
-use panoweave::warp::{DeviceWarp, Warp};
+use panoweave::ops::stitch::{Colours, Power, StitchOptions, stitch};
+use panoweave::warp::{DeviceWarp, Plane, Warp};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::warp::{Camera, Canvas};
 
@@ -79,8 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let undo = |exposure: f32| Colour { gain: Vec3::splat(1.0 / exposure), gamma: 1.0 };
     let options = StitchOptions {
-        left: undo(EXPOSURE[0]),
-        right: undo(EXPOSURE[1]),
+        colours: Colours::of([undo(EXPOSURE[0]), undo(EXPOSURE[1])]),
         power: Power::Exact,
         ..StitchOptions::default()
     };
@@ -90,7 +89,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // second is timed.
     for _ in 0..2 {
         start.record(&stream)?;
-        stitch(&stream, &left, &right, &warp, &options, &mut out)?;
+        let frames = [(&left).into(), (&right).into()];
+        stitch(&stream, &frames, &warp, &options, &mut out)?;
         end.record(&stream)?;
     }
     end.synchronize()?;
@@ -151,7 +151,7 @@ fn psnr(panorama: &Picture, canvas: &Canvas, warp: &Warp) -> f64 {
         let p = (pixel - canvas.centre) / canvas.scale;
         scene(dvec3(p.x.sin(), p.y, p.x.cos()))
     });
-    let [.., left, right] = warp.planes();
+    let [left, right] = [0, 1].map(|camera| warp.plane(Plane::Weight(camera)));
     let mut squares = 0.0;
     let mut samples = 0.0;
     let seen = left.iter().zip(right).map(|(l, r)| l.max(*r) > MIN_WEIGHT);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::sample::Sample;
 
 /// The measurements at the end of a cycle.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     /// Time since the start of the run, in seconds.
     pub(crate) at: f64,
@@ -30,11 +30,12 @@ impl Row {
     /// counters account for all other frames. A frame is accounted for if it was counted as dropped, or if it is in a
     /// panorama that the reader received or that was counted as unread.
     pub(crate) fn balance(&self) -> (u64, bool) {
-        let LiveCounters { frames_in, pairs, panoramas, dropped, .. } = self.counters;
-        let gone = 2 * pairs + dropped.left_alone + dropped.right_alone;
-        let out = panoramas + dropped.pairs() - dropped.unread;
+        let LiveCounters { cameras, sets, panoramas, dropped, .. } = &self.counters;
+        let frames_in = self.counters.frames_in();
+        let gone = cameras.len() as u64 * sets + self.counters.alone();
+        let out = panoramas + dropped.sets() - dropped.unread;
         let read = self.read + dropped.unread;
-        let balanced = frames_in == self.pushed && pairs == out && panoramas == read;
+        let balanced = frames_in == self.pushed && *sets == out && *panoramas == read;
         (frames_in.saturating_sub(gone), balanced && gone <= frames_in)
     }
 }

@@ -54,15 +54,14 @@ impl Table {
             );
         }
         self.lines += 1;
-        let (now, then, sample) = (row.counters, self.before, row.sample);
-        let alone = |c: LiveCounters| c.dropped.left_alone + c.dropped.right_alone;
-        let other = |c: LiveCounters| c.dropped.pairs() - c.dropped.unread;
+        let (now, then, sample) = (&row.counters, &self.before, row.sample);
+        let other = |c: &LiveCounters| c.dropped.sets() - c.dropped.unread;
         let gpu = sample.gpu.map_or("-".to_owned(), |bytes| (bytes >> 20).to_string());
         println!(
             "{:>6.0} {:>6} {:>6} {:>6} {:>5} {:>6.1} {:>6.1} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8} {:>4} {:>4} {:>4}",
             row.at,
             now.panoramas - then.panoramas,
-            alone(now) - alone(then),
+            now.alone() - then.alone(),
             now.dropped.unread - then.dropped.unread,
             other(now) - other(then),
             now.latency_p50 * 1e3,
@@ -77,15 +76,16 @@ impl Table {
             sample.descriptors,
             sample.threads,
         );
-        self.before = now;
+        self.before = now.clone();
     }
 }
 
 /// Prints the counters of the whole run, the growth rates and the faults. Without faults, prints that the run passed.
 pub(crate) fn closing(record: &Record, verdict: &Verdict) {
-    let LiveCounters { frames_in, pairs, panoramas, dropped, analyses, dark, strikes, .. } =
-        record.last.counters;
-    println!("{frames_in} frames, {pairs} pairs, {panoramas} panoramas; {dropped:?}");
+    let counters = &record.last.counters;
+    let LiveCounters { sets, panoramas, dropped, analyses, dark, strikes, .. } = counters;
+    let frames = counters.frames_in();
+    println!("{frames} frames, {sets} sets, {panoramas} panoramas; {dropped:?}");
     println!(
         "{analyses} colour analyses, {dark} of too dark or too bright scenes; {strikes} failed analyses"
     );

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::{Counters, Device, DeviceError, Stream};
 use panoweave::geometry::rig::{Rig, RigError};
-use panoweave::live::{LiveError, LiveOptions, Side, StitchedFrames, Stitcher};
+use panoweave::live::{LiveError, LiveOptions, StitchedFrames, Stitcher};
 use panoweave::ops::stitch::{Power, StitchOptions};
 use panoweave::warp::{DeviceWarp, RenderError};
 
@@ -62,8 +62,8 @@ impl Switches {
         self.over.load(Relaxed)
     }
 
-    pub(crate) fn is_on(&self, camera: Side) -> bool {
-        !self.off[camera as usize].load(Relaxed)
+    pub(crate) fn is_on(&self, camera: usize) -> bool {
+        !self.off[camera].load(Relaxed)
     }
 
     pub(crate) fn count_pushed(&self) {
@@ -71,9 +71,9 @@ impl Switches {
     }
 
     fn set(&self, phase: Phase, cycle: usize) {
-        for camera in Side::ALL {
-            let alone = phase == Phase::OneCamera && cycle % 2 != camera as usize;
-            self.off[camera as usize].store(alone || phase == Phase::Idle, Relaxed);
+        for camera in [0, 1] {
+            let alone = phase == Phase::OneCamera && cycle % 2 != camera;
+            self.off[camera].store(alone || phase == Phase::Idle, Relaxed);
         }
         self.slow.store(phase == Phase::SlowReader, Relaxed);
     }
@@ -101,13 +101,13 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
         let start = Instant::now();
         let (rows, failure) = thread::scope(|scope| {
             let camera = |which| {
-                let format = stitcher.input_formats()[which as usize];
+                let format = stitcher.input_formats()[which];
                 let (stitcher, switches) = (&stitcher, &switches);
                 scope.spawn(move || {
                     MadeUpCamera::new(which, format, *fps).film(stitcher, start, switches)
                 })
             };
-            let cameras = Side::ALL.map(camera);
+            let cameras = [0, 1].map(camera);
             let reader = scope.spawn(|| read(settings, panoramas, &switches));
             let director = Director { settings, stitcher: &stitcher, switches: &switches, start };
             let rows = director.run(&warps, &mut sampler, each);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use panoweave::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::rig::{Rig, RigError};
-use panoweave::live::{LiveError, Side, Stitcher};
+use panoweave::live::{LiveError, Stitcher};
 
 use crate::run::Switches;
 
@@ -40,18 +40,18 @@ pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
 
 /// A simulated camera.
 pub(crate) struct MadeUpCamera {
-    which: Side,
+    which: usize,
     format: FrameFormat,
     exposures: Vec<Vec<u8>>,
     period: Duration,
 }
 
 impl MadeUpCamera {
-    pub(crate) fn new(which: Side, format: FrameFormat, fps: f64) -> Self {
+    pub(crate) fn new(which: usize, format: FrameFormat, fps: f64) -> Self {
         // Only the exposure of the right camera changes.
         let exposures = match which {
-            Side::Left => 1,
-            Side::Right => EXPOSURES,
+            0 => 1,
+            _ => EXPOSURES,
         };
         let exposures = (0..exposures).map(|i| frame(format, 1.0 - 0.05 * i as f64)).collect();
         Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }

@@ -148,7 +148,7 @@ fn counts(row: &Row) -> [(&'static str, i64); 9] {
 fn stalls(rows: &[Row]) -> Vec<String> {
     let mut faults = Vec::new();
     for pair in rows.windows(2) {
-        let (before, now) = (pair[0].counters, pair[1].counters);
+        let (before, now) = (&pair[0].counters, &pair[1].counters);
         if now.panoramas == before.panoramas {
             faults.push(format!("no panorama in the cycle up to {:.0} s", pair[1].at));
         }

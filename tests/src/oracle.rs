@@ -20,7 +20,7 @@ pub type Grade = fn(&Colour, usize, f64) -> f64;
 pub fn stitch(
     size: UVec2,
     sources: [&Raster; 2],
-    planes: &[Vec<f32>; 6],
+    planes: &[Vec<f32>],
     params: &StitchParams,
     grade: Grade,
 ) -> Vec<Option<[f64; 3]>> {
@@ -62,7 +62,7 @@ pub fn stitch(
 
 /// Returns the position in a camera's picture that the camera's planes contain at index `at`. Returns `None` if this
 /// position is outside the picture.
-fn place(planes: &[Vec<f32>; 6], camera: usize, at: usize, size: UVec2) -> Option<[f64; 2]> {
+fn place(planes: &[Vec<f32>], camera: usize, at: usize, size: UVec2) -> Option<[f64; 2]> {
     let [u, v] = [0, 1].map(|axis| f64::from(planes[2 * camera + axis][at]));
     let inside = u >= 0.0 && u < f64::from(size.x) && v >= 0.0 && v < f64::from(size.y);
     inside.then_some([u, v])
@@ -256,7 +256,7 @@ pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
 /// panorama pixel is outside the overlap. In the overlap, the positions in both pictures are inside these pictures, and
 /// the weights of both cameras exceed 0.1.
 #[must_use]
-pub fn overlap(planes: &[Vec<f32>; 6], sources: [UVec2; 2]) -> Vec<Option<[[usize; 2]; 2]>> {
+pub fn overlap(planes: &[Vec<f32>], sources: [UVec2; 2]) -> Vec<Option<[[usize; 2]; 2]>> {
     let nearest = |camera: usize, at: usize| {
         let size = sources[camera];
         let [u, v] = place(planes, camera, at, size)?;

@@ -176,7 +176,7 @@ impl DevicePlanes {
     pub fn upload(
         stream: &Stream,
         size: UVec2,
-        planes: &[Vec<f32>; 6],
+        planes: &[Vec<f32>],
         [left, right]: [u64; 2],
     ) -> Self {
         let padding = [left, left, right, right, left, right];

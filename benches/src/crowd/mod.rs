@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::Device;
 use panoweave::frame::Frame;
-use panoweave::live::{LiveError, Side, Stitcher};
+use panoweave::live::{LiveError, Stitcher};
 use panoweave::warp::DeviceWarp;
 
 pub use outcome::Outcome;
@@ -80,7 +80,7 @@ impl Member {
         let warp = DeviceWarp::render(&stream, &pair.geometry)?;
         let stitcher = Stitcher::new(device, warp, pair.options())?;
         if pair.feed == Feed::InPlace {
-            for (camera, frame) in Side::ALL.into_iter().zip(&pair.frames) {
+            for (camera, frame) in (0..2).zip(&pair.frames) {
                 let mut filled = Vec::new();
                 while let Some(mut buffer) = stitcher.buffer(camera)? {
                     buffer.copy_from_slice(frame);
@@ -104,16 +104,16 @@ impl Member {
     /// drops the pair if the stitcher has no free buffer for each camera.
     fn push(&self, pair: &Pair, due: Duration) -> Result<(), LiveError> {
         if pair.feed == Feed::Copied {
-            for (i, camera) in Side::ALL.into_iter().enumerate() {
+            for (i, camera) in (0..2).enumerate() {
                 let frame = Frame::tight(pair.formats[i], &pair.frames[i]);
                 self.stitcher.push(camera, frame.expect("a whole frame"), due)?;
             }
             return Ok(());
         }
         let buffer = |camera| self.stitcher.buffer(camera);
-        if let (Some(left), Some(right)) = (buffer(Side::Left)?, buffer(Side::Right)?) {
-            self.stitcher.push_filled(Side::Left, left, due)?;
-            self.stitcher.push_filled(Side::Right, right, due)?;
+        if let (Some(left), Some(right)) = (buffer(0)?, buffer(1)?) {
+            self.stitcher.push_filled(0, left, due)?;
+            self.stitcher.push_filled(1, right, due)?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Member {
     fn is_settled(&self) -> bool {
         let counters = self.stitcher.counters();
         let read = self.read.lock().expect("no reader panics").len() as u64;
-        counters.pairs == read + counters.dropped.pairs()
+        counters.sets == read + counters.dropped.sets()
     }
 }
 

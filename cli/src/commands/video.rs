@@ -1,4 +1,4 @@
-//! `panoweave video`: stitches two videos into a video of panoramas, or of a virtual camera's view.
+//! `panoweave video`: stitches the videos of 2 to 16 cameras into a video of panoramas, or of a virtual camera's view.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use panoweave::frame::Rate;
 use panoweave::io::video::{
     Crf, Medium, STANDARD, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
-use panoweave::live::{ColourOptions, Side};
-use panoweave::ops::colour::Colours;
+use panoweave::live::ColourOptions;
 use panoweave::ops::seam::Blend;
 use panoweave::ops::stitch::Lookup;
 use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
+use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
 use crate::options::blend::Blending;
@@ -42,21 +42,21 @@ Examples:
 
 The name of a file selects its format: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on standard
 input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
-PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the left video's sound.
-H.264 needs even sizes, so an odd last column or row is cut off. The panorama ends with the shorter video.
+PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound.
+H.264 needs even sizes, so an odd last column or row is cut off. The panorama ends with the shortest video.
 
 Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits with code 130. A second signal aborts.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Stitches two videos into a video of panoramas, or of a virtual camera's view.
+/// Stitches the videos of 2 to 16 cameras into a video of panoramas, or of a virtual camera's view.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
-    /// Video of the left camera, or - for standard input.
-    left: PathBuf,
-    /// Video of the right camera, or - for standard input.
-    right: PathBuf,
+    /// Videos of the cameras, in the order of the rig; for two cameras: left, right. One of them may be - for standard
+    /// input.
+    #[arg(required = true, num_args = 2..=MAX_CAMERAS, value_name = "VIDEO")]
+    videos: Vec<PathBuf>,
     #[command(flatten)]
     map: WarpSource,
     /// Video file to write, or - for standard output. By default, the file extension selects the format, and standard
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Format of both inputs: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension selects
+    /// Format of all inputs: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension selects
     /// the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the left video. To
+    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the first video. To
     /// change the rate, frames are repeated or dropped; the playback speed stays the same. Required for raw videos and
     /// numbered pictures, which do not store a rate: they are read at this rate, too.
     #[arg(long, value_name = "RATE")]
@@ -118,20 +118,25 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let stop = interrupt.stop();
 
     let mut stages = Stages::new();
-    let (left, right, plan) = stages.run("open", "opening", || {
-        let mut left = VideoSource::open(&inputs[0], None, stop)?;
-        let mut right = VideoSource::open(&inputs[1], Some(left.format().pixels), stop)?;
-        let sizes = [left.format().size, right.format().size];
-        let plan = args.map.open(&sizes, &[left.name(), right.name()], &args.output)?;
+    let (sources, plan) = stages.run("open", "opening", || {
+        let mut sources: Vec<VideoSource> = Vec::with_capacity(inputs.len());
+        for input in &inputs {
+            let pixels = sources.first().map(|first| first.format().pixels);
+            sources.push(VideoSource::open(input, pixels, stop)?);
+        }
+        let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();
+        let names: Vec<_> = sources.iter().map(VideoSource::name).collect();
+        let plan = args.map.open(&sizes, &names, &args.output)?;
         // Wait for the first frame of each input, so that an input without frames is an error before any computation.
-        for source in [&mut left, &mut right] {
+        for source in &mut sources {
             source.await_first()?;
         }
-        Ok((left, right, plan))
+        Ok((sources, plan))
     })?;
+    let first = &sources[0];
     let device = args.device.open()?;
     let stream = device.stream()?;
-    let rate = args.fps.unwrap_or(left.rate());
+    let rate = args.fps.unwrap_or(first.rate());
     let look = args.look.options(Lookup::Mesh);
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.look.says_lookup() {
@@ -142,8 +147,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
 
     let size = viewed.as_ref().map_or(warp.size(), |viewed| viewed.size);
-    let expected = args.expected([&left, &right], rate);
-    video.sound = left.sound().cloned();
+    let expected = args.expected(&sources, rate);
+    video.sound = first.sound().cloned();
     interrupt.running();
     let sink = VideoSink::create(&video, size, rate, stop)?;
     let follow = !args.no_colour && args.look.leaves_colours();
@@ -155,8 +160,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         camera: viewed.as_ref().map(|viewed| viewed.camera.clone()),
         limit: args.frames,
     };
-    let mut meter = Meter::new(expected);
-    let done = stitch_video(&device, warp, [left, right], sink, &options, |now| meter.update(now));
+    let mut meter = Meter::new(expected, sources.len());
+    let done = stitch_video(&device, warp, sources, sink, &options, |now| meter.update(now));
     meter.finish();
     if stop.is_killed() {
         return Err(Failure::Interrupted { file: args.output.clone() });
@@ -186,12 +191,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 impl Args {
-    fn inputs(&self) -> Result<[VideoInput; 2], Failure> {
-        let files = [&self.left, &self.right];
-        if files.iter().all(|file| **file == Path::new(STANDARD)) {
+    fn inputs(&self) -> Result<Vec<VideoInput>, Failure> {
+        if self.videos.iter().filter(|file| **file == Path::new(STANDARD)).count() > 1 {
             return Err(Failure::Usage("only one of the videos can be standard input"));
         }
-        let [left, right] = files.map(|file| {
+        let input = |file: &PathBuf| {
             let medium = Medium::of_input(file, self.input_format.map(Into::into))?;
             Ok::<_, Failure>(VideoInput {
                 path: file.clone(),
@@ -199,13 +203,13 @@ impl Args {
                 size: self.input_size,
                 rate: self.fps,
             })
-        });
-        Ok([left?, right?])
+        };
+        self.videos.iter().map(input).collect()
     }
 
     /// Returns the description from which the output video is opened. Fails if the output cannot be written or is also
     /// one of the inputs.
-    fn output(&self, inputs: &[VideoInput; 2]) -> Result<VideoOutput, Failure> {
+    fn output(&self, inputs: &[VideoInput]) -> Result<VideoOutput, Failure> {
         let path = self.output.clone();
         let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
         let mut read = Vec::new();
@@ -268,11 +272,11 @@ impl Args {
         )
     }
 
-    /// Estimates the number of output frames: the smallest of the lengths of both inputs and `--frames`. Returns `None`
-    /// if none of the three is known.
-    fn expected(&self, sources: [&VideoSource; 2], rate: Rate) -> Option<u64> {
+    /// Estimates the number of output frames: the smallest of the lengths of all inputs and `--frames`. Returns `None`
+    /// if none of them is known.
+    fn expected(&self, sources: &[VideoSource], rate: Rate) -> Option<u64> {
         let of = |source: &VideoSource| Some(rate.nearest(source.expected()?, source.rate()));
-        sources.into_iter().filter_map(of).chain(self.frames).min()
+        sources.iter().filter_map(of).chain(self.frames).min()
     }
 }
 
@@ -286,30 +290,23 @@ fn describe_corrections(Corrections { views, most, at }: Corrections) -> Value {
 
 fn describe(done: &Summary) -> Value {
     let milliseconds = |seconds: f64| (seconds * 1e6).round() / 1e3;
+    let camera = |i: usize| {
+        json!({
+            "frames": done.read[i],
+            "expected": done.expected[i],
+            "unpaired": done.unpaired[i],
+            "repeated": done.repeated[i],
+            "colour": done.colours.map(|colours| colour::describe(&colours[i])),
+        })
+    };
     json!({
-        "frames": {
-            "left": done.read[0],
-            "right": done.read[1],
-            "left_expected": done.expected[0],
-            "right_expected": done.expected[1],
-            "left_unpaired": done.unpaired[0],
-            "right_unpaired": done.unpaired[1],
-            "left_repeated": done.repeated[0],
-            "right_repeated": done.repeated[1],
-            "written": done.written,
-            "filled": done.filled,
-        },
-        "ended_first": done.ended_first.map(|camera| match camera {
-            Side::Left => "left",
-            Side::Right => "right",
-        }),
+        "cameras": (0..done.read.len()).map(camera).collect::<Vec<_>>(),
+        "frames": { "written": done.written, "filled": done.filled },
+        "ended_first": done.ended_first.map(|camera| camera + 1),
         "dropped": done.live.dropped,
         "seconds": done.time.as_secs_f64(),
         "fps": fps(done),
         "latency_ms": { "p50": milliseconds(done.live.latency_p50), "p99": milliseconds(done.live.latency_p99) },
-        "colour": done.colours.map(|Colours { left, right }| {
-            json!({ "left": colour::describe(&left), "right": colour::describe(&right) })
-        }),
         "stopped": done.stopped,
     })
 }

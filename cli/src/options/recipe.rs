@@ -76,14 +76,8 @@ impl Recipe {
         self.geometry.cameras.iter().map(|camera| camera.size).collect()
     }
 
-    /// Renders the warp on the device and downloads it, so that it can be written to a warp file. Fails if there are
-    /// more than two cameras, because warp files support only two.
+    /// Renders the warp on the device and downloads it, so that it can be written to a warp file.
     pub(crate) fn render(self, stream: &Stream) -> Result<Warp, Failure> {
-        if self.geometry.cameras.len() != 2 {
-            return Err(Failure::Usage(
-                "a warp file has two cameras, but this rig has more; use the rig with `panoweave stitch --rig`",
-            ));
-        }
         let warp = DeviceWarp::render(stream, &self.geometry)?.download(stream)?;
         Ok(warp.made_from(Some(self.projection), Some(self.text)))
     }

@@ -4,7 +4,7 @@
 use clap::ValueEnum;
 use glam::Vec3;
 use panoweave::ops::colour::Colour;
-use panoweave::ops::stitch::{Lookup, Power, StitchOptions};
+use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions};
 
 use crate::options::lookup::LookupOption;
 use crate::options::values::{gain, gamma};
@@ -58,8 +58,7 @@ enum PowerChoice {
 impl Stitching {
     /// Returns whether the gains and gammas of both pictures are all 1, so that the stitch does not change colours.
     pub(crate) fn leaves_colours(&self) -> bool {
-        let StitchOptions { left, right, .. } = self.options(Lookup::default());
-        [left, right] == [Colour::IDENTITY; 2]
+        self.options(Lookup::default()).colours == Colours::IDENTITY
     }
 
     /// Returns whether `--lookup` is given.
@@ -75,8 +74,10 @@ impl Stitching {
     /// Returns the stitch options that the command line selects. `lookup` is the default for `--lookup`.
     pub(crate) fn options(&self, lookup: Lookup) -> StitchOptions {
         StitchOptions {
-            left: Colour { gain: self.gain_left, gamma: self.gamma_left },
-            right: Colour { gain: self.gain_right, gamma: self.gamma_right },
+            colours: Colours::of([
+                Colour { gain: self.gain_left, gamma: self.gamma_left },
+                Colour { gain: self.gain_right, gamma: self.gamma_right },
+            ]),
             power: match self.power {
                 PowerChoice::Exact => Power::Exact,
                 PowerChoice::Fast => Power::Fast,

@@ -133,16 +133,15 @@ impl WarpSource {
         if let Some(rig) = rig {
             return Ok(Plan::Render(Recipe::from_rig(rig, None, output)?));
         }
-        let &[left, right] = sources else { return Err(self.count(sources.len(), 2)) };
-        let sources = [left, right];
+        let two = || <[UVec2; 2]>::try_from(sources).map_err(|_| self.count(sources.len(), 2));
         if let Some(homography) = homography {
-            return Ok(Plan::Render(Recipe::from_homography(homography, sources)?));
+            return Ok(Plan::Render(Recipe::from_homography(homography, two()?)?));
         }
         let Some(path) = warp else {
             return Err(Failure::Usage("there is no warp; give --warp, --rig or --homography"));
         };
         let warp = match (path.is_dir(), self.size) {
-            (true, Some(size)) => Warp::import_raw(path, size, sources)?,
+            (true, Some(size)) => Warp::import_raw(path, size, two()?)?,
             (true, None) => return Err(Failure::RawSize { folder: path.clone() }),
             (false, Some(_)) => return Err(Failure::NeedlessSize { file: path.clone() }),
             (false, None) => Warp::open(path)?,

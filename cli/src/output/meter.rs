@@ -19,12 +19,14 @@ const LINES: Duration = Duration::from_secs(5);
 pub(crate) struct Meter {
     bar: Option<ProgressBar>,
     expected: Option<u64>,
+    /// The number of cameras.
+    cameras: usize,
     last: Instant,
     frames: u64,
 }
 
 impl Meter {
-    pub(crate) fn new(expected: Option<u64>) -> Self {
+    pub(crate) fn new(expected: Option<u64>, cameras: usize) -> Self {
         let wanted = tracing::enabled!(Level::INFO) && io::stderr().is_terminal();
         let bar = wanted.then(|| {
             let (bar, template) = match expected {
@@ -38,7 +40,7 @@ impl Meter {
                 Err(_) => bar,
             }
         });
-        Self { bar, expected, last: Instant::now(), frames: 0 }
+        Self { bar, expected, cameras, last: Instant::now(), frames: 0 }
     }
 
     pub(crate) fn update(&mut self, progress: &Progress) {
@@ -49,7 +51,8 @@ impl Meter {
         }
         let fps = (progress.frames - self.frames) as f64 / since.as_secs_f64();
         let latency = progress.latency.as_secs_f64() * 1e3;
-        let text = format!("{fps:.1} fps, {latency:.1} ms, {}", colours(progress.colours));
+        let text =
+            format!("{fps:.1} fps, {latency:.1} ms, {}", colours(&progress.colours, self.cameras));
         match &self.bar {
             Some(bar) => {
                 bar.set_position(progress.frames);
@@ -70,12 +73,16 @@ impl Meter {
     }
 }
 
-/// Formats the colour correction of the left and the right camera: the gains of red, green and blue, and the gamma
+/// Formats the colour correction of each of the first `cameras` cameras: the gains of red, green and blue, and the gamma
 /// unless it is 1.
-fn colours(Colours { left, right }: Colours) -> String {
-    let [left, right] = [left, right].map(|Colour { gain, gamma }| {
-        let gamma = if gamma == 1.0 { String::new() } else { format!(" ^{gamma:.2}") };
-        format!("{:.2} {:.2} {:.2}{gamma}", gain.x, gain.y, gain.z)
-    });
-    format!("colour {left} | {right}")
+fn colours(colours: &Colours, cameras: usize) -> String {
+    let texts: Vec<_> = colours
+        .iter()
+        .take(cameras)
+        .map(|Colour { gain, gamma }| {
+            let gamma = if *gamma == 1.0 { String::new() } else { format!(" ^{gamma:.2}") };
+            format!("{:.2} {:.2} {:.2}{gamma}", gain.x, gain.y, gain.z)
+        })
+        .collect();
+    format!("colour {}", texts.join(" | "))
 }

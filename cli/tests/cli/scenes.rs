@@ -72,9 +72,9 @@ fn check(scene: &str, left: &str) {
     let overlap = coverage("overlap") * area / left_area;
     assert!((overlap - pair.overlap).abs() < 0.01, "{overlap} is not {}", pair.overlap);
 
-    let [u, v] = [Plane::LeftX, Plane::LeftY].map(|plane| warp.plane(plane));
+    let [u, v] = [Plane::X(0), Plane::Y(0)].map(|plane| warp.plane(plane));
     let [weight_left, weight_right] =
-        [Plane::WeightLeft, Plane::WeightRight].map(|plane| warp.plane(plane));
+        [Plane::Weight(0), Plane::Weight(1)].map(|plane| warp.plane(plane));
     let (mut alone, mut black) = (0, 0);
     for (at, &pixel) in panorama.pixels().iter().enumerate() {
         match (weight_left[at] > 0.0, weight_right[at] > 0.0) {

@@ -35,7 +35,7 @@ fn expected([left, right]: &[Picture; 2], geometry: &Geometry) -> Picture {
     let stream = Device::cpu().stream().unwrap();
     let warp = DeviceWarp::render(&stream, geometry).unwrap();
     let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
-    stitch_pictures(&stream, left, right, &warp, &options).unwrap()
+    stitch_pictures(&stream, &[left, right], &warp, &options).unwrap()
 }
 
 #[test]

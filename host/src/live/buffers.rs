@@ -75,8 +75,8 @@ struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
 impl Drop for Keep {
     fn drop(&mut self) {
         let keep = self.0.get_mut().map(Option::take);
-        // Ignore a panic of this drop if the thread is already panicking, for instance because the drop of the pair's
-        // other frame panicked. A second panic would abort the process.
+        // Ignore a panic of this drop if the thread is already panicking, for instance because the drop of another
+        // frame of the set panicked. A second panic would abort the process.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(keep)))
             && !thread::panicking()
         {
@@ -132,7 +132,7 @@ impl fmt::Debug for ExternalFrame {
     }
 }
 
-/// One camera's frame of a submitted pair.
+/// One camera's frame of a submitted set.
 #[derive(Debug)]
 pub(super) enum Input {
     Host(Pooled<InputBuffer>),
@@ -174,15 +174,21 @@ impl Input {
     }
 }
 
-/// A pair of frames, one of each camera. Code that submits device work on the frames must hold a reference to the pair
+/// A set of frames, one of each camera. Code that submits device work on the frames must hold a reference to the set
 /// until the work is done.
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) left: Input,
-    pub(super) right: Input,
-    /// A token that limits the number of pairs in flight. It is the last field, so that it returns to its pool only
+pub(super) struct FrameSet {
+    pub(super) frames: Vec<Input>,
+    /// A token that limits the number of sets in flight. It is the last field, so that it returns to its pool only
     /// after the frames are released.
     pub(super) _token: Pooled<()>,
+}
+
+impl FrameSet {
+    /// Returns views of the frames in device memory, in the order of the cameras.
+    pub(super) fn views(&self) -> Vec<FrameView<'_>> {
+        self.frames.iter().map(Input::view).collect()
+    }
 }
 
 /// A buffer for a panorama, with one event for each step: upload of the frames, stitch, and download (`done`).

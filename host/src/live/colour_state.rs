@@ -9,7 +9,7 @@ use crate::ops::colour::Colours;
 /// The result of a colour analysis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Analysis {
-    /// The timestamp of the analysed pair of frames.
+    /// The timestamp of the analysed frames.
     pub timestamp: Duration,
     /// The colour sums of both frames over the overlap.
     pub sums: ColourSums,

@@ -6,50 +6,56 @@ use std::time::Duration;
 /// The maximum number of recent panoramas from whose latencies the percentiles are computed.
 const LATENCIES: usize = 4096;
 
-/// Counts of frames that did not become part of a panorama, and of panoramas that were not read.
+/// Counts of sets of frames that did not become a panorama, and of panoramas that were not read. A set contains one
+/// frame of each camera.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Dropped {
-    /// Frames of the left camera that were dropped without a matching frame of the right camera.
-    pub left_alone: u64,
-    /// Frames of the right camera that were dropped without a matching frame of the left camera.
-    pub right_alone: u64,
-    /// Pairs that were dropped because all input buffers or tokens (which limit the pairs in flight) were in use. The
+    /// Sets that were dropped because all input buffers or tokens (which limit the sets in flight) were in use. The
     /// device is then too slow.
     pub busy: u64,
-    /// Pairs that were dropped because the reader held all panorama buffers.
+    /// Sets that were dropped because the reader held all panorama buffers.
     pub reader: u64,
     /// Finished panoramas that were discarded to make room for newer ones, because the reader is too slow.
     pub unread: u64,
-    /// Pairs that were dropped because the device rejected their submission, after up to three attempts.
+    /// Sets that were dropped because the device rejected their submission, after up to three attempts.
     pub failed: u64,
-    /// Pairs that were not finished because the whole stitcher failed, for instance because the device was lost.
+    /// Sets that were not finished because the whole stitcher failed, for instance because the device was lost.
     pub lost: u64,
-    /// Pairs and panoramas in flight when the stitcher was dropped.
+    /// Sets and panoramas in flight when the stitcher was dropped.
     pub closing: u64,
 }
 
 impl Dropped {
-    /// Returns the number of complete pairs that did not reach the reader.
+    /// Returns the number of complete sets that did not reach the reader.
     #[must_use]
-    pub fn pairs(&self) -> u64 {
+    pub fn sets(&self) -> u64 {
         self.busy + self.reader + self.unread + self.failed + self.lost + self.closing
     }
 }
 
-/// Counters of a stitcher since its creation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct LiveCounters {
-    /// The number of frames received from both cameras together.
+/// Counters of one camera's frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct CameraCounters {
+    /// The number of frames received from the camera.
     pub frames_in: u64,
-    /// The number of complete pairs.
-    pub pairs: u64,
+    /// The number of frames that were dropped because no frames of the other cameras match them.
+    pub alone: u64,
+}
+
+/// Counters of a stitcher since its creation.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct LiveCounters {
+    /// The counters of each camera's frames.
+    pub cameras: Vec<CameraCounters>,
+    /// The number of complete sets, which have one frame of each camera.
+    pub sets: u64,
     /// The number of finished panoramas, including those that were discarded unread.
     pub panoramas: u64,
-    /// The numbers of frames, pairs and panoramas that were dropped, for each reason.
+    /// The numbers of sets and panoramas that were dropped, for each reason.
     pub dropped: Dropped,
-    /// The number of times a pair was submitted again after a device error.
+    /// The number of times a set was submitted again after a device error.
     pub retries: u64,
-    /// The number of calls that waited for a free buffer or for the other camera's frame.
+    /// The number of calls that waited for a free buffer or for the other cameras' frames.
     pub slot_waits: u64,
     /// The number of colour analyses that have finished.
     pub analyses: u64,
@@ -59,8 +65,8 @@ pub struct LiveCounters {
     pub strikes: u64,
     /// The number of times the seam was moved, including its first placement.
     pub seam_moves: u64,
-    /// The median latency of the latest 4096 panoramas, in seconds. The latency is the time from the arrival of both
-    /// frames until the panorama is in host memory. The value is 0 before the first panorama.
+    /// The median latency of the latest 4096 panoramas, in seconds. The latency is the time from the arrival of the
+    /// last frame of a set until the panorama is in host memory. The value is 0 before the first panorama.
     pub latency_p50: f64,
     /// The 99th percentile of the latencies of the latest 4096 panoramas, in seconds. 0 before the first panorama.
     pub latency_p99: f64,
@@ -73,15 +79,14 @@ pub(super) struct Tally {
     latencies: VecDeque<Duration>,
 }
 
-impl Default for Tally {
-    fn default() -> Self {
+impl Tally {
+    pub(super) fn new(cameras: usize) -> Self {
         // Allocate the memory at the start, so that counting a panorama allocates nothing.
         let latencies = VecDeque::with_capacity(LATENCIES);
-        Self { counters: LiveCounters::default(), latencies }
+        let cameras = vec![CameraCounters::default(); cameras];
+        Self { counters: LiveCounters { cameras, ..LiveCounters::default() }, latencies }
     }
-}
 
-impl Tally {
     pub(super) fn panorama(&mut self, latency: Duration) {
         self.counters.panoramas += 1;
         if self.latencies.len() == LATENCIES {
@@ -93,11 +98,23 @@ impl Tally {
     /// Returns the counters without percentiles, and the latencies. Pass the latencies to
     /// [`LiveCounters::with_latencies`] to compute the percentiles.
     pub(super) fn snapshot(&self) -> (LiveCounters, Vec<Duration>) {
-        (self.counters, self.latencies.iter().copied().collect())
+        (self.counters.clone(), self.latencies.iter().copied().collect())
     }
 }
 
 impl LiveCounters {
+    /// Returns the number of frames received from all cameras together.
+    #[must_use]
+    pub fn frames_in(&self) -> u64 {
+        self.cameras.iter().map(|camera| camera.frames_in).sum()
+    }
+
+    /// Returns the number of frames of all cameras that were dropped because no other frames match them.
+    #[must_use]
+    pub fn alone(&self) -> u64 {
+        self.cameras.iter().map(|camera| camera.alone).sum()
+    }
+
     /// Computes the percentiles from the latencies. Call this after releasing the lock of the [`Tally`], because
     /// sorting the latencies with the lock held would block the stitcher's threads.
     pub(super) fn with_latencies(self, mut latencies: Vec<Duration>) -> Self {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use glam::UVec2;
 use thiserror::Error;
 
-use super::pairing::Side;
 use crate::device::{DeviceError, Place};
 use crate::frame::FrameFormat;
 use crate::ops::seam::SeamError;
@@ -19,11 +18,11 @@ use crate::warp::RenderError;
 pub enum LiveError {
     /// A frame does not have the format that the stitcher expects.
     #[error(
-        "live stitching: the {camera:?} frame is {found}; it must be {expected}, the format for which the stitcher was created"
+        "live stitching: the {camera} camera's frame is {found}; it must be {expected}, the format for which the stitcher was created"
     )]
     Format {
-        /// The camera of the frame.
-        camera: Side,
+        /// The name of the camera, such as `left` or `third`.
+        camera: &'static str,
         /// The format of the frame.
         found: FrameFormat,
         /// The format that the stitcher expects.
@@ -32,42 +31,53 @@ pub enum LiveError {
     /// The chroma plane of a frame in device memory does not have half the width and height of the luma plane, rounded
     /// up.
     #[error(
-        "live stitching: the {camera:?} frame's chroma plane must have half the width and height of its luma plane, rounded up"
+        "live stitching: the {camera} camera's chroma plane must have half the width and height of its luma plane, rounded up"
     )]
     Chroma {
-        /// The camera of the frame.
-        camera: Side,
+        /// The name of the camera, such as `left` or `third`.
+        camera: &'static str,
     },
     /// A frame in device memory, or its event, is on another device.
     #[error(
-        "live stitching: the {camera:?} frame or its event is on {found}, but the stitcher runs on {expected}; copy the frame to {expected} first"
+        "live stitching: the {camera} camera's frame or its event is on {found}, but the stitcher runs on {expected}; copy the frame to {expected} first"
     )]
     Place {
-        /// The camera of the frame.
-        camera: Side,
+        /// The name of the camera, such as `left` or `third`.
+        camera: &'static str,
         /// The device of the frame or event.
         found: Place,
         /// The device of the stitcher.
         expected: Place,
     },
-    /// A submitted buffer belongs to the other camera or to another stitcher.
+    /// A submitted buffer belongs to another camera or to another stitcher.
     #[error(
-        "live stitching: the buffer submitted for the {camera:?} camera belongs to the other camera or to another stitcher; get a buffer with `Stitcher::buffer`"
+        "live stitching: the buffer submitted for the {camera} camera belongs to another camera or to another stitcher; get a buffer with `Stitcher::buffer`"
     )]
     Buffer {
-        /// The camera that the buffer was submitted for.
-        camera: Side,
+        /// The name of the camera that the buffer was submitted for.
+        camera: &'static str,
+    },
+    /// A set does not have one frame for each camera, or a camera's index is too large.
+    #[error(
+        "live stitching: {found} frames or a camera number of {found} were passed, but the stitcher has {expected} cameras; pass one frame per camera"
+    )]
+    Cameras {
+        /// The number of frames, or the number of the camera, counted from 1.
+        found: usize,
+        /// The number of the stitcher's cameras.
+        expected: usize,
     },
     /// The source sizes of a warp differ from those of the stitcher.
     #[error(
-        "live stitching: the warp is for pictures of {}×{} and {}×{} pixels, but the stitcher is for pictures of {}×{} and {}×{}; create a stitcher for this warp",
-        found[0].x, found[0].y, found[1].x, found[1].y, expected[0].x, expected[0].y, expected[1].x, expected[1].y
+        "live stitching: the warp is for pictures of {} pixels, but the stitcher is for pictures of {}; create a stitcher for this warp",
+        sizes(found),
+        sizes(expected)
     )]
     Sources {
         /// The source sizes of the warp.
-        found: [UVec2; 2],
+        found: Vec<UVec2>,
         /// The source sizes of the stitcher.
-        expected: [UVec2; 2],
+        expected: Vec<UVec2>,
     },
     /// An option or a call is invalid. The contained text states the cause and the remedy.
     #[error("live stitching: {0}")]
@@ -94,6 +104,12 @@ pub enum LiveError {
     /// The operating system cannot start a thread.
     #[error("live stitching: cannot start a thread: {0}")]
     Thread(Arc<std::io::Error>),
+}
+
+/// Returns the sizes as a text, such as `3840×2160 and 1920×1080`.
+fn sizes(sizes: &[UVec2]) -> String {
+    let texts: Vec<_> = sizes.iter().map(|size| format!("{}×{}", size.x, size.y)).collect();
+    texts.join(" and ")
 }
 
 impl From<StitchError> for LiveError {

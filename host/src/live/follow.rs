@@ -2,7 +2,7 @@
 //! blocking.
 //!
 //! One analysis runs at a time, on a stream with a lower priority than the stitch. The analysis holds a reference to
-//! its pair of frames, so that the buffers of the frames are not reused before the analysis ends. The result changes
+//! its set of frames, so that the buffers of the frames are not reused before the analysis ends. The result changes
 //! the colours of later frames in small steps, and may move the seam.
 //!
 //! Each failure of an analysis, and each missed deadline, counts as a strike. Three consecutive strikes switch off the
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use shared_types::colour::ColourSums;
 use shared_types::seam::SeamCosts;
 
-use super::buffers::Pair;
+use super::buffers::FrameSet;
 use super::colour_state::{Analysis, ColourState};
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::ColourOptions;
@@ -35,7 +35,7 @@ const STRIKES: u32 = 3;
 /// An analysis in progress.
 struct Running {
     /// The analysed frames. This reference prevents the reuse of their buffers until the stream is idle.
-    pair: Arc<Pair>,
+    set: Arc<FrameSet>,
     warp: Arc<LiveWarp>,
     timestamp: Duration,
     /// Whether the analysis includes the colour correction.
@@ -169,13 +169,13 @@ impl Follower {
         }
     }
 
-    /// Starts an analysis of a submitted pair if an analysis is due and none is running. Fails only if the device is
+    /// Starts an analysis of a submitted set if an analysis is due and none is running. Fails only if the device is
     /// lost.
     pub(super) fn offer(
         &mut self,
         shared: &Shared,
         warp: &Arc<LiveWarp>,
-        pair: &Arc<Pair>,
+        set: &Arc<FrameSet>,
         stitched: &Event,
         timestamp: Duration,
     ) -> Result<(), DeviceError> {
@@ -195,10 +195,10 @@ impl Follower {
         }
         self.frames = 0;
         let stage = Stage::Held(self.options.delay);
-        let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
+        let (set, warp) = (Arc::clone(set), Arc::clone(warp));
         let since = Instant::now();
-        self.running = Some(Running { pair, warp, timestamp, colour, seam, since, stage });
-        // The analysis must start after both frames are uploaded. The `stitched` event follows both uploads, because
+        self.running = Some(Running { set, warp, timestamp, colour, seam, since, stage });
+        // The analysis must start after all frames are uploaded. The `stitched` event follows all uploads, because
         // the stitch reads the frames.
         if let Err(error) = self.stream.wait(stitched) {
             return self.failed(shared, error.into());
@@ -220,10 +220,10 @@ impl Follower {
     }
 
     fn submit(&mut self, colours: Colours) -> Result<(), StitchError> {
-        let Some(Running { pair, warp, colour, seam, .. }) = &self.running else { return Ok(()) };
+        let Some(Running { set, warp, colour, seam, .. }) = &self.running else { return Ok(()) };
         if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
             let mut summing = lock(summing);
-            let (left, right) = (pair.left.view(), pair.right.view());
+            let &[left, right] = &set.views()[..] else { return Ok(()) };
             // SAFETY: only this stream uses `summing`. `running` keeps the frames and the warp alive until the stream
             // is idle.
             unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
@@ -234,7 +234,7 @@ impl Follower {
             // SAFETY: every search for this warp's seam runs on this stream, so no two searches run at the same time.
             // `self.costs`, to which the device copies the costs, is read and freed only when the stream is idle.
             unsafe {
-                lock(seam).submit(&self.stream, &warp.warp, pair, colours, &mut self.costs)?;
+                lock(seam).submit(&self.stream, &warp.warp, set, colours, &mut self.costs)?;
             }
         }
         Ok(())

@@ -1,31 +1,30 @@
-//! Accepts frames: checks and pairs them, and sends the pairs to the worker thread.
+//! Accepts frames: checks them, combines them to sets, and sends the sets to the worker thread.
 
 use std::sync::mpsc::SyncSender;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Stitcher;
-use super::buffers::{ExternalFrame, FrameBuffer, Input, InputBuffer, Pair};
+use super::buffers::{ExternalFrame, FrameBuffer, FrameSet, Input, InputBuffer};
 use super::counters::LiveCounters;
 use super::error::LiveError;
 use super::options::{LOOK_AGAIN, Pace};
-use super::pairing::{Pairing, Side};
+use super::pairing::Pairing;
 use super::pool::{Pool, Pooled};
 use super::worker::Job;
 use crate::frame::{Frame, FrameFormat};
 use crate::lock::lock;
+use crate::warp::camera_name;
 
-/// The result of submitting a frame or a pair of frames.
+/// The result of submitting a frame or a set of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submitted {
-    /// A pair was sent to the worker.
-    Pair,
-    /// The frame waits for the matching frame of the other camera.
+    /// A set with one frame of each camera was sent to the worker.
+    Set,
+    /// The frame waits for the matching frames of the other cameras.
     Waiting,
-    /// The frame or pair was dropped and counted in [`Dropped`]. Either all buffers were in use, or the frame was too
-    /// old to match any frame of the other camera.
-    ///
-    /// [`Dropped`]: super::Dropped
+    /// The frame or set was dropped and counted in [`LiveCounters`]. Either all buffers were in use, or the frame was
+    /// too old to match any frames of the other cameras.
     Dropped,
 }
 
@@ -38,29 +37,32 @@ pub(super) struct Intake {
 }
 
 impl Stitcher {
-    /// Copies a pair of frames from host memory and submits it. The caller can reuse the frames' memory when the call
-    /// returns.
+    /// Copies one frame of each camera from host memory and submits them as a set. The caller can reuse the frames'
+    /// memory when the call returns.
     ///
-    /// In [`Pace::Wait`], blocks until a buffer is free. In [`Pace::Live`], never blocks.
+    /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if a frame has the wrong format, or the stitcher was closed or has failed.
+    /// Returns [`LiveError`] if the number of frames or the format of a frame is wrong, or the stitcher was closed or
+    /// has failed.
     pub fn submit(
         &self,
-        left: Frame<'_>,
-        right: Frame<'_>,
+        frames: &[Frame<'_>],
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        for (camera, frame) in Side::ALL.into_iter().zip([&left, &right]) {
+        self.check_count(frames.len())?;
+        for (camera, frame) in frames.iter().enumerate() {
             self.check_format(camera, frame.format())?;
         }
-        let (Some(mut a), Some(mut b)) = (self.buffer(Side::Left)?, self.buffer(Side::Right)?)
-        else {
-            return Ok(self.busy(2));
-        };
-        a.buffer.fill(&left);
-        b.buffer.fill(&right);
-        self.submit_filled(a, b, timestamp)
+        let mut buffers = Vec::with_capacity(frames.len());
+        for camera in 0..frames.len() {
+            let Some(buffer) = self.buffer(camera)? else { return Ok(self.busy(true)) };
+            buffers.push(buffer);
+        }
+        for (buffer, frame) in buffers.iter_mut().zip(frames) {
+            buffer.buffer.fill(frame);
+        }
+        self.submit_filled(buffers, timestamp)
     }
 
     /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to
@@ -72,8 +74,9 @@ impl Stitcher {
     ///
     /// # Errors
     /// Returns [`LiveError`] if the stitcher was closed or has failed.
-    pub fn buffer(&self, camera: Side) -> Result<Option<FrameBuffer>, LiveError> {
-        let buffer = self.take(&self.shared.inputs[camera as usize])?;
+    pub fn buffer(&self, camera: usize) -> Result<Option<FrameBuffer>, LiveError> {
+        self.check_camera(camera)?;
+        let buffer = self.take(&self.shared.inputs[camera])?;
         Ok(buffer.map(|buffer| FrameBuffer { buffer }))
     }
 
@@ -97,52 +100,52 @@ impl Stitcher {
         }
     }
 
-    /// Submits a pair of buffers that the caller has filled with frames.
+    /// Submits one buffer per camera, which the caller has filled with frames, as a set.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if a buffer belongs to the other camera or to another stitcher, or if the stitcher was
-    /// closed or has failed.
+    /// Returns [`LiveError`] if the number of buffers is wrong, a buffer belongs to another camera or to another
+    /// stitcher, or the stitcher was closed or has failed.
     pub fn submit_filled(
         &self,
-        left: FrameBuffer,
-        right: FrameBuffer,
+        buffers: impl IntoIterator<Item = FrameBuffer>,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.submit_pair([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp)
+        let frames = buffers.into_iter().map(|buffer| Input::Host(buffer.buffer));
+        self.submit_set(frames.collect(), timestamp)
     }
 
-    /// Submits a pair of frames in device memory, without a copy. The pair counts towards the maximum number of pairs
-    /// in flight, like a pair in host memory. If the maximum is reached, the pair is dropped in [`Pace::Live`], and the
-    /// call blocks in [`Pace::Wait`].
+    /// Submits one frame per camera in device memory as a set, without a copy. The set counts towards the maximum
+    /// number of sets in flight, like a set in host memory. If the maximum is reached, the set is dropped in
+    /// [`Pace::Live`], and the call blocks in [`Pace::Wait`].
     ///
     /// # Errors
-    /// Returns [`LiveError`] if a frame has the wrong format or is on another device, or if the stitcher was closed or
-    /// has failed.
+    /// Returns [`LiveError`] if the number of frames is wrong, a frame has the wrong format or is on another device, or
+    /// the stitcher was closed or has failed.
     pub fn submit_external(
         &self,
-        left: ExternalFrame,
-        right: ExternalFrame,
+        frames: impl IntoIterator<Item = ExternalFrame>,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.submit_pair([Input::External(left), Input::External(right)], timestamp)
+        self.submit_set(frames.into_iter().map(Input::External).collect(), timestamp)
     }
 
-    /// Copies a frame of one camera from host memory. If the matching frame of the other camera has arrived, submits
-    /// both as a pair. Otherwise, the frame waits.
+    /// Copies a frame of one camera from host memory. If the matching frames of all other cameras have arrived, submits
+    /// them as a set. Otherwise, the frame waits.
     ///
-    /// The frames of each camera must arrive in the order of their timestamps. Two frames form a pair if their
-    /// timestamps differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without a partner
-    /// are dropped and counted. In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for a
-    /// frame of the other camera.
+    /// The frames of each camera must arrive in the order of their timestamps. Frames form a set if their timestamps
+    /// differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without partners are dropped
+    /// and counted. In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for frames of the
+    /// other cameras.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the frame has the wrong format, or the stitcher was closed or has failed.
     pub fn push(
         &self,
-        camera: Side,
+        camera: usize,
         frame: Frame<'_>,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
+        self.check_camera(camera)?;
         self.check_format(camera, frame.format())?;
         match self.buffer(camera)? {
             Some(mut buffer) => {
@@ -150,9 +153,9 @@ impl Stitcher {
                 self.push_filled(camera, buffer, timestamp)
             }
             None => {
-                let counters = &mut self.shared.tally().counters;
+                let counters = &mut self.shared.tally().counters.cameras[camera];
                 counters.frames_in += 1;
-                count_unpaired(counters, camera);
+                counters.alone += 1;
                 Ok(Submitted::Dropped)
             }
         }
@@ -161,34 +164,35 @@ impl Stitcher {
     /// Pushes a filled buffer, like [`push`](Self::push) but without copying the frame.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if the buffer belongs to the other camera or to another stitcher, or if the stitcher was
+    /// Returns [`LiveError`] if the buffer belongs to another camera or to another stitcher, or if the stitcher was
     /// closed or has failed.
     pub fn push_filled(
         &self,
-        camera: Side,
+        camera: usize,
         buffer: FrameBuffer,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
+        self.check_camera(camera)?;
         self.check_buffer(camera, &buffer.buffer)?;
         let (mut intake, token) = self.room_to_push(camera, timestamp)?;
         let outcome = intake.pairing.push(camera, timestamp, buffer);
         self.moved.notify_all();
         {
             let counters = &mut self.shared.tally().counters;
-            counters.frames_in += 1;
+            counters.cameras[camera].frames_in += 1;
             for (camera, _) in &outcome.alone {
-                count_unpaired(counters, *camera);
+                counters.cameras[*camera].alone += 1;
             }
         }
         match outcome.pair {
             Some((left, right, timestamp)) => match token {
                 Some(token) => {
-                    let (left, right) = (Input::Host(left.buffer), Input::Host(right.buffer));
-                    let pair = Pair { left, right, _token: token };
-                    // The intake is still locked, so that pairs are sent in the order in which they were completed.
-                    self.send(&intake, pair, timestamp, 0)
+                    let frames = vec![Input::Host(left.buffer), Input::Host(right.buffer)];
+                    let set = FrameSet { frames, _token: token };
+                    // The intake is still locked, so that sets are sent in the order in which they were completed.
+                    self.send(&intake, set, timestamp, false)
                 }
-                None => Ok(self.busy(0)),
+                None => Ok(self.busy(false)),
             },
             None if outcome.waits => Ok(Submitted::Waiting),
             None => Ok(Submitted::Dropped),
@@ -201,7 +205,7 @@ impl Stitcher {
     /// - In [`Pace::Live`], returns `None` if no token is free.
     fn room_to_push(
         &self,
-        camera: Side,
+        camera: usize,
         timestamp: Duration,
     ) -> Result<(MutexGuard<'_, Intake>, Option<Pooled<()>>), LiveError> {
         let tokens = &self.shared.tokens;
@@ -232,19 +236,41 @@ impl Stitcher {
         }
     }
 
-    fn check_format(&self, camera: Side, found: FrameFormat) -> Result<(), LiveError> {
-        let expected = self.shared.formats.inputs[camera as usize];
+    /// Checks that there is one frame for each camera.
+    fn check_count(&self, found: usize) -> Result<(), LiveError> {
+        let expected = self.shared.cameras();
+        if found == expected { Ok(()) } else { Err(LiveError::Cameras { found, expected }) }
+    }
+
+    /// Checks that the stitcher has this camera.
+    fn check_camera(&self, camera: usize) -> Result<(), LiveError> {
+        let expected = self.shared.cameras();
+        if camera < expected {
+            Ok(())
+        } else {
+            Err(LiveError::Cameras { found: camera.saturating_add(1), expected })
+        }
+    }
+
+    /// Returns the name of a camera in error texts.
+    fn name(&self, camera: usize) -> &'static str {
+        camera_name(camera, self.shared.cameras())
+    }
+
+    fn check_format(&self, camera: usize, found: FrameFormat) -> Result<(), LiveError> {
+        let (expected, camera) = (self.shared.formats.inputs[camera], self.name(camera));
         if found == expected { Ok(()) } else { Err(LiveError::Format { camera, found, expected }) }
     }
 
     /// Checks that the stitcher can use a frame. A buffer must come from this stitcher and be for `camera`. An external
     /// frame must have the right format, planes and device.
-    fn check(&self, camera: Side, input: &Input) -> Result<(), LiveError> {
+    fn check(&self, camera: usize, input: &Input) -> Result<(), LiveError> {
         let frame = match input {
             Input::Host(buffer) => return self.check_buffer(camera, buffer),
             Input::External(frame) => frame,
         };
         self.check_format(camera, frame.format())?;
+        let camera = self.name(camera);
         if !frame.is_whole() {
             return Err(LiveError::Chroma { camera });
         }
@@ -255,9 +281,9 @@ impl Stitcher {
         }
     }
 
-    fn check_buffer(&self, camera: Side, buffer: &Pooled<InputBuffer>) -> Result<(), LiveError> {
-        let is_own = self.shared.inputs[camera as usize].owns(buffer);
-        if is_own { Ok(()) } else { Err(LiveError::Buffer { camera }) }
+    fn check_buffer(&self, camera: usize, buffer: &Pooled<InputBuffer>) -> Result<(), LiveError> {
+        let is_own = self.shared.inputs[camera].owns(buffer);
+        if is_own { Ok(()) } else { Err(LiveError::Buffer { camera: self.name(camera) }) }
     }
 
     pub(super) fn check_open(&self) -> Result<(), LiveError> {
@@ -271,57 +297,52 @@ impl Stitcher {
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
     }
 
-    /// Counts a pair that was dropped because no buffer was free. `frames_in` is the number of frames of the pair that
-    /// must still be added to the counter of received frames.
-    fn busy(&self, frames_in: u64) -> Submitted {
+    /// Counts a set that was dropped because no buffer was free. `received` is whether its frames must still be added to
+    /// the counters of received frames.
+    fn busy(&self, received: bool) -> Submitted {
         let counters = &mut self.shared.tally().counters;
-        counters.frames_in += frames_in;
-        counters.pairs += 1;
         counters.dropped.busy += 1;
+        count_set(counters, received);
         Submitted::Dropped
     }
 
-    /// Checks a pair, takes a token (which limits the pairs in flight), and sends the pair to the worker. Drops the
-    /// pair if no token is free.
-    fn submit_pair(&self, pair: [Input; 2], timestamp: Duration) -> Result<Submitted, LiveError> {
-        for (camera, input) in Side::ALL.into_iter().zip(&pair) {
+    /// Checks a set, takes a token (which limits the sets in flight), and sends the set to the worker. Drops the set if
+    /// no token is free.
+    fn submit_set(&self, frames: Vec<Input>, timestamp: Duration) -> Result<Submitted, LiveError> {
+        self.check_count(frames.len())?;
+        for (camera, input) in frames.iter().enumerate() {
             self.check(camera, input)?;
         }
         self.health()?;
-        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(2)) };
+        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(true)) };
         let intake = lock(&self.intake);
         self.check_taking(&intake)?;
-        let [left, right] = pair;
-        self.send(&intake, Pair { left, right, _token: token }, timestamp, 2)
+        self.send(&intake, FrameSet { frames, _token: token }, timestamp, true)
     }
 
-    /// Sends a pair to the worker. `frames_in` is the number of frames of the pair that must still be added to the
-    /// counter of received frames.
+    /// Sends a set to the worker. `received` is whether its frames must still be added to the counters of received
+    /// frames.
     fn send(
         &self,
         intake: &Intake,
-        pair: Pair,
+        set: FrameSet,
         timestamp: Duration,
-        frames_in: u64,
+        received: bool,
     ) -> Result<Submitted, LiveError> {
-        {
-            let counters = &mut self.shared.tally().counters;
-            counters.frames_in += frames_in;
-            counters.pairs += 1;
-        }
-        let job = Job { pair, timestamp, complete: Instant::now() };
+        count_set(&mut self.shared.tally().counters, received);
+        let job = Job { set, timestamp, complete: Instant::now() };
         if intake.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok()) {
-            return Ok(Submitted::Pair);
+            return Ok(Submitted::Set);
         }
         self.shared.count_unfinished(1);
         Err(self.health().err().unwrap_or(LiveError::Closed))
     }
 }
 
-/// Counts a frame that was dropped because no frame of the other camera matches it.
-pub(super) fn count_unpaired(counters: &mut LiveCounters, camera: Side) {
-    match camera {
-        Side::Left => counters.dropped.left_alone += 1,
-        Side::Right => counters.dropped.right_alone += 1,
+/// Counts a complete set and, if `received` is true, the frames of which it consists.
+fn count_set(counters: &mut LiveCounters, received: bool) {
+    counters.sets += 1;
+    for camera in &mut counters.cameras {
+        camera.frames_in += u64::from(received);
     }
 }

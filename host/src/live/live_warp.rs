@@ -46,12 +46,12 @@ impl LiveWarp {
             // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
         }
-        let overlap = match Overlap::find(stream, &warp)? {
-            Some(overlap) => {
+        let overlap = match Overlap::find(stream, &warp, [0, 1])? {
+            Some(overlap) if warp.sources().len() == 2 => {
                 let summing = Summing::new(stream.device())?;
                 Some((overlap, Mutex::new(summing)))
             }
-            None => None,
+            _ => None,
         };
         let seam = match blend {
             Blend::Feather => None,
@@ -71,7 +71,7 @@ pub(super) struct FrameSettings {
 impl FrameSettings {
     /// Returns the colour corrections that the user set in the stitch options.
     pub(super) fn colours(&self) -> Colours {
-        Colours { left: self.stitch.left, right: self.stitch.right }
+        self.stitch.colours
     }
 }
 

@@ -1,7 +1,7 @@
-//! Live stitching: stitches pairs of frames to panoramas at the frame rate of the cameras.
+//! Live stitching: stitches the frames of 2 to 16 cameras to panoramas at the frame rate of the cameras.
 //!
-//! A [`Stitcher`] accepts pairs of frames ([`submit`](Stitcher::submit)), or single frames that it pairs by timestamp
-//! ([`push`](Stitcher::push)). It stitches on its own threads. [`panoramas`](Stitcher::panoramas) delivers the
+//! A [`Stitcher`] accepts sets with one frame of each camera ([`submit`](Stitcher::submit)), or single frames that it
+//! combines to sets by timestamp ([`push`](Stitcher::push)). It stitches on its own threads. [`panoramas`](Stitcher::panoramas) delivers the
 //! panoramas in order to a loop, an `async` task or a callback. The caller can change the warp and the options between
 //! any two frames.
 //!
@@ -12,9 +12,9 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `intake` | checks and pairs frames, sends pairs to the worker |
+//! | `intake` | checks frames, combines them to sets, sends the sets to the worker |
 //! | `pairing` | pairs frames by timestamp |
-//! | `worker` | the two threads: submits pairs, repeats failed submissions, collects panoramas |
+//! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
 //! | `live_warp`, `seam` | the warp in use, its seam, and fades to a new seam |
 //! | `buffers`, `pool` | buffers and their reuse |
@@ -47,11 +47,10 @@ use std::thread::{self, JoinHandle};
 
 pub use buffers::{ExternalFrame, FrameBuffer};
 pub use colour_state::{Analysis, ColourState};
-pub use counters::{Dropped, LiveCounters};
+pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;
 pub use intake::Submitted;
 pub use options::{ColourOptions, LiveOptions, Pace};
-pub use pairing::Side;
 pub use panorama::StitchedFrame;
 pub use readers::StitchedFrames;
 
@@ -62,7 +61,7 @@ use crate::ops::stitch::StitchOptions;
 use crate::ops::view::{DEFAULT_SIZE, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
 
-use intake::{Intake, count_unpaired};
+use intake::Intake;
 use live_warp::{FrameSettings, LiveWarp, RetiredWarps};
 use pairing::Pairing;
 use shared::{Formats, Shared};
@@ -70,7 +69,7 @@ use worker::Worker;
 
 /// A stitcher for live video. Any thread may call its methods.
 ///
-/// Dropping the stitcher discards the pairs in flight. To receive all panoramas, call [`close`](Self::close) and read
+/// Dropping the stitcher discards the sets in flight. To receive all panoramas, call [`close`](Self::close) and read
 /// until the reader ends before you drop the stitcher.
 #[derive(Debug)]
 pub struct Stitcher {
@@ -122,9 +121,13 @@ impl Stitcher {
         camera: Option<VirtualCamera>,
         options: LiveOptions,
     ) -> Result<Self, LiveError> {
-        options.check()?;
+        options.check(warp.sources().len())?;
         let formats = Formats {
-            inputs: warp.sources().map(|size| FrameFormat { size, pixels: options.input }),
+            inputs: warp
+                .sources()
+                .iter()
+                .map(|&size| FrameFormat { size, pixels: options.input })
+                .collect(),
             output: FrameFormat {
                 size: options.size.unwrap_or(match camera {
                     Some(_) => DEFAULT_SIZE,
@@ -166,10 +169,10 @@ impl Stitcher {
         Ok(stitcher)
     }
 
-    /// Returns the formats of the left and the right camera's frames.
+    /// Returns the formats of the cameras' frames.
     #[must_use]
-    pub fn input_formats(&self) -> [FrameFormat; 2] {
-        self.shared.formats.inputs
+    pub fn input_formats(&self) -> &[FrameFormat] {
+        &self.shared.formats.inputs
     }
 
     /// Returns the format of the panoramas.
@@ -192,12 +195,12 @@ impl Stitcher {
         StitchedFrames::new(Arc::clone(&self.shared))
     }
 
-    /// Stops accepting frames. The pairs that were already submitted are still stitched. The readers end after the last
+    /// Stops accepting frames. The sets that were already submitted are still stitched. The readers end after the last
     /// panorama.
     pub fn close(&self) {
         let mut intake = lock(&self.intake);
         for (camera, _) in intake.pairing.clear() {
-            count_unpaired(&mut self.shared.tally().counters, camera);
+            self.shared.tally().counters.cameras[camera].alone += 1;
         }
         intake.jobs = None;
         self.moved.notify_all();
@@ -236,9 +239,10 @@ impl Stitcher {
                 }
             }));
         }
-        let expected = self.shared.formats.inputs.map(|format| format.size);
+        let inputs = self.shared.formats.inputs.iter();
+        let expected: Vec<_> = inputs.map(|format| format.size).collect();
         if warp.sources() != expected {
-            return Err(LiveError::Sources { found: warp.sources(), expected });
+            return Err(LiveError::Sources { found: warp.sources().to_vec(), expected });
         }
         let mut swap = lock(&self.swap);
         let how = (self.shared.blend, self.shared.current().stitch.lookup);
@@ -255,7 +259,7 @@ impl Stitcher {
     /// # Errors
     /// Returns [`LiveError::Unusable`] if an option is out of range.
     pub fn set_options(&self, options: StitchOptions) -> Result<(), LiveError> {
-        options.check()?;
+        options.check(self.shared.cameras())?;
         lock(&self.shared.current).stitch = options;
         Ok(())
     }
@@ -274,21 +278,20 @@ impl Stitcher {
         *self.shared.colour()
     }
 
-    /// Returns the blending weights of the left and the right camera that were used for the last pair, row by row. The
-    /// weights include the seam. Waits until the pairs in flight are stitched. If frames arrive during the call, it is
-    /// unspecified to which pair the weights belong.
+    /// Returns the blending weights of each camera that were used for the last set of frames, row by row. The weights
+    /// include the seam. Waits until the sets in flight are stitched. If frames arrive during the call, it is
+    /// unspecified to which set the weights belong.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the download of the weights fails.
     #[track_caller]
-    pub fn weights(&self) -> Result<[Vec<f32>; 2], LiveError> {
+    pub fn weights(&self) -> Result<Vec<Vec<f32>>, LiveError> {
         let (current, stream) = (self.shared.current(), &self.shared.streams.compute);
         let seam = current.warp.seam.as_ref().map(lock);
         let warp = seam.as_ref().map_or(&current.warp.warp, |seam| seam.seamed());
         warp.await_ready(stream)?;
-        let [left, right] =
-            [Plane::WeightLeft, Plane::WeightRight].map(|plane| warp.plane(plane).download(stream));
-        Ok([left?, right?])
+        let weights = (0..warp.sources().len()).map(Plane::Weight);
+        Ok(weights.map(|plane| warp.plane(plane).download(stream)).collect::<Result<_, _>>()?)
     }
 
     /// Returns the counters since the creation of the stitcher.
@@ -300,7 +303,7 @@ impl Stitcher {
 
     /// Checks that the stitcher has not failed.
     ///
-    /// A pair that the device rejects several times is dropped and counted in [`Dropped::failed`], and the stitcher
+    /// A set that the device rejects several times is dropped and counted in [`Dropped::failed`], and the stitcher
     /// continues. Therefore watch the counters, too: if [`Dropped::failed`] grows and [`LiveCounters::panoramas`] does
     /// not, the stitcher produces no output, although this method returns no error.
     ///

@@ -13,16 +13,16 @@ use crate::ops::stitch::StitchOptions;
 /// The behaviour of a stitcher if frames arrive faster than panoramas can be made or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// For cameras: no call blocks. If no buffer is free, the pair is dropped. If the reader is too slow, the oldest
+    /// For cameras: no call blocks. If no buffer is free, the set of frames is dropped. If the reader is too slow, the oldest
     /// unread panorama is discarded to make room for a new one.
     #[default]
     Live,
-    /// For files: a frame is dropped only if no frame of the other camera matches it. `submit` and `push` block until a
+    /// For files: a frame is dropped only if no frames of the other cameras match it. `submit` and `push` block until a
     /// buffer is free. Buffers become free only when panoramas are read, so read the panoramas on another thread.
     ///
-    /// `push` also blocks while `slots − 1` frames of the pushed camera wait for frames of the other camera. Therefore
+    /// `push` also blocks while `slots − 1` frames of the pushed camera wait for frames of the other cameras. Therefore
     /// push each camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
-    /// [`close`](super::Stitcher::close). A blocked `push` of the other camera then returns [`LiveError::Closed`].
+    /// [`close`](super::Stitcher::close). A blocked `push` of another camera then returns [`LiveError::Closed`].
     Wait,
 }
 
@@ -64,15 +64,15 @@ pub struct LiveOptions {
     pub stitch: StitchOptions,
     /// The options for the colour correction.
     pub colour: ColourOptions,
-    /// The blending in the overlap. For blending with a seam, the seam search runs as often as the colour analysis; see
+    /// The blending in the overlaps. For blending with a seam, the seam search runs as often as the colour analysis; see
     /// [`seam`](crate::ops::seam).
     pub blend: Blend,
     /// The behaviour if frames arrive faster than panoramas can be made or read.
     pub pace: Pace,
-    /// The maximum number of pairs in flight, at least 2. It is also the number of panorama buffers. One extra pair of
-    /// input buffers is reserved for the running colour analysis.
+    /// The maximum number of sets of frames in flight, at least 2. It is also the number of panorama buffers. One extra
+    /// set of input buffers is reserved for the running colour analysis.
     pub slots: usize,
-    /// The maximum difference between the timestamps of a pair. [`Stitcher::push`](super::Stitcher::push) uses half of
+    /// The maximum difference between the timestamps of a set. [`Stitcher::push`](super::Stitcher::push) uses half of
     /// the measured frame time if that is less.
     pub tolerance: Duration,
 }
@@ -95,18 +95,18 @@ impl Default for LiveOptions {
 
 impl LiveOptions {
     /// Checks that all options are valid.
-    pub(super) fn check(&self) -> Result<(), LiveError> {
+    pub(super) fn check(&self, cameras: usize) -> Result<(), LiveError> {
         if self.slots < 2 {
             return Err(LiveError::Options("`slots` must be at least 2; the default is 4"));
         }
         if self.colour.every == 0 {
             return Err(LiveError::Options("`colour.every` is 0; it must be at least 1"));
         }
-        Ok(self.stitch.check()?)
+        Ok(self.stitch.check(cameras)?)
     }
 
     /// Returns the number of input buffers for each camera. It is one more than the number of panorama buffers, because
-    /// the running colour analysis may still use an older pair of frames.
+    /// the running colour analysis may still use an older set of frames.
     pub(super) fn input_buffers(&self) -> usize {
         self.slots + 1
     }

@@ -12,27 +12,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// One of the two cameras.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The left camera.
-    Left,
-    /// The right camera.
-    Right,
-}
-
-impl Side {
-    /// Both cameras, left first.
-    pub const ALL: [Self; 2] = [Self::Left, Self::Right];
-
-    pub(super) const fn other(self) -> Self {
-        match self {
-            Self::Left => Self::Right,
-            Self::Right => Self::Left,
-        }
-    }
-}
-
 /// The number of recent intervals between frames. The frame time is the median of these intervals.
 const INTERVALS: usize = 9;
 
@@ -75,7 +54,7 @@ pub(super) struct Outcome<T> {
     /// The completed pair, if any: the left frame, the right frame, and the later of their timestamps.
     pub(super) pair: Option<(T, T, Duration)>,
     /// Frames whose partner can no longer arrive, so the caller must drop them.
-    pub(super) alone: Vec<(Side, T)>,
+    pub(super) alone: Vec<(usize, T)>,
     /// Whether the added frame waits for a partner.
     pub(super) waits: bool,
 }
@@ -97,9 +76,9 @@ impl<T> Pairing<T> {
     /// - If it is equal or earlier by up to a second, the new frame gets no partner.
     /// - If it is earlier by more than a second, the clock of the camera was set back. All waiting frames get no
     ///   partner, and pairing restarts with the new frame.
-    pub(super) fn push(&mut self, camera: Side, time: Duration, frame: T) -> Outcome<T> {
+    pub(super) fn push(&mut self, camera: usize, time: Duration, frame: T) -> Outcome<T> {
         let mut alone = Vec::new();
-        if let Some(newest) = self.newest[camera as usize]
+        if let Some(newest) = self.newest[camera]
             && time <= newest
         {
             if newest - time <= Duration::from_secs(1) {
@@ -107,13 +86,13 @@ impl<T> Pairing<T> {
             }
             alone = self.clear();
         }
-        if let Some(before) = self.newest[camera as usize].replace(time) {
-            self.rhythm[camera as usize].add(time - before);
+        if let Some(before) = self.newest[camera].replace(time) {
+            self.rhythm[camera].add(time - before);
         }
         let tolerance = self.tolerance();
-        let other = camera.other();
+        let other = 1 - camera;
         // A waiting frame that is too early for this frame is too early for all later frames of this camera, too.
-        let queue = &mut self.waiting[other as usize];
+        let queue = &mut self.waiting[other];
         while let Some((early, _)) = queue.front()
             && early.saturating_add(tolerance) < time
         {
@@ -130,23 +109,19 @@ impl<T> Pairing<T> {
             if let Some((at, partner)) = queue.pop_front() {
                 // The waiting frames of this camera are earlier than this frame. Their partners can no longer arrive,
                 // because the other camera has already delivered the partner of this later frame.
-                let passed = std::mem::take(&mut self.waiting[camera as usize]);
+                let passed = std::mem::take(&mut self.waiting[camera]);
                 alone.extend(passed.into_iter().map(|(_, frame)| (camera, frame)));
-                let (left, right) = match camera {
-                    Side::Left => (frame, partner),
-                    Side::Right => (partner, frame),
-                };
+                let (left, right) = if camera == 0 { (frame, partner) } else { (partner, frame) };
                 let pair = Some((left, right, at.max(time)));
                 return Outcome { pair, alone, waits: false };
             }
         }
         // The other camera has already delivered a later frame, so the partner of this frame can no longer arrive.
-        if self.newest[other as usize].is_some_and(|newest| newest > time.saturating_add(tolerance))
-        {
+        if self.newest[other].is_some_and(|newest| newest > time.saturating_add(tolerance)) {
             alone.push((camera, frame));
             return Outcome { pair: None, alone, waits: false };
         }
-        let queue = &mut self.waiting[camera as usize];
+        let queue = &mut self.waiting[camera];
         queue.push_back((time, frame));
         if queue.len() > self.most {
             alone.extend(queue.pop_front().map(|(_, frame)| (camera, frame)));
@@ -156,9 +131,9 @@ impl<T> Pairing<T> {
 
     /// Returns whether the maximum number of frames of this camera already waits, so that this frame would push out the
     /// oldest of them.
-    pub(super) fn is_full(&self, camera: Side, time: Duration) -> bool {
-        let in_order = self.newest[camera as usize].is_none_or(|newest| time > newest);
-        in_order && self.waiting[camera as usize].len() >= self.most
+    pub(super) fn is_full(&self, camera: usize, time: Duration) -> bool {
+        let in_order = self.newest[camera].is_none_or(|newest| time > newest);
+        in_order && self.waiting[camera].len() >= self.most
     }
 
     /// Returns the maximum difference between the timestamps of a pair.
@@ -168,11 +143,11 @@ impl<T> Pairing<T> {
     }
 
     /// Removes and returns all waiting frames. Forgets the timestamps and the frame times.
-    pub(super) fn clear(&mut self) -> Vec<(Side, T)> {
+    pub(super) fn clear(&mut self) -> Vec<(usize, T)> {
         (self.newest, self.rhythm) = Default::default();
         let mut all = Vec::new();
-        for camera in Side::ALL {
-            all.extend(self.waiting[camera as usize].drain(..).map(|(_, frame)| (camera, frame)));
+        for camera in 0..2 {
+            all.extend(self.waiting[camera].drain(..).map(|(_, frame)| (camera, frame)));
         }
         all
     }
@@ -180,16 +155,20 @@ impl<T> Pairing<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Side::{Left, Right};
     use super::*;
+
+    #[expect(non_upper_case_globals, reason = "the names read like cameras")]
+    const Left: usize = 0;
+    #[expect(non_upper_case_globals, reason = "the names read like cameras")]
+    const Right: usize = 1;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    type Lone = Vec<(Side, u64)>;
+    type Lone = Vec<(usize, u64)>;
 
     /// Adds frames in the given order to a pairing. Each frame carries its timestamp in milliseconds as its value.
     /// Returns the pairs and the unpaired frames.
-    fn run(frames: &[(Side, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
+    fn run(frames: &[(usize, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
         let mut pairing = Pairing::new(MS(tolerance), 3);
         let (mut pairs, mut alone) = (Vec::new(), Vec::new());
         for &(camera, time) in frames {
@@ -302,8 +281,8 @@ mod tests {
             let (mut frames, mut at) = (Vec::new(), [0, 0]);
             for _ in 0..200 {
                 let camera = [Left, Right][random(2) as usize];
-                at[camera as usize] += 1 + random(60);
-                frames.push((camera, at[camera as usize]));
+                at[camera] += 1 + random(60);
+                frames.push((camera, at[camera]));
             }
             let (pairs, alone) = run(&frames, 20);
             assert!(pairs.iter().all(|(l, r)| l.abs_diff(*r) <= 20));
@@ -311,7 +290,7 @@ mod tests {
             let mut out: Vec<_> =
                 pairs.iter().flat_map(|&(l, r)| [(Left, l), (Right, r)]).collect();
             out.extend(alone);
-            let key = |&(camera, time): &(Side, u64)| (camera as u8, time);
+            let key = |&(camera, time): &(usize, u64)| (camera, time);
             out.sort_by_key(key);
             frames.sort_by_key(key);
             assert_eq!(out, frames, "seed {seed}");

@@ -48,19 +48,19 @@ impl StitchedFrame {
         Picture::from_pixels(size.x, size.y, pixels)
     }
 
-    /// Returns the later timestamp of the panorama's two frames.
+    /// Returns the latest timestamp of the panorama's frames.
     #[must_use]
     pub fn timestamp(&self) -> Duration {
         self.timestamp
     }
 
-    /// Returns the time from the arrival of both frames until the panorama was in host memory.
+    /// Returns the time from the arrival of the last of the frames until the panorama was in host memory.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.latency
     }
 
-    /// Returns the colours that were applied to both cameras' frames.
+    /// Returns the colours that were applied to the cameras' frames.
     #[must_use]
     pub fn colours(&self) -> Colours {
         self.colours

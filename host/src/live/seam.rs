@@ -6,7 +6,7 @@
 
 use shared_types::seam::SeamCosts;
 
-use super::buffers::Pair;
+use super::buffers::FrameSet;
 use crate::device::{DeviceError, Pinned, Stream};
 use crate::ops::colour::Colours;
 use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker};
@@ -80,16 +80,16 @@ impl LiveSeam {
         self.tracker.is_new()
     }
 
-    /// Submits the search for the best seam path in a pair of frames, and the download of the path's costs.
+    /// Submits the search for the best seam path in a set of frames, and the download of the path's costs.
     pub(super) unsafe fn submit(
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
-        pair: &Pair,
+        set: &FrameSet,
         colours: Colours,
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), StitchError> {
-        let (left, right) = (pair.left.view(), pair.right.view());
+        let &[left, right] = &set.views()[..] else { return Ok(()) };
         // SAFETY: the caller uses one stream for all searches of this seam. The caller also keeps `costs` valid and
         // does not access it until this stream is idle.
         unsafe {

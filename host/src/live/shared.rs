@@ -20,10 +20,10 @@ use crate::frame::FrameFormat;
 use crate::lock::lock;
 use crate::ops::seam::Blend;
 
-/// The formats of a stitcher's input frames (left, right) and of its output.
-#[derive(Clone, Copy, Debug)]
+/// The formats of a stitcher's input frames, one per camera, and of its output.
+#[derive(Clone, Debug)]
 pub(super) struct Formats {
-    pub(super) inputs: [FrameFormat; 2],
+    pub(super) inputs: Vec<FrameFormat>,
     pub(super) output: FrameFormat,
 }
 
@@ -56,9 +56,9 @@ pub(super) struct Shared {
     pub(super) pace: Pace,
     pub(super) blend: Blend,
     pub(super) streams: Streams,
-    pub(super) inputs: [Pool<InputBuffer>; 2],
+    pub(super) inputs: Vec<Pool<InputBuffer>>,
     pub(super) outputs: Pool<OutputBuffer>,
-    /// The pool of tokens. Each pair in flight holds one token.
+    /// The pool of tokens. Each set in flight holds one token.
     pub(super) tokens: Pool<()>,
     pub(super) current: Mutex<FrameSettings>,
     pub(super) tally: Mutex<Tally>,
@@ -81,32 +81,37 @@ impl Shared {
         current: FrameSettings,
         finished: Receiver<StitchedFrame>,
     ) -> Result<Self, DeviceError> {
-        let pairs = options.input_buffers();
-        let inputs = |format| -> Result<_, DeviceError> {
+        let sets = options.input_buffers();
+        let inputs = |&format: &FrameFormat| -> Result<_, DeviceError> {
             let buffer = |_| InputBuffer::new(device, format);
-            (0..pairs).map(buffer).collect::<Result<_, _>>().map(Pool::new)
+            (0..sets).map(buffer).collect::<Result<_, _>>().map(Pool::new)
         };
         let output = |_| OutputBuffer::new(device, formats.output);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let (follow, seek) = (options.colour.follow, options.blend.is_seam());
         Ok(Self {
             device: device.clone(),
-            formats,
             pace: options.pace,
             blend: options.blend,
             streams: Streams::new(device)?,
-            inputs: [inputs(formats.inputs[0])?, inputs(formats.inputs[1])?],
+            inputs: formats.inputs.iter().map(inputs).collect::<Result<_, _>>()?,
             outputs,
-            tokens: Pool::new(vec![(); pairs]),
+            tokens: Pool::new(vec![(); sets]),
             colour: Mutex::new(ColourState::new(follow, seek, current.colours())),
             current: Mutex::new(current),
-            tally: Mutex::default(),
+            tally: Mutex::new(Tally::new(formats.inputs.len())),
             failure: Mutex::default(),
             finished,
+            formats,
             in_flight: AtomicUsize::new(0),
             readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
         })
+    }
+
+    /// Returns the number of cameras.
+    pub(super) fn cameras(&self) -> usize {
+        self.formats.inputs.len()
     }
 
     pub(super) fn current(&self) -> FrameSettings {
@@ -127,11 +132,11 @@ impl Shared {
         self.read.load(Acquire) && self.readers.load(Acquire) == 0
     }
 
-    /// Counts pairs that will not be finished because the stitcher has failed or is being dropped.
-    pub(super) fn count_unfinished(&self, pairs: u64) {
+    /// Counts sets that will not be finished because the stitcher has failed or is being dropped.
+    pub(super) fn count_unfinished(&self, sets: u64) {
         let failed = lock(&self.failure).is_some() || !self.device.is_healthy();
         let dropped = &mut self.tally().counters.dropped;
-        *(if failed { &mut dropped.lost } else { &mut dropped.closing }) += pairs;
+        *(if failed { &mut dropped.lost } else { &mut dropped.closing }) += sets;
     }
 
     /// Records the first error and stops the stitcher: it accepts no more frames, blocked calls return, and the
@@ -143,8 +148,8 @@ impl Shared {
         self.finished.close();
     }
 
-    /// Stops the stitcher because of an error with a pair, and counts the pair as unfinished.
-    pub(super) fn fail_with_pair(&self, error: LiveError) {
+    /// Stops the stitcher because of an error with a set, and counts the set as unfinished.
+    pub(super) fn fail_with_set(&self, error: LiveError) {
         self.fail(error);
         self.count_unfinished(1);
     }

@@ -1,12 +1,12 @@
-//! The two threads of a stitcher: one submits pairs, the other collects panoramas.
+//! The two threads of a stitcher: one submits sets of frames, the other collects panoramas.
 //!
 //! Upload, stitch and download use one stream each, ordered by events, so that the work of different frames overlaps.
 //! In normal operation, the first thread waits only for a free output buffer, never for the device. The second thread
 //! waits for the panoramas one by one. If the stitcher runs on the CPU, all submissions are synchronous.
 //!
-//! If the driver rejects the submission of a pair, the first thread drains the streams and submits the pair again, up
+//! If the driver rejects the submission of a set, the first thread drains the streams and submits the set again, up
 //! to `ATTEMPTS` times in total. A fatal error or a panic stops the stitcher. After that, both threads only count the
-//! remaining pairs and wait for the work in flight.
+//! remaining sets and wait for the work in flight.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::sync::mpsc::{Receiver, SendError, SyncSender};
 use std::time::{Duration, Instant};
 
-use super::buffers::{OutputBuffer, Pair};
+use super::buffers::{FrameSet, OutputBuffer};
 use super::error::LiveError;
 use super::follow::Follower;
 use super::live_warp::{FrameSettings, LiveWarp};
@@ -30,19 +30,19 @@ use crate::ops::colour::{Colours, GammaTable};
 use crate::ops::stitch::{Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
-/// The maximum number of attempts to submit a pair to the device.
+/// The maximum number of attempts to submit a set to the device.
 const ATTEMPTS: u32 = 3;
 
-/// A complete pair that was not submitted to the device yet.
+/// A complete set that was not submitted to the device yet.
 pub(super) struct Job {
-    pub(super) pair: Pair,
+    pub(super) set: FrameSet,
     pub(super) timestamp: Duration,
     pub(super) complete: Instant,
 }
 
-/// A pair that was submitted to the device, with the buffers that the device uses.
+/// A set that was submitted to the device, with the buffers that the device uses.
 pub(super) struct Flight {
-    pair: Arc<Pair>,
+    set: Arc<FrameSet>,
     warp: Arc<LiveWarp>,
     output: Pooled<OutputBuffer>,
     colours: Colours,
@@ -53,7 +53,7 @@ pub(super) struct Flight {
 impl Flight {
     /// Leaks the buffers, because the GPU may still use them.
     fn abandon(self) {
-        mem::forget((self.pair, self.warp));
+        mem::forget((self.set, self.warp));
         self.output.abandon();
     }
 }
@@ -104,7 +104,7 @@ impl Worker {
         })
     }
 
-    /// Submits pairs until the channel is closed.
+    /// Submits sets until the channel is closed.
     pub(super) fn run(mut self, jobs: Receiver<Job>) {
         for job in &jobs {
             let mut held = None;
@@ -112,7 +112,7 @@ impl Worker {
                 if let Some(flight) = held {
                     flight.abandon();
                 }
-                self.shared.fail_with_pair(LiveError::Panicked);
+                self.shared.fail_with_set(LiveError::Panicked);
             }
         }
         // Close the channel to the collecting thread first. Otherwise that thread would not end if the colour and seam
@@ -125,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// Submits one pair, or drops and counts it. Stores the pair and its buffers in `held` during the submission, so
+    /// Submits one set, or drops and counts it. Stores the set and its buffers in `held` during the submission, so
     /// that the caller can leak them after a panic.
     fn stitch(&mut self, job: Job, held: &mut Option<Flight>) {
         let shared = Arc::clone(&self.shared);
@@ -142,7 +142,7 @@ impl Worker {
         let current = shared.current();
         let colours = match self.follower.next(&shared, &current) {
             Ok(colours) => colours,
-            Err(error) => return shared.fail_with_pair(error.into()),
+            Err(error) => return shared.fail_with_set(error.into()),
         };
         if let Some(seam) = &current.warp.seam {
             lock(seam).advance();
@@ -158,35 +158,35 @@ impl Worker {
                 Err(_) => {}
             }
         }
-        let Job { pair, timestamp, complete } = job;
-        let (pair, warp) = (Arc::new(pair), Arc::clone(&current.warp));
-        let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
+        let Job { set, timestamp, complete } = job;
+        let (set, warp) = (Arc::new(set), Arc::clone(&current.warp));
+        let flight = held.insert(Flight { set, warp, output, colours, timestamp, complete });
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
-            // The device may still use the buffers, because a part of the pair's work was already submitted. Wait until
+            // The device may still use the buffers, because a part of the set's work was already submitted. Wait until
             // this work is done. If the wait fails, leak the buffers.
             if let Err(error) = shared.streams.drain() {
                 if let Some(flight) = held.take() {
                     flight.abandon();
                 }
-                return shared.fail_with_pair(error.into());
+                return shared.fail_with_set(error.into());
             }
             let may_pass = matches!(&error, LiveError::Device(error) if error.may_pass());
             if attempt == ATTEMPTS || !may_pass {
-                tracing::error!("dropped a pair of frames; attempt {attempt} failed: {error}");
+                tracing::error!("dropped a set of frames; attempt {attempt} failed: {error}");
                 *held = None;
                 shared.tally().counters.dropped.failed += 1;
                 return;
             }
-            tracing::warn!("submitting a pair of frames again after an error: {error}");
+            tracing::warn!("submitting a set of frames again after an error: {error}");
             shared.tally().counters.retries += 1;
             attempt += 1;
         }
-        let Flight { pair, warp, output, .. } = &*flight;
+        let Flight { set, warp, output, .. } = &*flight;
         if let Some(seam) = &warp.seam {
             lock(seam).submitted();
         }
-        if let Err(error) = self.follower.offer(&shared, warp, pair, &output.stitched, timestamp) {
+        if let Err(error) = self.follower.offer(&shared, warp, set, &output.stitched, timestamp) {
             shared.fail(error.into());
         }
         let Some(flight) = held.take() else { return };
@@ -194,28 +194,29 @@ impl Worker {
         if let Err(SendError(flight)) = self.flights.send(flight) {
             shared.in_flight.fetch_sub(1, AcqRel);
             flight.abandon();
-            shared.fail_with_pair(LiveError::Panicked);
+            shared.fail_with_set(LiveError::Panicked);
         }
     }
 
-    /// Submits the upload, the stitch and the download of a pair to their streams.
+    /// Submits the upload, the stitch and the download of a set to their streams.
     fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
-        let Flight { pair, warp, output, colours, .. } = flight;
-        let Some(pair) = Arc::get_mut(pair) else {
-            unreachable!("the pair is shared only after its submission")
+        let Flight { set, warp, output, colours, .. } = flight;
+        let Some(set) = Arc::get_mut(set) else {
+            unreachable!("the set is shared only after its submission")
         };
-        for input in [&mut pair.left, &mut pair.right] {
+        for input in &mut set.frames {
             // SAFETY: the buffers of `input` are not changed during the upload. They are dropped only after the
-            // panorama of this pair is done or the streams are drained.
+            // panorama of this set is done or the streams are drained.
             unsafe { input.submit_upload(upload)? };
         }
         output.uploaded.record(upload)?;
         compute.wait(&output.uploaded)?;
-        pair.left.await_ready(compute)?;
-        pair.right.await_ready(compute)?;
-        let options = StitchOptions { left: colours.left, right: colours.right, ..current.stitch };
-        let (left, right) = (pair.left.view(), pair.right.view());
+        for input in &set.frames {
+            input.await_ready(compute)?;
+        }
+        let options = StitchOptions { colours: *colours, ..current.stitch };
+        let frames = set.views();
         let mut seam = warp.seam.as_ref().map(lock);
         let viewer = warp.viewer.as_ref();
         let (warp, weights) = match &mut seam {
@@ -227,15 +228,15 @@ impl Worker {
         };
         let out = &mut output.device;
         if let Some(viewer) = viewer {
-            viewer.submit(compute, [left, right], weights, &self.view, &options, out)?;
+            viewer.submit(compute, &frames, weights, &self.view, &options, out)?;
         } else if options.power == Power::Table {
             let table = match &mut self.table {
                 Some(table) => table,
                 None => self.table.insert(GammaTable::new(&self.shared.device)?),
             };
-            stitch_with_table(compute, left, right, warp, &options, table, out)?;
+            stitch_with_table(compute, &frames, warp, &options, table, out)?;
         } else {
-            stitch(compute, left, right, warp, &options, out)?;
+            stitch(compute, &frames, warp, &options, out)?;
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
@@ -249,7 +250,7 @@ impl Worker {
     /// Takes a free output buffer. If no buffer is free:
     /// - In [`Pace::Wait`], waits until a reader returns a buffer.
     /// - In [`Pace::Live`], and whenever all readers were dropped, discards the oldest unread panorama to free its
-    ///   buffer. If all panoramas were read but pairs are in flight, waits for their panoramas. If the readers hold all
+    ///   buffer. If all panoramas were read but sets are in flight, waits for their panoramas. If the readers hold all
     ///   buffers, returns [`NoOutput::Reader`].
     ///
     /// Returns [`NoOutput::Closed`] if the stitcher is being dropped or has failed.
@@ -309,9 +310,9 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
         .or_else(|_| shared.streams.drain());
     if let Err(error) = done {
         flight.abandon();
-        return shared.fail_with_pair(error.into());
+        return shared.fail_with_set(error.into());
     }
-    let Flight { pair, warp, output, colours, timestamp, complete } = flight;
+    let Flight { set, warp, output, colours, timestamp, complete } = flight;
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
@@ -328,5 +329,5 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
         // The channel is closed, because the stitcher has failed in the meantime.
         shared.count_unfinished(1);
     }
-    drop((pair, warp));
+    drop((set, warp));
 }

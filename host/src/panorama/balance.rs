@@ -34,7 +34,7 @@ pub(super) fn balanced(
             let cameras = vec![geometry.cameras[left], geometry.cameras[right]];
             let two = Geometry { cameras, ..*geometry };
             let warp = DeviceWarp::render(stream, &two)?;
-            let Some(overlap) = Overlap::find(stream, &warp)? else { continue };
+            let Some(overlap) = Overlap::find(stream, &warp, [0, 1])? else { continue };
             let sums = overlap.sums(stream, &images[left], &images[right])?;
             let Some(asked) = estimate(&sums, &overlap.limits()) else { continue };
             let weight = f64::from(sums.weight);
@@ -42,7 +42,7 @@ pub(super) fn balanced(
             matrix[(right, right)] += weight;
             matrix[(left, right)] -= weight;
             matrix[(right, left)] -= weight;
-            for (side, (l, r)) in sides.iter_mut().zip(logs(asked.left).zip(logs(asked.right))) {
+            for (side, (l, r)) in sides.iter_mut().zip(logs(asked[0]).zip(logs(asked[1]))) {
                 side[left] += weight * (l - r);
                 side[right] -= weight * (l - r);
             }

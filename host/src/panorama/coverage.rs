@@ -29,17 +29,17 @@ impl Seen {
         Self { pixels, cameras: cameras.len() }
     }
 
-    /// Records the pixels that each of two cameras sees. `warp` must be a warp of these cameras that
-    /// [`DeviceWarp::margins`] has rendered: its weight planes contain the distance to the edge of the picture instead
-    /// of weights.
+    /// Records the pixels that each camera of `warp` sees. `first` is the index of the warp's first camera.
+    /// [`DeviceWarp::margins`] must have rendered the warp: its weight planes contain the distance to the edge of the
+    /// picture instead of weights.
     pub(super) fn look(
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
-        cameras: [usize; 2],
+        first: usize,
     ) -> Result<(), DeviceError> {
-        for (camera, plane) in cameras.into_iter().zip([Plane::WeightLeft, Plane::WeightRight]) {
-            let margins = warp.plane(plane).download(stream)?;
+        for camera in first..first + warp.sources().len() {
+            let margins = warp.plane(Plane::Weight(camera - first)).download(stream)?;
             for (seen, margin) in self.pixels.iter_mut().zip(margins) {
                 *seen |= u64::from(margin > 0.0) << camera;
             }

@@ -70,7 +70,6 @@ impl From<StitchError> for PanoramaError {
 impl From<RenderError> for PanoramaError {
     fn from(error: RenderError) -> Self {
         match error {
-            RenderError::Cameras(found) => Self::Cameras(found),
             RenderError::Plane(error) => Self::Size(error),
             RenderError::Device(error) => Self::Device(error),
         }

@@ -45,7 +45,7 @@ use crate::io::picture::Picture;
 use crate::ops::colour::{Colours, matched};
 use crate::ops::seam::{Blend, SeamError, seamed};
 use crate::ops::stitch::{Lookup, StitchOptions, stitch};
-use crate::warp::{DeviceWarp, Plane, check_sizes};
+use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use balance::balanced;
 use coverage::Seen;
 
@@ -92,18 +92,18 @@ pub fn stitch_warp(
     options: &PanoramaOptions,
 ) -> Result<Panorama, PanoramaError> {
     let images = [left.upload(stream)?, right.upload(stream)?];
-    let mut colours = vec![options.stitch.left, options.stitch.right];
+    let mut colours = options.stitch.colours;
     let mut unmatched = Vec::new();
     if options.match_colour {
-        match matched(stream, &images[0], &images[1], warp)? {
-            Some(Colours { left, right }) => colours = vec![left, right],
+        match matched(stream, &[(&images[0]).into(), (&images[1]).into()], warp)? {
+            Some(found) => colours = found,
             None => unmatched = vec![0, 1],
         }
     }
     let mut making = Making::new(stream, warp.size(), options)?;
     let looks = [0, 1].map(|i| (&images[i], colours[i], Some(i)));
     making.add(stream, looks, warp, options.stitch)?;
-    making.finish(stream, colours, unmatched)
+    making.finish(stream, vec![colours[0], colours[1]], unmatched)
 }
 
 /// Stitches two or more pictures, one for each camera of the geometry, and waits for the panorama.
@@ -122,16 +122,13 @@ pub fn stitch_geometry(
     let of = |camera: usize| (geometry.canvas, geometry.cameras[camera]);
     let mut seen = Seen::nothing(geometry);
     if let [left, right] = pictures {
-        let mut warp = DeviceWarp::margins(stream, canvas, [of(0), of(1)])?;
-        seen.look(stream, &warp, [0, 1])?;
+        let mut warp = DeviceWarp::margins(stream, canvas, &[of(0), of(1)])?;
+        seen.look(stream, &warp, 0)?;
         warp.feather(stream)?;
         return Ok((stitch_warp(stream, [left, right], &warp, options)?, seen.coverage()));
     }
-    let last = pictures.len() - 1;
-    for first in (0..=last).step_by(2) {
-        // A warp has two cameras. If the number of pictures is odd, the last warp contains the last camera twice.
-        let two = [first, (first + 1).min(last)];
-        seen.look(stream, &DeviceWarp::margins(stream, canvas, two.map(of))?, two)?;
+    for camera in 0..pictures.len() {
+        seen.look(stream, &DeviceWarp::margins(stream, canvas, &[of(camera)])?, camera)?;
     }
     let images: Vec<_> =
         pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
@@ -157,12 +154,12 @@ fn check(
         let (pictures, cameras) = (pictures.len(), cameras.len());
         return Err(PanoramaError::Pictures { pictures, cameras });
     }
-    let StitchOptions { left, right, .. } = options.stitch;
-    if cameras.len() > 2 && [left, right] != [Colour::IDENTITY; 2] {
+    if cameras.len() > 2 && options.stitch.colours != Colours::IDENTITY {
         return Err(PanoramaError::Colours);
     }
+    check_size(canvas.size)?;
     for (number, (picture, camera)) in (1..).zip(pictures.iter().zip(cameras)) {
-        check_sizes(canvas.size, [camera.size; 2])?;
+        check_source(camera.size)?;
         let found = picture.size();
         if found != camera.size {
             let expected = camera.size;
@@ -189,7 +186,7 @@ fn add_all(
     let mut so_far: Option<Image<Rgba8>> = None;
     for (i, &next) in order.iter().enumerate().skip(1) {
         let left = so_far.as_ref().map_or_else(|| of(order[0]), |_| itself(canvas));
-        let mut warp = DeviceWarp::margins(stream, canvas, [left, of(next)])?;
+        let mut warp = DeviceWarp::margins(stream, canvas, &[left, of(next)])?;
         total = Some(add_margins(stream, &mut warp, total)?);
         warp.feather(stream)?;
         let left = match &so_far {
@@ -225,7 +222,7 @@ fn add_margins(
     warp: &mut DeviceWarp,
     total: Option<Vec<f32>>,
 ) -> Result<Vec<f32>, PanoramaError> {
-    let [left, right] = warp.weights_mut();
+    let [left, right] = warp.weights_mut() else { return Ok(Vec::new()) };
     let mut sum = match total {
         None => left.download(stream)?,
         Some(total) => {
@@ -268,8 +265,8 @@ impl Making {
         warp: &DeviceWarp,
         options: StitchOptions,
     ) -> Result<(), PanoramaError> {
-        let options = StitchOptions { left: left.1, right: right.1, ..options };
-        let colours = Colours { left: left.1, right: right.1 };
+        let colours = Colours::of([left.1, right.1]);
+        let options = StitchOptions { colours, ..options };
         let found = match self.blend {
             Blend::Feather => None,
             Blend::Seam(seam) => match seamed(stream, warp, left.0, right.0, colours, seam) {
@@ -282,15 +279,14 @@ impl Making {
         };
         let warp = found.as_ref().unwrap_or(warp);
         if !self.owners.is_empty() {
-            let weights = [Plane::WeightLeft, Plane::WeightRight];
-            let [l, r] = weights.map(|plane| warp.plane(plane).download(stream));
+            let [l, r] = [0, 1].map(|camera| warp.plane(Plane::Weight(camera)).download(stream));
             for (owner, (l, r)) in self.owners.iter_mut().zip(l?.into_iter().zip(r?)) {
                 let most = if r > l { right.2 } else { left.2.filter(|_| l > 0.0) };
                 // The index fits into a `u8`, because there are at most 64 cameras.
                 *owner = most.map_or(*owner, |camera| camera as u8);
             }
         }
-        Ok(stitch(stream, left.0, right.0, warp, &options, &mut self.out)?)
+        Ok(stitch(stream, &[left.0.into(), right.0.into()], warp, &options, &mut self.out)?)
     }
 
     #[track_caller]

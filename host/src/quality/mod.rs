@@ -43,6 +43,16 @@ pub enum QualityError {
         /// The required size.
         expected: UVec2,
     },
+    /// A set does not have a frame for each of the measured cameras.
+    #[error(
+        "quality: {found} frames were passed, but the measured cameras need at least {expected}; pass one frame per camera of the warp"
+    )]
+    Frames {
+        /// The number of frames.
+        found: usize,
+        /// The required number of frames.
+        expected: usize,
+    },
     /// The number of owners (camera indices) or of weights differs from the number of pixels.
     #[error("quality: there are {found} {what} for a panorama of {}×{} pixels; there must be one per pixel", size.x, size.y)]
     Count {

@@ -25,6 +25,7 @@ const COLOUR_RANGE: f64 = 30.0;
 /// Measures the colour difference between the two cameras' frames in the overlap of a warp.
 #[derive(Debug)]
 pub struct OverlapMeter {
+    cameras: [usize; 2],
     sources: [UVec2; 2],
     share: f64,
     pixels: Vec<OverlapPixel>,
@@ -63,13 +64,17 @@ pub fn colour_score(levels: f64) -> f64 {
 }
 
 impl OverlapMeter {
-    /// Finds the overlap of a warp, and waits for the result. Returns `None` if the cameras do not overlap.
+    /// Finds the overlap of two cameras of a warp, and waits for the result. Returns `None` if they do not overlap.
     ///
     /// # Errors
     /// Returns [`QualityError::Device`] if the device fails.
     #[track_caller]
-    pub fn new(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, QualityError> {
-        let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
+    pub fn new(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        cameras: [usize; 2],
+    ) -> Result<Option<Self>, QualityError> {
+        let Some(overlap) = Overlap::find(stream, warp, cameras)? else { return Ok(None) };
         let mut pixels = overlap.pixels(stream)?;
         pixels.retain(|pixel| *pixel != OverlapPixel::NONE);
         let area = f64::from(warp.size().x) * f64::from(warp.size().y);
@@ -77,8 +82,8 @@ impl OverlapMeter {
         // Use an odd step. If all rows have an even length, an even step would select only every second column.
         let step = pixels.len().div_ceil(MOST) | 1;
         let pixels: Vec<_> = pixels.into_iter().step_by(step).collect();
-        let sources = warp.sources();
-        Ok((!pixels.is_empty()).then_some(Self { sources, share, pixels }))
+        let sources = cameras.map(|camera| warp.sources()[camera]);
+        Ok((!pixels.is_empty()).then_some(Self { cameras, sources, share, pixels }))
     }
 
     /// Returns the fraction of the panorama's pixels in the overlap, 0 to 1.
@@ -87,7 +92,13 @@ impl OverlapMeter {
         self.share
     }
 
-    /// Measures the difference of two cameras' frames. As in the stitch, the corrections in `colours` first change each
+    /// Returns the two cameras.
+    #[must_use]
+    pub fn cameras(&self) -> [usize; 2] {
+        self.cameras
+    }
+
+    /// Measures the difference of two cameras' frames. `frames` contains one frame per camera of the warp. As in the stitch, the corrections in `colours` first change each
     /// level `c` to `255 · clamp(gain · c / 255, 0, 1)^gamma`. For NV12, each pixel is converted to RGB with the
     /// nearest chroma sample.
     ///
@@ -95,14 +106,18 @@ impl OverlapMeter {
     /// Returns [`QualityError::Size`] if a frame does not have the size of its camera's picture.
     pub fn measure(
         &self,
-        left: &Frame<'_>,
-        right: &Frame<'_>,
+        frames: &[Frame<'_>],
         colours: &Colours,
     ) -> Result<CameraDifference, QualityError> {
+        let [Some(left), Some(right)] = self.cameras.map(|camera| frames.get(camera)) else {
+            let (found, last) = (frames.len(), self.cameras[0].max(self.cameras[1]));
+            return Err(QualityError::Frames { found, expected: last + 1 });
+        };
         let found = [left, right].map(|frame| frame.format().size);
-        check_size("left camera's picture", found[0], self.sources[0])?;
-        check_size("right camera's picture", found[1], self.sources[1])?;
-        let [left, right] = [(left, colours.left), (right, colours.right)]
+        check_size("first camera's picture", found[0], self.sources[0])?;
+        check_size("second camera's picture", found[1], self.sources[1])?;
+        let [a, b] = self.cameras;
+        let [left, right] = [(left, colours[a]), (right, colours[b])]
             .map(|(frame, colour)| Corrected::new(frame, colour));
         let (mut means, mut pixels) = ([0.0; 3], [0.0; 3]);
         for pixel in &self.pixels {

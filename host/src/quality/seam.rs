@@ -110,28 +110,36 @@ pub fn seam_score(ratio: f64) -> f64 {
     1.0 / ratio.max(1.0)
 }
 
-/// Returns the owner of each pixel of a warp, row by row: the camera with the larger weight (0 for left, 1 for right),
-/// or [`NOBODY`] at pixels to which no camera contributes. If the weights are equal, the left camera is the owner, as
-/// in [`Panorama::owners`](crate::panorama::Panorama::owners). With feathered blending, the line between the owners is
-/// in the middle of the blend.
+/// Returns the owner of each pixel of a warp, row by row: the camera with the largest weight, or [`NOBODY`] at pixels to
+/// which no camera contributes. Of several equal weights, the first camera's counts, as in
+/// [`Panorama::owners`](crate::panorama::Panorama::owners). With feathered blending, the line between the owners is in
+/// the middle of the blend.
 #[must_use]
 pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
-    let weights = [0, 1].map(|camera| {
-        let many = warp.plane(Plane::WeightLeft).len();
-        (0..many).map(|at| warp.counts(camera, at).unwrap_or(0.0)).collect::<Vec<_>>()
-    });
-    owners_of_weights(weights.each_ref().map(Vec::as_slice))
+    let weights: Vec<_> = (0..warp.sources().len())
+        .map(|camera| {
+            let many = warp.plane(Plane::Weight(camera)).len();
+            (0..many).map(|at| warp.counts(camera, at).unwrap_or(0.0)).collect::<Vec<_>>()
+        })
+        .collect();
+    owners_of_weights(&weights)
 }
 
-/// Returns the owner of each pixel like [`owners_of_warp`], but uses only the weights of the left and the right camera.
-/// Does not check that the source coordinates are inside the pictures.
+/// Returns the owner of each pixel like [`owners_of_warp`], but uses only the weights of each camera. Does not check
+/// that the source coordinates are inside the pictures.
 #[must_use]
-pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
-    let owner = |(&left, &right): (&f32, &f32)| match (left > MIN_WEIGHT, right > MIN_WEIGHT) {
-        (false, false) => NOBODY,
-        _ => u8::from(right > left),
+pub fn owners_of_weights(weights: &[impl AsRef<[f32]>]) -> Vec<u8> {
+    let pixels = weights.iter().map(|weights| weights.as_ref().len()).min().unwrap_or(0);
+    let owner = |at: usize| {
+        let (mut owner, mut most) = (NOBODY, MIN_WEIGHT);
+        for (camera, weights) in (0..NOBODY).zip(weights) {
+            if weights.as_ref()[at] > most {
+                (owner, most) = (camera, weights.as_ref()[at]);
+            }
+        }
+        owner
     };
-    left.iter().zip(right).map(owner).collect()
+    (0..pixels).map(owner).collect()
 }
 
 impl SeamLine {

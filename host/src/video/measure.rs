@@ -1,9 +1,9 @@
-//! Stitches two videos one pair of frames at a time, so that a program can measure each panorama together with the
+//! Stitches videos one set of frames at a time, so that a program can measure each panorama together with the
 //! camera frames and the blending weights that it was made from.
 //!
 //! Uses the same stitcher and options as [`stitch_video`](super::stitch_video), so colours and seams change in the same
-//! way. However, a pair is submitted only after the previous panorama was processed. So the panorama, the frames and
-//! the weights belong to the same pair.
+//! way. However, a set is submitted only after the previous panorama was processed. So the panorama, the frames and
+//! the weights belong to the same set.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_core::Stream as _;
 
-use super::pairs::Pairs;
+use super::feeds::Feeds;
 use super::run::start;
 use super::{VideoOptions, VideoStitchError};
 use crate::device::Device;
@@ -29,25 +29,25 @@ const LOOK: Duration = Duration::from_millis(1);
 pub struct Stitched<'a> {
     /// The panorama's number, from 0.
     pub number: u64,
-    /// The panorama, in the left video's pixel format.
+    /// The panorama, in the first video's pixel format.
     pub panorama: &'a StitchedFrame,
-    /// The cameras' frames: left, right.
-    pub cameras: [Frame<'a>; 2],
+    /// The cameras' frames.
+    pub cameras: Vec<Frame<'a>>,
     stitcher: &'a Stitcher,
 }
 
 impl Stitched<'_> {
-    /// Returns the blending weights of the left and the right camera for this panorama, row by row. With seam blending,
+    /// Returns the blending weights of each camera for this panorama, row by row. With seam blending,
     /// these are the weights of the current seam; otherwise, they are the weights of the warp.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the device fails.
-    pub fn weights(&self) -> Result<[Vec<f32>; 2], LiveError> {
+    pub fn weights(&self) -> Result<Vec<Vec<f32>>, LiveError> {
         self.stitcher.weights()
     }
 }
 
-/// Stitches two videos and passes each panorama to `each`. Returns the number of panoramas. [`VideoOptions::camera`]
+/// Stitches the videos of the cameras and passes each panorama to `each`. Returns the number of panoramas. [`VideoOptions::camera`]
 /// has no effect.
 ///
 /// # Errors
@@ -55,27 +55,27 @@ impl Stitched<'_> {
 pub fn stitch_each<E: From<VideoStitchError>>(
     device: &Device,
     warp: DeviceWarp,
-    mut sources: [VideoSource; 2],
+    mut sources: Vec<VideoSource>,
     options: &VideoOptions,
     mut each: impl FnMut(&Stitched<'_>) -> Result<(), E>,
 ) -> Result<u64, E> {
-    let output = FrameFormat { size: warp.size(), pixels: sources[0].format().pixels };
+    let Some(first) = sources.first() else { return Ok(0) };
+    let output = FrameFormat { size: warp.size(), pixels: first.format().pixels };
+    let rate = options.rate.unwrap_or(first.rate());
     let Some(stitcher) = start(device, warp, &mut sources, options, output, None)? else {
         return Ok(0);
     };
     let mut panoramas = stitcher.panoramas();
-    let rate = options.rate.unwrap_or(sources[0].rate());
-    let mut pairs = Pairs::new(sources, rate);
+    let mut feeds = Feeds::new(sources, rate);
     let mut number = 0;
     for n in 0..options.limit.unwrap_or(u64::MAX) {
-        let Some(cameras) = pairs.pair(n).map_err(VideoStitchError::Video)? else {
+        let Some(cameras) = feeds.frames(n).map_err(VideoStitchError::Video)? else {
             // Call `ended_first` only for the warning that it logs.
-            pairs.ended_first(n);
+            feeds.ended_first(n);
             break;
         };
-        let [left, right] = cameras;
-        stitcher.submit(left, right, rate.time(n)).map_err(VideoStitchError::Live)?;
-        // A dropped pair has no panorama. As in `stitch_video`, stitching continues with the next pair.
+        stitcher.submit(&cameras, rate.time(n)).map_err(VideoStitchError::Live)?;
+        // A dropped set has no panorama. As in `stitch_video`, stitching continues with the next set.
         if let Some(panorama) = next(&stitcher, &mut panoramas, n - number)? {
             let panorama = &panorama;
             each(&Stitched { number, panorama, cameras, stitcher: &stitcher })?;
@@ -86,34 +86,34 @@ pub fn stitch_each<E: From<VideoStitchError>>(
     Ok(number)
 }
 
-/// Pairs the frames of two videos for panoramas at `rate`. Passes every `every`-th of the first `limit` pairs to
+/// Selects the frames of the videos for panoramas at `rate`. Passes every `every`-th of the first `limit` sets to
 /// `each`, with its number.
 ///
 /// # Errors
 /// Returns the error of `each`, or [`VideoError`].
-pub fn for_each_pair<E: From<VideoError>>(
-    sources: [VideoSource; 2],
+pub fn for_each_set<E: From<VideoError>>(
+    sources: Vec<VideoSource>,
     rate: Rate,
     every: u64,
     limit: u64,
-    mut each: impl FnMut(u64, [Frame<'_>; 2]) -> Result<(), E>,
+    mut each: impl FnMut(u64, &[Frame<'_>]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut pairs = Pairs::new(sources, rate);
+    let mut feeds = Feeds::new(sources, rate);
     let mut n = 0;
     while n < limit {
-        let Some(cameras) = pairs.pair(n)? else {
+        let Some(cameras) = feeds.frames(n)? else {
             // Call `ended_first` only for the warning that it logs.
-            pairs.ended_first(n);
+            feeds.ended_first(n);
             break;
         };
-        each(n, cameras)?;
+        each(n, &cameras)?;
         n += every.max(1);
     }
     Ok(())
 }
 
-/// Waits for the panorama of the only pair in flight. Returns `None` if the stitcher drops this pair. `given_up` is the
-/// number of pairs that the stitcher had dropped before this pair was submitted.
+/// Waits for the panorama of the only set in flight. Returns `None` if the stitcher drops this set. `given_up` is the
+/// number of sets that the stitcher had dropped before this set was submitted.
 fn next(
     stitcher: &Stitcher,
     panoramas: &mut StitchedFrames,

@@ -1,40 +1,40 @@
-//! Stitches two videos into one: connects two sources, the live stitcher and a sink.
+//! Stitches the videos of the cameras into one: connects the sources, the live stitcher and a sink.
 //!
-//! One thread reads pairs of frames (`pairs`) and submits them. The calling thread receives the panoramas and writes
-//! them. The output has the left video's rate unless [`VideoOptions::rate`] sets another.
+//! One thread reads sets of frames (`feeds`) and submits them. The calling thread receives the panoramas and writes
+//! them. The output has the first video's rate unless [`VideoOptions::rate`] sets another.
 //!
-//! If the stitcher drops a pair, the next panorama is also written in the place of the missing one, so that pictures
+//! If the stitcher drops a set, the next panorama is also written in the place of the missing one, so that pictures
 //! and sound stay in sync.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::VideoStitchError;
-use super::pairs::{Counts, Pairs};
+use super::feeds::{Counts, Feeds};
 use crate::device::Device;
 use crate::frame::Rate;
 use crate::frame::{DeviceFrame, FrameFormat};
 use crate::io::video::{Stop, VideoError, VideoSink, VideoSource};
-use crate::live::{ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Side, Stitcher};
+use crate::live::{ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Stitcher};
 use crate::ops::colour::{Colours, matched};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
 use crate::ops::view::VirtualCamera;
 use crate::warp::DeviceWarp;
 
-/// Options of stitching two videos.
+/// Options of stitching videos.
 #[derive(Clone, Debug, Default)]
 pub struct VideoOptions {
     /// The stitch options, such as flip and lookup. If `colour.follow` is off, their colour corrections always apply.
-    /// Otherwise, they apply only until the stitcher has matched the colours of a pair of frames.
+    /// Otherwise, they apply only until the stitcher has matched the colours of a set of frames.
     pub stitch: StitchOptions,
     /// The options for the colour correction, which tracks changes in lighting.
     pub colour: ColourOptions,
-    /// The kind of blending in the overlap.
+    /// The kind of blending in the overlaps.
     pub blend: Blend,
     /// The virtual camera to render instead of the panorama, if any.
     pub camera: Option<VirtualCamera>,
-    /// The number of panoramas per second, which must equal the sink's rate. `None` selects the left video's rate.
+    /// The number of panoramas per second, which must equal the sink's rate. `None` selects the first video's rate.
     pub rate: Option<Rate>,
     /// The maximum number of panoramas; `None` for no limit.
     pub limit: Option<u64>,
@@ -45,31 +45,31 @@ pub struct VideoOptions {
 pub struct Progress {
     /// The number of panoramas written.
     pub frames: u64,
-    /// The time from the submission of the latest panorama's pair until the panorama was finished.
+    /// The time from the submission of the latest panorama's frames until the panorama was finished.
     pub latency: Duration,
     /// The colour corrections of the latest panorama.
     pub colours: Colours,
 }
 
-/// The result of stitching two videos.
+/// The result of stitching videos.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// The number of frames read: left, right.
-    pub read: [u64; 2],
-    /// Approximate number of frames according to the videos' stated lengths, left and right; `None` for a pipe.
-    pub expected: [Option<u64>; 2],
-    /// The video that ended before the other one; `None` if both ended together or a stop was requested.
-    pub ended_first: Option<Side>,
+    /// The number of frames read from each video.
+    pub read: Vec<u64>,
+    /// Approximate number of frames according to the stated length of each video; `None` for a pipe.
+    pub expected: Vec<Option<u64>>,
+    /// The index of the video that ended before all others; `None` if several ended together or a stop was requested.
+    pub ended_first: Option<usize>,
     /// The number of panoramas written.
     pub written: u64,
-    /// The number of written panoramas that are copies of the next one, because the stitcher dropped their own pair of
+    /// The number of written panoramas that are copies of the next one, because the stitcher dropped their own set of
     /// frames.
     pub filled: u64,
-    /// The number of frames that were skipped, because they are not the nearest frame of any panorama: left, right.
-    pub unpaired: [u64; 2],
-    /// The number of pairs that use the same frame as the previous pair: left, right.
-    pub repeated: [u64; 2],
-    /// The time from the first pair to the last written panorama.
+    /// The number of frames of each video that were skipped, because they are not the nearest frame of any panorama.
+    pub unpaired: Vec<u64>,
+    /// The number of sets that use the same frame of a video as the previous set, for each video.
+    pub repeated: Vec<u64>,
+    /// The time from the first set to the last written panorama.
     pub time: Duration,
     /// The colour corrections of the latest panorama.
     pub colours: Option<Colours>,
@@ -79,7 +79,7 @@ pub struct Summary {
     pub stopped: bool,
 }
 
-/// Stitches two videos, and writes panoramas or the views of a virtual camera to `sink`, at the sink's picture size.
+/// Stitches one video per camera of the warp, and writes panoramas or the views of a virtual camera to `sink`, at the sink's picture size.
 ///
 /// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the output is closed
 /// before the error is returned. If the sink or the stitcher fails, the sources' [`Stop`] is set, because a source may
@@ -90,24 +90,24 @@ pub struct Summary {
 pub fn stitch_video(
     device: &Device,
     warp: DeviceWarp,
-    mut sources: [VideoSource; 2],
+    mut sources: Vec<VideoSource>,
     mut sink: VideoSink,
     options: &VideoOptions,
     mut progress: impl FnMut(&Progress),
 ) -> Result<Summary, VideoStitchError> {
-    let expected = sources.each_ref().map(VideoSource::expected);
+    let expected: Vec<_> = sources.iter().map(VideoSource::expected).collect();
     let (output, camera) = (sink.format(), options.camera.as_ref());
     let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
     let rate = options.rate.unwrap_or(sources[0].rate());
     let limit = options.limit.unwrap_or(u64::MAX);
-    let stops = sources.each_ref().map(|source| source.stop().clone());
+    let stops: Vec<_> = sources.iter().map(|source| source.stop().clone()).collect();
     let start = Instant::now();
     let (fed, written) = thread::scope(|scope| {
         let feed = || {
             let _close = Close(&stitcher);
-            Pairs::new(sources, rate).submit_all(&stitcher, limit)
+            Feeds::new(sources, rate).submit_all(&stitcher, limit)
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;
@@ -158,16 +158,20 @@ pub fn stitch_video(
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }
 
-/// Waits for the first frames of two sources, and starts the stitcher for them. Returns `None` if a stop is requested
-/// before both frames arrive.
+/// Waits for the first frame of each source, and starts the stitcher for them. Returns `None` if a stop is requested
+/// before all frames arrive.
 pub(super) fn start(
     device: &Device,
     warp: DeviceWarp,
-    sources: &mut [VideoSource; 2],
+    sources: &mut [VideoSource],
     options: &VideoOptions,
     output: FrameFormat,
     camera: Option<&VirtualCamera>,
 ) -> Result<Option<Stitcher>, VideoStitchError> {
+    let (found, expected) = (sources.len(), warp.sources().len());
+    if found != expected {
+        return Err(LiveError::Cameras { found, expected }.into());
+    }
     // Wait before creating the stitcher, which allocates gigabytes for large frames.
     for source in &mut *sources {
         if !source.await_first()? {
@@ -176,9 +180,9 @@ pub(super) fn start(
     }
     let mut stitch = options.stitch;
     if options.colour.follow
-        && let Some(Colours { left, right }) = first_colours(device, &warp, sources)?
+        && let Some(colours) = first_colours(device, &warp, sources)?
     {
-        (stitch.left, stitch.right) = (left, right);
+        stitch.colours = colours;
     }
     let live = LiveOptions {
         input: sources[0].format().pixels,
@@ -201,20 +205,19 @@ pub(super) fn start(
 fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
-    sources: &[VideoSource; 2],
+    sources: &[VideoSource],
 ) -> Result<Option<Colours>, VideoStitchError> {
     let stream = device.stream().map_err(LiveError::from)?;
-    let upload = |source: &VideoSource| {
-        let Some(frame) = source.first() else { return Ok(None) };
-        let mut on_device = DeviceFrame::new(device, source.format()).map_err(LiveError::from)?;
-        let frame = frame.map_err(VideoError::Pair)?;
-        on_device.upload(&stream, &frame).map_err(LiveError::from)?;
-        Ok::<_, VideoStitchError>(Some(on_device))
-    };
-    let (Some(left), Some(right)) = (upload(&sources[0])?, upload(&sources[1])?) else {
-        return Ok(None);
-    };
-    Ok(matched(&stream, left.view(), right.view(), warp).map_err(LiveError::from)?)
+    let mut on_device = Vec::with_capacity(sources.len());
+    for source in sources {
+        let Some(first) = source.first() else { return Ok(None) };
+        let mut frame = DeviceFrame::new(device, source.format()).map_err(LiveError::from)?;
+        let first = first.map_err(VideoError::Pair)?;
+        frame.upload(&stream, &first).map_err(LiveError::from)?;
+        on_device.push(frame);
+    }
+    let frames: Vec<_> = on_device.iter().map(DeviceFrame::view).collect();
+    Ok(matched(&stream, &frames, warp).map_err(LiveError::from)?)
 }
 
 /// Returns the number of panoramas that are missing between the first `written` panoramas and the one at `time`.

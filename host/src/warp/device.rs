@@ -4,22 +4,23 @@ use crate::warp::plane_error::RenderError;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use glam::UVec2;
-use kernels_gpu::warp::{WarpCamera, WarpFeather, WarpResize};
+use kernels_gpu::warp::{WarpAddMargin, WarpCamera, WarpFeather, WarpResize};
 use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
-use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Warp, check_sizes};
+use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Warp, check_size, check_sizes};
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
 
-/// The six planes of a warp in device memory, in the order of [`Plane`].
+/// The planes of a warp in device memory.
 #[derive(Debug)]
 pub struct DeviceWarp {
     size: UVec2,
-    sources: [UVec2; 2],
-    /// The coordinate planes. Warps that differ only in their weights share them.
-    coordinates: [Arc<Image<f32>>; 4],
-    weights: [Image<f32>; 2],
+    sources: Vec<UVec2>,
+    /// The columns and rows of each camera. Warps that differ only in their weights share them.
+    coordinates: Arc<[[Image<f32>; 2]]>,
+    /// The weights of each camera.
+    weights: Vec<Image<f32>>,
     /// An event that is recorded after the work that fills the planes.
     ready: Event,
     /// The mesh for the current weights. It is empty until the mesh is uploaded or computed.
@@ -48,10 +49,14 @@ impl DeviceWarp {
     #[track_caller]
     pub fn upload(stream: &Stream, warp: &Warp) -> Result<Self, DeviceError> {
         let UVec2 { x, y } = warp.size();
-        let [a, b, c, d, e, f] = warp.planes();
-        let upload = |plane: &Vec<f32>| Image::from_slice(stream, x, y, plane);
-        let planes = [upload(a)?, upload(b)?, upload(c)?, upload(d)?, upload(e)?, upload(f)?];
-        let mut on_device = Self::filled(stream, warp.size(), warp.sources(), planes)?;
+        let upload = |plane| Image::from_slice(stream, x, y, warp.plane(plane));
+        let camera = |camera| {
+            let planes = [Plane::X(camera), Plane::Y(camera), Plane::Weight(camera)].map(upload);
+            let [x, y, weight] = planes;
+            Ok::<_, DeviceError>([x?, y?, weight?])
+        };
+        let planes = (0..warp.sources().len()).map(camera).collect::<Result<_, _>>()?;
+        let mut on_device = Self::filled(stream, warp.size(), warp.sources().to_vec(), planes)?;
         match warp.mesh() {
             Some(mesh) if mesh.error() <= MESH_ERROR => {
                 on_device.mesh = DeviceMesh::upload(stream, mesh)?.into();
@@ -61,50 +66,55 @@ impl DeviceWarp {
         Ok(on_device)
     }
 
-    /// Renders the warp of a geometry with two cameras on the stream's device. Does not wait for the device.
+    /// Renders the warp of a geometry with 2 to 16 cameras on the stream's device. Does not wait for the device.
     ///
     /// # Errors
-    /// Returns [`RenderError`] if the geometry does not have two cameras, if a size is invalid, or if the device fails.
+    /// Returns [`RenderError`] if the number of cameras or a size is invalid, or if the device fails.
     #[track_caller]
     pub fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, RenderError> {
-        let [left, right] = geometry.cameras[..] else {
-            return Err(RenderError::Cameras(geometry.cameras.len()));
-        };
-        let (size, sources) = (geometry.canvas.size, [left.size, right.size]);
-        check_sizes(size, sources)?;
-        let mut warp = Self::margins(stream, size, [left, right].map(|c| (geometry.canvas, c)))?;
+        let Geometry { canvas, cameras } = geometry;
+        let sources: Vec<_> = cameras.iter().map(|camera| camera.size).collect();
+        check_sizes(canvas.size, &sources)?;
+        let views: Vec<_> = cameras.iter().map(|camera| (*canvas, *camera)).collect();
+        let mut warp = Self::margins(stream, canvas.size, &views)?;
         warp.feather(stream)?;
         Ok(warp)
     }
 
-    /// Renders a warp of `size` pixels with margins instead of weights. [`feather`](Self::feather) converts the margins
-    /// to weights. A margin is the distance of a pixel from the nearest edge of the camera's picture. The canvas of
-    /// each camera must have `size` pixels.
+    /// Renders a warp of `size` pixels with margins instead of weights, for one or more cameras.
+    /// [`feather`](Self::feather) converts the margins to weights. A margin is the distance of a pixel from the nearest
+    /// edge of the camera's picture. The canvas of each camera must have `size` pixels.
     #[track_caller]
     pub(crate) fn margins(
         stream: &Stream,
         size: UVec2,
-        views: [(Canvas, Camera); 2],
+        views: &[(Canvas, Camera)],
     ) -> Result<Self, DeviceError> {
-        let plane = || Image::new(stream.device(), size.x, size.y);
-        let mut planes = [plane()?, plane()?, plane()?, plane()?, plane()?, plane()?];
-        let [left_u, left_v, right_u, right_v, left_weight, right_weight] = &mut planes;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);
-        for ((canvas, camera), [u, v, margin]) in
-            views.into_iter().zip([[left_u, left_v, left_weight], [right_u, right_v, right_weight]])
-        {
-            let [u, v, margin] = [u, v, margin].map(Image::view_mut);
+        let camera = |&(canvas, camera): &(Canvas, Camera)| {
+            let mut planes = planes(stream, size)?;
+            let [u, v, margin] = planes.each_mut().map(Image::view_mut);
             stream.launch(&config, &WarpCamera { canvas, camera, u, v, margin })?;
-        }
-        Self::filled(stream, size, views.map(|(_, camera)| camera.size), planes)
+            Ok::<_, DeviceError>(planes)
+        };
+        let planes = views.iter().map(camera).collect::<Result<_, _>>()?;
+        Self::filled(stream, size, views.iter().map(|(_, camera)| camera.size).collect(), planes)
     }
 
-    /// Converts the margins that [`margins`](Self::margins) rendered to blending weights.
+    /// Converts the margins that [`margins`](Self::margins) rendered to blending weights: the margin of a camera
+    /// divided by the sum of all cameras' margins.
     #[track_caller]
     pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
-        let [left, right] = self.weights_mut().map(Image::view_mut);
-        stream.launch(&config, &WarpFeather { left, right })?;
+        let mut sum = Image::new(stream.device(), self.size.x, self.size.y)?;
+        for (camera, margin) in self.weights_mut().iter().enumerate() {
+            let (first, margin, sum) = ((camera == 0).into(), margin.view(), sum.view_mut());
+            stream.launch(&config, &WarpAddMargin { margin, first, sum })?;
+        }
+        for margin in self.weights_mut() {
+            let (sum, margin) = (sum.view(), margin.view_mut());
+            stream.launch(&config, &WarpFeather { sum, margin })?;
+        }
         self.written(stream)
     }
 
@@ -117,40 +127,40 @@ impl DeviceWarp {
     /// Returns [`RenderError`] if the size is invalid or the device fails.
     #[track_caller]
     pub fn resized(&self, stream: &Stream, size: UVec2) -> Result<Self, RenderError> {
-        check_sizes(size, self.sources)?;
+        check_size(size)?;
         self.await_ready(stream)?;
-        let plane = || Image::new(stream.device(), size.x, size.y);
-        let mut planes = [plane()?, plane()?, plane()?, plane()?, plane()?, plane()?];
-        let [left_u, left_v, right_u, right_v, left_weight, right_weight] = &mut planes;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);
-        let out = [[left_u, left_v, left_weight], [right_u, right_v, right_weight]];
-        for ((planes, size), out) in self.planes()?.into_iter().zip(self.sources).zip(out) {
-            let [out_u, out_v, out_weight] = out.map(Image::view_mut);
+        let camera = |(camera, &source): (usize, &UVec2)| {
+            let mut out = planes(stream, size)?;
+            let [out_u, out_v, out_weight] = out.each_mut().map(Image::view_mut);
+            let (planes, size) = (self.planes(camera)?, source);
             stream.launch(&config, &WarpResize { planes, size, out_u, out_v, out_weight })?;
-        }
-        Ok(Self::filled(stream, size, self.sources, planes)?)
+            Ok::<_, DeviceError>(out)
+        };
+        let planes = self.sources.iter().enumerate().map(camera).collect::<Result<_, _>>()?;
+        Ok(Self::filled(stream, size, self.sources.clone(), planes)?)
     }
 
-    /// Creates a warp from planes that earlier work in `stream` fills.
+    /// Creates a warp from the planes of each camera (columns, rows, weights), which earlier work in `stream` fills.
     #[track_caller]
     fn filled(
         stream: &Stream,
         size: UVec2,
-        sources: [UVec2; 2],
-        planes: [Image<f32>; 6],
+        sources: Vec<UVec2>,
+        planes: Vec<[Image<f32>; 3]>,
     ) -> Result<Self, DeviceError> {
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
-        let [left_x, left_y, right_x, right_y, left, right] = planes;
-        let coordinates = [left_x, left_y, right_x, right_y].map(Arc::new);
-        Ok(Self::of(size, sources, coordinates, [left, right], ready))
+        let (coordinates, weights): (Vec<_>, _) =
+            planes.into_iter().map(|[x, y, weight]| ([x, y], weight)).unzip();
+        Ok(Self::of(size, sources, coordinates.into(), weights, ready))
     }
 
     fn of(
         size: UVec2,
-        sources: [UVec2; 2],
-        coordinates: [Arc<Image<f32>>; 4],
-        weights: [Image<f32>; 2],
+        sources: Vec<UVec2>,
+        coordinates: Arc<[[Image<f32>; 2]]>,
+        weights: Vec<Image<f32>>,
         ready: Event,
     ) -> Self {
         let (mesh, textures) = (OnceLock::new(), Mutex::default());
@@ -197,15 +207,15 @@ impl DeviceWarp {
     #[track_caller]
     pub(crate) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
         self.await_ready(stream)?;
-        let copy = |plane: Plane| {
+        let copy = |weights: &Image<f32>| {
             let mut image = Image::new(stream.device(), self.size.x, self.size.y)?;
-            image.copy_from(stream, self.plane(plane))?;
+            image.copy_from(stream, weights)?;
             Ok::<_, DeviceError>(image)
         };
-        let coordinates = self.coordinates.clone();
-        let weights = [copy(Plane::WeightLeft)?, copy(Plane::WeightRight)?];
+        let coordinates = Arc::clone(&self.coordinates);
+        let weights = self.weights.iter().map(copy).collect::<Result<_, _>>()?;
         let ready = Event::for_order(stream.device())?;
-        let mut copy = Self::of(self.size, self.sources, coordinates, weights, ready);
+        let mut copy = Self::of(self.size, self.sources.clone(), coordinates, weights, ready);
         if let Some(mesh) = self.mesh.get() {
             copy.behind = Some(mesh.reweighted(stream)?);
         }
@@ -213,12 +223,12 @@ impl DeviceWarp {
         Ok(copy)
     }
 
-    /// Returns the weight planes for writing: left, right. After submitting the work that writes them, the caller must
-    /// call [`written`](Self::written).
-    pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
+    /// Returns the weight planes of all cameras for writing. After submitting the work that writes them, the caller
+    /// must call [`written`](Self::written).
+    pub(crate) fn weights_mut(&mut self) -> &mut [Image<f32>] {
         let follower = self.mesh.take().filter(DeviceMesh::follows);
         self.behind = follower.or(self.behind.take());
-        self.weights.each_mut()
+        &mut self.weights
     }
 
     /// Makes later users of the warp wait for the work that was submitted to `stream` and writes the weights. Also
@@ -227,7 +237,7 @@ impl DeviceWarp {
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;
         let Some(mut mesh) = self.behind.take() else { return Ok(()) };
-        let weighed = self.planes().and_then(|planes| mesh.weigh(stream, planes));
+        let weighed = self.all_planes().and_then(|planes| mesh.weigh(stream, &planes));
         match weighed {
             Ok(()) => self.mesh = mesh.into(),
             Err(_) => self.behind = Some(mesh),
@@ -254,9 +264,10 @@ impl DeviceWarp {
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
         self.await_ready(stream)?;
-        let [a, b, c, d, e, f] = Plane::ALL.map(|plane| self.plane(plane).download(stream));
-        let planes = [a?, b?, c?, d?, e?, f?];
-        Ok(Warp::new(self.size, self.sources, planes)?)
+        let planes = Plane::all(self.sources.len())
+            .map(|plane| self.plane(plane).download(stream))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Warp::new(self.size, self.sources.clone(), planes)?)
     }
 
     /// Returns the size of the panorama in pixels.
@@ -265,34 +276,50 @@ impl DeviceWarp {
         self.size
     }
 
-    /// Returns the sizes of the sources in pixels: left, right.
+    /// Returns the sizes of the cameras' sources in pixels.
     #[must_use]
-    pub fn sources(&self) -> [UVec2; 2] {
-        self.sources
+    pub fn sources(&self) -> &[UVec2] {
+        &self.sources
     }
 
-    /// Returns the planes of both cameras as kernel arguments: left, right.
+    /// Returns the planes of a camera as a kernel argument.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the planes of a camera differ in size, pitch or device. All functions of this type
     /// allocate equal planes, so such an error is a bug in this crate.
+    ///
+    /// # Panics
+    /// Panics if the warp has no such camera.
     #[track_caller]
-    pub fn planes(&self) -> Result<[DeviceCameraPlanes<'_>; 2], DeviceError> {
-        let [left_x, left_y, right_x, right_y, left_weight, right_weight] =
-            Plane::ALL.map(|plane| self.plane(plane).view());
-        DeviceCameraPlanes::new(left_x, left_y, left_weight)
-            .zip(DeviceCameraPlanes::new(right_x, right_y, right_weight))
-            .map(<[_; 2]>::from)
+    pub fn planes(&self, camera: usize) -> Result<DeviceCameraPlanes<'_>, DeviceError> {
+        let ([x, y], weight) = (&self.coordinates[camera], &self.weights[camera]);
+        DeviceCameraPlanes::new(x.view(), y.view(), weight.view())
             .ok_or_else(|| DeviceError::refused("taking a warp's planes", UnlikePlanes))
     }
 
-    /// Returns one of the six planes: source columns, source rows or weights of one camera.
+    /// Returns the planes of all cameras as kernel arguments.
+    #[track_caller]
+    fn all_planes(&self) -> Result<Vec<DeviceCameraPlanes<'_>>, DeviceError> {
+        (0..self.sources.len()).map(|camera| self.planes(camera)).collect()
+    }
+
+    /// Returns one plane: source columns, source rows or weights of one camera.
+    ///
+    /// # Panics
+    /// Panics if the warp has no such camera.
     #[must_use]
     pub fn plane(&self, plane: Plane) -> &Image<f32> {
         match plane {
-            Plane::WeightLeft => &self.weights[0],
-            Plane::WeightRight => &self.weights[1],
-            coordinates => &self.coordinates[coordinates as usize],
+            Plane::X(camera) => &self.coordinates[camera][0],
+            Plane::Y(camera) => &self.coordinates[camera][1],
+            Plane::Weight(camera) => &self.weights[camera],
         }
     }
+}
+
+/// Allocates the planes of one camera in a warp of `size` pixels.
+#[track_caller]
+fn planes(stream: &Stream, size: UVec2) -> Result<[Image<f32>; 3], DeviceError> {
+    let plane = || Image::new(stream.device(), size.x, size.y);
+    Ok([plane()?, plane()?, plane()?])
 }

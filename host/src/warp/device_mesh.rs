@@ -93,9 +93,10 @@ impl DeviceMesh {
     pub(super) fn weigh(
         &mut self,
         stream: &Stream,
-        [left, right]: [DeviceCameraPlanes<'_>; 2],
+        planes: &[DeviceCameraPlanes<'_>],
     ) -> Result<(), DeviceError> {
-        let (Some(weighed), &[left_size, right_size]) = (&mut self.weighed, &self.sources[..])
+        let (Some(weighed), &[left_size, right_size], &[left, right]) =
+            (&mut self.weighed, &self.sources[..], planes)
         else {
             return Ok(());
         };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use glam::UVec2;
 
-use crate::warp::{MeshFault, Plane};
+use crate::warp::MeshFault;
 
 /// A warp could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,9 @@ pub enum WarpError {
     /// One of the six raw plane files is missing.
     #[error("{}: the file is missing; a warp of raw planes has six files, lut_left_x.bin to weight_right.bin", file.display())]
     RawMissing { file: PathBuf },
+    /// A warp with more than two cameras cannot be written as raw planes.
+    #[error("{}: a warp of {found} cameras cannot be written as raw planes, which are for two cameras; write a warp file", file.display())]
+    RawCameras { file: PathBuf, found: usize },
     /// The length of a raw plane file does not match the size of the panorama, which needs one f32 per pixel.
     #[error("{}: the file has {found} bytes, but a plane of {}×{} pixels needs {expected} bytes{hint}", file.display(), size.x, size.y)]
     RawLength { file: PathBuf, found: u64, expected: u64, size: UVec2, hint: String },
@@ -42,20 +45,20 @@ pub enum WarpError {
     #[error("{}: metadata {key} is {found}; it must be {expected}", file.display())]
     Metadata { file: PathBuf, key: &'static str, found: String, expected: &'static str },
     /// A plane is missing.
-    #[error("{}: plane {} is missing; make the warp again", file.display(), plane.name())]
-    PlaneMissing { file: PathBuf, plane: Plane },
+    #[error("{}: plane {plane} is missing; make the warp again", file.display())]
+    PlaneMissing { file: PathBuf, plane: String },
     /// A tensor of the mesh is missing.
-    #[error("{}: tensor {name} is missing; a warp file of version 2 has five mesh tensors, mesh_layers to mesh_shares: make the warp again", file.display())]
+    #[error("{}: tensor {name} is missing; a warp file with a mesh has five mesh tensors, mesh_layers to mesh_shares: make the warp again", file.display())]
     MeshMissing { file: PathBuf, name: &'static str },
     /// A tensor is neither a plane nor a part of a mesh.
-    #[error("{}: unexpected tensor {name:?}; a warp file has only six planes, lut_left_x to weight_right, and in version 2 five mesh tensors, mesh_layers to mesh_shares", file.display())]
+    #[error("{}: unexpected tensor {name:?}; a warp file has only three planes per camera, lut_left_x to weight_right for two cameras, and with a mesh five tensors, mesh_layers to mesh_shares", file.display())]
     UnexpectedTensor { file: PathBuf, name: String },
     /// The numbers of a plane are not f32.
-    #[error("{}: plane {} is of type {found}; it must be F32", file.display(), plane.name())]
-    Dtype { file: PathBuf, plane: Plane, found: String },
+    #[error("{}: plane {plane} is of type {found}; it must be F32", file.display())]
+    Dtype { file: PathBuf, plane: String, found: String },
     /// A plane is not two-dimensional, or its size differs from the size of the other planes.
-    #[error("{}: plane {} has shape {found:?}; it must be {expected}", file.display(), plane.name())]
-    Shape { file: PathBuf, plane: Plane, found: Vec<usize>, expected: String },
+    #[error("{}: plane {plane} has shape {found:?}; it must be {expected}", file.display())]
+    Shape { file: PathBuf, plane: String, found: Vec<usize>, expected: String },
     /// The numbers of a mesh tensor have the wrong type.
     #[error("{}: tensor {name} is of type {found}; it must be {expected}", file.display())]
     MeshDtype { file: PathBuf, name: &'static str, found: String, expected: String },

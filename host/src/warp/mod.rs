@@ -1,14 +1,14 @@
-//! A warp maps every pixel of a panorama to source coordinates and a weight for each of two cameras.
+//! A warp maps every pixel of a panorama to source coordinates and a weight for each of 2 to 16 cameras.
 //!
-//! A warp has six f32 planes of the panorama's size, stored row by row from the top without padding. Coordinates are in
+//! A warp has three f32 planes of the panorama's size for each camera, stored row by row from the top without padding. Coordinates are in
 //! pixels of the source, with pixel centres at integers. Weights are from 0 to 1. [`Warp::new`] checks that the planes
 //! have the right lengths, that coordinates are finite, and that weights are in range. Kernels rely on these checks.
 //!
 //! A camera *contributes* to a panorama pixel if its weight exceeds [`MIN_WEIGHT`] and its coordinates are inside the
 //! source.
 //!
-//! `file` writes and reads a warp as one safetensors file. `raw` writes and reads it as six raw files. `mesh`
-//! compresses a warp to a [`Mesh`].
+//! `file` writes and reads a warp as one safetensors file. `raw` writes and reads a warp of two cameras as six raw
+//! files. `mesh` compresses a warp to a [`Mesh`].
 
 mod bytes;
 mod device;
@@ -16,6 +16,8 @@ mod device_mesh;
 mod error;
 mod file;
 mod mesh;
+mod names;
+mod plane;
 mod plane_error;
 mod preview;
 mod raw;
@@ -33,85 +35,22 @@ pub use device::DeviceWarp;
 pub use device_mesh::DeviceMesh;
 pub use error::WarpError;
 pub use mesh::{MESH_ERROR, Mesh, MeshError, MeshFault};
+pub use names::camera_name;
+pub use plane::Plane;
 pub use plane_error::PlaneError;
 pub use plane_error::RenderError;
+pub use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::MIN_WEIGHT;
 pub use stats::{CameraStats, PixelBox, WarpStats};
 
-/// One of the six planes of a warp. The variants have the order of [`Warp::planes`] and of the planes in files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plane {
-    /// The column in the left source, in pixels.
-    LeftX,
-    /// The row in the left source, in pixels.
-    LeftY,
-    /// The column in the right source, in pixels.
-    RightX,
-    /// The row in the right source, in pixels.
-    RightY,
-    /// The weight of the left camera, from 0 to 1.
-    WeightLeft,
-    /// The weight of the right camera, from 0 to 1.
-    WeightRight,
-}
-
-impl Plane {
-    /// All six planes, in the order of [`Warp::planes`] and of the planes in files.
-    pub const ALL: [Self; 6] =
-        [Self::LeftX, Self::LeftY, Self::RightX, Self::RightY, Self::WeightLeft, Self::WeightRight];
-
-    /// Returns the name of the plane in warp files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::LeftX => "lut_left_x",
-            Self::LeftY => "lut_left_y",
-            Self::RightX => "lut_right_x",
-            Self::RightY => "lut_right_y",
-            Self::WeightLeft => "weight_left",
-            Self::WeightRight => "weight_right",
-        }
-    }
-
-    /// Returns whether the plane contains weights rather than coordinates.
-    #[must_use]
-    pub const fn is_weight(self) -> bool {
-        matches!(self, Self::WeightLeft | Self::WeightRight)
-    }
-
-    /// Checks a part of this plane: coordinates must be finite, and weights must be from 0 to 1. `values` start at
-    /// element `at` of the plane, which has `width` pixels per row.
-    pub(crate) fn check(self, values: &[f32], at: usize, width: u32) -> Result<(), PlaneError> {
-        let weight = self.is_weight();
-        // Test for valid values rather than for invalid ones, so that NaN is rejected.
-        let fine = |v: &f32| {
-            if weight { (0.0..=1.0).contains(v) } else { v.is_finite() }
-        };
-        // Test all values without an early exit, so that the compiler vectorizes the loop.
-        if values.iter().fold(true, |all, v| all & fine(v)) {
-            return Ok(());
-        }
-        let Some(bad) = values.iter().position(|v| !fine(v)) else {
-            return Ok(());
-        };
-        let (index, value) = (at + bad, values[bad]);
-        let (x, y) = (index % width as usize, index / width as usize);
-        Err(if value.is_finite() {
-            PlaneError::Weight { plane: self, x, y, value }
-        } else {
-            PlaneError::NotFinite { plane: self, x, y, value }
-        })
-    }
-}
-
-/// A warp of two cameras in host memory. Its sizes and numbers were checked when it was created.
+/// A warp of 2 to [`MAX_CAMERAS`] cameras in host memory. Its sizes and numbers were checked when it was created.
 ///
 /// Two equal warps are saved to identical files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Warp {
     size: UVec2,
-    sources: [UVec2; 2],
-    planes: [Vec<f32>; 6],
+    sources: Vec<UVec2>,
+    planes: Vec<Vec<f32>>,
     projection: Option<ProjectionName>,
     rig: Option<String>,
     /// The mesh that was computed from these planes, if any.
@@ -119,23 +58,29 @@ pub struct Warp {
 }
 
 impl Warp {
-    /// Creates a warp for a panorama of `size` pixels and sources of `sources` pixels (left, right). The six planes are
-    /// in the order of [`Plane`]. Each must have `size.x · size.y` numbers.
+    /// Creates a warp for a panorama of `size` pixels and one source per camera of `sources` pixels. The planes, three
+    /// per camera, are in the order of [`Plane::all`]. Each must have `size.x · size.y` numbers.
     ///
     /// # Errors
-    /// Returns [`PlaneError`] for an invalid size, length or number.
+    /// Returns [`PlaneError`] for an invalid number of cameras or planes, or an invalid size, length or number.
     pub fn new(
         size: UVec2,
-        sources: [UVec2; 2],
-        planes: [Vec<f32>; 6],
+        sources: impl Into<Vec<UVec2>>,
+        planes: impl Into<Vec<Vec<f32>>>,
     ) -> Result<Self, PlaneError> {
-        check_sizes(size, sources)?;
+        let (sources, planes) = (sources.into(), planes.into());
+        check_sizes(size, &sources)?;
+        let cameras = sources.len();
+        if planes.len() != 3 * cameras {
+            return Err(PlaneError::Planes { found: planes.len(), expected: 3 * cameras });
+        }
         let expected = size.x as usize * size.y as usize;
-        for (plane, values) in Plane::ALL.into_iter().zip(&planes) {
+        for (plane, values) in Plane::all(cameras).zip(&planes) {
             if values.len() != expected {
-                return Err(PlaneError::Length { plane, found: values.len(), expected });
+                let (plane, found) = (plane.name(cameras), values.len());
+                return Err(PlaneError::Length { plane, found, expected });
             }
-            plane.check(values, 0, size.x)?;
+            plane.check(cameras, values, 0, size.x)?;
         }
         Ok(Self { size, sources, planes, projection: None, rig: None, mesh: None })
     }
@@ -176,22 +121,25 @@ impl Warp {
         self.size
     }
 
-    /// Returns the sizes of the sources in pixels: left, right.
+    /// Returns the sizes of the cameras' sources in pixels.
     #[must_use]
-    pub fn sources(&self) -> [UVec2; 2] {
-        self.sources
+    pub fn sources(&self) -> &[UVec2] {
+        &self.sources
     }
 
-    /// Returns the six planes in the order of [`Plane`].
+    /// Returns the planes in the order of [`Plane::all`].
     #[must_use]
-    pub fn planes(&self) -> &[Vec<f32>; 6] {
+    pub fn planes(&self) -> &[Vec<f32>] {
         &self.planes
     }
 
     /// Returns one plane, row by row from the top.
+    ///
+    /// # Panics
+    /// Panics if the warp has no such camera.
     #[must_use]
     pub fn plane(&self, plane: Plane) -> &[f32] {
-        &self.planes[plane as usize]
+        &self.planes[plane.index(self.sources.len())]
     }
 
     /// Returns the panorama's projection, if known.
@@ -206,14 +154,14 @@ impl Warp {
         self.rig.as_deref()
     }
 
-    /// Returns the weight of `camera` (0: left, 1: right) at the pixel with the index `at`, or `None` if the camera
-    /// does not contribute to this pixel.
+    /// Returns the weight of `camera` at the pixel with the index `at`, or `None` if the camera does not contribute to
+    /// this pixel.
     pub(crate) fn counts(&self, camera: usize, at: usize) -> Option<f32> {
-        let (weight, place) = (self.planes[4 + camera][at], self.source(camera, at));
+        let (weight, place) = (self.plane(Plane::Weight(camera))[at], self.source(camera, at));
         counting(place.into(), weight, self.sources[camera])
     }
 
-    /// Returns the source column and row of `camera` (0: left, 1: right) for the pixel with the index `at`.
+    /// Returns the source column and row of `camera` for the pixel with the index `at`.
     pub(crate) fn source(&self, camera: usize, at: usize) -> [f32; 2] {
         [self.planes[2 * camera][at], self.planes[2 * camera + 1][at]]
     }
@@ -226,16 +174,28 @@ pub(crate) fn counting(place: Vec2, weight: f32, size: UVec2) -> Option<f32> {
     (weight > MIN_WEIGHT && inside).then_some(weight)
 }
 
-/// Checks that the sizes of a warp and its sources are within the limits of this crate.
-pub(crate) fn check_sizes(size: UVec2, sources: [UVec2; 2]) -> Result<(), PlaneError> {
+/// Checks that the number of cameras, and the sizes of a warp and its sources, are within the limits of this crate.
+pub(crate) fn check_sizes(size: UVec2, sources: &[UVec2]) -> Result<(), PlaneError> {
+    if !(2..=MAX_CAMERAS).contains(&sources.len()) {
+        return Err(PlaneError::Cameras { found: sources.len() });
+    }
+    check_size(size)?;
+    sources.iter().try_for_each(|source| check_source(*source))
+}
+
+/// Checks that the size of a panorama is within the limits of this crate.
+pub(crate) fn check_size(size: UVec2) -> Result<(), PlaneError> {
     let area = u64::from(size.x) * u64::from(size.y);
     if area == 0 || size.max_element() > MAX_CANVAS_SIDE || area > MAX_CANVAS_AREA {
         return Err(PlaneError::Size { size });
     }
-    for source in sources {
-        if source.min_element() == 0 || source.max_element() > MAX_SIDE {
-            return Err(PlaneError::SourceSize { size: source });
-        }
+    Ok(())
+}
+
+/// Checks that the size of a source is within the limits of this crate.
+pub(crate) fn check_source(size: UVec2) -> Result<(), PlaneError> {
+    if size.min_element() == 0 || size.max_element() > MAX_SIDE {
+        return Err(PlaneError::SourceSize { size });
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ impl Warp {
     /// panorama pixels that the preview pixels to the right and below show.
     fn preview_pixel(&self, at: usize, next: [usize; 2]) -> Rgba8 {
         let (mut sum, mut total) = ([0.0; 3], 0.0);
-        for (camera, tint) in TINTS.iter().enumerate() {
+        for (camera, tint) in TINTS.iter().cycle().take(self.sources().len()).enumerate() {
             let Some(weight) = self.counts(camera, at) else {
                 continue;
             };

@@ -30,9 +30,9 @@ impl Warp {
     ) -> Result<Self, WarpError> {
         let directory = directory.as_ref();
         let in_directory = |error| WarpError::Plane { file: directory.to_owned(), error };
-        check_sizes(size, sources).map_err(in_directory)?;
+        check_sizes(size, &sources).map_err(in_directory)?;
         let expected = u64::from(size.x) * u64::from(size.y) * 4;
-        for plane in Plane::ALL {
+        for plane in Plane::all(2) {
             let file = plane.raw_file(directory);
             match open_regular(&file) {
                 Ok((_, found)) if found == expected => {}
@@ -47,11 +47,11 @@ impl Warp {
             }
         }
         // Check all planes before storing any, so that rejecting an invalid plane needs no memory for the planes.
-        for plane in Plane::ALL {
+        for plane in Plane::all(2) {
             read(&plane.raw_file(directory), plane, size, |_| {})?;
         }
         let mut planes = [const { Vec::new() }; 6];
-        for (plane, values) in Plane::ALL.into_iter().zip(&mut planes) {
+        for (plane, values) in Plane::all(2).zip(&mut planes) {
             values.reserve_exact(size.x as usize * size.y as usize);
             read(&plane.raw_file(directory), plane, size, |chunk| values.extend_from_slice(chunk))?;
         }
@@ -62,15 +62,20 @@ impl Warp {
     /// atomically. If an error occurs, some files may be replaced already and others not.
     ///
     /// # Errors
-    /// Returns [`Unwritable`](WarpError::Unwritable) if the folder cannot be created or a file cannot be written.
+    /// Returns [`RawCameras`](WarpError::RawCameras) if the warp has more than two cameras, and
+    /// [`Unwritable`](WarpError::Unwritable) if the folder cannot be created or a file cannot be written.
     pub fn export_raw(&self, directory: impl AsRef<Path>) -> Result<(), WarpError> {
         let directory = directory.as_ref();
+        if self.sources().len() != 2 {
+            let (file, found) = (directory.to_owned(), self.sources().len());
+            return Err(WarpError::RawCameras { file, found });
+        }
         let unwritable = |file: &Path| {
             let file = file.to_owned();
             move |source| WarpError::Unwritable { file, source }
         };
         std::fs::create_dir_all(directory).map_err(unwritable(directory))?;
-        for plane in Plane::ALL {
+        for plane in Plane::all(2) {
             let file = plane.raw_file(directory);
             replace(&file, |out| {
                 bytes_of(self.plane(plane), f32::to_le_bytes, |b| out.write_all(b))
@@ -82,10 +87,10 @@ impl Warp {
 }
 
 impl Plane {
-    /// Returns the path of the plane's file in a folder of raw planes.
+    /// Returns the path of the plane's file in a folder of raw planes of two cameras.
     #[must_use]
     pub fn raw_file(self, directory: &Path) -> PathBuf {
-        directory.join(format!("{}.bin", self.name()))
+        directory.join(format!("{}.bin", self.name(2)))
     }
 }
 
@@ -108,7 +113,7 @@ fn read(
         reader.read_exact(bytes).map_err(unreadable)?;
         values.clear();
         values.extend(numbers_of(bytes, f32::from_le_bytes));
-        plane.check(&values, at, size.x).map_err(bad)?;
+        plane.check(2, &values, at, size.x).map_err(bad)?;
         sink(&values);
         at += values.len();
     }

@@ -35,8 +35,7 @@ pub(super) struct Cameras {
 }
 
 impl Cameras {
-    /// Renders the cameras two at a time, because the kernels render warps of two cameras. If their number is odd, the
-    /// last camera is rendered twice and its second result is ignored.
+    /// Renders the cameras one after the other.
     #[track_caller]
     pub(super) fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, MeshError> {
         let Geometry { canvas, cameras } = geometry;
@@ -45,19 +44,11 @@ impl Cameras {
         }
         let sources: Vec<_> = cameras.iter().map(|camera| camera.size).collect();
         let mut planes = Vec::with_capacity(cameras.len());
-        for two in cameras.chunks(2) {
-            let two = [two[0], two[two.len() - 1]];
-            check_sizes(canvas.size, two.map(|camera| camera.size)).map_err(RenderError::from)?;
-            let warp = DeviceWarp::margins(stream, canvas.size, two.map(|c| (*canvas, c)))?;
+        check_sizes(canvas.size, &sources).map_err(RenderError::from)?;
+        for camera in cameras {
+            let warp = DeviceWarp::margins(stream, canvas.size, &[(*canvas, *camera)])?;
             let plane = |plane| warp.plane(plane).download(stream);
-            planes.push([plane(Plane::LeftX)?, plane(Plane::LeftY)?, plane(Plane::WeightLeft)?]);
-            if planes.len() < cameras.len() {
-                planes.push([
-                    plane(Plane::RightX)?,
-                    plane(Plane::RightY)?,
-                    plane(Plane::WeightRight)?,
-                ]);
-            }
+            planes.push([plane(Plane::X(0))?, plane(Plane::Y(0))?, plane(Plane::Weight(0))?]);
         }
         for at in 0..canvas.size.element_product() as usize {
             let whole: f32 = planes.iter().map(|[.., margin]| margin[at]).sum();

@@ -36,35 +36,34 @@ pub struct CameraStats {
 pub struct WarpStats {
     /// The width and height of the panorama in pixels.
     pub size: [u32; 2],
-    /// The width and height of each source in pixels: left, right.
-    pub sources: [[u32; 2]; 2],
-    /// The coverage by each camera: left, right.
-    pub cameras: [CameraStats; 2],
+    /// The width and height of each camera's source in pixels.
+    pub sources: Vec<[u32; 2]>,
+    /// The coverage by each camera.
+    pub cameras: Vec<CameraStats>,
     /// Fraction of the panorama's pixels to which at least one camera contributes, 0 to 1. All other pixels are black.
     pub coverage: f64,
-    /// Fraction of the panorama's pixels to which both cameras contribute, 0 to 1.
+    /// Fraction of the panorama's pixels to which two or more cameras contribute, 0 to 1.
     pub overlap: f64,
     /// The bounding box of the overlap; `None` if there is no overlap.
     pub overlap_box: Option<PixelBox>,
 }
 
 impl Warp {
-    /// Computes the coverage of the panorama by each camera, and the overlap of both cameras.
+    /// Computes the coverage of the panorama by each camera, and the overlap of the cameras.
     #[must_use]
     pub fn stats(&self) -> WarpStats {
         let size = self.size();
-        let mut counts = [0u64; 2];
-        let mut ranges = [([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]); 2];
-        let (mut any, mut both) = (0u64, 0u64);
+        let cameras = self.sources().len();
+        let mut counts = vec![0u64; cameras];
+        let mut ranges = vec![([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]); cameras];
+        let (mut any, mut several) = (0u64, 0u64);
         let mut corners: Option<[u32; 4]> = None;
         for y in 0..size.y {
             for x in 0..size.x {
                 let at = y as usize * size.x as usize + x as usize;
-                let seen = [0, 1].map(|camera| self.counts(camera, at).is_some());
-                for camera in 0..2 {
-                    if !seen[camera] {
-                        continue;
-                    }
+                let mut seen = 0;
+                for camera in (0..cameras).filter(|&camera| self.counts(camera, at).is_some()) {
+                    seen += 1;
                     counts[camera] += 1;
                     let (least, most) = &mut ranges[camera];
                     for (axis, value) in self.source(camera, at).into_iter().enumerate() {
@@ -72,30 +71,26 @@ impl Warp {
                         most[axis] = most[axis].max(value);
                     }
                 }
-                any += u64::from(seen[0] || seen[1]);
-                if seen[0] && seen[1] {
-                    both += 1;
+                any += u64::from(seen > 0);
+                if seen > 1 {
+                    several += 1;
                     let [left, top, right, bottom] = corners.unwrap_or([x, y, x, y]);
                     corners = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
                 }
             }
         }
         let share = |count: u64| count as f64 / (f64::from(size.x) * f64::from(size.y));
-        let cameras = [0, 1].map(|camera| {
-            let (least, most) = ranges[camera];
-            let seen = counts[camera] > 0;
-            CameraStats {
-                coverage: share(counts[camera]),
-                least: seen.then_some(least),
-                most: seen.then_some(most),
-            }
+        let cameras = counts.into_iter().zip(ranges).map(|(count, (least, most))| CameraStats {
+            coverage: share(count),
+            least: (count > 0).then_some(least),
+            most: (count > 0).then_some(most),
         });
         WarpStats {
             size: size.into(),
-            sources: self.sources().map(Into::into),
-            cameras,
+            sources: self.sources().iter().map(|&size| size.into()).collect(),
+            cameras: cameras.collect(),
             coverage: share(any),
-            overlap: share(both),
+            overlap: share(several),
             overlap_box: corners.map(|[left, top, right, bottom]| PixelBox {
                 x: left,
                 y: top,

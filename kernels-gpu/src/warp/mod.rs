@@ -1,9 +1,9 @@
 //! Rig to warp: the source coordinates and weights of every panorama pixel.
 //!
-//! Two kernels make a warp. [`warp_camera`] runs once per camera. It computes panorama pixel → ray (projection) →
+//! Three kernels make a warp. Each runs once per camera. [`warp_camera`] computes panorama pixel → ray (projection) →
 //! camera coordinates → lens → source pixel, and the distance from the source pixel to the edge of the picture.
-//! [`warp_feather`] turns the distances of two cameras into weights that sum to 1. Rigs and homographies use the same
-//! kernels: a homography is represented by a planar canvas and a matrix.
+//! [`warp_add_margin`] sums the distances of all cameras, and [`warp_feather`] turns them into weights that sum to 1.
+//! Rigs and homographies use the same kernels: a homography is represented by a planar canvas and a matrix.
 //!
 //! [`warp_resize`] scales a warp to another output size.
 //!
@@ -53,25 +53,37 @@ pub fn warp_camera(
     }
 }
 
-/// Turns the edge distances of two cameras into weights. Reads the distances from `left` and `right`, and overwrites
-/// them with the weights.
-///
-/// Where both cameras see a pixel, its weights are proportional to the distances, so each camera fades out towards the
-/// edge of its own picture. Where only one camera sees a pixel, that camera's weight is 1.
+/// Adds the edge distances of a camera to `sum`, or writes them there for the first camera (`first` is not 0).
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
-pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
+pub fn warp_add_margin(margin: View<f32>, first: u32, sum: ViewMut<f32>) {
     let at = thread::index_2d();
     let (x, y) = (at.x, at.y);
-    if !(left.contains(x, y) && right.contains(x, y)) {
+    if !(margin.contains(x, y) && sum.contains(x, y)) {
         return;
     }
-    // SAFETY: the pixel is inside `left` and `right`, as checked above, and only this thread accesses it.
+    // SAFETY: the pixel is inside `margin` and `sum`, as checked above, and only this thread accesses it.
     unsafe {
-        let (l, r) = (left.load(x, y), right.load(x, y));
-        let sum = l + r;
-        if sum > 0.0 {
-            left.store(x, y, l / sum);
-            right.store(x, y, r / sum);
+        let before = if first != 0 { 0.0 } else { sum.load(x, y) };
+        sum.store(x, y, before + margin.load(x, y));
+    }
+}
+
+/// Turns the edge distances of a camera into weights, in place. `sum` contains the sum of all cameras' distances.
+///
+/// Where several cameras see a pixel, its weights are proportional to the distances, so each camera fades out towards
+/// the edge of its own picture. Where only one camera sees a pixel, that camera's weight is 1.
+#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+pub fn warp_feather(sum: View<f32>, margin: ViewMut<f32>) {
+    let at = thread::index_2d();
+    let (x, y) = (at.x, at.y);
+    if !(sum.contains(x, y) && margin.contains(x, y)) {
+        return;
+    }
+    // SAFETY: the pixel is inside `sum` and `margin`, as checked above, and only this thread accesses it.
+    unsafe {
+        let whole = sum.load(x, y);
+        if whole > 0.0 {
+            margin.store(x, y, margin.load(x, y) / whole);
         }
     }
 }

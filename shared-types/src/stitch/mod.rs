@@ -16,6 +16,9 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
+/// The maximum number of cameras of a warp, and so of live stitching.
+pub const MAX_CAMERAS: usize = 16;
+
 /// The weight that a camera must exceed at a panorama pixel to contribute to the pixel.
 pub const MIN_WEIGHT: f32 = 0.001;
 

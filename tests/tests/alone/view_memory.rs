@@ -53,7 +53,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
         let bytes = stamp(50);
         // Drop the stitcher with zero, one or two pairs in flight.
         for n in 0..i / 4 % 3 {
-            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * n).unwrap();
+            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * n).unwrap();
         }
         if i.is_multiple_of(16) {
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
@@ -66,7 +66,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
     let (left, right, mut out) = (new(SOURCE), new(SOURCE), new(size));
     let weights = (i % 4 == 1).then_some(&warp);
     let frames = [left.view(), right.view()];
-    viewer.submit(&stream, frames, weights, &view, &options, &mut out).unwrap();
+    viewer.submit(&stream, &frames, weights, &view, &options, &mut out).unwrap();
     let panorama = new(geometry.canvas.size);
     view_panorama(&stream, &panorama, &geometry.canvas, &view, &mut out).unwrap();
     // In every third round, do not wait, so that the objects are dropped while work is in flight.

@@ -5,7 +5,7 @@ use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::geometry::Geometry;
 use panoweave::io::picture::Picture;
-use panoweave::ops::stitch::{StitchOptions, stitch_pictures};
+use panoweave::ops::stitch::{Colours, StitchOptions, stitch_pictures};
 use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry};
 use panoweave_tests::several::{CANVAS, all_seen, blend, made_up, noise, seen};
 use panoweave_tests::{by_planes, panoweave_devices};
@@ -61,7 +61,7 @@ fn two_pictures_are_stitched_as_two_are() {
         let warp = panoweave::warp::DeviceWarp::render(&stream, &geometry).unwrap();
         let options = by_planes();
         let stitched =
-            stitch_pictures(&stream, &pictures[0], &pictures[1], &warp, &options).unwrap();
+            stitch_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, &options).unwrap();
         assert_eq!(self::stitched(&device, &geometry, &pictures).0.pixels(), stitched.pixels());
     }
 }
@@ -166,7 +166,7 @@ fn what_is_no_panorama() {
     let said = error(&others, &geometry, &options);
     assert!(said.contains("picture 1 is"), "{said}");
     let colour = Colour { gamma: 0.9, ..Colour::IDENTITY };
-    let stitch = StitchOptions { right: colour, ..by_planes() };
+    let stitch = StitchOptions { colours: Colours::of([Colour::IDENTITY, colour]), ..by_planes() };
     let said = error(&pictures, &geometry, &PanoramaOptions { stitch, ..options });
     assert!(said.contains("given only for two pictures"), "{said}");
 }

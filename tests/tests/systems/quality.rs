@@ -200,17 +200,17 @@ fn the_line_of_a_warp_is_the_middle_of_its_blend() {
     let expected = owners(size, |x, _| if x == 0 { NOBODY } else { u8::from(x > 20) });
     assert_eq!(owners_of_warp(&warp), expected);
     assert_eq!(
-        owners_of_weights([&[0.0, 0.001, 1.0, 0.3], &[0.0, 0.0, 1.0, 0.4]]),
+        owners_of_weights(&[[0.0, 0.001, 1.0, 0.3], [0.0, 0.0, 1.0, 0.4]]),
         [NOBODY, NOBODY, 0, 1]
     );
 }
 
 #[test]
 fn cameras_are_as_far_apart_as_the_definition_says() {
-    let colours = Colours {
-        left: Colour { gain: Vec3::new(1.3, 0.9, 1.0), gamma: 0.9 },
-        right: Colour { gain: Vec3::new(0.8, 1.1, 1.2), gamma: 1.0 },
-    };
+    let colours = Colours::of([
+        Colour { gain: Vec3::new(1.3, 0.9, 1.0), gamma: 0.9 },
+        Colour { gain: Vec3::new(0.8, 1.1, 1.2), gamma: 1.0 },
+    ]);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let mut random = Random::new(1);
@@ -219,7 +219,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
         let warp =
             warp(size, |x| [if x < 40 { 0.5 } else { 0.05 }, if x < 20 { 0.05 } else { 0.5 }]);
         let warp = DeviceWarp::upload(&stream, &warp).unwrap();
-        let meter = OverlapMeter::new(&stream, &warp).unwrap().unwrap();
+        let meter = OverlapMeter::new(&stream, &warp, [0, 1]).unwrap().unwrap();
         assert!((meter.share() - 1.0 / 3.0).abs() < 1e-12);
         let both = [0, 1].map(|_| picture(size, |_, _| [0; 3].map(|_| random.bits() as u8)));
         let frames = both.each_ref().map(|picture| {
@@ -227,7 +227,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
             Frame::tight(FrameFormat::rgba8(size.x, size.y), bytes).unwrap()
         });
         for colours in [Colours::IDENTITY, colours] {
-            let found = meter.measure(&frames[0], &frames[1], &colours).unwrap();
+            let found = meter.measure(&frames, &colours).unwrap();
             for c in 0..3 {
                 let (mut sum, mut magnitudes) = (0.0, 0.0);
                 for i in (0..size.element_product()).filter(|i| (20..40).contains(&(i % size.x))) {
@@ -235,7 +235,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
                         let pixel = both[side].pixels()[i as usize];
                         grade(colour, c, [pixel.r, pixel.g, pixel.b][c].into())
                     };
-                    let difference = level(0, &colours.left) - level(1, &colours.right);
+                    let difference = level(0, &colours[0]) - level(1, &colours[1]);
                     sum += difference;
                     magnitudes += difference.abs();
                 }
@@ -245,12 +245,12 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
             }
         }
         let small = Frame::tight(FrameFormat::rgba8(1, 1), &[0; 4]).unwrap();
-        let refused = meter.measure(&frames[0], &small, &Colours::IDENTITY);
+        let refused = meter.measure(&[frames[0], small], &Colours::IDENTITY);
         assert!(matches!(refused, Err(QualityError::Size { .. })));
         let apart =
             self::warp(size, |x| [f32::from(u8::from(x < 30)), f32::from(u8::from(x >= 30))]);
         let apart = DeviceWarp::upload(&stream, &apart).unwrap();
-        assert!(OverlapMeter::new(&stream, &apart).unwrap().is_none());
+        assert!(OverlapMeter::new(&stream, &apart, [0, 1]).unwrap().is_none());
     }
 }
 
@@ -269,8 +269,8 @@ fn nv12_is_compared_in_colours() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::upload(&stream, &warp(size, |_| [0.5; 2])).unwrap();
-        let meter = OverlapMeter::new(&stream, &warp).unwrap().unwrap();
-        let found = meter.measure(&frames[0], &frames[1], &Colours::IDENTITY).unwrap();
+        let meter = OverlapMeter::new(&stream, &warp, [0, 1]).unwrap().unwrap();
+        let found = meter.measure(&frames, &Colours::IDENTITY).unwrap();
         // In BT.601, R = Y + 1.402 Cr, G = Y − 0.344136 Cb − 0.714136 Cr and B = Y + 1.772 Cb.
         let exact =
             [100.0 + 14.02 - 110.0, 100.0 - 7.14136 - (110.0 + 3.44136), 100.0 - (110.0 - 17.72)];

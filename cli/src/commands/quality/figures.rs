@@ -69,13 +69,13 @@ impl Figures {
         &mut self,
         frame: u64,
         meter: &OverlapMeter,
-        [left, right]: [Frame<'_>; 2],
+        frames: &[Frame<'_>],
         colours: Option<Colours>,
     ) -> Result<(), QualityError> {
-        let before = meter.measure(&left, &right, &Colours::IDENTITY)?;
+        let before = meter.measure(frames, &Colours::IDENTITY)?;
         let after = match colours {
             Some(Colours::IDENTITY) => Some(before),
-            Some(colours) => Some(meter.measure(&left, &right, &colours)?),
+            Some(colours) => Some(meter.measure(frames, &colours)?),
             None => None,
         };
         self.overlap = Some(meter.share());

@@ -19,7 +19,7 @@ use panoweave::panorama::{PanoramaOptions, stitch_warp};
 use panoweave::quality::{
     FlickerMeter, Levels, OverlapMeter, SeamLine, owners_of_warp, owners_of_weights,
 };
-use panoweave::video::{Stitched, VideoOptions, for_each_pair, stitch_each};
+use panoweave::video::{Stitched, VideoOptions, for_each_set, stitch_each};
 use panoweave::warp::DeviceWarp;
 
 use crate::commands::quality::figures::{Figures, SCORES};
@@ -207,7 +207,7 @@ impl Job<'_> {
                     tracing::warn!("falling back to feathered blending: {reason}");
                 }
                 if let [left, right] = made.colours[..] {
-                    colours = Colours { left, right };
+                    colours = Colours::of([left, right]);
                 }
                 Ok((made.picture, args.turned(made.owners)))
             })?,
@@ -226,11 +226,11 @@ impl Job<'_> {
             let line = SeamLine::new(&owners, panorama.size())?;
             figures.add_seam(0, line.visibility(&Levels::of_picture(&panorama))?);
             if let [left, right] = &cameras[..]
-                && let Some(meter) = OverlapMeter::new(&stream, &warp)?
+                && let Some(meter) = OverlapMeter::new(&stream, &warp, [0, 1])?
             {
                 let [left, right] = [frame(left)?, frame(right)?];
                 let corrected = made_here.then_some(colours);
-                figures.add_cameras(0, &meter, [left, right], corrected)?;
+                figures.add_cameras(0, &meter, &[left, right], corrected)?;
             }
             if let Some(reference) = &reference {
                 let (similarity, _) = compare_pictures(&stream, reference, &panorama)
@@ -279,13 +279,13 @@ impl Job<'_> {
             figures.flicker = Some(flicker.found());
             Ok(())
         })?;
-        if let Ok(cameras) = <[VideoSource; 2]>::try_from(cameras)
-            && let Some(meter) = OverlapMeter::new(&stream, &warp)?
+        if cameras.len() == 2
+            && let Some(meter) = OverlapMeter::new(&stream, &warp, [0, 1])?
         {
             stages.run("measure", "measuring", || {
-                for_each_pair(cameras, rate, args.every, frames, |n, pair| {
+                for_each_set(cameras, rate, args.every, frames, |n, frames_of| {
                     if n < frames {
-                        figures.add_cameras(n, &meter, pair, None)?;
+                        figures.add_cameras(n, &meter, frames_of, None)?;
                     }
                     Ok::<_, Failure>(())
                 })
@@ -304,15 +304,15 @@ impl Job<'_> {
             let plan = args.plan(&sizes, files)?;
             Ok((sources, plan))
         })?;
-        let Ok(sources) = <[VideoSource; 2]>::try_from(sources) else {
+        if sources.len() < 2 {
             return Err(Failure::Usage(
                 "a panorama is stitched from two videos; give the left and the right one",
             ));
-        };
+        }
         let device = args.device.open()?;
         let stream = device.stream()?;
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
-        let (size, meter) = (warp.size(), OverlapMeter::new(&stream, &warp)?);
+        let (size, meter) = (warp.size(), OverlapMeter::new(&stream, &warp, [0, 1])?);
         let owners = args.owners(&stream, &warp, size)?;
         let options = VideoOptions {
             stitch: args.look.options(Lookup::Mesh),
@@ -334,13 +334,13 @@ impl Job<'_> {
                     if matches!(blend, Blend::Seam(_)) {
                         // The stitcher may have moved the seam since the last measured frame, so find it again.
                         let weights = stitched.weights()?;
-                        let owners = owners_of_weights(weights.each_ref().map(Vec::as_slice));
+                        let owners = owners_of_weights(&weights);
                         line = SeamLine::new(&args.turned(owners), size)?;
                     }
                     figures.add_seam(number, line.visibility(&levels)?);
                     if let Some(meter) = &meter {
                         let colours = Some(panorama.colours());
-                        figures.add_cameras(number, meter, stitched.cameras, colours)?;
+                        figures.add_cameras(number, meter, &stitched.cameras, colours)?;
                     }
                 }
                 Ok::<_, Failure>(())

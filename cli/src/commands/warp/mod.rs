@@ -156,7 +156,8 @@ impl Make {
 
     fn check_outputs(&self, file: &Path) -> Result<(), Failure> {
         let Source { rig, homography, import, warp } = &self.source;
-        let planes = |folder: &Path| Plane::ALL.map(|plane| plane.raw_file(folder));
+        let planes =
+            |folder: &Path| Plane::all(2).map(|plane| plane.raw_file(folder)).collect::<Vec<_>>();
         let imported = import.as_deref().map(planes);
         let inputs: Vec<&Path> = [rig, homography, warp, &self.left, &self.right]
             .into_iter()

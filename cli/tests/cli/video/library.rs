@@ -43,7 +43,7 @@ fn stitch(
     let output = VideoOutput { path, medium, crf: Crf::default(), sound: None };
     let rate = sources[0].rate();
     let sink = VideoSink::create(&output, size, rate, &stop).unwrap();
-    stitch_video(&device, warp, sources, sink, &VideoOptions::default(), |_| {})
+    stitch_video(&device, warp, sources.into(), sink, &VideoOptions::default(), |_| {})
 }
 
 #[test]

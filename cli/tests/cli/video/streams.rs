@@ -123,7 +123,8 @@ fn y4m_goes_through_pipes() {
             frame
         });
         let options = StitchOptions::default();
-        stitch(&stream, &left, &right, &warp, &options, &mut panorama).unwrap();
+        stitch(&stream, &[(&left).into(), (&right).into()], &warp, &options, &mut panorama)
+            .unwrap();
         let mut expected = vec![0; panorama.format().bytes()];
         panorama.download(&stream, &mut expected).unwrap();
         assert!(found == expected[..65 * 32]);

@@ -51,7 +51,8 @@ fn expected(
         let view = if free { asked } else { limits.keep(&asked, SIZE) };
         limited += u64::from(view != asked);
         let options = StitchOptions::default();
-        let picture = view_pictures(&stream, left, right, &viewer, &view, SIZE, &options).unwrap();
+        let picture =
+            view_pictures(&stream, &[left, right], &viewer, &view, SIZE, &options).unwrap();
         bytes.extend(rgba(&picture));
     }
     (bytes, limited)

@@ -9,25 +9,7 @@ use shared_types::colour::{ColourSums, LUMA};
 use shared_types::stitch::Colour;
 use thiserror::Error;
 
-/// The colour corrections of both cameras.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Colours {
-    /// The left camera's correction.
-    pub left: Colour,
-    /// The right camera's correction.
-    pub right: Colour,
-}
-
-impl Colours {
-    /// The corrections that leave both cameras' pictures unchanged.
-    pub const IDENTITY: Self = Self { left: Colour::IDENTITY, right: Colour::IDENTITY };
-}
-
-impl Default for Colours {
-    fn default() -> Self {
-        Self::IDENTITY
-    }
-}
+use super::Colours;
 
 /// The permitted range of a gain or gamma. The range always contains 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,7 +150,7 @@ pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
         gain: Vec3::from_array(gains.map(|gain| gain[side] as f32)),
         gamma: gammas[side] as f32,
     };
-    Some(Colours { left: colour(0), right: colour(1) })
+    Some(Colours::of([colour(0), colour(1)]))
 }
 
 #[cfg(test)]
@@ -195,9 +177,9 @@ mod tests {
     fn gains_are_symmetric_and_gammas_stay_1() {
         let found = of(&coloured([100.0, 50.0, 80.0], [50.0, 100.0, 20.0]));
         let half = 0.5_f32.sqrt();
-        assert!((found.left.gain - Vec3::new(half, 2.0 * half, 0.5)).abs().max_element() < 1e-6);
-        assert!((found.right.gain - Vec3::new(2.0 * half, half, 2.0)).abs().max_element() < 1e-6);
-        assert_eq!([found.left.gamma, found.right.gamma], [1.0, 1.0]);
+        assert!((found[0].gain - Vec3::new(half, 2.0 * half, 0.5)).abs().max_element() < 1e-6);
+        assert!((found[1].gain - Vec3::new(2.0 * half, half, 2.0)).abs().max_element() < 1e-6);
+        assert_eq!([found[0].gamma, found[1].gamma], [1.0, 1.0]);
         assert_eq!(of(&grey(93.7, 93.7)), Colours::IDENTITY);
     }
 
@@ -205,12 +187,12 @@ mod tests {
     fn gammas_correct_what_limited_gains_leave() {
         // The gains map 20 and 120 to 40 and 60. In the notation of `estimate`, A = 1.852, B = 1.447 and T = 1.637.
         let found = of(&grey(20.0, 120.0));
-        assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(2.0), Vec3::splat(0.5)));
-        assert!((found.left.gamma - 0.8838).abs() < 1e-4, "{found:?}");
-        assert!((found.right.gamma - 1.1315).abs() < 1e-4, "{found:?}");
+        assert_eq!((found[0].gain, found[1].gain), (Vec3::splat(2.0), Vec3::splat(0.5)));
+        assert!((found[0].gamma - 0.8838).abs() < 1e-4, "{found:?}");
+        assert!((found[1].gamma - 1.1315).abs() < 1e-4, "{found:?}");
         // The gammas map both means to the same level.
         let level = |mean: f32, gamma| 255.0 * (mean / 255.0).powf(gamma);
-        let (left, right) = (level(40.0, found.left.gamma), level(60.0, found.right.gamma));
+        let (left, right) = (level(40.0, found[0].gamma), level(60.0, found[1].gamma));
         assert!((left - right).abs() < 1e-3, "{left} and {right}");
     }
 
@@ -219,17 +201,17 @@ mod tests {
         let gain = FactorRange::new(0.9, 2.0).unwrap();
         let limits = EstimateLimits { gain, ..EstimateLimits::default() };
         let found = estimate(&grey(60.0, 100.0), &limits).unwrap();
-        assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(1.5), Vec3::splat(0.9)));
-        assert_eq!([found.left.gamma, found.right.gamma], [1.0, 1.0]);
+        assert_eq!((found[0].gain, found[1].gain), (Vec3::splat(1.5), Vec3::splat(0.9)));
+        assert_eq!([found[0].gamma, found[1].gamma], [1.0, 1.0]);
 
         // After the gains, A / B is 1.49 (see `estimate`). The gamma √(A / B) would exceed the limit 1.2, so T moves to
         // the nearest value that both cameras can reach.
         let found = of(&grey(14.0, 116.0));
-        assert_eq!(found.right.gamma, 1.2);
-        assert!(found.left.gamma > 0.8 && found.left.gamma < 0.82, "{found:?}");
+        assert_eq!(found[1].gamma, 1.2);
+        assert!(found[0].gamma > 0.8 && found[0].gamma < 0.82, "{found:?}");
         // After the gains, A / B is 2.2, so no value of T is within reach of both cameras.
         let found = of(&grey(9.0, 200.0));
-        assert_eq!([found.left.gamma, found.right.gamma], [0.8, 1.2]);
+        assert_eq!([found[0].gamma, found[1].gamma], [0.8, 1.2]);
     }
 
     #[test]

@@ -11,8 +11,8 @@ mod estimate;
 mod overlap;
 mod tracker;
 
-pub use crate::ops::stitch::GammaTable;
-pub use estimate::{BoundsError, Colours, EstimateLimits, FactorRange, estimate};
+pub use crate::ops::stitch::{Colours, GammaTable};
+pub use estimate::{BoundsError, EstimateLimits, FactorRange, estimate};
 pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing, matched, matched_pictures};
 pub use shared_types::stitch::Colour;

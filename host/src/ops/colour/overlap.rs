@@ -11,7 +11,7 @@ use super::{Colours, EstimateLimits, estimate};
 use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
 use crate::io::picture::Picture;
-use crate::ops::stitch::{StitchError, check_sources};
+use crate::ops::stitch::{StitchError, check_frames};
 use crate::warp::DeviceWarp;
 
 /// The overlap of two cameras: for each panorama pixel in the overlap's bounding box, the nearest pixel of each
@@ -40,19 +40,21 @@ fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
-/// Returns the bounding box of the panorama pixels at which both cameras have a weight greater than `min_weight`.
-/// Waits for the result.
+/// Returns the bounding box of the panorama pixels at which both of two cameras have a weight greater than
+/// `min_weight`. Waits for the result.
 #[track_caller]
 pub(crate) fn find_box(
     stream: &Stream,
     warp: &DeviceWarp,
+    [a, b]: [usize; 2],
     min_weight: f32,
 ) -> Result<OverlapBox, DeviceError> {
     warp.await_ready(stream)?;
     let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
     let mut found = Buffer::from_slice(stream, &empty)?;
     let corners = found.view_mut();
-    let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+    let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
+    let (left, right) = (warp.sources()[a], warp.sources()[b]);
     let kernel = FindOverlap { planes_left, planes_right, left, right, min_weight, corners };
     stream.launch(&cover(warp.size()), &kernel)?;
     Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found.download(stream)?)))
@@ -83,25 +85,32 @@ impl Summing {
 }
 
 impl Overlap {
-    /// Finds the overlap of a warp: the pixels at which both cameras have a weight greater than 0.1. Waits for the
-    /// result. Returns `None` if there are no such pixels.
+    /// Finds the overlap of two cameras of a warp: the pixels at which both have a weight greater than 0.1. Waits for
+    /// the result. Returns `None` if there are no such pixels.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the device fails.
     #[track_caller]
-    pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, DeviceError> {
-        let place = find_box(stream, warp, MIN_WEIGHT)?;
+    pub fn find(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        cameras: [usize; 2],
+    ) -> Result<Option<Self>, DeviceError> {
+        let place = find_box(stream, warp, cameras, MIN_WEIGHT)?;
         if place.is_empty() {
             return Ok(None);
         }
         let size = place.size();
         let mut pixels = Image::new(stream.device(), size.x, size.y)?;
         let out = pixels.view_mut();
-        let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+        let [a, b] = cameras;
+        let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
+        let sources = cameras.map(|camera| warp.sources()[camera]);
+        let [left, right] = sources;
         let kernel = MapOverlap { planes_left, planes_right, left, right, place, out };
         stream.launch(&cover(size), &kernel)?;
         stream.synchronize()?;
-        Ok(Some(Self { place, sources: warp.sources(), pixels }))
+        Ok(Some(Self { place, sources, pixels }))
     }
 
     /// Downloads the nearest source pixels of both cameras, one element per panorama pixel of the [bounding
@@ -182,12 +191,7 @@ impl Overlap {
         summing: &mut Summing,
     ) -> Result<(), StitchError> {
         let (l, r) = (left.format(), right.format());
-        check_sources([l.size, r.size], self.sources)?;
-        for (which, view) in [("left", &left), ("right", &right)] {
-            if !view.is_whole() {
-                return Err(StitchError::Chroma { which });
-            }
-        }
+        check_frames(&[left, right], &self.sources)?;
         let width = self.place.size().x as f32;
         let params = SumParams {
             centre: 0.5 * (width - 1.0),
@@ -227,20 +231,21 @@ impl Overlap {
     }
 }
 
-/// Returns the colours that equalise two pictures in their overlap. Returns `None` if the pictures do not overlap, or
-/// if the overlap is too dark or too bright for an estimate.
+/// Returns the colours that equalise the pictures of two cameras in their overlap. Returns `None` if the pictures do not
+/// overlap, or if the overlap is too dark or too bright for an estimate.
 ///
 /// # Errors
 /// Returns [`StitchError`] if the pictures do not match the warp or the device fails.
 #[track_caller]
 pub fn matched_pictures(
     stream: &Stream,
-    left: &Picture,
-    right: &Picture,
+    pictures: &[&Picture],
     warp: &DeviceWarp,
 ) -> Result<Option<Colours>, StitchError> {
-    let [left, right] = [left, right].map(|picture| picture.upload(stream));
-    matched(stream, &left?, &right?, warp)
+    let images: Vec<_> =
+        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
+    matched(stream, &frames, warp)
 }
 
 /// Returns the colours that equalise two frames on the device, as [`matched_pictures`] does for pictures.
@@ -248,12 +253,13 @@ pub fn matched_pictures(
 /// # Errors
 /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
 #[track_caller]
-pub fn matched<'a>(
+pub fn matched(
     stream: &Stream,
-    left: impl Into<FrameView<'a>>,
-    right: impl Into<FrameView<'a>>,
+    frames: &[FrameView<'_>],
     warp: &DeviceWarp,
 ) -> Result<Option<Colours>, StitchError> {
-    let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
+    check_frames(frames, warp.sources())?;
+    let &[left, right] = frames else { return Ok(None) };
+    let Some(overlap) = Overlap::find(stream, warp, [0, 1])? else { return Ok(None) };
     Ok(estimate(&overlap.sums(stream, left, right)?, &overlap.limits()))
 }

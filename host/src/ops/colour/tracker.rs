@@ -5,7 +5,7 @@
 //! changes the output by less than one level per frame.
 
 use glam::Vec3;
-use shared_types::stitch::Colour;
+use shared_types::stitch::{Colour, MAX_CAMERAS};
 use thiserror::Error;
 
 use super::Colours;
@@ -70,7 +70,7 @@ pub enum SettingsError {
     DeadBand(f32),
 }
 
-/// The colours of two cameras over time.
+/// The colours of the cameras over time.
 ///
 /// In each frame, the colours of each camera change towards a target by the fraction [`ColourTrackerOptions::rate`] of
 /// the difference. The fraction is reduced if an output level of any channel would otherwise change by more than
@@ -180,10 +180,9 @@ impl ColourTracker {
 
     /// Returns the colours of the next frame. Call this once per frame.
     pub fn advance(&mut self) -> Colours {
-        self.now = Colours {
-            left: self.step(self.now.left, self.target.left),
-            right: self.step(self.now.right, self.target.right),
-        };
+        for camera in 0..MAX_CAMERAS {
+            self.now[camera] = self.step(self.now[camera], self.target[camera]);
+        }
         self.now
     }
 
@@ -232,12 +231,11 @@ impl ColourTracker {
 
 /// Returns whether the colours are a valid estimate: valid colours whose gains are not 0.
 fn usable(colours: Colours) -> bool {
-    let Colours { left, right } = colours;
-    is_colour(colours) && left.gain.min(right.gain).min_element() > 0.0
+    is_colour(colours) && colours.iter().all(|colour| colour.gain.min_element() > 0.0)
 }
 
-fn is_colour(Colours { left, right }: Colours) -> bool {
-    [left, right].iter().all(|Colour { gain, gamma }| {
+fn is_colour(colours: Colours) -> bool {
+    colours.iter().all(|Colour { gain, gamma }| {
         gain.to_array().iter().all(|gain| *gain >= 0.0 && gain.is_finite())
             && *gamma > 0.0
             && gamma.is_finite()
@@ -257,7 +255,9 @@ fn mix(from: Colour, to: Colour, part: f64) -> Colour {
 }
 
 fn mix_both(from: Colours, to: Colours, part: f64) -> Colours {
-    Colours { left: mix(from.left, to.left, part), right: mix(from.right, to.right, part) }
+    let mixed: [Colour; MAX_CAMERAS] =
+        std::array::from_fn(|camera| mix(from[camera], to[camera], part));
+    Colours::of(mixed)
 }
 
 /// Returns the largest change of an output level between two colours, over all inputs and channels.
@@ -283,7 +283,8 @@ fn largest_change(from: Colour, to: Colour) -> f64 {
 }
 
 fn difference(a: Colours, b: Colours) -> f64 {
-    largest_change(a.left, b.left).max(largest_change(a.right, b.right))
+    let changes = a.iter().zip(b.iter()).map(|(a, b)| largest_change(*a, *b));
+    changes.fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use kernels_gpu::seam::{SeamDifferenceNv12, SeamDifferenceRgba8, SeamWeights};
 use shared_types::seam::{BLOCK, SeamBlend, SeamCosts, SeamGrid, SeamLook};
 
 use super::{SeamError, SeamOptions};
-use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
+use crate::device::{Buffer, DeviceError, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
 use crate::io::picture::Picture;
 use crate::ops::colour::Colours;
 use crate::ops::seam::gridded::{Gridded, cover};
 use crate::ops::seam::search::Search;
-use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
+use crate::ops::stitch::{StitchError, StitchOptions, check_frames};
 use crate::warp::DeviceWarp;
 
 /// The seam of a warp: the grid over the overlap, the current and the previous path, and the memory to search for a
@@ -71,16 +71,11 @@ impl Seam {
         colours: Colours,
     ) -> Result<(), StitchError> {
         let (l, r) = (left.format(), right.format());
-        check_sources([l.size, r.size], warp.sources())?;
-        for (which, view) in [("left", &left), ("right", &right)] {
-            if !view.is_whole() {
-                return Err(StitchError::Chroma { which });
-            }
-        }
-        let [planes_left, planes_right] = warp.planes()?;
+        check_frames(&[left, right], warp.sources())?;
+        let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
         let grid = self.grid();
         let decode = l.pixels.encoding().to_rgb();
-        let look = SeamLook { left: colours.left, right: colours.right, decode };
+        let look = SeamLook { left: colours[0], right: colours[1], decode };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
                 stream.launch(
@@ -189,8 +184,10 @@ impl Seam {
         let [to, from] = self.paths.each_ref().map(Buffer::view);
         let (part, from_path) = (part.clamp(0.0, 1.0), (self.known > 1).into());
         let blend = SeamBlend { feather: self.feather, part, from_path };
-        let [out_left, out_right] = out.weights_mut().map(Image::view_mut);
-        let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+        let [out_left, out_right] = out.weights_mut() else { return Ok(()) };
+        let (out_left, out_right) = (out_left.view_mut(), out_right.view_mut());
+        let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
+        let (left, right) = (warp.sources()[0], warp.sources()[1]);
         let size = grid.max - grid.min;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);
         let kernel = SeamWeights {
@@ -271,9 +268,8 @@ pub fn seamed_pictures(
     stitch: &StitchOptions,
     options: SeamOptions,
 ) -> Result<DeviceWarp, SeamError> {
-    stitch.check()?;
+    stitch.check(2)?;
     let [left, right] = [left, right].map(|picture| picture.upload(stream));
     let (left, right) = (left?, right?);
-    let colours = Colours { left: stitch.left, right: stitch.right };
-    seamed(stream, warp, &left, &right, colours, options)
+    seamed(stream, warp, &left, &right, stitch.colours, options)
 }

@@ -62,7 +62,8 @@ impl Gridded {
         let mut cells = Image::new(stream.device(), across, along)?;
         let mut sides = Image::new(stream.device(), across + 1, along)?;
         let out = cells.view_mut();
-        let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+        let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
+        let (left, right) = (warp.sources()[0], warp.sources()[1]);
         let kernel = SeamCells { planes_left, planes_right, left, right, grid, out };
         stream.launch(&cover(grid.cells()), &kernel)?;
         let config = LaunchConfig::cover(along, 1, [BLOCK_THREADS, 1]);
@@ -80,7 +81,7 @@ impl Gridded {
         warp: &DeviceWarp,
         options: SeamOptions,
     ) -> Result<Self, SeamError> {
-        let place = find_box(stream, warp, MIN_WEIGHT)?;
+        let place = find_box(stream, warp, [0, 1], MIN_WEIGHT)?;
         if place.is_empty() {
             return Err(SeamError::NoOverlap);
         }

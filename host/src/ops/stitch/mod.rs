@@ -1,9 +1,10 @@
 //! Stitches frames and pictures with a warp.
 //!
-//! [`stitch`] submits the stitch of two frames in device memory without waiting. [`stitch_pictures`] stitches two
-//! pictures in host memory in one call. [`stitch_cameras`] stitches the frames of up to four cameras.
+//! [`stitch`] submits the stitch of one frame per camera in device memory without waiting. [`stitch_pictures`] stitches
+//! pictures in host memory in one call. [`stitch_cameras`] needs only a mesh instead of a whole warp.
 //! [`live`](crate::live) stitches live video.
 
+mod colours;
 mod gamma_table;
 mod mesh;
 mod planes;
@@ -17,8 +18,9 @@ use crate::device::{DeviceError, Image, Stream};
 use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
 use crate::io::picture::Picture;
 use crate::lock::lock;
-use crate::warp::{DeviceWarp, RenderError};
+use crate::warp::{DeviceWarp, RenderError, camera_name};
 
+pub use colours::Colours;
 pub use gamma_table::GammaTable;
 pub use mesh::{CamerasOptions, stitch_cameras};
 
@@ -82,11 +84,9 @@ impl Lookup {
 /// The options of a stitch: colour corrections, orientation, edge boost and lookup.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StitchOptions {
-    /// The colour correction of the left camera.
-    pub left: Colour,
-    /// The colour correction of the right camera.
-    pub right: Colour,
-    /// The method to compute the power function of a gamma correction. It has no effect if both gammas are 1.
+    /// The colour correction of each camera.
+    pub colours: Colours,
+    /// The method to compute the power function of a gamma correction. It has no effect if all gammas are 1.
     pub power: Power,
     /// Whether to rotate the panorama by 180°.
     pub flip: bool,
@@ -99,8 +99,7 @@ pub struct StitchOptions {
 impl Default for StitchOptions {
     fn default() -> Self {
         Self {
-            left: Colour::IDENTITY,
-            right: Colour::IDENTITY,
+            colours: Colours::IDENTITY,
             power: Power::default(),
             flip: false,
             edge_boost: false,
@@ -169,14 +168,14 @@ pub enum StitchError {
         /// The gamma.
         gamma: f32,
     },
-    /// The number of frames, or of colours, differs from the number of cameras in the mesh.
+    /// The number of frames, or of colours, differs from the number of cameras.
     #[error(
-        "stitching: {found} frames or colours were passed, but the mesh has {expected} cameras; pass one frame and one colour per camera"
+        "stitching: {found} frames or colours were passed, but there are {expected} cameras; pass one frame and one colour per camera"
     )]
     Cameras {
         /// The number of frames, or of colours.
         found: usize,
-        /// The number of the mesh's cameras.
+        /// The number of cameras of the warp or mesh.
         expected: usize,
     },
     /// The device cannot read a frame as textures, because the frame's rows are not aligned.
@@ -196,24 +195,26 @@ pub enum StitchError {
 }
 
 impl StitchOptions {
-    /// Checks that all gains are 0 to 1000, and that all gammas are greater than 0 and at most 100.
+    /// Checks the colour corrections of the first `cameras` cameras: gains must be 0 to 1000, and gammas greater than 0
+    /// and at most 100.
     ///
     /// # Errors
     /// Returns [`StitchError::Gain`] or [`StitchError::Gamma`] if a value is out of range.
-    pub fn check(&self) -> Result<(), StitchError> {
-        check_colour("left", self.left)?;
-        check_colour("right", self.right)
+    pub fn check(&self, cameras: usize) -> Result<(), StitchError> {
+        let mut colours = self.colours.iter().take(cameras).enumerate();
+        colours.try_for_each(|(camera, colour)| check_colour(camera_name(camera, cameras), *colour))
     }
 
-    /// Returns whether both gammas are 1.
+    /// Returns whether all gammas are 1.
     fn is_linear(&self) -> bool {
-        self.left.gamma == 1.0 && self.right.gamma == 1.0
+        self.colours.iter().all(|colour| colour.gamma == 1.0)
     }
 
+    /// Returns the parameters for the kernels of two cameras.
     fn params(&self, input: PixelFormat, output: PixelFormat) -> StitchParams {
         StitchParams {
-            left: self.left,
-            right: self.right,
+            left: self.colours[0],
+            right: self.colours[1],
             flip: self.flip.into(),
             edge_boost: self.edge_boost.into(),
             decode: input.encoding().to_rgb(),
@@ -233,20 +234,19 @@ fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<()
     Ok(())
 }
 
-/// Submits the stitch of `left` and `right` into `out` without waiting. The stitch itself is a single launch for all
-/// supported formats.
+/// Submits the stitch of one frame per camera of `warp` into `out` without waiting. With [`Lookup::Mesh`], and for two
+/// cameras with every lookup, the stitch is a single launch.
 ///
 /// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///
 /// With [`Power::Table`], each call builds a new table. [`stitch_with_table`] reuses a table.
 ///
 /// # Errors
-/// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
+/// Returns [`StitchError`] if frames, warp and options do not match, or the device fails.
 #[track_caller]
 pub fn stitch<'a>(
     stream: &Stream,
-    left: impl Into<FrameView<'a>>,
-    right: impl Into<FrameView<'a>>,
+    frames: &[FrameView<'_>],
     warp: &DeviceWarp,
     options: &StitchOptions,
     out: impl Into<FrameViewMut<'a>>,
@@ -255,65 +255,79 @@ pub fn stitch<'a>(
         Power::Table => Some(GammaTable::new(stream.device())?),
         _ => None,
     };
-    let frames = (left.into(), right.into(), out.into());
-    submit(stream, frames, warp, options, table.as_mut())
+    submit(stream, (frames, out.into()), warp, options, table.as_mut())
 }
 
 /// Submits a stitch like [`stitch`] with [`Power::Table`], but rebuilds `table` only if gains or gammas have changed
 /// since the last call. Ignores `options.power`.
 ///
 /// # Errors
-/// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
+/// Returns [`StitchError`] if frames, warp and options do not match, or the device fails.
 #[track_caller]
 pub fn stitch_with_table<'a>(
     stream: &Stream,
-    left: impl Into<FrameView<'a>>,
-    right: impl Into<FrameView<'a>>,
+    frames: &[FrameView<'_>],
     warp: &DeviceWarp,
     options: &StitchOptions,
     table: &mut GammaTable,
     out: impl Into<FrameViewMut<'a>>,
 ) -> Result<(), StitchError> {
-    submit(stream, (left.into(), right.into(), out.into()), warp, options, Some(table))
+    submit(stream, (frames, out.into()), warp, options, Some(table))
 }
 
-/// Checks that the sizes of two pictures, left and right, are the source sizes of a warp.
-pub(crate) fn check_sources(found: [UVec2; 2], expected: [UVec2; 2]) -> Result<(), StitchError> {
-    for ((side, found), expected) in ["left", "right"].into_iter().zip(found).zip(expected) {
+/// Checks that there is one frame for each camera of a warp or mesh, that the frames have the cameras' source sizes,
+/// and that their chroma planes are complete.
+pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Result<(), StitchError> {
+    let (found, cameras) = (frames.len(), sources.len());
+    if found != cameras {
+        return Err(StitchError::Cameras { found, expected: cameras });
+    }
+    for (camera, (frame, &expected)) in frames.iter().zip(sources).enumerate() {
+        let (side, found) = (camera_name(camera, cameras), frame.format().size);
         if found != expected {
             return Err(StitchError::SourceSize { side, found, expected });
+        }
+        if !frame.is_whole() {
+            return Err(StitchError::Chroma { which: side });
         }
     }
     Ok(())
 }
 
+/// Checks that all frames have the pixel format of the first one, and returns the first one's format.
+pub(crate) fn common_format(frames: &[FrameView<'_>]) -> Result<FrameFormat, StitchError> {
+    let [first, ..] = frames else {
+        return Err(StitchError::Cameras { found: 0, expected: 2 });
+    };
+    let left = first.format();
+    match frames.iter().map(FrameView::format).find(|format| format.pixels != left.pixels) {
+        Some(right) => Err(StitchError::Formats { left, right }),
+        None => Ok(left),
+    }
+}
+
 #[track_caller]
 fn submit(
     stream: &Stream,
-    (left, right, out): (FrameView<'_>, FrameView<'_>, FrameViewMut<'_>),
+    (frames, out): (&[FrameView<'_>], FrameViewMut<'_>),
     warp: &DeviceWarp,
     options: &StitchOptions,
     table: Option<&mut GammaTable>,
 ) -> Result<(), StitchError> {
-    options.check()?;
-    let (input, output) = (left.format(), out.format());
-    if input.pixels != right.format().pixels {
-        return Err(StitchError::Formats { left: input, right: right.format() });
-    }
-    check_sources([input.size, right.format().size], warp.sources())?;
+    options.check(warp.sources().len())?;
+    let output = out.format();
+    check_frames(frames, warp.sources())?;
+    let input = common_format(frames)?;
     if output.size != warp.size() {
         return Err(StitchError::OutputSize { found: output.size, expected: warp.size() });
     }
-    let whole =
-        [("left", left.is_whole()), ("right", right.is_whole()), ("output", out.is_whole())];
-    if let Some(&(which, _)) = whole.iter().find(|(_, whole)| !whole) {
-        return Err(StitchError::Chroma { which });
+    if !out.is_whole() {
+        return Err(StitchError::Chroma { which: "output" });
     }
     // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
     let mut textures = lock(warp.textures());
-    let mut textured = || {
-        let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
-        Ok::<_, DeviceError>(textured(&left)?.zip(textured(&right)?))
+    let mut textured = || -> Result<Option<Vec<_>>, DeviceError> {
+        frames.iter().map(|frame| Textured::of(stream.device(), &mut textures, frame)).collect()
     };
     match options.lookup {
         // Only the kernels of `planes::launch` support gamma tables and powers other than `Power::Fast`.
@@ -321,46 +335,52 @@ fn submit(
         Lookup::Planes => {}
         Lookup::Mesh if !mesh::supports_flip(options.flip, output) => {}
         Lookup::Mesh => {
-            if let Some((left, right)) = textured()? {
+            if let Some(frames) = textured()? {
                 let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;
-                let colours = [options.left, options.right];
+                let colours: Vec<_> = options.colours.iter().take(frames.len()).copied().collect();
                 let params =
                     mesh::params(&colours, options.flip, options.edge_boost, input, output);
-                return mesh::launch(stream, &[left, right], mesh, params, out);
+                return mesh::launch(stream, &frames, mesh, params, out);
             }
         }
+        _ if frames.len() > 2 => {}
         Lookup::HardwareBilinear => {
-            if let Some(frames) = textured()? {
-                return planes::launch_hardware(stream, frames, warp, options, out);
+            if let Some(&[left, right]) = textured()?.as_deref() {
+                return planes::launch_hardware(stream, (left, right), warp, options, out);
             }
         }
         Lookup::TexturedPlanes => {
-            if let Some(planes) = planes::textured(stream, &mut textures, warp)? {
+            if let (Some(planes), &[left, right]) =
+                (planes::textured(stream, &mut textures, warp)?, frames)
+            {
                 return planes::launch_textured(stream, (left, right), planes, options, out);
             }
         }
     }
-    planes::launch(stream, (left, right), warp, options, table, out)
+    match *frames {
+        [left, right] => planes::launch(stream, (left, right), warp, options, table, out),
+        _ => Err(StitchError::Cameras { found: frames.len(), expected: 2 }),
+    }
 }
 
-/// Stitches two pictures on the stream's device and waits for the panorama. For a warp that is used only once, use
-/// [`Lookup::Planes`], which needs no mesh.
+/// Stitches one picture per camera of `warp` on the stream's device and waits for the panorama. For a warp that is used
+/// only once, use [`Lookup::Planes`], which needs no mesh.
 ///
 /// # Errors
 /// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
 #[track_caller]
 pub fn stitch_pictures(
     stream: &Stream,
-    left: &Picture,
-    right: &Picture,
+    pictures: &[&Picture],
     warp: &DeviceWarp,
     options: &StitchOptions,
 ) -> Result<Picture, StitchError> {
-    let [left, right] = [left, right].map(|picture| picture.upload(stream));
-    let (left, right) = (left?, right?);
+    let images: Vec<_> =
+        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     let UVec2 { x, y } = warp.size();
     let mut out = Image::new(stream.device(), x, y)?;
-    stitch(stream, &left, &right, warp, options, &mut out)?;
+    stitch(stream, &frames, warp, options, &mut out)?;
     let mut panorama = Picture::filled(x, y, Rgba8::BLACK);
     out.download_to(stream, panorama.pixels_mut())?;
     Ok(panorama)

@@ -66,11 +66,11 @@ pub(super) fn launch(
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
     warp.await_ready(stream)?;
-    let [left, right] = warp.planes()?;
+    let (left, right) = (warp.planes(0)?, warp.planes(1)?);
     let params = options.params(l.format().pixels, out.format().pixels);
     let gamma = match (table, options.power) {
         (Some(table), _) => {
-            table.update(stream, options.left, options.right)?;
+            table.update(stream, options.colours[0], options.colours[1])?;
             Gamma::Table(table)
         }
         _ if options.is_linear() => Gamma::Linear,
@@ -106,7 +106,7 @@ pub(super) fn launch_hardware(
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
     warp.await_ready(stream)?;
-    let [left, right] = warp.planes()?;
+    let (left, right) = (warp.planes(0)?, warp.planes(1)?);
     let params = options.params(l.pixels(), out.format().pixels);
     launch_planes!(stream, Textured[l, r], [left, right], params, out:
         StitchHardwareRgba8 StitchHardwareNv12 StitchHardwareNv12Rgba8 StitchHardwareRgba8Nv12)
@@ -157,7 +157,7 @@ pub(super) fn textured<'a>(
             height,
         }))
     };
-    let left = camera([Plane::LeftX, Plane::LeftY, Plane::WeightLeft])?;
-    let right = camera([Plane::RightX, Plane::RightY, Plane::WeightRight])?;
+    let mut camera = |i| camera([Plane::X(i), Plane::Y(i), Plane::Weight(i)]);
+    let (left, right) = (camera(0)?, camera(1)?);
     Ok(left.zip(right).map(<[_; 2]>::from))
 }

@@ -36,7 +36,7 @@ use crate::geometry::Geometry;
 use crate::geometry::rig::rotation;
 use crate::io::picture::Picture;
 use crate::lock::lock;
-use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
+use crate::ops::stitch::{StitchError, StitchOptions, check_frames, common_format};
 use crate::warp::{DeviceWarp, Plane};
 
 pub use limits::ViewLimits;
@@ -134,6 +134,16 @@ pub enum ViewError {
     /// The geometry does not have two cameras.
     #[error("view: the geometry has {0} cameras; it must have two")]
     Cameras(usize),
+    /// The warp whose weights blend the overlap has other source sizes than the cameras.
+    #[error(
+        "view: the warp with the weights is for pictures of {found:?} pixels, but the cameras have {expected:?}; make the warp and the viewer from one geometry"
+    )]
+    Sources {
+        /// The source sizes of the warp.
+        found: Vec<UVec2>,
+        /// The source sizes of the cameras.
+        expected: Vec<UVec2>,
+    },
     /// The warp whose weights blend the overlap does not have the size of the canvas.
     #[error("view: the warp with the weights is {}×{} pixels, but the canvas is {}×{}; make the warp and the viewer from one geometry", found.x, found.y, expected.x, expected.y)]
     Weights {
@@ -206,10 +216,10 @@ impl Viewer {
         Ok(Self { canvas, cameras, normals, flip, textures: Mutex::default() })
     }
 
-    /// Returns the sizes of the cameras' frames in pixels: left, right.
+    /// Returns the sizes of the cameras' frames in pixels.
     #[must_use]
-    pub fn sources(&self) -> [UVec2; 2] {
-        self.cameras.map(|camera| camera.size)
+    pub fn sources(&self) -> Vec<UVec2> {
+        self.cameras.iter().map(|camera| camera.size).collect()
     }
 
     /// Returns the size of the canvas in pixels.
@@ -220,7 +230,10 @@ impl Viewer {
 
     /// Checks that a warp has the source sizes of the cameras and the size of the canvas.
     pub(crate) fn check_warp(&self, warp: &DeviceWarp) -> Result<(), ViewError> {
-        check_sources(warp.sources(), self.sources())?;
+        let sources = self.sources();
+        if warp.sources() != sources {
+            return Err(ViewError::Sources { found: warp.sources().to_vec(), expected: sources });
+        }
         let (found, expected) = (warp.size(), self.canvas.size);
         if found == expected { Ok(()) } else { Err(ViewError::Weights { found, expected }) }
     }
@@ -231,7 +244,7 @@ impl Viewer {
         ViewLimits::of(&self.cameras, self.flip)
     }
 
-    /// Submits the rendering of a view of the frames `left` and `right` into `out`, as one launch, without waiting.
+    /// Submits the rendering of a view of the cameras' frames into `out`, as one launch, without waiting.
     ///
     /// The overlap is blended with the weights of `warp`, which must be made from the same geometry as the viewer. If
     /// `warp` is `None`, the overlap is blended with feathered weights. Only the colours of the options apply, and the
@@ -245,7 +258,7 @@ impl Viewer {
     pub fn submit<'a>(
         &self,
         stream: &Stream,
-        [left, right]: [FrameView<'_>; 2],
+        frames: &[FrameView<'_>],
         warp: Option<&DeviceWarp>,
         view: &ViewPose,
         options: &StitchOptions,
@@ -253,34 +266,25 @@ impl Viewer {
     ) -> Result<(), ViewError> {
         let out = out.into();
         view.check()?;
-        options.check()?;
-        self.check_frames(&left, &right)?;
-        whole([
-            ("left", left.is_whole()),
-            ("right", right.is_whole()),
-            ("output", out.is_whole()),
-        ])?;
+        options.check(self.cameras.len())?;
+        check_frames(frames, &self.sources())?;
+        common_format(frames)?;
+        whole([("output", out.is_whole())])?;
+        let &[left, right] = frames else { return Err(ViewError::Cameras(frames.len())) };
         let shot = Shot::new(view, self.flip, left.format(), &out);
         let camera = |i: usize, colour| {
             let (camera, normals) = (&self.cameras[i], &self.normals[i]);
             ViewCamera::new(camera, normals, (shot.turn, shot.focal), shot.cell, colour)
         };
-        let cameras =
-            ViewCameras { left: camera(0, options.left), right: camera(1, options.right) };
+        let cameras = ViewCameras {
+            left: camera(0, options.colours[0]),
+            right: camera(1, options.colours[1]),
+        };
         let [left_weight, right_weight] = self.weights(stream, warp)?;
         let canvas = shot.canvas(&self.canvas);
         let shared =
             CamerasKernel { left_weight, right_weight, canvas, cameras, frame: shot.frame() };
         self.launch(stream, &shot.config(), [left, right], shared, out)
-    }
-
-    /// Checks that the frames have one pixel format and the cameras' sizes.
-    fn check_frames(&self, left: &FrameView<'_>, right: &FrameView<'_>) -> Result<(), ViewError> {
-        let (left, right) = (left.format(), right.format());
-        if left.pixels != right.pixels {
-            return Err(StitchError::Formats { left, right }.into());
-        }
-        Ok(check_sources([left.size, right.size], self.sources())?)
     }
 
     /// Returns the weight planes of `warp`, or empty planes if `warp` is `None`. Makes `stream` wait until the weights
@@ -300,7 +304,7 @@ impl Viewer {
         };
         self.check_warp(warp)?;
         warp.await_ready(stream)?;
-        Ok([Plane::WeightLeft, Plane::WeightRight].map(|plane| warp.plane(plane).view()))
+        Ok([0, 1].map(|camera| warp.plane(Plane::Weight(camera)).view()))
     }
 
     /// Launches the kernel for the formats of the frames and the output. The kernel reads the frames through textures
@@ -388,24 +392,24 @@ pub fn view_panorama<'a>(
     .map_or(Ok(()), |launched| Ok(launched?))
 }
 
-/// Renders a view of `size` pixels of two pictures in host memory, with feathered blending, and waits for the result.
+/// Renders a view of `size` pixels of one picture per camera in host memory, with feathered blending, and waits for the result.
 ///
 /// # Errors
 /// Returns [`ViewError`] if the pose is invalid, the pictures do not match the cameras, or the device fails.
 #[track_caller]
 pub fn view_pictures(
     stream: &Stream,
-    left: &Picture,
-    right: &Picture,
+    pictures: &[&Picture],
     viewer: &Viewer,
     view: &ViewPose,
     size: UVec2,
     options: &StitchOptions,
 ) -> Result<Picture, ViewError> {
-    let [left, right] = [left, right].map(|picture| picture.upload(stream));
-    let (left, right) = (left?, right?);
+    let images: Vec<_> =
+        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     let mut out = Image::new(stream.device(), size.x, size.y)?;
-    viewer.submit(stream, [(&left).into(), (&right).into()], None, view, options, &mut out)?;
+    viewer.submit(stream, &frames, None, view, options, &mut out)?;
     let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
     out.download_to(stream, picture.pixels_mut())?;
     Ok(picture)

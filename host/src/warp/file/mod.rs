@@ -1,8 +1,8 @@
 //! Writes the panoweave warp file, a safetensors file that contains a warp and its description. `read` reads the file.
 //!
-//! The file has six tensors for the planes, `lut_left_x` to `weight_right`, of type F32 and shape `[height, width]`.
-//! They have the order of [`Plane`] and no gaps. All numbers are little-endian. If the warp has a mesh, five more
-//! tensors follow:
+//! The file has three tensors per camera for the planes, of type F32 and shape `[height, width]`: `lut_left_x` to
+//! `weight_right` for two cameras, `lut_first_x`, `lut_first_y`, `lut_second_x` and so on for more. They have the order
+//! of [`Plane::all`] and no gaps. All numbers are little-endian. If the warp has a mesh, five more tensors follow:
 //!
 //! | tensor | type | shape | element |
 //! |---|---|---|---|
@@ -28,12 +28,13 @@
 //! | key | value |
 //! |---|---|
 //! | `format` | `panoweave-warp` |
-//! | `version` | `1`; with a mesh `2`, so that readers without mesh support reject the file |
-//! | `left`, `right` | width and height of the source pictures in pixels, such as `3840x2160` |
+//! | `version` | `1`; with a mesh `2`, so that readers without mesh support reject the file; `3` with or without a mesh for more than two cameras |
+//! | `left`, `right` | for two cameras: width and height of the source pictures in pixels, such as `3840x2160` |
+//! | `sources` | for more cameras: width and height of each source picture, such as `3840x2160 1920x1080 1920x1080` |
 //! | `projection` | `planar`, `cylindrical`, `equirectangular` or `unknown` |
 //! | `rig` | optional: the text of the rig or homography from which the warp was made |
 //! | `mesh_error` | with a mesh: its maximum deviation along either axis in source pixels, such as `0.03125` |
-//! | `checksum` | eight hex digits: CRC-32 of all tensors' bytes in order, then of the text `{left} {right} {projection} {rig}`, or with a mesh `{left} {right} {projection} {mesh_error} {rig}` |
+//! | `checksum` | eight hex digits: CRC-32 of all tensors' bytes in order, then of the text `{sources} {projection} {rig}`, or with a mesh `{sources} {projection} {mesh_error} {rig}`, where `{sources}` is the sizes of all sources, separated by spaces |
 
 mod read;
 
@@ -57,6 +58,8 @@ pub(crate) const FORMAT: &str = "panoweave-warp";
 pub(crate) const VERSION: &str = "1";
 /// The value of the metadata key `version` for a file with a mesh.
 pub(crate) const MESH_VERSION: &str = "2";
+/// The value of the metadata key `version` for a file with more than two cameras.
+pub(crate) const CAMERAS_VERSION: &str = "3";
 
 /// The maximum length of the header's JSON in bytes. Its largest part is the text of the rig, which has a few
 /// kilobytes.
@@ -99,22 +102,34 @@ impl Warp {
             Ok(())
         });
         let Ok(()) = done;
-        let [left, right] = self.sources().map(size_text);
+        let sizes: Vec<_> = self.sources().iter().map(|&size| size_text(size)).collect();
+        let sources = sizes.join(" ");
         let projection = self.projection().map_or("unknown", ProjectionName::as_str);
         let error = self.mesh().map(|mesh| mesh.error().to_string());
-        let sealed = sealed_text(&left, &right, projection, error.as_deref(), self.rig());
-        crc.update(sealed.as_bytes());
+        crc.update(sealed_text(&sources, projection, error.as_deref(), self.rig()).as_bytes());
+        let version = match &sizes[..] {
+            [_, _] if error.is_some() => MESH_VERSION,
+            [_, _] => VERSION,
+            _ => CAMERAS_VERSION,
+        };
         let mut metadata = HashMap::from(
             [
                 ("format", FORMAT),
-                ("version", if error.is_some() { MESH_VERSION } else { VERSION }),
-                ("left", &left),
-                ("right", &right),
+                ("version", version),
                 ("projection", projection),
                 ("checksum", &format!("{:08x}", crc.finalize())),
             ]
             .map(|(key, value)| (key.to_owned(), value.to_owned())),
         );
+        match &sizes[..] {
+            [left, right] => {
+                metadata.insert("left".to_owned(), left.clone());
+                metadata.insert("right".to_owned(), right.clone());
+            }
+            _ => {
+                metadata.insert("sources".to_owned(), sources);
+            }
+        }
         if let Some(error) = error {
             metadata.insert("mesh_error".to_owned(), error);
         }
@@ -129,8 +144,9 @@ impl Warp {
         };
         let UVec2 { x, y } = self.size();
         let shape = vec![y as usize, x as usize];
-        let mut tensors: Vec<_> =
-            Plane::ALL.map(|plane| tensor(plane.name(), Dtype::F32, shape.clone())).into();
+        let mut tensors: Vec<_> = Plane::all(sizes.len())
+            .map(|plane| tensor(&plane.name(sizes.len()), Dtype::F32, shape.clone()))
+            .collect();
         if let Some(mesh) = self.mesh() {
             tensors.extend(MeshPart::ALL.into_iter().zip(mesh.counts()).map(|(part, count)| {
                 tensor(part.name(), part.dtype(), [&[count], part.element()].concat())
@@ -159,12 +175,11 @@ pub(crate) fn size_text(size: UVec2) -> String {
 
 /// Returns the text that the checksum covers in addition to the tensors.
 pub(crate) fn sealed_text(
-    left: &str,
-    right: &str,
+    sources: &str,
     projection: &str,
     mesh_error: Option<&str>,
     rig: Option<&str>,
 ) -> String {
     let error = mesh_error.map_or(String::new(), |error| format!("{error} "));
-    format!("{left} {right} {projection} {error}{}", rig.unwrap_or(""))
+    format!("{sources} {projection} {error}{}", rig.unwrap_or(""))
 }

@@ -15,18 +15,21 @@ use std::path::Path;
 
 use glam::UVec2;
 use safetensors::tensor::{Dtype, Metadata};
+use shared_types::stitch::MAX_CAMERAS;
 
 use crate::geometry::rig::ProjectionName;
 use crate::io::text::open_regular;
 use crate::warp::bytes::{CHUNK, numbers_of};
-use crate::warp::file::{FORMAT, HEADER_LIMIT, MESH_VERSION, VERSION, sealed_text, size_text};
+use crate::warp::file::{
+    CAMERAS_VERSION, FORMAT, HEADER_LIMIT, MESH_VERSION, VERSION, sealed_text, size_text,
+};
 use crate::warp::mesh::{MeshPart, Unpacked, is_length};
 use crate::warp::{Mesh, Plane, Warp, WarpError, check_sizes};
 
 /// The contents of a valid header.
 struct Header {
     size: UVec2,
-    sources: [UVec2; 2],
+    sources: Vec<UVec2>,
     projection: Option<ProjectionName>,
     rig: Option<String>,
     checksum: u32,
@@ -65,13 +68,14 @@ impl Warp {
         let header = read_header(path, &mut file, length)?;
         read_tensors(path, &mut file, &header, |_, _, _| ())?;
         let area = header.size.x as usize * header.size.y as usize;
-        let mut planes = [(); 6].map(|()| Vec::with_capacity(area));
+        let cameras = header.sources.len();
+        let mut planes: Vec<_> = Plane::all(cameras).map(|_| Vec::with_capacity(area)).collect();
         let mut unpacked = Unpacked::default();
         read_tensors(path, &mut file, &header, |tensor, bytes, values| match tensor {
-            Tensor::Plane(plane) => planes[plane as usize].extend_from_slice(values),
+            Tensor::Plane(plane) => planes[plane.index(cameras)].extend_from_slice(values),
             Tensor::Mesh(part) => unpacked.take(part, bytes),
         })?;
-        let mut warp = Self::new(header.size, header.sources, planes)
+        let mut warp = Self::new(header.size, header.sources.clone(), planes)
             .map_err(|error| WarpError::Plane { file: path.to_owned(), error })?;
         if let Some(MeshHeader { error, .. }) = header.mesh {
             let mesh = unpacked.checked(header.size, &header.sources, error);
@@ -117,14 +121,15 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     let none = HashMap::new();
     let metadata = layout.metadata().as_ref().unwrap_or(&none);
     let (sources, projection, mesh_error, checksum) = read_metadata(path, metadata)?;
-    let (size, mut end) = read_layout(path, &layout, mesh_error.is_some())?;
-    check_sizes(size, sources)
+    let (size, mut end) = read_layout(path, &layout, sources.len(), mesh_error.is_some())?;
+    check_sizes(size, &sources)
         .map_err(|error| WarpError::Plane { file: path.to_owned(), error })?;
     let mesh = match mesh_error {
         None => None,
-        Some(error) => {
-            Some(MeshHeader { error, counts: read_mesh_layout(path, &layout, size, &mut end)? })
-        }
+        Some(error) => Some(MeshHeader {
+            error,
+            counts: read_mesh_layout(path, &layout, (size, sources.len()), &mut end)?,
+        }),
     };
     // This sum cannot overflow, because the size of the panorama and the element counts were checked against limits.
     let expected = start + end as u64;
@@ -137,7 +142,7 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
 
 /// The parsed metadata: the sizes of the sources, the projection, the error of the mesh (if there is one), and the
 /// checksum.
-type Description = ([UVec2; 2], Option<ProjectionName>, Option<f32>, u32);
+type Description = (Vec<UVec2>, Option<ProjectionName>, Option<f32>, u32);
 
 fn read_metadata(
     path: &Path,
@@ -147,9 +152,9 @@ fn read_metadata(
         return Err(WarpError::NotAWarp { file: path.to_owned() });
     }
     let version = metadata.get("version").map_or("", String::as_str);
-    if version != VERSION && version != MESH_VERSION {
+    if ![VERSION, MESH_VERSION, CAMERAS_VERSION].contains(&version) {
         let (file, found) = (path.to_owned(), version.to_owned());
-        return Err(WarpError::Version { file, found, expected: "1 and 2" });
+        return Err(WarpError::Version { file, found, expected: "1 to 3" });
     }
     let wrong = |key: &'static str, expected| WarpError::Metadata {
         file: path.to_owned(),
@@ -157,16 +162,24 @@ fn read_metadata(
         found: metadata.get(key).map_or("missing".to_owned(), |v| format!("{v:?}")),
         expected,
     };
-    let source = |key| {
-        let text = metadata.get(key).map_or("", String::as_str);
+    let size_of = |text: &str| {
         let sides =
             text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
         // Accept only text that `size_text` could have written. For example, reject "+5x05", because `size_text` writes
         // "5x5".
-        let size = sides.map(UVec2::from).filter(|size| size_text(*size) == text);
-        size.ok_or_else(|| wrong(key, "a size such as 3840x2160"))
+        sides.map(UVec2::from).filter(|size| size_text(*size) == text)
     };
-    let sources = [source("left")?, source("right")?];
+    let text = |key| metadata.get(key).map_or("", String::as_str);
+    let source = |key| size_of(text(key)).ok_or_else(|| wrong(key, "a size such as 3840x2160"));
+    let sources = if version == CAMERAS_VERSION {
+        let sizes: Option<Vec<_>> = text("sources").split(' ').map(size_of).collect();
+        let several = |sizes: &Vec<_>| (3..=MAX_CAMERAS).contains(&sizes.len());
+        sizes.filter(several).ok_or_else(|| {
+            wrong("sources", "3 to 16 sizes, such as 3840x2160 1920x1080 1920x1080")
+        })?
+    } else {
+        vec![source("left")?, source("right")?]
+    };
     let projection = match metadata.get("projection").map(String::as_str) {
         Some("planar") => Some(ProjectionName::Planar),
         Some("cylindrical") => Some(ProjectionName::Cylindrical),
@@ -176,7 +189,9 @@ fn read_metadata(
             return Err(wrong("projection", "planar, cylindrical, equirectangular or unknown"));
         }
     };
-    let mesh_error = if version == MESH_VERSION {
+    let has_mesh = version == MESH_VERSION
+        || version == CAMERAS_VERSION && metadata.contains_key("mesh_error");
+    let mesh_error = if has_mesh {
         let text = metadata.get("mesh_error");
         // Accept only a text that `save` could have written, as for the sizes.
         let error =
@@ -192,14 +207,19 @@ fn read_metadata(
     Ok((sources, projection, mesh_error, checksum))
 }
 
-/// Checks that the tensors start with the six planes in order. There must be no other tensors, except those of a mesh
-/// if `mesh` is true. Returns the size of the panorama in pixels, and the number of bytes of all six planes together.
+/// Checks that the tensors start with the planes of `cameras` cameras in order. There must be no other tensors, except those of a mesh
+/// if `mesh` is true. Returns the size of the panorama in pixels, and the number of bytes of all planes together.
 ///
 /// The parser of the header has already checked that the offsets have no gaps and fit the shapes.
-fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usize), WarpError> {
+fn read_layout(
+    path: &Path,
+    layout: &Metadata,
+    cameras: usize,
+    mesh: bool,
+) -> Result<(UVec2, usize), WarpError> {
     let file = || path.to_owned();
     let known = |name: &str| {
-        Plane::ALL.iter().any(|plane| plane.name() == name)
+        Plane::all(cameras).any(|plane| plane.name(cameras) == name)
             || mesh && MeshPart::ALL.iter().any(|part| part.name() == name)
     };
     let names = layout.offset_keys();
@@ -207,8 +227,8 @@ fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usi
         return Err(WarpError::UnexpectedTensor { file: file(), name: name.clone() });
     }
     let (mut shape, mut bytes): (Option<&[usize]>, _) = (None, 0);
-    for (i, plane) in Plane::ALL.into_iter().enumerate() {
-        let Some(info) = layout.info(plane.name()) else {
+    for (i, plane) in Plane::all(cameras).map(|plane| plane.name(cameras)).enumerate() {
+        let Some(info) = layout.info(&plane) else {
             return Err(WarpError::PlaneMissing { file: file(), plane });
         };
         if info.dtype != Dtype::F32 {
@@ -225,8 +245,7 @@ fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usi
         }
         let (begin, end) = info.data_offsets;
         if begin != i * (end - begin) {
-            let reason =
-                format!("plane {} is not tensor number {} of the file", plane.name(), i + 1);
+            let reason = format!("plane {plane} is not tensor number {} of the file", i + 1);
             return Err(WarpError::Header { file: file(), reason });
         }
         shape = Some(&info.shape);
@@ -243,7 +262,7 @@ fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usi
 fn read_mesh_layout(
     path: &Path,
     layout: &Metadata,
-    size: UVec2,
+    (size, cameras): (UVec2, usize),
     end: &mut usize,
 ) -> Result<[usize; MeshPart::ALL.len()], WarpError> {
     let mut counts = [0; MeshPart::ALL.len()];
@@ -257,7 +276,7 @@ fn read_mesh_layout(
             let (found, expected) = (info.dtype.to_string(), part.dtype().to_string());
             return Err(WarpError::MeshDtype { file, name, found, expected });
         }
-        let allowed = part.allowed(tiles, counts[0]);
+        let allowed = part.allowed((tiles, cameras), counts[0]);
         match info.shape[..] {
             [count, ref element @ ..] if element == part.element() && allowed.contains(&count) => {
                 counts[i] = count;
@@ -270,10 +289,8 @@ fn read_mesh_layout(
             }
         }
         if info.data_offsets.0 != *end {
-            let reason = format!(
-                "tensor {name} is not tensor number {} of the file",
-                Plane::ALL.len() + i + 1
-            );
+            let reason =
+                format!("tensor {name} is not tensor number {} of the file", 3 * cameras + i + 1);
             return Err(WarpError::Header { file, reason });
         }
         *end = info.data_offsets.1;
@@ -292,14 +309,15 @@ fn read_tensors(
     let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
     file.seek(SeekFrom::Start(header.start)).map_err(unreadable)?;
     let area = header.size.x as usize * header.size.y as usize;
-    let planes = Plane::ALL.map(|plane| (Tensor::Plane(plane), area * 4));
+    let cameras = header.sources.len();
+    let planes = Plane::all(cameras).map(|plane| (Tensor::Plane(plane), area * 4));
     let counts = header.mesh.iter().flat_map(|mesh| MeshPart::ALL.into_iter().zip(mesh.counts));
     let parts = counts.map(|(part, count)| (Tensor::Mesh(part), count * part.element_bytes()));
     let mut bytes = vec![0; CHUNK];
     let mut values = Vec::with_capacity(CHUNK / 4);
     let mut crc = crc32fast::Hasher::new();
     let mut bad = None;
-    for (tensor, length) in planes.into_iter().chain(parts) {
+    for (tensor, length) in planes.chain(parts) {
         let mut at = 0;
         while at < length {
             let bytes = &mut bytes[..CHUNK.min(length - at)];
@@ -308,16 +326,16 @@ fn read_tensors(
             values.clear();
             if let Tensor::Plane(plane) = tensor {
                 values.extend(numbers_of(bytes, f32::from_le_bytes));
-                bad = bad.or_else(|| plane.check(&values, at / 4, header.size.x).err());
+                bad = bad.or_else(|| plane.check(cameras, &values, at / 4, header.size.x).err());
             }
             keep(tensor, bytes, &values);
             at += bytes.len();
         }
     }
-    let [left, right] = header.sources.map(size_text);
+    let sizes: Vec<_> = header.sources.iter().map(|&size| size_text(size)).collect();
     let projection = header.projection.map_or("unknown", ProjectionName::as_str);
     let error = header.mesh.as_ref().map(|mesh| mesh.error.to_string());
-    let sealed = sealed_text(&left, &right, projection, error.as_deref(), header.rig.as_deref());
+    let sealed = sealed_text(&sizes.join(" "), projection, error.as_deref(), header.rig.as_deref());
     crc.update(sealed.as_bytes());
     // If the checksum is wrong, report it rather than an invalid number: the number is probably invalid because the
     // file is damaged.

@@ -25,7 +25,7 @@ use crate::warp::mesh::part::MeshPart;
 pub enum MeshFault {
     /// A layer refers to an invalid camera, or the cameras of a tile are not in ascending order.
     #[error(
-        "layer {layer} of the mesh has camera {found}; it must be 0 or 1, in ascending order within a tile: make the warp again"
+        "layer {layer} of the mesh has camera {found}; it must be a camera of the warp (from 0), and cameras must be in ascending order within a tile: make the warp again"
     )]
     Camera { layer: usize, found: u32 },
     /// A layer's cell size is invalid.

@@ -1,11 +1,11 @@
 //! The input from which a mesh is computed: the size of the panorama, and the source coordinates and weights of each
 //! camera.
 //!
-//! The planes belong to a [`Warp`] with two cameras, or were rendered from a geometry, which may have more cameras.
+//! The planes belong to a [`Warp`], or were rendered from a geometry.
 
 use glam::UVec2;
 
-use crate::warp::Warp;
+use crate::warp::{Plane, Warp};
 
 /// The source coordinates and the weights of each camera at all pixels of a panorama.
 pub(in crate::warp) struct Looks<'a> {
@@ -19,8 +19,9 @@ pub(in crate::warp) struct Looks<'a> {
 
 impl<'a> From<&'a Warp> for Looks<'a> {
     fn from(warp: &'a Warp) -> Self {
-        let [left_x, left_y, right_x, right_y, left, right] = warp.planes().each_ref();
-        let planes = vec![[&left_x[..], left_y, left], [right_x, right_y, right]];
+        let cameras = 0..warp.sources.len();
+        let of = |camera| [Plane::X(camera), Plane::Y(camera), Plane::Weight(camera)];
+        let planes = cameras.map(|camera| of(camera).map(|plane| warp.plane(plane))).collect();
         Self { size: warp.size(), sources: &warp.sources, planes }
     }
 }

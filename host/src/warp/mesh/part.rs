@@ -52,12 +52,17 @@ impl MeshPart {
         }
     }
 
-    /// Returns the allowed number of elements in this tensor for a mesh of two cameras with `tiles` tiles and `layers`
-    /// layers. A tile has one or two layers. A layer has at most one patch for each of the smallest cells.
-    pub(in crate::warp) fn allowed(self, tiles: usize, layers: usize) -> RangeInclusive<usize> {
+    /// Returns the allowed number of elements in this tensor for a mesh of `cameras` cameras with `tiles` tiles and
+    /// `layers` layers. A tile has a layer for each camera that it shows, and at least one. A layer has at most one
+    /// patch for each of the smallest cells.
+    pub(in crate::warp) fn allowed(
+        self,
+        (tiles, cameras): (usize, usize),
+        layers: usize,
+    ) -> RangeInclusive<usize> {
         const CELLS_OF_TILE: usize = (TILE / CELLS[CELLS.len() - 1]).pow(2) as usize;
         match self {
-            Self::Layers => tiles..=2 * tiles,
+            Self::Layers => tiles..=cameras * tiles,
             Self::LayerPatches => layers..=layers,
             Self::Patches => 0..=layers * CELLS_OF_TILE,
             Self::Places | Self::Shares => 0..=layers,

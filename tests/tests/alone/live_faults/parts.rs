@@ -267,7 +267,7 @@ fn the_dark_is_no_failure() {
         let mut panoramas = stitcher.panoramas();
         let mut show = |i: u32, levels: [u8; 2]| {
             let [left, right] = levels.map(stamp);
-            stitcher.submit(frame(&left), frame(&right), FRAME * i).unwrap();
+            stitcher.submit(&[frame(&left), frame(&right)], FRAME * i).unwrap();
             panoramas.next().unwrap().colours()
         };
         for i in 0..1000 {
@@ -278,7 +278,7 @@ fn the_dark_is_no_failure() {
         assert_eq!((counters.strikes, counters.panoramas), (0, 1000));
         assert!(stitcher.colour().following);
         let lit = (1000..1090).map(|i| show(i, [60, 120])).last().unwrap();
-        assert!(lit.left.gain.x > 1.3 && lit.right.gain.x < 0.8, "{device}: {lit:?}");
+        assert!(lit[0].gain.x > 1.3 && lit[1].gain.x < 0.8, "{device}: {lit:?}");
     }
 }
 
@@ -392,17 +392,21 @@ fn alone_no_stream_waits() {
     // upload. Therefore, each operation gets a new warp.
     let new = || DeviceWarp::upload(&made_on, &small_warp()).unwrap();
     let warp = new();
-    let [left, right] = warp.sources().map(|size| Image::new(&device, size.x, size.y).unwrap());
+    let [left, right] = [0, 1].map(|camera| {
+        let size = warp.sources()[camera];
+        Image::new(&device, size.x, size.y).unwrap()
+    });
     let mut out = Image::new(&device, warp.size().x, warp.size().y).unwrap();
     let seam = Seam::new(&made_on, &warp, SeamOptions::default()).unwrap();
     let mut uses = |n, warp: &DeviceWarp, copy: &mut DeviceWarp| match n {
         0 => warp.download(&stream).is_ok(),
-        1 => Overlap::find(&stream, warp).is_ok(),
+        1 => Overlap::find(&stream, warp, [0, 1]).is_ok(),
         2 => warp.resized(&stream, warp.size()).is_ok(),
         3 => Seam::new(&stream, warp, SeamOptions::default()).is_ok(),
         4 => Seam::copy(&stream, warp).is_ok(),
         5 => seam.weigh(&stream, warp, 1.0, copy).is_ok(),
-        _ => stitch(&stream, &left, &right, warp, &by_planes(), &mut out).is_ok(),
+        _ => stitch(&stream, &[(&left).into(), (&right).into()], warp, &by_planes(), &mut out)
+            .is_ok(),
     };
     for n in 0..7 {
         let of = |warp: &DeviceWarp| Seam::copy(&made_on, warp).unwrap();

@@ -74,7 +74,7 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
         for i in 0..frames {
             match submit(stitcher, i, levels(i)) {
                 Ok(submitted) => {
-                    assert_eq!(submitted, Submitted::Pair);
+                    assert_eq!(submitted, Submitted::Set);
                     assert!(refused.is_none(), "frame {i} was taken after {refused:?}");
                     taken += 1;
                 }
@@ -93,15 +93,15 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     let late = Instant::now() + Duration::from_secs(10);
     let counters = loop {
         let counters = stitcher.counters();
-        if counters.pairs == counters.panoramas + counters.dropped.pairs() {
+        if counters.sets == counters.panoramas + counters.dropped.sets() {
             break counters;
         }
         assert!(Instant::now() < late, "some pairs are unaccounted for: {counters:?}");
         thread::yield_now();
     };
-    assert_eq!(counters.pairs, u64::from(taken));
+    assert_eq!(counters.sets, u64::from(taken));
     assert_eq!(counters.panoramas, read.len() as u64, "{counters:?}");
-    assert_eq!(counters.frames_in, 2 * u64::from(taken), "{counters:?}");
+    assert_eq!(counters.frames_in(), 2 * u64::from(taken), "{counters:?}");
     assert!(read.is_sorted(), "{read:?}");
     check_analysis(&stitcher.colour());
     Film { read, taken, refused, counters, colour: stitcher.colour() }
@@ -143,7 +143,7 @@ pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Sub
     let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
     let bytes = levels.map(|level| vec![level; format.bytes()]);
     let [left, right] = [0, 1].map(|side| Frame::tight(format, &bytes[side]).unwrap());
-    stitcher.submit(left, right, FRAME * i)
+    stitcher.submit(&[left, right], FRAME * i)
 }
 
 /// The name of the current attempt, which the message contains if the attempt fails.

@@ -30,7 +30,7 @@ fn stitch(device: &Device) -> Result<Picture, Box<dyn Error>> {
     let warp = DeviceWarp::render(&stream, &shift.geometry(SIZE, SIZE)?)?;
     let left = crop(0, SIZE.x).ok_or("the left picture")?;
     let right = crop(SHIFT, SIZE.x).ok_or("the right picture")?;
-    Ok(stitch_pictures(&stream, &left, &right, &warp, &StitchOptions::default())?)
+    Ok(stitch_pictures(&stream, &[&left, &right], &warp, &StitchOptions::default())?)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -128,7 +128,7 @@ fn a_day() {
 
 /// Checks that the corrected value of every input level changes by at most one level from one frame to the next.
 fn assert_steady(before: &Colours, now: &Colours, frame: u32) {
-    for (a, b) in [(before.left, now.left), (before.right, now.right)] {
+    for (a, b) in [(before[0], now[0]), (before[1], now[1])] {
         if a == b {
             continue;
         }

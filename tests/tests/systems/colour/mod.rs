@@ -50,7 +50,7 @@ fn differences<'a>(pairs: impl IntoIterator<Item = &'a Pair>, colours: &Colours)
     let mut pixels = 0.0;
     for [left, right] in pairs {
         let difference = std::array::from_fn(|c| {
-            apply(&colours.left, c, left[c]) - apply(&colours.right, c, right[c])
+            apply(&colours[0], c, left[c]) - apply(&colours[1], c, right[c])
         });
         for c in 0..3 {
             sum[c] += difference[c];

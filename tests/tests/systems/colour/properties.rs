@@ -18,8 +18,8 @@ fn of_means(left: [f32; 3], right: [f32; 3]) -> ColourSums {
     ColourSums { left: sums(left), right: sums(right), weight: 20_000.0 }
 }
 
-fn swapped(Colours { left, right }: Colours) -> Colours {
-    Colours { left: right, right: left }
+fn swapped(colours: Colours) -> Colours {
+    Colours::of([colours[1], colours[0]])
 }
 
 fn within_limits(colour: &Colour) -> bool {
@@ -37,7 +37,7 @@ fn any_colour() -> impl Strategy<Value = Colour> {
 }
 
 fn any_colours() -> impl Strategy<Value = Colours> {
-    (any_colour(), any_colour()).prop_map(|(left, right)| Colours { left, right })
+    (any_colour(), any_colour()).prop_map(|(left, right)| Colours::of([left, right]))
 }
 
 proptest! {
@@ -58,8 +58,8 @@ proptest! {
             ColourSums { left, right, weight },
             ColourSums { left: tiny(left), right: tiny(right), weight: 1e4 },
         ] {
-            if let Some(Colours { left, right }) = estimate(&sums, &limits) {
-                prop_assert!(within_limits(&left) && within_limits(&right));
+            if let Some(found) = estimate(&sums, &limits) {
+                prop_assert!(found.iter().all(within_limits));
             }
         }
     }
@@ -69,7 +69,7 @@ proptest! {
         let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
         let turned = estimate(&of_means(right, left), &EstimateLimits::default()).unwrap();
         prop_assert_eq!(found, swapped(turned));
-        prop_assert!(within_limits(&found.left) && within_limits(&found.right));
+        prop_assert!(within_limits(&found[0]) && within_limits(&found[1]));
         let equal = estimate(&of_means(left, left), &EstimateLimits::default()).unwrap();
         prop_assert_eq!(equal, Colours::IDENTITY);
     }
@@ -87,12 +87,12 @@ proptest! {
         let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
         let dimmed = of_means(left.map(|m| m * light), right.map(|m| m * light));
         let dimmed = estimate(&dimmed, &EstimateLimits::default()).unwrap();
-        for (a, b) in [(found.left, dimmed.left), (found.right, dimmed.right)] {
+        for (a, b) in [(found[0], dimmed[0]), (found[1], dimmed[1])] {
             prop_assert!((a.gain - b.gain).abs().max_element() < 1e-5, "{a:?} and {b:?}");
             prop_assert_eq!([a.gamma, b.gamma], [1.0, 1.0]);
         }
         for c in 0..3 {
-            let difference = found.left.gain[c] * left[c] - found.right.gain[c] * right[c];
+            let difference = found[0].gain[c] * left[c] - found[1].gain[c] * right[c];
             prop_assert!(difference.abs() < 1e-4 * left[c]);
         }
     }
@@ -103,7 +103,7 @@ proptest! {
     #[test]
     fn means_come_together(left in means(), right in means()) {
         let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
-        let (l, r) = (Vec3::from(left) * found.left.gain, Vec3::from(right) * found.right.gain);
+        let (l, r) = (Vec3::from(left) * found[0].gain, Vec3::from(right) * found[1].gain);
         for c in 0..3 {
             let (before, after) = (left[c] - right[c], l[c] - r[c]);
             prop_assert!(after.abs() <= before.abs() + 1e-3);
@@ -111,12 +111,12 @@ proptest! {
         let luma = |levels: Vec3| shared_types::colour::LUMA.dot(levels);
         let curve = |level: f32, gamma| 255.0 * (level / 255.0).powf(gamma);
         let gained = luma(l) - luma(r);
-        let corrected = curve(luma(l), found.left.gamma) - curve(luma(r), found.right.gamma);
+        let corrected = curve(luma(l), found[0].gamma) - curve(luma(r), found[1].gamma);
         prop_assert!(corrected.abs() <= gained.abs() + 1e-3, "{gained} to {corrected}");
         let (dark, bright) = if gained < 0.0 {
-            (found.left.gamma, found.right.gamma)
+            (found[0].gamma, found[1].gamma)
         } else {
-            (found.right.gamma, found.left.gamma)
+            (found[1].gamma, found[0].gamma)
         };
         prop_assert!(dark <= 1.0 && bright >= 1.0, "{found:?}");
     }
@@ -161,7 +161,7 @@ proptest! {
         let mut before = Colours::IDENTITY;
         for _ in 0..20 {
             let now = tracker.advance();
-            for (a, b) in [(before.left, now.left), (before.right, now.right)] {
+            for (a, b) in [(before[0], now[0]), (before[1], now[1])] {
                 for (c, level) in (0..3).flat_map(|c| (0..=255).map(move |level| (c, level))) {
                     let change = apply(&a, c, level.into()) - apply(&b, c, level.into());
                     prop_assert!(change.abs() <= f64::from(max_step) + 1e-4);
@@ -177,7 +177,7 @@ fn levels(colours: &Colours) -> Vec<i32> {
     let table = |colour: &Colour, c| -> Vec<i32> {
         (0..=255).map(|level| apply(colour, c, level.into()).round() as i32).collect()
     };
-    [&colours.left, &colours.right]
+    [&colours[0], &colours[1]]
         .into_iter()
         .flat_map(|colour| (0..3).flat_map(move |c| table(colour, c)))
         .collect()

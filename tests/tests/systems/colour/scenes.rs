@@ -39,38 +39,36 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-        let overlap = Overlap::find(&stream, &warp).unwrap().unwrap();
+        let overlap = Overlap::find(&stream, &warp, [0, 1]).unwrap().unwrap();
         let images = pictures
             .each_ref()
             .map(|p| Image::from_slice(&stream, p.width(), p.height(), p.pixels()).unwrap());
         let sums = overlap.sums(&stream, &images[0], &images[1]).unwrap();
         let colours = estimate(&sums, &overlap.limits()).expect("enough light");
-        let matched = matched_pictures(&stream, &pictures[0], &pictures[1], &warp).unwrap();
+        let matched = matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp).unwrap();
         assert_eq!(matched, Some(colours), "{name}");
 
-        let meter = OverlapMeter::new(&stream, &warp).unwrap().unwrap();
-        let [left, right] = pictures.each_ref().map(|picture| {
+        let meter = OverlapMeter::new(&stream, &warp, [0, 1]).unwrap().unwrap();
+        let frames = pictures.each_ref().map(|picture| {
             let format = FrameFormat::rgba8(picture.width(), picture.height());
             Frame::tight(format, bytemuck::cast_slice(picture.pixels())).unwrap()
         });
-        let measure = |colours| meter.measure(&left, &right, colours).unwrap().colour();
+        let measure = |colours| meter.measure(&frames, colours).unwrap().colour();
         let (before, after) = (measure(&Colours::IDENTITY), measure(&colours));
         let taken = 1.0 - after / before;
         println!(
             "{device}, {name}: {before:.2} levels before, {after:.2} after, {:.1} % removed; gains {} and {}, gammas {:.3} and {:.3}",
             100.0 * taken,
-            colours.left.gain,
-            colours.right.gain,
-            colours.left.gamma,
-            colours.right.gamma
+            colours[0].gain,
+            colours[1].gain,
+            colours[0].gamma,
+            colours[1].gamma
         );
         if let Some(folder) = std::env::var_os("PANOWEAVE_LOOK") {
-            for (which, Colours { left, right }) in
-                [("before", Colours::IDENTITY), ("after", colours)]
-            {
-                let options = StitchOptions { left, right, power: Power::Exact, ..by_planes() };
+            for (which, colours) in [("before", Colours::IDENTITY), ("after", colours)] {
+                let options = StitchOptions { colours, power: Power::Exact, ..by_planes() };
                 let [left, right] = &pictures;
-                let panorama = stitch_pictures(&stream, left, right, &warp, &options).unwrap();
+                let panorama = stitch_pictures(&stream, &[left, right], &warp, &options).unwrap();
                 panorama.save(PathBuf::from(&folder).join(format!("{name}-{which}.jpg"))).unwrap();
             }
         }

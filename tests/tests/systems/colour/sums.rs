@@ -14,7 +14,7 @@ use panoweave::frame::{
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::{GammaTable, Overlap, Summing};
-use panoweave::ops::stitch::{Power, StitchError, StitchOptions, stitch_with_table};
+use panoweave::ops::stitch::{Colours, Power, StitchError, StitchOptions, stitch_with_table};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, padded};
@@ -372,7 +372,7 @@ fn levels_count_up_to_247_and_from_luma_8_on() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::upload(&stream, &looking_straight(at)).unwrap();
-        let overlap = Overlap::find(&stream, &warp).unwrap().unwrap();
+        let overlap = Overlap::find(&stream, &warp, [0, 1]).unwrap().unwrap();
         for (pixel, counts) in cases {
             for pixels in [[pixel, grey(100)], [grey(100), pixel]] {
                 let [left, right] = pixels.map(|pixel| frame(pixel).upload(&stream, 0));
@@ -404,7 +404,7 @@ fn the_library_gives_what_the_kernels_do() {
             let warp = Warp::new(case.size, sizes, case.planes.clone()).unwrap();
             let warp = DeviceWarp::upload(&stream, &warp).unwrap();
             let expected = case.run(&stream, 1);
-            let overlap = Overlap::find(&stream, &warp).unwrap();
+            let overlap = Overlap::find(&stream, &warp, [0, 1]).unwrap();
             assert_eq!(overlap.is_none(), expected.sums.is_empty());
             let Some(overlap) = overlap else { continue };
             with += 1;
@@ -429,7 +429,7 @@ fn frames_that_do_not_go_together_are_refused() {
     let stream = Device::cpu().stream().unwrap();
     let size = uvec2(5, 3);
     let warp = DeviceWarp::upload(&stream, &looking_straight(size)).unwrap();
-    let overlap = Overlap::find(&stream, &warp).unwrap().unwrap();
+    let overlap = Overlap::find(&stream, &warp, [0, 1]).unwrap().unwrap();
     let frame = |size: UVec2, pixels| {
         DeviceFrame::new(stream.device(), FrameFormat { size, pixels }).unwrap()
     };
@@ -511,10 +511,20 @@ fn table_is_rebuilt_only_when_colours_change() {
         let mut table = GammaTable::new(&device).unwrap();
         let stitched = |[left, right]: [Colour; 2], table: &mut GammaTable| {
             let mut out = Image::new(&device, 4, 4).unwrap();
-            let options =
-                StitchOptions { left, right, power: Power::Table, ..StitchOptions::default() };
-            stitch_with_table(&stream, &picture, &picture, &warp, &options, table, &mut out)
-                .unwrap();
+            let options = StitchOptions {
+                colours: Colours::of([left, right]),
+                power: Power::Table,
+                ..StitchOptions::default()
+            };
+            stitch_with_table(
+                &stream,
+                &[(&picture).into(), (&picture).into()],
+                &warp,
+                &options,
+                table,
+                &mut out,
+            )
+            .unwrap();
             out.download(&stream).unwrap()[5].r
         };
         assert_eq!(stitched(grey(0.5), &mut table), 50);
@@ -573,7 +583,7 @@ fn photos_differ_by_the_gains_that_others_found() {
         for device in panoweave_devices() {
             let stream = device.stream().unwrap();
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-            let overlap = Overlap::find(&stream, &warp).unwrap().unwrap();
+            let overlap = Overlap::find(&stream, &warp, [0, 1]).unwrap().unwrap();
             let [left, right] = pictures.each_ref().map(|picture| picture.upload(&stream, 0));
             let sums = overlap.sums(&stream, &left, &right).unwrap();
 

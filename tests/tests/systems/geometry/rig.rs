@@ -5,8 +5,9 @@ use std::fs;
 
 use glam::{DVec2, DVec3, UVec2};
 use panoweave::device::Device;
+use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::{ModelName, Rig, RigError};
-use panoweave::warp::{DeviceWarp, RenderError};
+use panoweave::warp::{DeviceWarp, PlaneError, RenderError};
 use panoweave_tests::data;
 use proptest::prelude::*;
 use shared_types::warp::{Camera, Lens, Projection};
@@ -274,8 +275,10 @@ fn three_cameras_a_homography_figures_and_a_crop_come_back_unchanged() {
     assert_eq!(half.centre, Some([999.75, 200.0]));
 
     let stream = Device::cpu().stream().unwrap();
-    let error = DeviceWarp::render(&stream, &geometry).unwrap_err();
-    assert_variant!(error, RenderError::Cameras(3));
+    assert_eq!(DeviceWarp::render(&stream, &geometry).unwrap().sources().len(), 3);
+    let cameras = vec![geometry.cameras[0]; 17];
+    let error = DeviceWarp::render(&stream, &Geometry { cameras, ..geometry }).unwrap_err();
+    assert_variant!(error, RenderError::Plane(PlaneError::Cameras { found: 17 }));
 }
 
 #[test]

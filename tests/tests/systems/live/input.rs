@@ -13,7 +13,7 @@ use glam::UVec2;
 use panoweave::device::{Device, Image};
 use panoweave::frame::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
 use panoweave::live::{
-    ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Side, Stitcher, Submitted,
+    ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
 };
 use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, stamp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
@@ -76,25 +76,27 @@ fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
         let mut taken = 0;
         for i in 0..100 {
             let [left, right] = [0, 1].map(|_| lent.frame(Hold(Arc::clone(&gate))));
-            match stitcher.submit_external(left, right, FRAME * i).unwrap() {
-                Submitted::Pair => taken += 1,
+            match stitcher.submit_external([left, right], FRAME * i).unwrap() {
+                Submitted::Set => taken += 1,
                 submitted => assert_eq!(submitted, Submitted::Dropped),
             }
             if i == 50 {
                 // A pair of frames in host memory must also be dropped while all buffers are in use.
                 let bytes = stamp(1);
-                let submitted = stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+                let submitted =
+                    stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
                 assert_eq!(submitted, Submitted::Dropped);
             }
         }
         let counters = stitcher.counters();
         // The stitcher accepts one pair for each of its 4 slots, and one additional pair. It drops all others.
         assert_eq!((taken, counters.dropped.busy), (5, 96), "{counters:?}");
-        assert_eq!((counters.pairs, counters.frames_in), (101, 202));
+        assert_eq!((counters.sets, counters.frames_in()), (101, 202));
         drop(closed);
         until("finished", || stitcher.counters().panoramas == 5);
-        let again = stitcher.submit_external(lent.frame(()), lent.frame(()), FRAME * 200).unwrap();
-        assert_eq!(again, Submitted::Pair);
+        let again =
+            stitcher.submit_external([lent.frame(()), lent.frame(())], FRAME * 200).unwrap();
+        assert_eq!(again, Submitted::Set);
     }
 }
 
@@ -108,8 +110,8 @@ fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
         thread::scope(|scope| {
             let camera = scope.spawn(|| {
                 for i in 0.. {
-                    match stitcher.submit_external(lent.frame(()), lent.frame(()), FRAME * i) {
-                        Ok(submitted) => assert_eq!(submitted, Submitted::Pair),
+                    match stitcher.submit_external([lent.frame(()), lent.frame(())], FRAME * i) {
+                        Ok(submitted) => assert_eq!(submitted, Submitted::Set),
                         Err(error) => return error,
                     }
                     taken.fetch_add(1, SeqCst);
@@ -141,9 +143,9 @@ fn the_longest_times_are_options_like_others() {
         let mut panoramas = stitcher.panoramas();
         let bytes = stamp(60);
         for i in 0..10 {
-            stitcher.push(Side::Left, frame(&bytes), FRAME * i).unwrap();
-            let pushed = stitcher.push(Side::Right, frame(&bytes), FRAME * i).unwrap();
-            assert_eq!(pushed, Submitted::Pair);
+            stitcher.push(0, frame(&bytes), FRAME * i).unwrap();
+            let pushed = stitcher.push(1, frame(&bytes), FRAME * i).unwrap();
+            assert_eq!(pushed, Submitted::Set);
             assert_eq!(panoramas.next().unwrap().timestamp(), FRAME * i);
         }
         stitcher.health().unwrap();
@@ -169,12 +171,12 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             let lent = Lent::new(&device);
             let mut panoramas = stitcher.panoramas();
             // Each frame of this pair panics when the stitcher drops it.
-            stitcher.submit_external(lent.frame(Bomb), lent.frame(Bomb), FRAME).unwrap();
+            stitcher.submit_external([lent.frame(Bomb), lent.frame(Bomb)], FRAME).unwrap();
             panoramas.next();
             let bytes = stamp(60);
             // Submit more pairs, because a colour analysis keeps its frames until a later pair arrives. Only then does
             // the stitcher drop the frames, which panics.
-            let submit = || stitcher.submit(frame(&bytes), frame(&bytes), FRAME * 2);
+            let submit = || stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * 2);
             until("refused", || {
                 let refused = submit().is_err();
                 panoramas.next();
@@ -183,17 +185,17 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             let text = stitcher.health().unwrap_err().to_string();
             assert!(text.contains("panicked"), "{device}: {text}");
             assert!(panoramas.next().is_none());
-            assert!(stitcher.submit(frame(&bytes), frame(&bytes), FRAME).is_err());
+            assert!(stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME).is_err());
             until("accounted for", || {
                 let counters = stitcher.counters();
-                counters.pairs == counters.panoramas + counters.dropped.pairs()
+                counters.sets == counters.panoramas + counters.dropped.sets()
             });
         }
     }
 }
 
 /// Pushes frames of one camera. `frames` is the range of their numbers, from which the timestamps are computed.
-fn push(stitcher: &Stitcher, camera: Side, frames: Range<u32>) {
+fn push(stitcher: &Stitcher, camera: usize, frames: Range<u32>) {
     let bytes = stamp(9);
     for i in frames {
         stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
@@ -209,16 +211,18 @@ fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
             let stitcher = stitcher(&device, waiting());
             let push = |camera, frames| push(&stitcher, camera, frames);
             thread::scope(|scope| {
-                let left = scope.spawn(|| push(Side::Left, 0..40));
+                let left = scope.spawn(|| push(0, 0..40));
                 let reader = scope.spawn(|| stitcher.panoramas().count());
                 thread::sleep(Duration::from_millis(50));
-                push(Side::Right, ahead..40);
+                push(1, ahead..40);
                 left.join().unwrap();
                 stitcher.close();
                 assert_eq!(reader.join().unwrap() as u32, 40 - ahead);
             });
-            let alone = Dropped { left_alone: ahead.into(), ..Dropped::default() };
-            assert_eq!(stitcher.counters().dropped, alone, "{device}");
+            let counters = stitcher.counters();
+            assert_eq!(counters.dropped, Dropped::default(), "{device}");
+            let alone = [0, 1].map(|camera| counters.cameras[camera].alone);
+            assert_eq!(alone, [ahead.into(), 0], "{device}");
         }
     }
 }
@@ -230,15 +234,17 @@ fn a_camera_that_begins_in_the_past_keeps_nobody_waiting() {
         let push = |camera, frames| push(&stitcher, camera, frames);
         thread::scope(|scope| {
             let reader = scope.spawn(|| stitcher.panoramas().count());
-            push(Side::Left, 20..23);
-            let left = scope.spawn(|| push(Side::Left, 23..40));
-            push(Side::Right, 0..40);
+            push(0, 20..23);
+            let left = scope.spawn(|| push(0, 23..40));
+            push(1, 0..40);
             left.join().unwrap();
             stitcher.close();
             assert_eq!(reader.join().unwrap(), 20);
         });
-        let alone = Dropped { right_alone: 20, ..Dropped::default() };
-        assert_eq!(stitcher.counters().dropped, alone, "{device}");
+        let counters = stitcher.counters();
+        assert_eq!(counters.dropped, Dropped::default(), "{device}");
+        let alone = [0, 1].map(|camera| counters.cameras[camera].alone);
+        assert_eq!(alone, [0, 20], "{device}");
     }
 }
 
@@ -249,17 +255,17 @@ fn closing_ends_a_push_that_waits_for_a_partner() {
         let bytes = stamp(9);
         thread::scope(|scope| {
             let left = scope.spawn(|| {
-                let push = |i| stitcher.push(Side::Left, frame(&bytes), FRAME * i);
+                let push = |i| stitcher.push(0, frame(&bytes), FRAME * i);
                 (0..1000).find_map(|i| push(i).err())
             });
-            until("waiting", || stitcher.counters().frames_in == 3);
+            until("waiting", || stitcher.counters().frames_in() == 3);
             thread::sleep(Duration::from_millis(50));
             stitcher.close();
             assert!(matches!(left.join().unwrap(), Some(LiveError::Closed)));
         });
         // The frame whose `push` was blocked does not count as accepted.
         let counters = stitcher.counters();
-        assert_eq!((counters.frames_in, counters.dropped.left_alone), (3, 3));
+        assert_eq!((counters.frames_in(), counters.cameras[0].alone), (3, 3));
     }
 }
 
@@ -286,11 +292,11 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
     for (bad, word) in
         [(view(Place::Cpu, SOURCE), "chroma"), (view(Place::Cuda(63), half), "cuda:63")]
     {
-        let error = stitcher.submit_external(good(), bad, FRAME).unwrap_err().to_string();
+        let error = stitcher.submit_external([good(), bad], FRAME).unwrap_err().to_string();
         assert!(error.contains(word) && error.contains("Right"), "{error}");
     }
     assert_eq!(stitcher.counters(), Default::default());
-    assert_eq!(stitcher.submit_external(good(), good(), FRAME).unwrap(), Submitted::Pair);
+    assert_eq!(stitcher.submit_external([good(), good()], FRAME).unwrap(), Submitted::Set);
     assert!(stitcher.panoramas().next().is_some());
 }
 
@@ -303,18 +309,17 @@ fn buffers_of_another_camera_or_stitcher_are_refused() {
         let text = error.to_string();
         assert!(text.contains("buffer"), "{text}");
     };
-    use Side::{Left, Right};
-    wrong(stitcher.push_filled(Left, buffer(&stitcher, Right), FRAME).unwrap_err());
-    wrong(stitcher.push_filled(Left, buffer(&other, Left), FRAME).unwrap_err());
-    let (a, b) = (buffer(&stitcher, Right), buffer(&stitcher, Left));
-    wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
-    let (a, b) = (buffer(&stitcher, Left), buffer(&other, Right));
-    wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
+    wrong(stitcher.push_filled(0, buffer(&stitcher, 1), FRAME).unwrap_err());
+    wrong(stitcher.push_filled(0, buffer(&other, 0), FRAME).unwrap_err());
+    let (a, b) = (buffer(&stitcher, 1), buffer(&stitcher, 0));
+    wrong(stitcher.submit_filled([a, b], FRAME).unwrap_err());
+    let (a, b) = (buffer(&stitcher, 0), buffer(&other, 1));
+    wrong(stitcher.submit_filled([a, b], FRAME).unwrap_err());
     for stitcher in [stitcher, other] {
         assert_eq!(stitcher.counters(), Default::default());
         // The buffers of the rejected frames must be available again. Each stitcher has five buffers for the left
         // camera.
-        let all: Vec<_> = (0..5).map(|_| buffer(&stitcher, Left)).collect();
+        let all: Vec<_> = (0..5).map(|_| buffer(&stitcher, 0)).collect();
         drop(all);
     }
 }
@@ -327,7 +332,7 @@ fn a_frame_that_comes_while_the_stitcher_is_closed_is_counted() {
         let bytes = stamp(9);
         let pushed = AtomicU32::new(0);
         thread::scope(|scope| {
-            for camera in Side::ALL {
+            for camera in [0, 1] {
                 let (stitcher, bytes, pushed) = (&stitcher, &bytes, &pushed);
                 scope.spawn(move || {
                     for i in 0.. {
@@ -342,8 +347,7 @@ fn a_frame_that_comes_while_the_stitcher_is_closed_is_counted() {
             stitcher.close();
         });
         let counters = stitcher.counters();
-        let Dropped { left_alone, right_alone, .. } = counters.dropped;
-        assert_eq!(counters.frames_in, u64::from(pushed.load(SeqCst)));
-        assert_eq!(counters.frames_in, 2 * counters.pairs + left_alone + right_alone);
+        assert_eq!(counters.frames_in(), u64::from(pushed.load(SeqCst)));
+        assert_eq!(counters.frames_in(), 2 * counters.sets + counters.alone());
     }
 }

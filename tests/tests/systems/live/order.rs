@@ -16,10 +16,8 @@ use panoweave::device::{Device, Image};
 use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat, PlaneBytes, YuvEncoding,
 };
-use panoweave::live::{
-    ColourOptions, ExternalFrame, LiveError, LiveOptions, Side, Stitcher, Submitted,
-};
-use panoweave::ops::stitch::{Power, StitchOptions, stitch};
+use panoweave::live::{ColourOptions, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted};
+use panoweave::ops::stitch::{Colours, Power, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{
     CANVAS, FRAME, SOURCE, STILL, device_warp, frame, stamp, stitcher, waiting,
@@ -51,7 +49,8 @@ fn expected(
     let mut out =
         DeviceFrame::new(device, FrameFormat { size: warp.size(), pixels: options.output })
             .unwrap();
-    stitch(&stream, &frames[0], &frames[1], warp, &options.stitch, &mut out).unwrap();
+    stitch(&stream, &[(&frames[0]).into(), (&frames[1]).into()], warp, &options.stitch, &mut out)
+        .unwrap();
     let mut bytes = vec![0; out.format().bytes()];
     out.download(&stream, &mut bytes).unwrap();
     bytes
@@ -70,8 +69,7 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
             let colour = |gain| Colour { gain: Vec3::splat(gain), gamma: 0.9 };
             let (left, right) = (colour(1.2), colour(0.8));
             let stitch = StitchOptions {
-                left,
-                right,
+                colours: Colours::of([left, right]),
                 power,
                 flip: true,
                 edge_boost: true,
@@ -88,8 +86,8 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
                     for (i, [left, right]) in (0..).zip(&bytes) {
                         let [left, right] =
                             [left, right].map(|bytes| Frame::tight(format, bytes).unwrap());
-                        let submitted = stitcher.submit(left, right, FRAME * i).unwrap();
-                        assert_eq!(submitted, Submitted::Pair);
+                        let submitted = stitcher.submit(&[left, right], FRAME * i).unwrap();
+                        assert_eq!(submitted, Submitted::Set);
                     }
                     stitcher.close();
                 });
@@ -104,7 +102,7 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
                 assert!(panoramas.next().is_none());
             });
             let counters = stitcher.counters();
-            assert_eq!((counters.frames_in, counters.pairs, counters.panoramas), (24, 12, 12));
+            assert_eq!((counters.frames_in(), counters.sets, counters.panoramas), (24, 12, 12));
             assert_eq!(counters.dropped, Default::default());
             assert!(counters.latency_p99 >= counters.latency_p50 && counters.latency_p50 > 0.0);
         }
@@ -142,7 +140,7 @@ fn panoramas_come_by_async_stream_and_by_callback() {
                 for i in 0..10 {
                     thread::sleep(Duration::from_millis(2));
                     let bytes = stamp(i as u8);
-                    stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+                    stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
                 }
                 stitcher.close();
             });
@@ -167,7 +165,7 @@ fn panoramas_come_by_async_stream_and_by_callback() {
             .unwrap();
         for i in 0..10 {
             let bytes = stamp(i as u8);
-            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
         }
         stitcher.close();
         reader.join().unwrap();
@@ -183,21 +181,21 @@ fn frames_without_a_partner_are_dropped_and_counted() {
         let bytes = stamp(9);
         let push =
             |camera, ms| stitcher.push(camera, frame(&bytes), Duration::from_millis(ms)).unwrap();
-        assert_eq!(push(Side::Left, 0), Submitted::Waiting);
-        assert_eq!(push(Side::Right, 5), Submitted::Pair);
-        push(Side::Left, 33);
-        push(Side::Left, 66);
-        assert_eq!(push(Side::Right, 70), Submitted::Pair);
-        push(Side::Right, 99);
-        assert_eq!(push(Side::Left, 50), Submitted::Dropped);
+        assert_eq!(push(0, 0), Submitted::Waiting);
+        assert_eq!(push(1, 5), Submitted::Set);
+        push(0, 33);
+        push(0, 66);
+        assert_eq!(push(1, 70), Submitted::Set);
+        push(1, 99);
+        assert_eq!(push(0, 50), Submitted::Dropped);
         stitcher.close();
         let times: Vec<_> = panoramas.map(|p| p.timestamp().as_millis()).collect();
         assert_eq!(times, [5, 70]);
         let counters = stitcher.counters();
-        assert_eq!((counters.frames_in, counters.pairs), (7, 2));
-        assert_eq!((counters.dropped.left_alone, counters.dropped.right_alone), (2, 1));
+        assert_eq!((counters.frames_in(), counters.sets), (7, 2));
+        assert_eq!((counters.cameras[0].alone, counters.cameras[1].alone), (2, 1));
         assert!(matches!(
-            stitcher.submit(frame(&bytes), frame(&bytes), FRAME),
+            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME),
             Err(LiveError::Closed)
         ));
     }
@@ -210,7 +208,7 @@ fn a_reader_that_went_away_stops_nobody() {
         drop(stitcher.panoramas());
         let bytes = stamp(9);
         for i in 0..30 {
-            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
         }
     }
 }
@@ -223,7 +221,7 @@ fn dropping_a_stitcher_ends_who_waits_for_a_buffer() {
         let bytes = stamp(9);
         // Submit five pairs without reading a panorama, so that all five input buffers are in use.
         for i in 0..5 {
-            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
         }
         let first = panoramas.next().unwrap();
         drop(stitcher);
@@ -242,7 +240,7 @@ fn warp_and_options_change_between_frames() {
         let format = stitcher.input_formats()[0];
         let bytes = [noise(format, 1), noise(format, 2)];
         let mut next = || {
-            stitcher.submit(frame(&bytes[0]), frame(&bytes[1]), FRAME).unwrap();
+            stitcher.submit(&[frame(&bytes[0]), frame(&bytes[1])], FRAME).unwrap();
             panoramas.next().unwrap().bytes().to_vec()
         };
         let shots = [&bytes[0][..], &bytes[1]];
@@ -254,7 +252,8 @@ fn warp_and_options_change_between_frames() {
         stitcher.set_options(stitch).unwrap();
         assert!(next() == expected(&device, shots, &LiveOptions { stitch, ..options }, &shifted));
         let bad = Colour { gain: Vec3::splat(-1.0), gamma: 1.0 };
-        let refused = stitcher.set_options(StitchOptions { left: bad, ..stitch });
+        let refused = stitcher
+            .set_options(StitchOptions { colours: Colours::of([bad, Colour::IDENTITY]), ..stitch });
         assert!(matches!(refused, Err(LiveError::Unusable(_))));
         let plane = || vec![0.5; 4];
         let other = Warp::new(
@@ -282,7 +281,7 @@ fn a_swap_in_flight_never_mixes_two_warps() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for i in 0..300 {
-                    stitcher.submit(frame(&bytes[0]), frame(&bytes[1]), FRAME * i).unwrap();
+                    stitcher.submit(&[frame(&bytes[0]), frame(&bytes[1])], FRAME * i).unwrap();
                 }
                 stitcher.close();
             });
@@ -313,7 +312,7 @@ fn the_panorama_may_have_another_size_than_the_warp() {
             let stitcher = stitcher(&device, options);
             assert_eq!(stitcher.output_format().size, size);
             let bytes = stamp(77);
-            stitcher.submit(frame(&bytes), frame(&bytes), FRAME).unwrap();
+            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME).unwrap();
             let panorama = stitcher.panoramas().next().unwrap();
             let pixels = panorama.bytes().chunks(4);
             assert!(pixels.clone().all(|pixel| pixel == [77, 77, 77, 255]), "{device} {size}");
@@ -334,7 +333,7 @@ fn a_late_analysis_reads_the_frames_that_it_was_launched_for() {
             let mut seen = Vec::new();
             for i in 0..120_u32 {
                 let (left, right) = (stamp(20 + i as u8), stamp(140 - i as u8));
-                stitcher.submit(frame(&left), frame(&right), FRAME * i).unwrap();
+                stitcher.submit(&[frame(&left), frame(&right)], FRAME * i).unwrap();
                 drop(panoramas.next().unwrap());
                 let Some(analysis) = stitcher.colour().analysis else { continue };
                 if seen.last() == Some(&analysis.timestamp) {
@@ -367,7 +366,7 @@ fn colours_follow_the_light() {
         let mut panoramas = stitcher.panoramas();
         let (left, right) = (stamp(60), stamp(120));
         let mut submit = |i: u32| {
-            stitcher.submit(frame(&left), frame(&right), FRAME * i).unwrap();
+            stitcher.submit(&[frame(&left), frame(&right)], FRAME * i).unwrap();
             let panorama = panoramas.next().unwrap();
             let pixel = |x: usize| panorama.bytes()[4 * x];
             (pixel(0), pixel(CANVAS.x as usize - 1))
@@ -402,14 +401,15 @@ fn colours_follow_the_light() {
 fn colours_that_were_set_are_where_following_begins_and_ends() {
     for device in panoweave_devices() {
         let [left, right] = [1.5, 0.0].map(|gain| Colour { gain: Vec3::splat(gain), gamma: 1.0 });
-        let stitch = StitchOptions { left, right, ..StitchOptions::default() };
+        let stitch =
+            StitchOptions { colours: Colours::of([left, right]), ..StitchOptions::default() };
         let colour = ColourOptions { follow: true, ..STILL };
         let stitcher = stitcher(&device, LiveOptions { colour, stitch, ..waiting() });
         assert!(stitcher.colour().following);
         let mut panoramas = stitcher.panoramas();
         let bytes = stamp(80);
         let mut submit = |i: u32| {
-            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
             let panorama = panoramas.next().unwrap();
             let pixel = |x: usize| panorama.bytes()[4 * x];
             (pixel(0), pixel(CANVAS.x as usize - 1))
@@ -465,7 +465,7 @@ fn frames_on_the_device_are_given_back_when_they_were_read() {
                     ExternalFrame::new(FrameView::Rgba8(view), keep)
                 }
             };
-            stitcher.submit_external(external(), external(), FRAME * i).unwrap();
+            stitcher.submit_external([external(), external()], FRAME * i).unwrap();
             assert_eq!(panoramas.next().unwrap().bytes()[0], 33);
         }
         drop(stitcher);
@@ -482,10 +482,10 @@ fn frames_of_another_format_are_refused() {
     let planes = [PlaneBytes { bytes: &small[..], pitch: 4 * SOURCE.x as usize }];
     let small = Frame::new(format, &planes).unwrap();
     let bytes = stamp(0);
-    let refused = stitcher.submit(frame(&bytes), small, FRAME);
-    assert!(matches!(refused, Err(LiveError::Format { camera: Side::Right, .. })));
-    let refused = stitcher.push(Side::Left, small, FRAME);
-    assert!(matches!(refused, Err(LiveError::Format { camera: Side::Left, .. })));
+    let refused = stitcher.submit(&[frame(&bytes), small], FRAME);
+    assert!(matches!(refused, Err(LiveError::Format { camera: "right", .. })));
+    let refused = stitcher.push(0, small, FRAME);
+    assert!(matches!(refused, Err(LiveError::Format { camera: "left", .. })));
     for options in [
         LiveOptions { slots: 1, ..waiting() },
         LiveOptions { colour: ColourOptions { every: 0, ..STILL }, ..waiting() },
@@ -493,5 +493,5 @@ fn frames_of_another_format_are_refused() {
         let refused = Stitcher::new(&device, device_warp(&device, 0.0), options);
         assert!(matches!(refused, Err(LiveError::Options(_))));
     }
-    assert_eq!(stitcher.counters().pairs, 0);
+    assert_eq!(stitcher.counters().sets, 0);
 }

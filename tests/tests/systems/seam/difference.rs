@@ -26,7 +26,7 @@ fn look() -> SeamLook {
 fn differences(
     stream: &Stream,
     sources: &[Raster; 2],
-    planes: &[Vec<f32>; 6],
+    planes: &[Vec<f32>],
     grid: SeamGrid,
 ) -> Vec<Vec4> {
     let size = uvec2(PANORAMA[0] as u32, PANORAMA[1] as u32);
@@ -63,11 +63,11 @@ fn differences(
 
 /// Returns the expected colour difference of each cell: the mean difference between a stitch of only the left camera
 /// and a stitch of only the right camera, computed by the formula of the specification.
-fn exact(sources: &[Raster; 2], planes: &[Vec<f32>; 6], grid: SeamGrid) -> Vec<[f64; 3]> {
+fn exact(sources: &[Raster; 2], planes: &[Vec<f32>], grid: SeamGrid) -> Vec<[f64; 3]> {
     let look = look();
     let params = StitchParams { left: look.left, right: look.right, ..StitchParams::default() };
     let one = |camera: usize| {
-        let mut planes = planes.clone();
+        let mut planes = planes.to_vec();
         planes[5 - camera].fill(0.0);
         let size = uvec2(PANORAMA[0] as u32, PANORAMA[1] as u32);
         oracle::stitch(size, [&sources[0], &sources[1]], &planes, &params, oracle::grade)

@@ -39,7 +39,7 @@ fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
     [&warp, &with].map(|warp| {
         let format = FrameFormat::rgba8(warp.size().x, warp.size().y);
         let mut out = DeviceFrame::new(device, format).unwrap();
-        stitch(&stream, l, r, warp, &StitchOptions::default(), &mut out).unwrap();
+        stitch(&stream, &[l.into(), r.into()], warp, &StitchOptions::default(), &mut out).unwrap();
         let mut bytes = vec![0; format.bytes()];
         out.download(&stream, &mut bytes).unwrap();
         bytes
@@ -52,7 +52,7 @@ fn panoramas(stitcher: &Stitcher, first: u32, count: u32) -> Vec<Vec<u8>> {
     let mut panoramas = stitcher.panoramas();
     (first..first + count)
         .map(|i| {
-            stitcher.submit(frame(&left), frame(&right), FRAME * i).unwrap();
+            stitcher.submit(&[frame(&left), frame(&right)], FRAME * i).unwrap();
             panoramas.next().unwrap().bytes().to_vec()
         })
         .collect()
@@ -90,7 +90,7 @@ fn a_seam_comes_without_a_jump_and_stays() {
 fn without_an_overlap_there_is_no_seam() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let mut planes = panoweave_tests::live::warp(0.0).planes().clone();
+        let mut planes = panoweave_tests::live::warp(0.0).planes().to_vec();
         planes[5].fill(0.0);
         let (size, sources) = (panoweave_tests::live::CANVAS, [SOURCE; 2]);
         let warp = panoweave::warp::Warp::new(size, sources, planes).unwrap();

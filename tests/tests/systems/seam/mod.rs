@@ -94,7 +94,7 @@ fn seen(warp: &Warp) -> Vec<[bool; 2]> {
 /// Returns the panorama of only one camera (0 for left, 1 for right).
 fn alone(device: &Device, pictures: &[Picture; 2], warp: &Warp, camera: usize) -> Vec<Rgba8> {
     let stream = device.stream().unwrap();
-    let mut planes = warp.planes().clone();
+    let mut planes = warp.planes().to_vec();
     for (at, seen) in seen(warp).into_iter().enumerate() {
         planes[4][at] = f32::from(camera == 0 && seen[0]);
         planes[5][at] = f32::from(camera == 1 && seen[1]);
@@ -105,7 +105,8 @@ fn alone(device: &Device, pictures: &[Picture; 2], warp: &Warp, camera: usize) -
 
 fn stitched(stream: &Stream, [left, right]: &[Picture; 2], warp: &DeviceWarp) -> Vec<Rgba8> {
     let options = by_planes();
-    let out = panoweave::ops::stitch::stitch_pictures(stream, left, right, warp, &options).unwrap();
+    let out =
+        panoweave::ops::stitch::stitch_pictures(stream, &[left, right], warp, &options).unwrap();
     out.into_pixels()
 }
 

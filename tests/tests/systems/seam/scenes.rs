@@ -88,20 +88,21 @@ fn check_photos(scene: &str, left: &str, least: f64) {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-        let matched = matched_pictures(&stream, &pictures[0], &pictures[1], &warp).unwrap();
-        let Colours { left, right } = matched.expect("enough light");
-        let options = StitchOptions { left, right, ..by_planes() };
+        let matched = matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp).unwrap();
+        let colours = matched.expect("enough light");
+        let (left, right) = (colours[0], colours[1]);
+        let options = StitchOptions { colours: Colours::of([left, right]), ..by_planes() };
         let [l, r] = &pictures;
         let seam = SeamOptions::default();
         let seamed = seamed_pictures(&stream, l, r, &warp, &options, seam).unwrap();
         let on_host = warp.download(&stream).unwrap();
         assert_eq!(check(&on_host, &seamed.download(&stream).unwrap()), 0, "{scene} on {device}");
-        let show = |warp: &DeviceWarp| stitch_pictures(&stream, l, r, warp, &options).unwrap();
+        let show = |warp: &DeviceWarp| stitch_pictures(&stream, &[l, r], warp, &options).unwrap();
         let found = [show(&warp), show(&seamed)];
         let seen = seen(&on_host);
         // Stitch the picture of each camera alone, with the same colour corrections as the panoramas.
         let cameras = [0, 1].map(|camera| {
-            let mut planes = on_host.planes().clone();
+            let mut planes = on_host.planes().to_vec();
             for (at, seen) in seen.iter().enumerate() {
                 planes[4][at] = f32::from(camera == 0 && seen[0]);
                 planes[5][at] = f32::from(camera == 1 && seen[1]);

@@ -11,7 +11,7 @@ use panoweave::frame::{
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::GammaTable;
-use panoweave::ops::stitch::{Power, StitchError, StitchOptions, stitch, stitch_pictures};
+use panoweave::ops::stitch::{Colours, Power, StitchError, StitchOptions, stitch, stitch_pictures};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::oracle::{self, Grade};
 use panoweave_tests::random::Random;
@@ -524,11 +524,11 @@ fn panoramas_of_gpu_and_cpu_agree_at_home_size() {
     let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
     for power in [Power::Exact, Power::Fast, Power::Table] {
         let (left, right) = (colour(1.2, 0.85), colour(0.8, 1.15));
-        let options = StitchOptions { left, right, power, ..by_planes() };
+        let options = StitchOptions { colours: Colours::of([left, right]), power, ..by_planes() };
         let [a, b] = [&Device::cpu(), &gpu].map(|device| {
             let stream = device.stream().unwrap();
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-            stitch_pictures(&stream, &pictures[0], &pictures[1], &warp, &options).unwrap()
+            stitch_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, &options).unwrap()
         });
         let (largest, psnr) = oracle::compare(a.pixels(), b.pixels());
         println!("{gpu} against the CPU, {power:?}: at most {largest} level, PSNR {psnr:.1} dB");
@@ -636,11 +636,17 @@ fn the_library_launches_the_kernel_for_the_formats() {
                     _ => (Power::Exact, Gamma::Linear),
                 };
                 let (flip, edge_boost) = (flip != 0, edge_boost != 0);
-                let options = StitchOptions { left, right, power, flip, edge_boost, ..by_planes() };
+                let options = StitchOptions {
+                    colours: Colours::of([left, right]),
+                    power,
+                    flip,
+                    edge_boost,
+                    ..by_planes()
+                };
                 let [l, r] = case.sources.each_ref().map(|source| source.upload(&stream, 8));
                 let format = FrameFormat { size: case.size, pixels: case.output };
                 let mut out = DeviceFrame::new(&device, format).unwrap();
-                stitch(&stream, &l, &r, &warp, &options, &mut out).unwrap();
+                stitch(&stream, &[(&l).into(), (&r).into()], &warp, &options, &mut out).unwrap();
                 let found = Raster::download(&stream, &out);
                 assert!(found == case.run(&stream, gamma), "{device}, seed {seed}, {gamma:?}");
             }
@@ -658,7 +664,7 @@ fn frames_that_do_not_go_together_are_refused() {
     let frame =
         |size, pixels| DeviceFrame::new(stream.device(), FrameFormat { size, pixels }).unwrap();
     let try_to = |left: &DeviceFrame, right: &DeviceFrame, mut out: DeviceFrame| {
-        stitch(&stream, left, right, &warp, &by_planes(), &mut out).unwrap_err()
+        stitch(&stream, &[left.into(), right.into()], &warp, &by_planes(), &mut out).unwrap_err()
     };
     let [a, b, ..] = encodings().map(PixelFormat::Nv12);
     let rgba = PixelFormat::Rgba8;

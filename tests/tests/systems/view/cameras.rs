@@ -5,7 +5,7 @@ use glam::{DMat3, DVec2, DVec3, UVec2, Vec3, dvec2, uvec2};
 use panoweave::device::{Device, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::rig::{CameraPose as Mounted, Rig};
-use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::stitch::{Colours, StitchOptions};
 use panoweave::ops::view::{ViewPose, Viewer, view_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::made_up::turn;
@@ -77,7 +77,10 @@ impl Case {
             gain: Vec3::new(r.between(0.7, 1.4), r.between(0.7, 1.4), 1.0),
             gamma: r.pick(&[1.0, 0.8, 1.25]),
         };
-        let options = StitchOptions { left: colour(), right: colour(), ..StitchOptions::default() };
+        let options = StitchOptions {
+            colours: Colours::of([colour(), colour()]),
+            ..StitchOptions::default()
+        };
         // One view in seven is up to 500 pixels wide, so that each of its rows needs several warps of threads.
         let most = if seed.is_multiple_of(7) { 500 } else { 90 };
         let size = uvec2(1 + r.below(most) as u32, 1 + r.below(70) as u32);
@@ -108,7 +111,7 @@ impl Case {
         });
         let frames = frames.each_ref().map(DeviceFrame::view);
         let mut out = unwritten(stream, *format);
-        viewer.submit(stream, frames, None, view, options, &mut out).unwrap();
+        viewer.submit(stream, &frames, None, view, options, &mut out).unwrap();
         Raster::download(stream, &out)
     }
 }
@@ -155,7 +158,8 @@ fn check_planar(device: &Device, view: ViewPose, size: UVec2) {
     for flip in [false, true] {
         let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
         let (left, right) = (colour(1.1, 1.0), colour(0.9, 0.9));
-        let options = StitchOptions { left, right, flip, ..StitchOptions::default() };
+        let options =
+            StitchOptions { colours: Colours::of([left, right]), flip, ..StitchOptions::default() };
         // A flip rotates the panorama by 180°, so it changes the sign of pan and tilt.
         let sign = if flip { -1.0 } else { 1.0 };
         let same = ViewPose { pan: sign * view.pan, tilt: sign * view.tilt, ..view };
@@ -198,7 +202,7 @@ fn pictures_of_the_host_are_viewed_like_frames() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let [left, right] = &on_host;
-        let found = view_pictures(&stream, left, right, &viewer, &view, size, &options).unwrap();
+        let found = view_pictures(&stream, &[left, right], &viewer, &view, size, &options).unwrap();
         let format = FrameFormat::rgba8(size.x, size.y);
         let expected = shown(&stream, &viewer, pictures.each_ref(), None, &view, &options, format);
         assert!(found.pixels() == rgba(&expected), "on {device}");
@@ -233,7 +237,8 @@ fn a_view_turns_as_documented() {
         FrameFormat::rgba8(101, 101),
     );
     let gain = |gain| Colour { gain: Vec3::splat(gain), gamma: 1.0 };
-    let options = StitchOptions { left: gain(1.0), right: gain(0.0), ..StitchOptions::default() };
+    let options =
+        StitchOptions { colours: Colours::of([gain(1.0), gain(0.0)]), ..StitchOptions::default() };
     let ahead = ViewPose { pan: -20.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
     // The distance in pixels that corresponds to an angle of 5° from the middle of a view of 40° and 101 pixels.
     let off = 50.5 / 20_f64.to_radians().tan() * 5_f64.to_radians().tan();

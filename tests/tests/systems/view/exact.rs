@@ -146,7 +146,7 @@ impl<'a> Cameras<'a> {
         let weights = weigh(ray, margins);
         let whole: f64 = weights.iter().sum();
         let (mut sum, mut counted) = ([0.0; 3], 0.0);
-        for (i, colour) in [self.options.left, self.options.right].iter().enumerate() {
+        for (i, colour) in [self.options.colours[0], self.options.colours[1]].iter().enumerate() {
             let Some((at, _)) = places[i] else { continue };
             let share = weights[i] / whole;
             all_sure &= (share - 0.001).abs() > 1e-5;

@@ -75,7 +75,7 @@ fn single(
     });
     let frames = frames.each_ref().map(DeviceFrame::view);
     let mut out = DeviceFrame::new(device, output).unwrap();
-    viewer.submit(&stream, frames, weights, view, &StitchOptions::default(), &mut out).unwrap();
+    viewer.submit(&stream, &frames, weights, view, &StitchOptions::default(), &mut out).unwrap();
     let mut bytes = vec![0; output.bytes()];
     out.download(&stream, &mut bytes).unwrap();
     bytes
@@ -108,7 +108,7 @@ fn each_view_is_that_of_its_pair_at_its_time() {
                 let [left, right] = bytes.each_ref();
                 let tight = |bytes| Frame::tight(formats[0], bytes).unwrap();
                 let time = FRAME * i as u32;
-                stitcher.submit(tight(left), tight(right), time).unwrap();
+                stitcher.submit(&[tight(left), tight(right)], time).unwrap();
                 let panorama = panoramas.next().unwrap();
                 assert_eq!(panorama.timestamp(), time);
                 let expected =
@@ -128,14 +128,14 @@ fn a_view_has_a_size_of_its_own() {
     let camera = VirtualCamera { viewer, path: Arc::new(moving) };
     let stitcher = Stitcher::with_view(&device, warp, camera, waiting()).unwrap();
     assert_eq!(stitcher.output_format().size, DEFAULT_SIZE);
-    assert_eq!(stitcher.input_formats().map(|format| format.size), [SOURCE; 2]);
+    assert!(stitcher.input_formats().iter().all(|format| format.size == SOURCE));
 }
 
 /// Submits two gray frames and returns the levels at the left and the right edge of the view.
 fn edges(stitcher: &Stitcher, time: Duration) -> Result<[u8; 2], LiveError> {
     let (left, right) = (stamp(50), stamp(200));
     let mut panoramas = stitcher.panoramas();
-    stitcher.submit(frame(&left), frame(&right), time)?;
+    stitcher.submit(&[frame(&left), frame(&right)], time)?;
     let Some(panorama) = panoramas.next() else { return Err(stitcher.health().unwrap_err()) };
     let row = SIZE.y as usize / 2 * SIZE.x as usize;
     Ok([row, row + SIZE.x as usize - 1].map(|pixel| panorama.bytes()[4 * pixel]))
@@ -180,14 +180,14 @@ fn a_path_that_panics_ends_the_stitcher() {
         assert!(matches!(error, LiveError::Panicked), "{error} on {device}");
         assert!(matches!(stitcher.health(), Err(LiveError::Panicked)), "on {device}");
         let (left, right) = (stamp(1), stamp(2));
-        let refused = stitcher.submit(frame(&left), frame(&right), Duration::from_secs(3));
+        let refused = stitcher.submit(&[frame(&left), frame(&right)], Duration::from_secs(3));
         assert!(matches!(refused, Err(LiveError::Panicked)), "{refused:?} on {device}");
         // Wait until the stitcher has counted the lost pair, because the reader may get the error earlier.
         while stitcher.counters().dropped.lost == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         let counters = stitcher.counters();
-        assert_eq!((counters.pairs, counters.panoramas, counters.dropped.lost), (2, 1, 1));
+        assert_eq!((counters.sets, counters.panoramas, counters.dropped.lost), (2, 1, 1));
     }
 }
 
@@ -201,7 +201,7 @@ fn viewers_are_swapped_between_frames() {
         let [left, right] = bytes.each_ref();
         let mut panoramas = stitcher.panoramas();
         let mut check = |viewer: &Viewer| {
-            stitcher.submit(frame(left), frame(right), FRAME).unwrap();
+            stitcher.submit(&[frame(left), frame(right)], FRAME).unwrap();
             let view = ahead(FRAME);
             let expected = single(&device, viewer, None, formats, [left, right], &view);
             assert!(panoramas.next().unwrap().bytes() == expected, "on {device}");
@@ -289,7 +289,7 @@ fn a_seam_is_seen_in_views() {
         let mut panoramas = stitcher.panoramas();
         let shown: Vec<_> = (0..3 * FADE + 20)
             .map(|i| {
-                stitcher.submit(frame(left), frame(right), FRAME * i).unwrap();
+                stitcher.submit(&[frame(left), frame(right)], FRAME * i).unwrap();
                 panoramas.next().unwrap().bytes().to_vec()
             })
             .collect();

@@ -167,7 +167,7 @@ fn shown(
     let frames = pictures.map(|picture| aligned(stream, picture));
     let frames = frames.each_ref().map(DeviceFrame::view);
     let mut out = unwritten(stream, format);
-    viewer.submit(stream, frames, warp, view, options, &mut out).unwrap();
+    viewer.submit(stream, &frames, warp, view, options, &mut out).unwrap();
     Raster::download(stream, &out)
 }
 
@@ -180,7 +180,14 @@ fn stitched(
 ) -> Raster {
     let [left, right] = pictures.map(|picture| picture.upload(stream, 8));
     let mut out = unwritten(stream, FrameFormat::rgba8(warp.size().x, warp.size().y));
-    panoweave::ops::stitch::stitch(stream, &left, &right, warp, options, &mut out).unwrap();
+    panoweave::ops::stitch::stitch(
+        stream,
+        &[(&left).into(), (&right).into()],
+        warp,
+        options,
+        &mut out,
+    )
+    .unwrap();
     Raster::download(stream, &out)
 }
 

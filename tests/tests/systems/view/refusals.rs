@@ -4,7 +4,7 @@ use glam::{UVec2, Vec3};
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::Geometry;
-use panoweave::ops::stitch::{StitchError, StitchOptions};
+use panoweave::ops::stitch::{Colours, StitchError, StitchOptions};
 use panoweave::ops::view::{MAX_FOV, MIN_FOV, ViewError, ViewPose, Viewer, view_panorama};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::panoweave_devices;
@@ -27,7 +27,7 @@ fn submit(
     let frames = inputs.map(|format| DeviceFrame::new(device, format).unwrap());
     let mut out = DeviceFrame::new(device, OUT).unwrap();
     let views = frames.each_ref().map(DeviceFrame::view);
-    viewer.submit(&stream, views, warp, view, options, &mut out)
+    viewer.submit(&stream, &views, warp, view, options, &mut out)
 }
 
 fn formats(pixels: [PixelFormat; 2]) -> [FrameFormat; 2] {
@@ -134,7 +134,7 @@ fn chroma_that_is_not_half_of_luma() {
             frames[i] = without_chroma(&device, [l, r, OUT.size][i]);
             let [left, right, out] = &mut frames;
             let inputs = [left.view(), right.view()];
-            let error = viewer.submit(&stream, inputs, None, &view, &options, out).unwrap_err();
+            let error = viewer.submit(&stream, &inputs, None, &view, &options, out).unwrap_err();
             let chroma = matches!(error, ViewError::Stitch(StitchError::Chroma { which: found }) if found == which);
             assert!(chroma, "{error}");
         }
@@ -156,7 +156,8 @@ fn colours_that_no_stitch_takes() {
     let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
     for device in panoweave_devices() {
         let refusal = |left, right| {
-            let options = StitchOptions { left, right, ..StitchOptions::default() };
+            let options =
+                StitchOptions { colours: Colours::of([left, right]), ..StitchOptions::default() };
             submit(&device, rgba, None, &ViewPose::default(), &options).unwrap_err().to_string()
         };
         let said = refusal(colour(-1.0, 1.0), Colour::IDENTITY);

@@ -86,7 +86,7 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
         };
         // The views point at the position where the seam crosses the middle row.
         let row =
-            &planes.plane(Plane::WeightLeft)[(height / 2 * width) as usize..][..width as usize];
+            &planes.plane(Plane::Weight(0))[(height / 2 * width) as usize..][..width as usize];
         let first = row.iter().rposition(|weight| *weight > 0.5).unwrap();
         let pan = (first as f64 - geometry.canvas.centre.x) / geometry.canvas.scale.x;
         let pan = pan.to_degrees();
@@ -103,7 +103,7 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
                 let Some(at) = place.filter(|_| margins[0] > 0.0 && margins[1] > 0.0) else {
                     return margins;
                 };
-                let weights = [Plane::WeightLeft, Plane::WeightRight].map(|p| weight(p, at));
+                let weights = [Plane::Weight(0), Plane::Weight(1)].map(|p| weight(p, at));
                 if weights[0] + weights[1] == 0.0 {
                     return margins;
                 }

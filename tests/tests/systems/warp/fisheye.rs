@@ -58,7 +58,7 @@ fn flatten(geometry: &Geometry, picture: &Picture) -> (Warp, Picture) {
     let stream = Device::cpu().stream().unwrap();
     let warp = DeviceWarp::render(&stream, geometry).unwrap();
     let options = by_planes();
-    let flat = stitch_pictures(&stream, picture, picture, &warp, &options).unwrap();
+    let flat = stitch_pictures(&stream, &[picture, picture], &warp, &options).unwrap();
     (warp.download(&stream).unwrap(), flat)
 }
 
@@ -67,7 +67,7 @@ fn flatten(geometry: &Geometry, picture: &Picture) -> (Warp, Picture) {
 fn compare(warp: &Warp, flat: &Picture, golden: &Picture) -> (usize, u8) {
     let last = warp.sources()[0].as_vec2() - 1.0;
     let inside = |at: &usize| {
-        let (u, v) = (warp.plane(Plane::LeftX)[*at], warp.plane(Plane::LeftY)[*at]);
+        let (u, v) = (warp.plane(Plane::X(0))[*at], warp.plane(Plane::Y(0))[*at]);
         // Exclude source coordinates on the picture's edge, which may be inside the picture only because of rounding.
         u >= 0.001 && v >= 0.001 && u < last.x - 0.001 && v < last.y - 0.001
     };
@@ -93,7 +93,7 @@ fn a_flattened_fisheye_is_the_golden_one() {
     let (warp, flat) = flatten(&geometry, &picture);
 
     // The second camera points in the opposite direction, so it does not contribute to the panorama.
-    assert!(warp.plane(Plane::WeightRight).iter().all(|&weight| weight == 0.0));
+    assert!(warp.plane(Plane::Weight(1)).iter().all(|&weight| weight == 0.0));
     assert_eq!(geometry.cameras[0].from_ray, DMat3::IDENTITY);
     let (count, worst) = compare(&warp, &flat, &golden);
     println!("{count} of {} pixels compared, at most {worst} levels apart", flat.pixels().len());

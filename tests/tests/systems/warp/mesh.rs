@@ -142,8 +142,8 @@ fn other_programs_read_the_mesh() {
     const REST: usize = NONE - 1;
     let [width, height] = SIZE.to_array().map(|side| side as usize);
     let names = [
-        [Plane::LeftX, Plane::LeftY, Plane::WeightLeft],
-        [Plane::RightX, Plane::RightY, Plane::WeightRight],
+        [Plane::X(0), Plane::Y(0), Plane::Weight(0)],
+        [Plane::X(1), Plane::Y(1), Plane::Weight(1)],
     ];
     let mut shown = 0;
     for (row, column) in (0..height).flat_map(|row| (0..width).map(move |column| (row, column))) {

@@ -328,22 +328,21 @@ fn impossible_numbers() {
 #[test]
 fn meshes_of_other_planes() {
     let folder = Folder::new();
-    let other = |change: &dyn Fn(&mut [Vec<f32>; 6])| {
+    let other = |change: &dyn Fn(&mut [Vec<f32>])| {
         let warp = bent();
-        let mut planes = warp.planes().clone();
+        let mut planes = warp.planes().to_vec();
         change(&mut planes);
         let changed = Warp::new(warp.size(), warp.sources(), planes).unwrap();
         let (_, data) = crate::warp::malformed::parts(&changed);
         // Combine the planes of the changed warp with the mesh of the original warp.
         fault(&folder, |parts| parts.data[..data.len()].copy_from_slice(&data))
     };
-    for (plane, camera) in
-        [(Plane::LeftX, 0), (Plane::LeftY, 0), (Plane::RightX, 1), (Plane::RightY, 1)]
+    for (plane, camera) in [(Plane::X(0), 0), (Plane::Y(0), 0), (Plane::X(1), 1), (Plane::Y(1), 1)]
     {
         // Change the source position of one pixel, then that of all pixels.
-        let found = other(&|planes| planes[plane as usize][100 * 170 + 70] += 0.07);
+        let found = other(&|planes| planes[plane.index(2)][100 * 170 + 70] += 0.07);
         assert_variant!(found, MeshFault::Place { camera: c, x: 70, y: 100, .. } if c == camera);
-        let found = other(&|planes| planes[plane as usize].iter_mut().for_each(|v| *v += 0.1));
+        let found = other(&|planes| planes[plane.index(2)].iter_mut().for_each(|v| *v += 0.1));
         assert_variant!(found, MeshFault::Place { camera: c, .. } if c == camera);
     }
     let found = other(&|planes| planes[4][100 * 170 + 70] += 0.001);

@@ -104,8 +104,8 @@ fn frames_to_converge(ratio: f32, every: u32) -> u32 {
             if *frame >= 3 && (frame - 3 + phase) % every == 0 {
                 tracker.observe(seen(50.0, 50.0 * ratio));
             }
-            let Colours { left, right } = tracker.advance();
-            let (left, right) = (level(left, 1, 50.0), level(right, 1, f64::from(50.0 * ratio)));
+            let now = tracker.advance();
+            let (left, right) = (level(now[0], 1, 50.0), level(now[1], 1, f64::from(50.0 * ratio)));
             (left - right).abs() < 0.05 * 50.0 * f64::from(ratio - 1.0).abs()
         })
     };
@@ -161,10 +161,10 @@ fn missing_and_invalid_estimates_change_nothing() {
     tracker.observe(None);
     for factor in [f32::NAN, f32::INFINITY, 0.0, -1.0] {
         let mut bad = estimate;
-        bad.left.gain.y = factor;
+        bad[0].gain.y = factor;
         tracker.observe(Some(bad));
         let mut bad = estimate;
-        bad.right.gamma = factor;
+        bad[1].gamma = factor;
         tracker.observe(Some(bad));
     }
     assert_eq!(tracker.advance(), estimate);
@@ -191,19 +191,19 @@ fn changes_are_gradual_unless_requested_otherwise() {
     let mut before = tracker.now;
     assert_eq!(before, estimate);
     let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
-    let black = Colours { left: colour(0.0, 1.0), right: colour(1.3, 0.8) };
+    let black = Colours::of([colour(0.0, 1.0), colour(1.3, 0.8)]);
     for end in [black, Colours::IDENTITY] {
         tracker.head_for(end);
         for frame in 0..400 {
             let now = tracker.advance();
-            let change = [(before.left, now.left), (before.right, now.right)]
+            let change = [(before[0], now[0]), (before[1], now[1])]
                 .map(|(before, now)| sampled_change(before, now));
             assert!(change.iter().all(|c| *c <= 0.99), "{change:?} in frame {frame}");
             before = now;
         }
         assert_eq!(before, end);
     }
-    let bad = Colours { left: colour(f32::NAN, 1.0), right: colour(1.0, 1.0) };
+    let bad = Colours::of([colour(f32::NAN, 1.0), colour(1.0, 1.0)]);
     tracker.head_for(bad);
     tracker.begin_at(bad);
     assert_eq!(tracker.advance(), Colours::IDENTITY);

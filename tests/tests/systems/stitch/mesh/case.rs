@@ -4,7 +4,7 @@
 use glam::{UVec2, Vec3};
 use panoweave::device::Stream;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
-use panoweave::ops::stitch::{StitchOptions, stitch};
+use panoweave::ops::stitch::{Colours, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::{Random, random_rig};
 use panoweave_tests::raster::{Pixels, Raster, chroma_size};
@@ -78,12 +78,11 @@ impl Case {
             gamma: random.between(0.8, 1.2),
         };
         let options = StitchOptions {
-            left: colour(),
-            right: colour(),
+            colours: Colours::of([colour(), colour()]),
             edge_boost: seed.is_multiple_of(3),
             ..StitchOptions::default()
         };
-        let [left, right] = warp.sources();
+        let [left, right] = [0, 1].map(|camera| warp.sources()[camera]);
         let pictures = [waves(left, input, 1), waves(right, input, 2)];
         let output = FrameFormat { size: warp.size(), pixels: output };
         Self { warp, pictures, output, options }
@@ -103,7 +102,7 @@ impl Case {
     ) -> Raster {
         let [left, right] = self.frames(stream);
         let mut out = DeviceFrame::new(stream.device(), self.output).unwrap();
-        stitch(stream, &left, &right, warp, options, &mut out).unwrap();
+        stitch(stream, &[(&left).into(), (&right).into()], warp, options, &mut out).unwrap();
         Raster::download(stream, &out)
     }
 

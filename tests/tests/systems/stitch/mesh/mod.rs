@@ -26,8 +26,8 @@ fn by_planes(warp: &Warp, pixel: UVec2) -> Vec<(usize, [f32; 2], f64)> {
     let at = (pixel.y * warp.size().x + pixel.x) as usize;
     let of = |plane| warp.plane(plane)[at];
     let planes = [
-        (Plane::LeftX, Plane::LeftY, Plane::WeightLeft),
-        (Plane::RightX, Plane::RightY, Plane::WeightRight),
+        (Plane::X(0), Plane::Y(0), Plane::Weight(0)),
+        (Plane::X(1), Plane::Y(1), Plane::Weight(1)),
     ];
     let seen: Vec<_> = (0..2)
         .filter_map(|camera| {

@@ -5,7 +5,7 @@ use glam::{UVec2, Vec2, Vec3};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
-use panoweave::ops::stitch::{Lookup, Power, StitchOptions, stitch, stitch_pictures};
+use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions, stitch, stitch_pictures};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::raster::{Pixels, Raster};
 use panoweave_tests::{data, oracle, panoweave_devices};
@@ -23,8 +23,8 @@ fn meshes_show_what_the_formula_says() {
             let options = StitchOptions { edge_boost: false, ..case.options };
             let found = case.stitched(&stream, &options);
             let params = StitchParams {
-                left: options.left,
-                right: options.right,
+                left: options.colours[0],
+                right: options.colours[1],
                 ..StitchParams::default()
             };
             let [left, right] = &case.pictures;
@@ -90,14 +90,15 @@ fn photographs_keep_fifty_decibels() {
         let geometry = geometry.geometry(pictures[0].size(), pictures[1].size()).unwrap();
         let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
         let (left, right) = (colour(1.1, 0.9), colour(0.9, 1.1));
-        let options = StitchOptions { left, right, ..StitchOptions::default() };
+        let options =
+            StitchOptions { colours: Colours::of([left, right]), ..StitchOptions::default() };
         for device in panoweave_devices() {
             let stream = device.stream().unwrap();
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
             let by = |lookup, power| {
                 let options = StitchOptions { lookup, power, ..options };
                 let [left, right] = &pictures;
-                stitch_pictures(&stream, left, right, &warp, &options).unwrap().into_pixels()
+                stitch_pictures(&stream, &[left, right], &warp, &options).unwrap().into_pixels()
             };
             let exact = by(Lookup::Planes, Power::Exact);
             for lookup in [Lookup::Mesh, Lookup::HardwareBilinear] {
@@ -166,7 +167,8 @@ fn panoramas_are_the_same_whatever_their_pitch() {
             for flip in [false, true] {
                 let options = StitchOptions { flip, ..case.options };
                 let by = |mut out: DeviceFrame| {
-                    stitch(&stream, &left, &right, &warp, &options, &mut out).unwrap();
+                    stitch(&stream, &[(&left).into(), (&right).into()], &warp, &options, &mut out)
+                        .unwrap();
                     Raster::download(&stream, &out)
                 };
                 let expected = by(DeviceFrame::new(&device, case.output).unwrap());
@@ -191,8 +193,10 @@ fn places_where_a_camera_does_not_count_show_nowhere() {
         let mut hidden = 0;
         for seed in 0..20 {
             let case = Case::new(&stream, seed, [NV12, NV12]);
-            let mut planes = case.warp.planes().clone();
-            let [x, y, other_x, other_y, weights, other_weights] = &mut planes;
+            let mut planes = case.warp.planes().to_vec();
+            let [x, y, other_x, other_y, weights, other_weights] = &mut planes[..] else {
+                unreachable!("a warp of two cameras")
+            };
             for ([x, y], weights) in [([x, y], weights), ([other_x, other_y], other_weights)] {
                 for ((x, y), weight) in x.iter_mut().zip(y).zip(weights) {
                     if *weight <= MIN_WEIGHT {
@@ -234,7 +238,8 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
             let by = |lookup| {
                 let mut out = DeviceFrame::new(&device, case.output).unwrap();
                 let options = StitchOptions { lookup, ..case.options };
-                stitch(&stream, &left, &right, &warp, &options, &mut out).unwrap();
+                stitch(&stream, &[(&left).into(), (&right).into()], &warp, &options, &mut out)
+                    .unwrap();
                 Raster::download(&stream, &out)
             };
             assert_eq!(by(Lookup::Mesh), by(Lookup::Planes), "{device}, {seed}");
@@ -306,7 +311,8 @@ fn one_frame_may_be_both_cameras() {
             let by = |lookup| {
                 let options = StitchOptions { lookup, ..StitchOptions::default() };
                 let mut out = DeviceFrame::new(&device, picture.format()).unwrap();
-                stitch(&stream, &frame, &frame, &warp, &options, &mut out).unwrap();
+                stitch(&stream, &[(&frame).into(), (&frame).into()], &warp, &options, &mut out)
+                    .unwrap();
                 Raster::download(&stream, &out)
             };
             let planes = by(Lookup::Planes);

@@ -1,8 +1,8 @@
-//! Pairs the frames of two videos by time.
+//! Selects the frames of the videos for each panorama by time.
 //!
 //! Each panorama uses the frame of each video that is nearest in time, so frames are repeated or dropped if a video's
-//! frame rate differs from the rate of the panoramas. Stitching stops when the shorter video ends. A warning is logged
-//! if one video ends before the other, or before the length stated in its file.
+//! frame rate differs from the rate of the panoramas. Stitching stops when the shortest video ends. A warning is
+//! logged if one video ends before the others, or before the length stated in its file.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::VideoStitchError;
 use crate::frame::Frame;
 use crate::frame::Rate;
 use crate::io::video::{VideoError, VideoSource};
-use crate::live::{Side, Stitcher};
+use crate::live::Stitcher;
 
 /// The maximum difference between the lengths of the two videos, in panoramas, that causes no warning. A small
 /// difference is normal, because two cameras never stop at exactly the same time.
@@ -23,19 +23,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// `SHORT`, exceeds the stated number of frames. This means that more than 0.5 % of the frames are missing.
 const SHORT: u64 = 200;
 
-/// The frame counts of both videos (left, right), which video ended first, and whether a stop was requested.
-#[derive(Clone, Copy, Debug, Default)]
+/// The frame counts of each video, which video ended first, and whether a stop was requested.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    pub(super) read: [u64; 2],
-    pub(super) unpaired: [u64; 2],
-    pub(super) repeated: [u64; 2],
-    pub(super) ended_first: Option<Side>,
+    pub(super) read: Vec<u64>,
+    pub(super) unpaired: Vec<u64>,
+    pub(super) repeated: Vec<u64>,
+    pub(super) ended_first: Option<usize>,
     pub(super) stopped: bool,
 }
 
-/// Two videos, whose frames are read in pairs.
-pub(super) struct Pairs {
-    sides: [Feed; 2],
+/// The videos of the cameras, whose frames are read in sets.
+pub(super) struct Feeds {
+    feeds: Vec<Feed>,
     /// The number of panoramas per second.
     rate: Rate,
 }
@@ -51,14 +51,14 @@ struct Feed {
     ended: bool,
 }
 
-impl Pairs {
-    pub(super) fn new(sources: [VideoSource; 2], rate: Rate) -> Self {
-        let side =
+impl Feeds {
+    pub(super) fn new(sources: Vec<VideoSource>, rate: Rate) -> Self {
+        let feed =
             |source| Feed { source, held: None, read: 0, unpaired: 0, repeated: 0, ended: false };
-        Self { sides: sources.map(side), rate }
+        Self { feeds: sources.into_iter().map(feed).collect(), rate }
     }
 
-    /// Submits one pair of frames per panorama to `stitcher`, until a video ends or `limit` pairs were submitted.
+    /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted.
     pub(super) fn submit_all(
         &mut self,
         stitcher: &Stitcher,
@@ -75,65 +75,66 @@ impl Pairs {
                 Err(error) => break Err(error),
             }
         };
-        let stopped = self.sides.iter().any(|side| side.source.stop().is_asked());
+        let stopped = self.feeds.iter().any(|feed| feed.source.stop().is_asked());
         let ended_first = if stopped { None } else { self.ended_first(n) };
         if !stopped {
-            self.sides.iter().for_each(Feed::complain);
+            self.feeds.iter().for_each(Feed::complain);
         }
-        let count = |of: fn(&Feed) -> u64| self.sides.each_ref().map(of);
+        let count = |of: fn(&Feed) -> u64| self.feeds.iter().map(of).collect();
         let counts = Counts {
-            read: count(|side| side.read),
-            unpaired: count(|side| side.unpaired),
-            repeated: count(|side| side.repeated),
+            read: count(|feed| feed.read),
+            unpaired: count(|feed| feed.unpaired),
+            repeated: count(|feed| feed.repeated),
             ended_first,
             stopped,
         };
         (counts, result)
     }
 
-    /// Submits the pair of frames for panorama `n`. Returns false if a video ends before the frame that this panorama
+    /// Submits the set of frames for panorama `n`. Returns false if a video ends before the frame that this panorama
     /// needs.
     fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoStitchError> {
         let time = self.rate.time(n);
-        let Some([left, right]) = self.pair(n)? else { return Ok(false) };
-        stitcher.submit(left, right, time)?;
+        let Some(frames) = self.frames(n)? else { return Ok(false) };
+        stitcher.submit(&frames, time)?;
         Ok(true)
     }
 
-    /// Returns the pair of frames for panorama `n`, or `None` if a video ends before the frame that this panorama
+    /// Returns the frame of each video for panorama `n`, or `None` if a video ends before the frame that this panorama
     /// needs.
-    pub(super) fn pair(&mut self, n: u64) -> Result<Option<[Frame<'_>; 2]>, VideoError> {
-        for side in &mut self.sides {
-            if !side.advance(side.source.rate().nearest(n, self.rate))? {
+    pub(super) fn frames(&mut self, n: u64) -> Result<Option<Vec<Frame<'_>>>, VideoError> {
+        for feed in &mut self.feeds {
+            if !feed.advance(feed.source.rate().nearest(n, self.rate))? {
                 return Ok(None);
             }
         }
-        let [Some(left), Some(right)] = self.sides.each_ref().map(Feed::frame) else {
-            return Ok(None);
-        };
-        Ok(Some([left?, right?]))
+        self.feeds.iter().filter_map(Feed::frame).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Returns the video that ended while the other one continues, and logs a warning about it. `n` is the number of
-    /// the first panorama that could not be made because a frame was missing.
-    pub(super) fn ended_first(&mut self, n: u64) -> Option<Side> {
+    /// Returns the video that ended while all others continue, and logs a warning about it. `n` is the number of the
+    /// first panorama that could not be made because a frame was missing.
+    pub(super) fn ended_first(&mut self, n: u64) -> Option<usize> {
         let rate = self.rate;
-        let [left, right] = &mut self.sides;
-        let (camera, ended, other) = match (left.ended, right.ended) {
-            (true, false) => (Side::Left, left, right),
-            (false, true) => (Side::Right, right, left),
-            _ => return None,
-        };
-        if !other.has(other.source.rate().nearest(n + SAME_END, rate)) {
-            return None;
+        let ended = self.feeds.iter().position(|feed| feed.ended)?;
+        for (i, other) in self.feeds.iter_mut().enumerate().filter(|(i, _)| *i != ended) {
+            // A video after the one that ended was not read for this panorama yet.
+            let goes_on =
+                !other.ended && other.has(other.source.rate().nearest(n + SAME_END, rate));
+            if !goes_on {
+                tracing::debug!("video {} ended as well", i + 1);
+                return None;
+            }
         }
+        let rest: Vec<_> = self.feeds.iter().filter(|feed| !feed.ended).collect();
+        let rest: Vec<_> =
+            rest.iter().map(|feed| feed.source.name().display().to_string()).collect();
+        let Feed { source, read, .. } = &self.feeds[ended];
         tracing::warn!(
-            "{} ended after {} frames; the rest of {} is not stitched",
-            ended.source.name().display(),
-            ended.read,
-            other.source.name().display()
+            "{} ended after {read} frames; the rest of {} is not stitched",
+            source.name().display(),
+            rest.join(", ")
         );
-        Some(camera)
+        Some(ended)
     }
 }
 
