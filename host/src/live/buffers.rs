@@ -4,12 +4,13 @@
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::{fmt, thread};
 
-use super::pool::Pooled;
+use super::pool::{Pool, Pooled};
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
+use crate::lock::lock;
 
 /// A buffer for one camera's frame, in page-locked host memory and on the device.
 #[derive(Debug)]
@@ -132,37 +133,57 @@ impl fmt::Debug for ExternalFrame {
     }
 }
 
+/// A frame in host memory, which several sets may share: the next set shows it again if the camera has a lower frame
+/// rate or fails. Only the thread that submits sets locks the frame, so that no lock is ever contended.
+#[derive(Clone, Debug)]
+pub(super) struct HostFrame(Arc<Mutex<UploadedOnce>>);
+
+#[derive(Debug)]
+struct UploadedOnce {
+    buffer: Pooled<InputBuffer>,
+    /// Whether the upload was submitted. Later work on the upload stream is ordered after it.
+    uploaded: bool,
+}
+
+impl From<FrameBuffer> for HostFrame {
+    fn from(FrameBuffer { buffer }: FrameBuffer) -> Self {
+        Self(Arc::new(Mutex::new(UploadedOnce { buffer, uploaded: false })))
+    }
+}
+
+impl HostFrame {
+    /// Returns whether the buffer of this frame belongs to the pool.
+    pub(super) fn is_of(&self, pool: &Pool<InputBuffer>) -> bool {
+        pool.owns(&lock(&self.0).buffer)
+    }
+}
+
 /// One camera's frame of a submitted set.
 #[derive(Debug)]
 pub(super) enum Input {
-    Host(Pooled<InputBuffer>),
+    Host(HostFrame),
     External(ExternalFrame),
 }
 
 impl Input {
-    pub(super) fn view(&self) -> FrameView<'_> {
-        match self {
-            Self::Host(buffer) => buffer.device.view(),
-            Self::External(frame) => frame.view,
-        }
-    }
-
-    /// Submits the upload of a frame in host memory. Does nothing for an external frame, which is already on the
-    /// device.
+    /// Submits the upload of a frame in host memory, unless an earlier set has done so. Does nothing for an external
+    /// frame, which is already on the device.
     ///
     /// # Safety
-    /// The host and device buffers of the input must not be dropped or changed before the copy is done.
-    pub(super) unsafe fn submit_upload(&mut self, stream: &Stream) -> Result<(), DeviceError> {
-        match self {
-            Self::Host(buffer) => {
-                let InputBuffer { host, device } = &mut **buffer;
-                let frame = Frame::of_tight(device.format(), host);
-                // SAFETY: the caller guarantees that the host and device buffers stay valid and unchanged until the
-                // copy is done.
-                unsafe { device.submit_upload(stream, &frame) }
-            }
-            Self::External(_) => Ok(()),
+    /// The host and device buffers of the input must not be dropped or changed before the copy is done. All uploads of
+    /// the input must be submitted to the same stream.
+    pub(super) unsafe fn submit_upload(&self, stream: &Stream) -> Result<(), DeviceError> {
+        let Self::Host(HostFrame(frame)) = self else { return Ok(()) };
+        let UploadedOnce { buffer, uploaded } = &mut *lock(frame);
+        if !*uploaded {
+            let InputBuffer { host, device } = &mut **buffer;
+            let frame = Frame::of_tight(device.format(), host);
+            // SAFETY: the caller guarantees that the host and device buffers stay valid and unchanged until the copy
+            // is done.
+            unsafe { device.submit_upload(stream, &frame)? };
+            *uploaded = true;
         }
+        Ok(())
     }
 
     /// Makes `stream` wait for the event of an external frame, if it has one.
@@ -185,9 +206,32 @@ pub(super) struct FrameSet {
 }
 
 impl FrameSet {
+    /// Locks the frames of the set, so that work on them can be submitted.
+    pub(super) fn lock(&self) -> LockedFrames<'_> {
+        let frames = self.frames.iter().map(|input| match input {
+            Input::Host(HostFrame(frame)) => LockedFrame::Host(lock(frame)),
+            Input::External(frame) => LockedFrame::External(frame.view),
+        });
+        LockedFrames(frames.collect())
+    }
+}
+
+enum LockedFrame<'a> {
+    Host(MutexGuard<'a, UploadedOnce>),
+    External(FrameView<'a>),
+}
+
+/// The locked frames of a set.
+pub(super) struct LockedFrames<'a>(Vec<LockedFrame<'a>>);
+
+impl LockedFrames<'_> {
     /// Returns views of the frames in device memory, in the order of the cameras.
     pub(super) fn views(&self) -> Vec<FrameView<'_>> {
-        self.frames.iter().map(Input::view).collect()
+        let views = self.0.iter().map(|frame| match frame {
+            LockedFrame::Host(frame) => frame.buffer.device.view(),
+            LockedFrame::External(view) => *view,
+        });
+        views.collect()
     }
 }
 

@@ -13,6 +13,8 @@ pub struct Dropped {
     /// Sets that were dropped because all input buffers or tokens (which limit the sets in flight) were in use. The
     /// device is then too slow.
     pub busy: u64,
+    /// Sets that were dropped because they lack the frame of a camera that has not delivered a frame yet.
+    pub incomplete: u64,
     /// Sets that were dropped because the reader held all panorama buffers.
     pub reader: u64,
     /// Finished panoramas that were discarded to make room for newer ones, because the reader is too slow.
@@ -29,7 +31,13 @@ impl Dropped {
     /// Returns the number of complete sets that did not reach the reader.
     #[must_use]
     pub fn sets(&self) -> u64 {
-        self.busy + self.reader + self.unread + self.failed + self.lost + self.closing
+        self.busy
+            + self.incomplete
+            + self.reader
+            + self.unread
+            + self.failed
+            + self.lost
+            + self.closing
     }
 }
 
@@ -38,7 +46,10 @@ impl Dropped {
 pub struct CameraCounters {
     /// The number of frames received from the camera.
     pub frames_in: u64,
-    /// The number of frames that were dropped because no frames of the other cameras match them.
+    /// The number of frames that were dropped because no set needs them or can use them. [`FrameCounts`] has the
+    /// reasons.
+    ///
+    /// [`FrameCounts`]: super::FrameCounts
     pub alone: u64,
 }
 

@@ -223,7 +223,8 @@ impl Follower {
         let Some(Running { set, warp, colour, seam, .. }) = &self.running else { return Ok(()) };
         if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
             let mut summing = lock(summing);
-            let &[left, right] = &set.views()[..] else { return Ok(()) };
+            let frames = set.lock();
+            let &[left, right] = &frames.views()[..] else { return Ok(()) };
             // SAFETY: only this stream uses `summing`. `running` keeps the frames and the warp alive until the stream
             // is idle.
             unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };

@@ -1,15 +1,18 @@
 //! Accepts frames: checks them, combines them to sets, and sends the sets to the worker thread.
+//!
+//! A set that lacks the frame of a camera gets the last frame of this camera instead.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Stitcher;
-use super::buffers::{ExternalFrame, FrameBuffer, FrameSet, Input, InputBuffer};
+use super::buffers::{ExternalFrame, FrameBuffer, FrameSet, HostFrame, Input};
 use super::counters::LiveCounters;
 use super::error::LiveError;
-use super::options::{LOOK_AGAIN, Pace};
-use super::pairing::Pairing;
+use super::options::{LOOK_AGAIN, LiveOptions, Pace};
+use super::pairing::{MatchedSet, Outcome, Pairing};
 use super::pool::{Pool, Pooled};
 use super::worker::Job;
 use crate::frame::{Frame, FrameFormat};
@@ -31,9 +34,65 @@ pub enum Submitted {
 /// The state of the frame intake: the waiting frames, and the channel to the worker.
 #[derive(Debug)]
 pub(super) struct Intake {
-    pub(super) pairing: Pairing<FrameBuffer>,
+    pub(super) pairing: Pairing<HostFrame>,
+    /// Complete sets that wait for a token.
+    ready: VecDeque<MatchedSet<HostFrame>>,
+    /// The last frame of each camera, which replaces frames that a set lacks. `None` before the first frame, and if
+    /// sets never lack frames.
+    last: Vec<Option<HostFrame>>,
+    /// Whether a set may lack frames.
+    keeps_last: bool,
+    /// The origin of arrival times.
+    begun: Instant,
     /// The channel to the worker; `None` after the stitcher was closed.
     pub(super) jobs: Option<SyncSender<Job>>,
+}
+
+impl Intake {
+    pub(super) fn new(cameras: usize, options: &LiveOptions, jobs: SyncSender<Job>) -> Self {
+        Self {
+            pairing: Pairing::new(cameras, options.pairing()),
+            ready: VecDeque::new(),
+            last: vec![None; cameras],
+            keeps_last: options.deadline.is_some(),
+            begun: Instant::now(),
+            jobs: Some(jobs),
+        }
+    }
+
+    /// Stops accepting frames, and counts the waiting frames and sets as dropped.
+    pub(super) fn close(&mut self, counters: &mut LiveCounters) {
+        for (camera, _) in self.pairing.clear() {
+            counters.cameras[camera].alone += 1;
+        }
+        for _ in self.ready.drain(..) {
+            count_set(counters, false);
+            counters.dropped.closing += 1;
+        }
+        self.last.fill(None);
+        self.jobs = None;
+    }
+
+    /// Stores the complete sets, and counts the frames that were dropped.
+    fn accept(&mut self, outcome: Outcome<HostFrame>, counters: &mut LiveCounters) {
+        for (camera, _) in &outcome.alone {
+            counters.cameras[*camera].alone += 1;
+        }
+        self.ready.extend(outcome.sets);
+    }
+
+    /// Returns the frames of a set, with the last frame of each camera whose frame the set lacks. Returns `None` if
+    /// such a camera has not delivered a frame yet.
+    fn inputs(&mut self, set: MatchedSet<HostFrame>) -> Option<Vec<Input>> {
+        let mut inputs = Vec::with_capacity(set.frames.len());
+        for (frame, last) in set.frames.into_iter().zip(&mut self.last) {
+            if self.keeps_last && frame.is_some() {
+                last.clone_from(&frame);
+            }
+            inputs.push(frame.or_else(|| last.clone()).map(Input::Host));
+        }
+        inputs.into_iter().collect()
+    }
 }
 
 impl Stitcher {
@@ -110,7 +169,7 @@ impl Stitcher {
         buffers: impl IntoIterator<Item = FrameBuffer>,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        let frames = buffers.into_iter().map(|buffer| Input::Host(buffer.buffer));
+        let frames = buffers.into_iter().map(|buffer| Input::Host(buffer.into()));
         self.submit_set(frames.collect(), timestamp)
     }
 
@@ -132,9 +191,11 @@ impl Stitcher {
     /// Copies a frame of one camera from host memory. If the matching frames of all other cameras have arrived, submits
     /// them as a set. Otherwise, the frame waits.
     ///
-    /// The frames of each camera must arrive in the order of their timestamps. Frames form a set if their timestamps
-    /// differ by at most [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Frames without partners are dropped
-    /// and counted. In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for frames of the
+    /// The frames of each camera must arrive in the order of their timestamps. Each frame of the reference camera forms
+    /// a set with the frames of the other cameras whose timestamps differ by at most
+    /// [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Of a camera with another frame rate, the set has the
+    /// nearest frame, so a frame may be in several sets. Frames that are in no set are dropped and counted; see
+    /// [`timing`](Self::timing). In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for frames of the
     /// other cameras.
     ///
     /// # Errors
@@ -173,33 +234,80 @@ impl Stitcher {
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
         self.check_camera(camera)?;
-        self.check_buffer(camera, &buffer.buffer)?;
+        self.check_buffer(camera, self.shared.inputs[camera].owns(&buffer.buffer))?;
+        let arrived = Instant::now();
         let (mut intake, token) = self.room_to_push(camera, timestamp)?;
-        let outcome = intake.pairing.push(camera, timestamp, buffer);
+        let arrival = arrived.saturating_duration_since(intake.begun);
+        intake.pairing.observe(camera, timestamp, arrival);
+        let outcome = intake.pairing.push(camera, timestamp, buffer.into());
         self.moved.notify_all();
+        let waits = outcome.waits;
         {
             let counters = &mut self.shared.tally().counters;
             counters.cameras[camera].frames_in += 1;
-            for (camera, _) in &outcome.alone {
-                counters.cameras[*camera].alone += 1;
-            }
+            intake.accept(outcome, counters);
         }
-        match outcome.pair {
-            Some((left, right, timestamp)) => match token {
-                Some(token) => {
-                    let frames = vec![Input::Host(left.buffer), Input::Host(right.buffer)];
-                    let set = FrameSet { frames, _token: token };
-                    // The intake is still locked, so that sets are sent in the order in which they were completed.
-                    self.send(&intake, set, timestamp, false)
-                }
-                None => Ok(self.busy(false)),
-            },
-            None if outcome.waits => Ok(Submitted::Waiting),
-            None => Ok(Submitted::Dropped),
-        }
+        let submitted = self.send_ready(intake, token)?;
+        Ok(submitted.unwrap_or(if waits { Submitted::Waiting } else { Submitted::Dropped }))
     }
 
-    /// Locks the intake, checks that it is open, and takes a token for a pair. A token limits the number of pairs in
+    /// Sets whether a camera is present. The stitcher does not wait for the frames of an absent camera, and drops them.
+    /// Panoramas show the last frame of this camera. When it is present again, the stitcher waits for it from its next
+    /// frame on. Applies to frames that are pushed one by one.
+    ///
+    /// # Errors
+    /// Returns [`LiveError`] if there is no such camera, [`LiveOptions::deadline`] is not set, or the stitcher was closed
+    /// or has failed.
+    pub fn set_present(&self, camera: usize, present: bool) -> Result<(), LiveError> {
+        self.check_camera(camera)?;
+        if !lock(&self.intake).keeps_last {
+            return Err(LiveError::Options(
+                "only a stitcher with a `deadline` accepts absent cameras",
+            ));
+        }
+        let mut intake = lock(&self.intake);
+        self.check_taking(&intake)?;
+        let outcome = intake.pairing.set_present(camera, present);
+        self.moved.notify_all();
+        intake.accept(outcome, &mut self.shared.tally().counters);
+        self.send_ready(intake, None).map(drop)
+    }
+
+    /// Sends the complete sets to the worker in the order in which they were completed. `token` is for the first set.
+    /// If no further token is free, drops the set in [`Pace::Live`], and blocks in [`Pace::Wait`]. Returns `None` if
+    /// there was no set.
+    fn send_ready<'a>(
+        &'a self,
+        mut intake: MutexGuard<'a, Intake>,
+        mut token: Option<Pooled<()>>,
+    ) -> Result<Option<Submitted>, LiveError> {
+        let tokens = &self.shared.tokens;
+        let mut submitted = None;
+        while !intake.ready.is_empty() {
+            let seen = tokens.changes();
+            token = token.or_else(|| tokens.try_take());
+            if token.is_none() && self.shared.pace == Pace::Wait {
+                drop(intake);
+                tokens.wait(seen, LOOK_AGAIN);
+                intake = lock(&self.intake);
+                self.check_taking(&intake)?;
+                continue;
+            }
+            let Some(set) = intake.ready.pop_front() else { break };
+            let timestamp = set.time;
+            // The intake is still locked, so that sets are sent in the order in which they were completed.
+            submitted = Some(match (intake.inputs(set), token.take()) {
+                (Some(frames), Some(token)) => {
+                    self.send(&intake, FrameSet { frames, _token: token }, timestamp, false)?
+                }
+                (Some(_), None) => self.busy(false),
+                (None, _) => self.incomplete(),
+            });
+        }
+        Ok(submitted)
+    }
+
+    /// Locks the intake, checks that it is open, and takes a token for a set. A token limits the number of sets in
     /// flight.
     /// - In [`Pace::Wait`], blocks until a token is free and the queue of waiting frames of `camera` has room.
     /// - In [`Pace::Live`], returns `None` if no token is free.
@@ -266,7 +374,9 @@ impl Stitcher {
     /// frame must have the right format, planes and device.
     fn check(&self, camera: usize, input: &Input) -> Result<(), LiveError> {
         let frame = match input {
-            Input::Host(buffer) => return self.check_buffer(camera, buffer),
+            Input::Host(frame) => {
+                return self.check_buffer(camera, frame.is_of(&self.shared.inputs[camera]));
+            }
             Input::External(frame) => frame,
         };
         self.check_format(camera, frame.format())?;
@@ -281,8 +391,7 @@ impl Stitcher {
         }
     }
 
-    fn check_buffer(&self, camera: usize, buffer: &Pooled<InputBuffer>) -> Result<(), LiveError> {
-        let is_own = self.shared.inputs[camera].owns(buffer);
+    fn check_buffer(&self, camera: usize, is_own: bool) -> Result<(), LiveError> {
         if is_own { Ok(()) } else { Err(LiveError::Buffer { camera: self.name(camera) }) }
     }
 
@@ -303,6 +412,14 @@ impl Stitcher {
         let counters = &mut self.shared.tally().counters;
         counters.dropped.busy += 1;
         count_set(counters, received);
+        Submitted::Dropped
+    }
+
+    /// Counts a set that was dropped because a camera whose frame it lacks has not delivered a frame yet.
+    fn incomplete(&self) -> Submitted {
+        let counters = &mut self.shared.tally().counters;
+        counters.dropped.incomplete += 1;
+        count_set(counters, false);
         Submitted::Dropped
     }
 

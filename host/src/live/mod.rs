@@ -13,7 +13,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `intake` | checks frames, combines them to sets, sends the sets to the worker |
-//! | `pairing` | pairs frames by timestamp |
+//! | `pairing` | pairs frames by timestamp, corrects clocks |
 //! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
 //! | `live_warp`, `seam` | the warp in use, its seam, and fades to a new seam |
@@ -51,6 +51,7 @@ pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;
 pub use intake::Submitted;
 pub use options::{ColourOptions, LiveOptions, Pace};
+pub use pairing::{CameraTiming, Clocks, FrameCounts};
 pub use panorama::StitchedFrame;
 pub use readers::StitchedFrames;
 
@@ -63,7 +64,6 @@ use crate::warp::{DeviceWarp, Plane};
 
 use intake::Intake;
 use live_warp::{FrameSettings, LiveWarp, RetiredWarps};
-use pairing::Pairing;
 use shared::{Formats, Shared};
 use worker::Worker;
 
@@ -144,15 +144,15 @@ impl Stitcher {
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
         let (finish, finished) = async_channel::bounded(options.slots);
-        let (jobs, to_stitch) = mpsc::sync_channel(options.input_buffers());
+        let (jobs, to_stitch) = mpsc::sync_channel(options.sets());
         let (flights, flying) = mpsc::sync_channel(options.slots);
         let current = FrameSettings { warp, stitch: options.stitch };
         let shared = Arc::new(Shared::new(device, &options, formats, current, finished)?);
         let worker = Worker::new(&shared, options.colour, path, flights)?;
-        let pairing = Pairing::new(options.tolerance, options.slots - 1);
+        let intake = Intake::new(shared.cameras(), &options, jobs);
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
-            intake: Mutex::new(Intake { pairing, jobs: Some(jobs) }),
+            intake: Mutex::new(intake),
             moved: Condvar::new(),
             swap: Mutex::new(WarpSwap { stream, retired: RetiredWarps::default() }),
             threads: Vec::new(),
@@ -199,10 +199,7 @@ impl Stitcher {
     /// panorama.
     pub fn close(&self) {
         let mut intake = lock(&self.intake);
-        for (camera, _) in intake.pairing.clear() {
-            self.shared.tally().counters.cameras[camera].alone += 1;
-        }
-        intake.jobs = None;
+        intake.close(&mut self.shared.tally().counters);
         self.moved.notify_all();
     }
 
@@ -299,6 +296,12 @@ impl Stitcher {
     pub fn counters(&self) -> LiveCounters {
         let (counters, latencies) = self.shared.tally().snapshot();
         counters.with_latencies(latencies)
+    }
+
+    /// Returns the frame time, the clock and the counts of each camera's frames that were pushed one by one.
+    #[must_use]
+    pub fn timing(&self) -> Vec<CameraTiming> {
+        lock(&self.intake).pairing.timing()
     }
 
     /// Checks that the stitcher has not failed.

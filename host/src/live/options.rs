@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use glam::UVec2;
+use shared_types::stitch::MAX_CAMERAS;
 
 use super::error::LiveError;
+use super::pairing::{Clocks, PairingOptions};
 use crate::frame::PixelFormat;
 use crate::ops::colour::EVERY;
 use crate::ops::seam::Blend;
@@ -72,9 +74,21 @@ pub struct LiveOptions {
     /// The maximum number of sets of frames in flight, at least 2. It is also the number of panorama buffers. One extra
     /// set of input buffers is reserved for the running colour analysis.
     pub slots: usize,
-    /// The maximum difference between the timestamps of a set. [`Stitcher::push`](super::Stitcher::push) uses half of
-    /// the measured frame time if that is less.
+    /// The maximum difference between the timestamps of a frame and of the reference camera's frame in one set.
+    /// [`Stitcher::push`](super::Stitcher::push) uses half of the measured frame time if that is less. It does not apply
+    /// to a camera with another frame rate than the reference camera: of such a camera, each set has the nearest frame.
     pub tolerance: Duration,
+    /// The camera whose frame rate the panoramas have, if frames are pushed one by one.
+    pub reference: usize,
+    /// The time by which a camera's frames may lag behind the newest frame of the other cameras. After that, a set is
+    /// completed with the last frame of this camera; it is completed earlier if `slots − 1` frames of another camera
+    /// wait. Requires [`Pace::Live`]. Without a deadline, sets wait for every camera that is present, and
+    /// a set that lacks a frame is dropped.
+    pub deadline: Option<Duration>,
+    /// The clocks of the cameras' timestamps. [`Clocks::Estimate`] requires [`Pace::Live`].
+    pub clocks: Clocks,
+    /// The nanoseconds that are added to the timestamps of each camera, for instance to correct different latencies.
+    pub offsets: [i64; MAX_CAMERAS],
 }
 
 impl Default for LiveOptions {
@@ -89,6 +103,10 @@ impl Default for LiveOptions {
             pace: Pace::default(),
             slots: 4,
             tolerance: Duration::from_millis(16),
+            reference: 0,
+            deadline: None,
+            clocks: Clocks::default(),
+            offsets: [0; MAX_CAMERAS],
         }
     }
 }
@@ -102,12 +120,43 @@ impl LiveOptions {
         if self.colour.every == 0 {
             return Err(LiveError::Options("`colour.every` is 0; it must be at least 1"));
         }
+        if self.reference >= cameras {
+            return Err(LiveError::Options("`reference` must be the index of a camera, from 0"));
+        }
+        if self.pace == Pace::Wait && self.clocks == Clocks::Estimate {
+            return Err(LiveError::Options(
+                "`Clocks::Estimate` requires `Pace::Live`, in which frames arrive soon after their capture",
+            ));
+        }
+        if self.pace == Pace::Wait && self.deadline.is_some() {
+            return Err(LiveError::Options(
+                "`deadline` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
+            ));
+        }
         Ok(self.stitch.check(cameras)?)
     }
 
-    /// Returns the number of input buffers for each camera. It is one more than the number of panorama buffers, because
-    /// the running colour analysis may still use an older set of frames.
-    pub(super) fn input_buffers(&self) -> usize {
+    /// Returns the options for pairing frames.
+    pub(super) fn pairing(&self) -> PairingOptions {
+        PairingOptions {
+            tolerance: self.tolerance,
+            most: self.slots - 1,
+            deadline: self.deadline,
+            reference: self.reference,
+            clocks: self.clocks,
+            offsets: self.offsets.to_vec(),
+        }
+    }
+
+    /// Returns the maximum number of sets that have been submitted and not released. It is one more than the number of
+    /// panorama buffers, because the running colour analysis may still use an older set of frames.
+    pub(super) fn sets(&self) -> usize {
         self.slots + 1
+    }
+
+    /// Returns the number of input buffers for each camera: one for each set, and one for the last frame of the camera
+    /// if sets may lack frames.
+    pub(super) fn input_buffers(&self) -> usize {
+        self.sets() + usize::from(self.deadline.is_some())
     }
 }

@@ -89,7 +89,8 @@ impl LiveSeam {
         colours: Colours,
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), StitchError> {
-        let &[left, right] = &set.views()[..] else { return Ok(()) };
+        let frames = set.lock();
+        let &[left, right] = &frames.views()[..] else { return Ok(()) };
         // SAFETY: the caller uses one stream for all searches of this seam. The caller also keeps `costs` valid and
         // does not access it until this stream is idle.
         unsafe {

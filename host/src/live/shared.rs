@@ -81,10 +81,10 @@ impl Shared {
         current: FrameSettings,
         finished: Receiver<StitchedFrame>,
     ) -> Result<Self, DeviceError> {
-        let sets = options.input_buffers();
+        let (sets, buffers) = (options.sets(), options.input_buffers());
         let inputs = |&format: &FrameFormat| -> Result<_, DeviceError> {
             let buffer = |_| InputBuffer::new(device, format);
-            (0..sets).map(buffer).collect::<Result<_, _>>().map(Pool::new)
+            (0..buffers).map(buffer).collect::<Result<_, _>>().map(Pool::new)
         };
         let output = |_| OutputBuffer::new(device, formats.output);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;

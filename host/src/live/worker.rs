@@ -202,10 +202,7 @@ impl Worker {
     fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
         let Flight { set, warp, output, colours, .. } = flight;
-        let Some(set) = Arc::get_mut(set) else {
-            unreachable!("the set is shared only after its submission")
-        };
-        for input in &mut set.frames {
+        for input in &set.frames {
             // SAFETY: the buffers of `input` are not changed during the upload. They are dropped only after the
             // panorama of this set is done or the streams are drained.
             unsafe { input.submit_upload(upload)? };
@@ -216,7 +213,8 @@ impl Worker {
             input.await_ready(compute)?;
         }
         let options = StitchOptions { colours: *colours, ..current.stitch };
-        let frames = set.views();
+        let frames = set.lock();
+        let frames = frames.views();
         let mut seam = warp.seam.as_ref().map(lock);
         let viewer = warp.viewer.as_ref();
         let (warp, weights) = match &mut seam {

@@ -1,5 +1,7 @@
-//! Tests of the live stitcher: its input, the order and content of its panoramas, and several stitchers at once.
+//! Tests of the live stitcher: its input, the order and content of its panoramas, several stitchers at once, and cameras
+//! with unequal rates or without frames.
 
 mod input;
 mod order;
 mod several;
+mod timing;

@@ -1,0 +1,388 @@
+//! Property tests with simulated cameras: 2 to 16 cameras with rates, phases, jitter, lost frames, clocks and arrivals.
+
+use super::tests::{MS, simple};
+use super::*;
+
+const SECOND: f64 = 1e9;
+
+/// A simulated camera. Times are in nanoseconds.
+#[derive(Clone, Debug)]
+struct Simulated {
+    frame_time: f64,
+    phase: f64,
+    /// The largest error of a timestamp.
+    jitter: f64,
+    /// The probability of a lost frame.
+    loss: f64,
+    /// The offset of the camera's clock and its drift in seconds per second.
+    offset: f64,
+    drift: f64,
+    latency: f64,
+    /// The mean of the random part of the latency.
+    delay: f64,
+}
+
+impl Simulated {
+    fn steady(frames_per_second: f64) -> Self {
+        Self {
+            frame_time: SECOND / frames_per_second,
+            phase: 0.0,
+            jitter: 0.0,
+            loss: 0.0,
+            offset: 0.0,
+            drift: 0.0,
+            latency: 20e6,
+            delay: 0.0,
+        }
+    }
+}
+
+/// A simulated frame, of which pairing sees only `stamp` and `arrival`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Shot {
+    arrival: Duration,
+    camera: usize,
+    /// The true time of the capture.
+    at: Duration,
+    stamp: Duration,
+}
+
+/// Returns the frames of all cameras in the order of their arrival.
+fn shoot(cameras: &[Simulated], seconds: f64, random: &mut fastrand::Rng) -> Vec<Shot> {
+    let nanos = |value: f64| Duration::from_nanos(value.max(0.0) as u64);
+    let mut shots = Vec::new();
+    for (index, camera) in cameras.iter().enumerate() {
+        let mut arrived = 0.0;
+        for i in 0..(seconds * SECOND / camera.frame_time) as u64 {
+            // All frames are a second late, so that no time is negative.
+            let at = SECOND + camera.phase + i as f64 * camera.frame_time;
+            let stamp = at + camera.jitter * (2.0 * random.f64() - 1.0);
+            let stamp = stamp * (1.0 + camera.drift) + camera.offset;
+            let delay = camera.latency - camera.delay * random.f64().max(1e-9).ln();
+            // The frames of one camera arrive in order.
+            arrived = f64::max(arrived + 1.0, at + delay);
+            if random.f64() >= camera.loss {
+                let (at, stamp, arrival) = (nanos(at), nanos(stamp), nanos(arrived));
+                shots.push(Shot { arrival, camera: index, at, stamp });
+            }
+        }
+    }
+    shots.sort();
+    shots
+}
+
+/// A set with its simulated frames.
+type Sets = Vec<MatchedSet<Shot>>;
+
+/// Pushes the frames and checks what holds for all cameras: every frame is in a set or was dropped for a counted
+/// reason, and the sets are in order.
+fn pair_all(pairing: &mut Pairing<Shot>, shots: &[Shot]) -> Sets {
+    let (mut sets, mut dropped) = (Vec::new(), Vec::new());
+    for shot in shots {
+        pairing.observe(shot.camera, shot.stamp, shot.arrival);
+        let outcome = pairing.push(shot.camera, shot.stamp, *shot);
+        sets.extend(outcome.sets);
+        dropped.extend(outcome.alone);
+        assert!(pairing.waiting(shot.camera) <= pairing.options.most);
+    }
+    dropped.extend(pairing.clear());
+    check(pairing, shots, &sets, &dropped);
+    sets
+}
+
+fn check(pairing: &Pairing<Shot>, shots: &[Shot], sets: &Sets, dropped: &[(usize, Shot)]) {
+    assert!(sets.is_sorted_by(|a, b| a.time < b.time), "the sets are out of order");
+    let mut seen: Vec<Shot> = dropped.iter().map(|(_, shot)| *shot).collect();
+    for (index, timing) in pairing.timing().iter().enumerate() {
+        let frames: Vec<Shot> = sets.iter().filter_map(|set| set.frames[index]).collect();
+        assert!(frames.is_sorted_by(|a, b| a.at <= b.at), "frames out of order");
+        let mut used = frames.clone();
+        used.dedup();
+        assert_eq!(timing.frames.used, used.len() as u64);
+        assert_eq!(timing.frames.repeated, (frames.len() - used.len()) as u64);
+        let gone = dropped.iter().filter(|(camera, _)| *camera == index).count();
+        assert_eq!(timing.frames.dropped(), gone as u64);
+        seen.extend(used);
+    }
+    let mut shots = shots.to_vec();
+    shots.sort();
+    seen.sort();
+    assert_eq!(seen, shots, "every frame has exactly one outcome");
+}
+
+/// Returns the largest distance of a frame of `camera` from the reference frame of its set, in seconds.
+fn judder(sets: &[MatchedSet<Shot>], camera: usize) -> f64 {
+    let apart = |set: &MatchedSet<Shot>| {
+        let (frame, reference) = (set.frames[camera]?, set.frames[0]?);
+        Some(frame.at.abs_diff(reference.at).as_secs_f64())
+    };
+    sets.iter().filter_map(apart).fold(0.0, f64::max)
+}
+
+fn random_camera(random: &mut fastrand::Rng, rates: &[f64]) -> Simulated {
+    let mut camera = Simulated::steady(rates[random.usize(..rates.len())]);
+    camera.phase = random.f64() * camera.frame_time;
+    camera.jitter = random.f64() * 0.08 * camera.frame_time;
+    camera.loss = [0.0, 0.01, 0.1][random.usize(..3)];
+    camera.latency = random.f64() * 50e6;
+    camera.delay = random.f64() * 5e6;
+    camera
+}
+
+/// Random cameras with random rates, phases, jitter and losses, with and without a deadline.
+#[test]
+fn every_frame_of_random_cameras_has_one_outcome() {
+    for seed in 0..60 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let rates: &[f64] =
+            [&[30.0][..], &[25.0, 30.0], &[15.0, 24.0, 50.0, 60.0, 120.0]][random.usize(..3)];
+        let cameras: Vec<_> =
+            (0..random.usize(2..=16)).map(|_| random_camera(&mut random, rates)).collect();
+        let shots = shoot(&cameras, 8.0, &mut random);
+        let deadline = random.bool().then(|| MS(random.u64(50..200)));
+        let tolerance = MS(random.u64(5..40));
+        let options = PairingOptions {
+            tolerance,
+            most: random.usize(1..8),
+            deadline,
+            reference: 0,
+            ..Default::default()
+        };
+        let mut pairing = Pairing::new(cameras.len(), options);
+        let sets = pair_all(&mut pairing, &shots);
+        for (index, camera) in cameras.iter().enumerate() {
+            let most = |camera: &Simulated| {
+                (camera.frame_time * 0.63e-9).max(tolerance.as_secs_f64()) + camera.jitter * 2e-9
+            };
+            let apart = judder(&sets, index);
+            // The limit is for timestamps, which differ from the true times by the jitter. With a deadline, a deputy can
+            // open a set; the limit then holds between the deputy and each of the two cameras.
+            let most = match deadline {
+                Some(_) => most(camera) + most(&cameras[0]),
+                None => most(camera) + cameras[0].jitter * 2e-9,
+            };
+            assert!(apart <= most, "seed {seed} camera {index}: {apart} > {most}");
+        }
+        if deadline.is_none() {
+            assert!(sets.iter().all(|set| set.frames.iter().all(Option::is_some)));
+        }
+    }
+}
+
+/// Frames of 25 and 30 frames/s: the panorama has the reference camera's rate, and each set has the nearest frame. The
+/// first second, in which the rates are not known yet, is left out.
+#[test]
+fn unequal_rates_give_the_nearest_frame_at_the_rate_of_the_reference() {
+    for (reference, other) in
+        [(30.0, 25.0), (25.0, 30.0), (60.0, 25.0), (24.0, 120.0), (30.0, 29.0)]
+    {
+        for phase in [0.0, 0.21, 0.5, 0.9] {
+            let mut cameras = [reference, other].map(Simulated::steady);
+            cameras[1].phase = phase * cameras[1].frame_time;
+            let mut random = fastrand::Rng::with_seed(1);
+            let shots = shoot(&cameras, 20.0, &mut random);
+            let mut pairing = simple(2, MS(16), 5);
+            let sets = pair_all(&mut pairing, &shots);
+            let settled: Vec<_> = sets.into_iter().filter(|set| set.time > MS(3000)).collect();
+            let expected = 18.0 * reference;
+            assert!(
+                (settled.len() as f64 - expected).abs() <= 4.0,
+                "{reference}/{other}: {} sets instead of {expected}",
+                settled.len()
+            );
+            let half = cameras[1].frame_time * 0.5e-9;
+            let apart = judder(&settled, 1);
+            assert!(apart <= half + 1e-6, "{reference}/{other}: {apart} > {half}");
+            let unmatched: u64 =
+                pairing.timing().iter().map(|timing| timing.frames.unmatched).sum();
+            // Only in the first second, while the rates are not known yet, frames are unmatched.
+            let most = (1.1 * (reference + other)) as u64;
+            assert!(unmatched <= most, "{reference}/{other}: {unmatched}");
+        }
+    }
+}
+
+/// Cameras that are triggered together, with clocks that start apart and drift by up to 200 ppm. After a minute, the
+/// offset is right to 1 ms and within its stated uncertainty, and no set mixes frames of two triggers.
+#[test]
+fn estimated_clocks_are_right_to_a_millisecond() {
+    for seed in 0..8 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut cameras = vec![Simulated::steady(30.0); random.usize(2..=4)];
+        for camera in &mut cameras {
+            camera.offset = (random.f64() - 0.2).max(0.0) * 1e12;
+            camera.drift = (random.f64() * 2.0 - 1.0) * 200e-6;
+            camera.delay = 1e6 + random.f64() * 5e6;
+            camera.loss = 0.02;
+        }
+        let shots = shoot(&cameras, 120.0, &mut random);
+        let options = PairingOptions {
+            tolerance: MS(16),
+            most: 5,
+            clocks: Clocks::Estimate,
+            ..Default::default()
+        };
+        let mut pairing = Pairing::new(cameras.len(), options);
+        let mut sets = Vec::new();
+        for shot in &shots {
+            pairing.observe(shot.camera, shot.stamp, shot.arrival);
+            sets.extend(pairing.push(shot.camera, shot.stamp, *shot).sets);
+            // The figures are read once a second.
+            if shot.at < MS(60_000) || shot.at.subsec_millis() >= 33 {
+                continue;
+            }
+            for (camera, timing) in cameras.iter().zip(pairing.timing()).skip(1) {
+                let ahead =
+                    |camera: &Simulated| camera.offset + camera.drift * shot.at.as_nanos() as f64;
+                let expected = (ahead(camera) - ahead(&cameras[0])) * 1e-9;
+                let error = (timing.offset - expected).abs();
+                assert!(error <= 1e-3, "seed {seed}: {error} at {:?}", shot.at);
+                assert!(error <= timing.uncertainty, "seed {seed}: {error} {timing:?}");
+                let drift = (camera.drift - cameras[0].drift) * 1e6;
+                assert!((timing.drift_ppm - drift).abs() < 20.0, "seed {seed}: {drift} {timing:?}");
+            }
+        }
+        for set in &sets {
+            let at: Vec<_> = set.frames.iter().flatten().map(|shot| shot.at).collect();
+            assert!(at.windows(2).all(|at| at[0] == at[1]), "seed {seed}: {at:?}");
+        }
+        assert!(sets.len() as f64 > 0.98_f64.powi(cameras.len() as i32 + 1) * 3600.0);
+    }
+}
+
+/// A camera with its own clock restarts. The other cameras lose no frame.
+#[test]
+fn a_camera_that_restarts_does_not_disturb_the_others() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut cameras = vec![Simulated::steady(30.0); 3];
+    (cameras[1].offset, cameras[1].delay) = (1e12, 2e6);
+    let mut shots = shoot(&cameras, 60.0, &mut random);
+    for shot in shots.iter_mut().filter(|shot| shot.camera == 1 && shot.at > MS(30_000)) {
+        shot.stamp -= MS(1_020_000);
+    }
+    let options = PairingOptions {
+        tolerance: MS(16),
+        most: 5,
+        clocks: Clocks::Estimate,
+        ..Default::default()
+    };
+    let mut pairing = Pairing::new(3, options);
+    let sets = pair_all(&mut pairing, &shots);
+    assert!(sets.len() >= 1795, "{}", sets.len());
+    assert!(judder(&sets, 1) == 0.0 && judder(&sets, 2) == 0.0);
+}
+
+/// The cameras leave and return one after the other, the reference camera too. The panorama goes on with the others.
+#[test]
+fn cameras_leave_and_return() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let cameras = vec![Simulated { jitter: 1e6, ..Simulated::steady(30.0) }; 4];
+    let shots = shoot(&cameras, 40.0, &mut random);
+    let mut pairing = simple(4, MS(16), 5);
+    let (mut sets, mut dropped) = (Vec::new(), Vec::new());
+    let mut absent = None;
+    for shot in &shots {
+        // In each period of 4 seconds, one camera is absent for 2 seconds.
+        let period = shot.at.as_millis() / 2000;
+        let leaves = (period % 2 == 1).then_some((period / 2) as usize % 4);
+        if leaves != absent {
+            for (camera, present) in [(absent, true), (leaves, false)] {
+                let Some(camera) = camera else { continue };
+                let outcome = pairing.set_present(camera, present);
+                sets.extend(outcome.sets);
+                dropped.extend(outcome.alone);
+            }
+            absent = leaves;
+        }
+        let outcome = pairing.push(shot.camera, shot.stamp, *shot);
+        sets.extend(outcome.sets);
+        dropped.extend(outcome.alone);
+    }
+    dropped.extend(pairing.clear());
+    check(&pairing, &shots, &sets, &dropped);
+    assert!(sets.len() >= 1180, "{}", sets.len());
+    let partial = sets.iter().filter(|set| set.frames.iter().any(Option::is_none)).count();
+    assert!((550..650).contains(&partial), "{partial}");
+    assert!(sets.iter().all(|set| set.frames.iter().flatten().count() >= 3));
+    let unmatched: u64 = pairing.timing().iter().map(|timing| timing.frames.unmatched).sum();
+    assert!(unmatched <= 120, "{unmatched}");
+}
+
+/// With a deadline, a camera that stalls does not stop the others, even if it is the reference camera. Its frames that
+/// come too late are counted as late.
+#[test]
+fn a_late_camera_does_not_stop_the_others() {
+    for (stalled, most) in [(0, 8), (1, 8), (2, 8), (0, 2), (1, 2), (2, 1)] {
+        let mut random = fastrand::Rng::with_seed(5);
+        let cameras = vec![Simulated::steady(30.0); 3];
+        let mut shots = shoot(&cameras, 20.0, &mut random);
+        // The camera stalls for 3 seconds, then delivers all frames at once.
+        for shot in shots.iter_mut().filter(|shot| shot.camera == stalled) {
+            if shot.at > MS(5000) && shot.at < MS(8000) {
+                shot.arrival = MS(8000) + shot.at / 1000;
+            }
+        }
+        shots.sort();
+        let options = PairingOptions {
+            tolerance: MS(16),
+            most,
+            deadline: Some(MS(100)),
+            ..Default::default()
+        };
+        let mut pairing = Pairing::new(3, options);
+        let sets = pair_all(&mut pairing, &shots);
+        assert!(sets.len() >= 595, "{stalled}: {}", sets.len());
+        let without = sets.iter().filter(|set| set.frames[stalled].is_none()).count();
+        assert!((80..=91).contains(&without), "{stalled}: {without}");
+        let frames = pairing.timing()[stalled].frames;
+        assert!((80..=91).contains(&frames.late), "{stalled}: {frames:?}");
+        for (camera, timing) in pairing.timing().iter().enumerate() {
+            assert!(camera == stalled || timing.frames.dropped() <= 3, "{stalled}: {timing:?}");
+        }
+    }
+}
+
+/// Cameras that are triggered together have clocks of their own and different latencies. The phase is the difference
+/// between the latencies, and the set offsets correct it.
+#[test]
+fn the_phase_of_triggered_cameras_is_the_difference_of_their_latencies() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let mut cameras = vec![Simulated { delay: 2e6, ..Simulated::steady(30.0) }; 3];
+    (cameras[1].offset, cameras[1].latency) = (5e11, 29e6);
+    (cameras[2].drift, cameras[2].latency) = (1e-4, 13e6);
+    let shots = shoot(&cameras, 60.0, &mut random);
+    let mut offsets = vec![0; 3];
+    for expected in [[0.009, -0.007], [0.0, 0.0]] {
+        let options = PairingOptions {
+            tolerance: MS(16),
+            most: 5,
+            clocks: Clocks::Estimate,
+            offsets: offsets.clone(),
+            ..Default::default()
+        };
+        let mut pairing = Pairing::new(3, options);
+        for shot in &shots {
+            pairing.observe(shot.camera, shot.stamp, shot.arrival);
+            pairing.push(shot.camera, shot.stamp, *shot);
+        }
+        for (index, expected) in [1, 2].into_iter().zip(expected) {
+            let phase = pairing.timing()[index].phase;
+            assert!((phase - expected).abs() < 1e-3, "{index}: {phase}");
+            offsets[index] = (-phase * 1e9) as i64;
+        }
+    }
+}
+
+#[test]
+fn a_set_offset_is_added_to_the_timestamps() {
+    let options = PairingOptions {
+        tolerance: MS(5),
+        most: 3,
+        offsets: vec![0, -1_000_000_000, 20_000_000],
+        ..Default::default()
+    };
+    let mut pairing = Pairing::new(3, options);
+    assert!(pairing.push(0, MS(500), 'a').waits && pairing.push(1, MS(1502), 'b').waits);
+    let sets = pairing.push(2, MS(481), 'c').sets;
+    assert_eq!(sets, [MatchedSet { time: MS(502), frames: vec![Some('a'), Some('b'), Some('c')] }]);
+}

@@ -1,0 +1,196 @@
+//! Tests of two cameras: the rules, and the equality with the pairing of `two_cameras`.
+
+use super::two_cameras::TwoCameras;
+use super::*;
+
+pub(super) const MS: fn(u64) -> Duration = Duration::from_millis;
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+
+/// Creates a pairing for timestamps on one clock, without a deadline.
+pub(super) fn simple<T: Clone>(cameras: usize, tolerance: Duration, most: usize) -> Pairing<T> {
+    Pairing::new(cameras, PairingOptions { tolerance, most, ..PairingOptions::default() })
+}
+
+type Lone = Vec<(usize, u64)>;
+
+/// Adds frames in the given order to a pairing. Each frame carries its timestamp in milliseconds as its value. Returns
+/// the pairs and the unpaired frames.
+fn run(frames: &[(usize, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
+    let mut pairing = simple(2, MS(tolerance), 3);
+    let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+    for &(camera, time) in frames {
+        let outcome = pairing.push(camera, MS(time), time);
+        pairs.extend(outcome.sets.iter().filter_map(pair));
+        alone.extend(outcome.alone);
+    }
+    alone.extend(pairing.clear());
+    (pairs, alone)
+}
+
+/// Returns the two frames of a set.
+fn pair(set: &MatchedSet<u64>) -> Option<(u64, u64)> {
+    let &[left, right] = set.frames.as_slice() else { return None };
+    left.zip(right)
+}
+
+#[test]
+fn frames_within_the_tolerance_pair() {
+    let (pairs, alone) = run(&[(LEFT, 0), (RIGHT, 5), (RIGHT, 38), (LEFT, 33)], 10);
+    assert_eq!((pairs, alone), (vec![(0, 5), (33, 38)], vec![]));
+}
+
+#[test]
+fn the_partner_of_a_lost_frame_stays_unpaired() {
+    let (pairs, alone) = run(&[(LEFT, 0), (LEFT, 33), (RIGHT, 34), (LEFT, 66), (RIGHT, 67)], 10);
+    assert_eq!((pairs, alone), (vec![(33, 34), (66, 67)], vec![(LEFT, 0)]));
+}
+
+#[test]
+fn the_nearest_of_several_frames_is_the_partner() {
+    let (pairs, alone) = run(&[(LEFT, 0), (LEFT, 8), (LEFT, 16), (RIGHT, 9)], 10);
+    assert_eq!((pairs, alone), (vec![(8, 9)], vec![(LEFT, 0), (LEFT, 16)]));
+}
+
+/// Two cameras run at 120 frames/s with a tolerance of 16 ms, almost two frame times. The first frame of the right
+/// camera is lost. Only the first pair is wrong; all later pairs have equal timestamps.
+#[test]
+fn a_lost_frame_does_not_shift_later_pairs() {
+    let mut frames = vec![(LEFT, 0)];
+    for i in 1..100 {
+        frames.extend([(RIGHT, 25 * i / 3), (LEFT, 25 * i / 3)]);
+    }
+    let (pairs, alone) = run(&frames, 16);
+    // The first pair is wrong, because the frame time is not known yet.
+    assert_eq!((pairs[0], alone.len()), ((0, 8), 1));
+    assert!(pairs[1..].iter().all(|(left, right)| left == right), "{pairs:?}");
+    assert_eq!(pairs.len(), 99);
+}
+
+/// Two cameras run at 120 frames/s with jitter, a pause of 400 ms, lost frames of both cameras, and bursts of two
+/// frames. The timestamps of each pair differ by at most 1 ms, the interval of a burst, and at least 182 of the 185
+/// possible pairs are found.
+#[test]
+fn lost_frames_and_bursts_do_not_change_the_frame_time() {
+    let mut frames = Vec::new();
+    for i in 0..200_u64 {
+        let time = 1000 * i / 120 + u64::from(i > 120) * 400 + (i * 7 % 3);
+        for camera in [RIGHT, LEFT] {
+            if (camera == RIGHT && i % 20 == 10) || (camera == LEFT && i % 33 == 4) {
+                continue;
+            }
+            frames.push((camera, time));
+            if camera == LEFT && i % 20 == 15 {
+                frames.push((camera, time + 1));
+            }
+        }
+    }
+    let (pairs, _) = run(&frames, 16);
+    assert!(pairs.iter().all(|(left, right)| left.abs_diff(*right) <= 1), "{pairs:?}");
+    assert!(pairs.len() >= 182, "{}", pairs.len());
+}
+
+#[test]
+fn frames_that_the_other_camera_has_passed_do_not_wait() {
+    let mut pairing = simple(2, MS(10), 3);
+    for time in [100, 120, 140] {
+        assert!(!pairing.is_full(LEFT, MS(time)));
+        assert_eq!(pairing.push(LEFT, MS(time), time).alone, []);
+    }
+    assert!(pairing.is_full(LEFT, MS(160)) && !pairing.is_full(LEFT, MS(140)));
+    for time in [0, 20, 40, 60, 80] {
+        assert!(!pairing.is_full(RIGHT, MS(time)));
+        assert_eq!(pairing.push(RIGHT, MS(time), time).alone, [(RIGHT, time)]);
+    }
+    let sets = pairing.push(RIGHT, MS(101), 101).sets;
+    assert_eq!(sets, [MatchedSet { time: MS(101), frames: vec![Some(100), Some(101)] }]);
+    assert!(!pairing.is_full(LEFT, MS(160)));
+}
+
+#[test]
+fn few_frames_wait_if_the_other_camera_is_missing() {
+    for camera in [LEFT, RIGHT] {
+        let mut pairing = simple(2, MS(10), 3);
+        let lone: usize = (0..100).map(|i| pairing.push(camera, MS(33 * i), i).alone.len()).sum();
+        assert_eq!((lone, pairing.waiting(camera)), (97, 3));
+    }
+}
+
+#[test]
+fn pairing_restarts_after_a_clock_was_set_back() {
+    let (pairs, alone) = run(&[(LEFT, 10_000), (RIGHT, 10_000), (LEFT, 5), (RIGHT, 6)], 10);
+    assert_eq!((pairs, alone), (vec![(10_000, 10_000), (5, 6)], vec![]));
+    let (pairs, alone) = run(&[(LEFT, 100), (LEFT, 100), (LEFT, 90), (RIGHT, 100)], 10);
+    assert_eq!((pairs, alone), (vec![(100, 100)], vec![(LEFT, 100), (LEFT, 90)]));
+}
+
+/// Two cameras deliver random timestamps in random order. Each frame is returned exactly once, in a pair or alone.
+/// Pairs are in order and within the tolerance.
+#[test]
+fn every_frame_is_returned_once() {
+    for seed in 0..200_u64 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (mut frames, mut at) = (Vec::new(), [0, 0]);
+        for _ in 0..200 {
+            let camera = random.usize(..2);
+            at[camera] += random.u64(1..=60);
+            frames.push((camera, at[camera]));
+        }
+        let (pairs, alone) = run(&frames, 20);
+        assert!(pairs.iter().all(|(l, r)| l.abs_diff(*r) <= 20));
+        assert!(pairs.is_sorted());
+        let mut out: Vec<_> = pairs.iter().flat_map(|&(l, r)| [(LEFT, l), (RIGHT, r)]).collect();
+        out.extend(alone);
+        out.sort_unstable();
+        frames.sort_unstable();
+        assert_eq!(out, frames, "seed {seed}");
+    }
+}
+
+/// Two cameras of equal rates, with jitter, lost frames, bursts, frames out of order, clocks that are set back, and
+/// deliveries of several frames at once. Every call returns the same as the pairing of `two_cameras`.
+#[test]
+fn two_cameras_pair_as_before() {
+    for seed in 0..500_u64 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (tolerance, most) = (random.u64(1..40), random.usize(1..5));
+        let (mut now, mut before) =
+            (simple(2, MS(tolerance), most), TwoCameras::new(MS(tolerance), most));
+        let steady = random.bool();
+        let frame_time = random.u64(4..50);
+        let jitter = frame_time * random.u64(0..30) / 100;
+        let mut at = [0_u64, random.u64(0..frame_time)];
+        for value in 0..400_u64 {
+            // The camera that is behind delivers next, most of the time.
+            let behind = usize::from(at[1] < at[0]);
+            let camera = if random.u8(..10) < 7 { behind } else { random.usize(..2) };
+            let time = match random.u16(..1000) {
+                // A frame out of order, and a burst of two frames.
+                1..10 => at[camera].saturating_sub(random.u64(0..20)),
+                10..30 => at[camera] + 1,
+                change => {
+                    at[camera] = match change {
+                        0 => at[camera].saturating_sub(random.u64(0..3000)),
+                        30..60 => at[camera] + frame_time * random.u64(2..5),
+                        _ if steady => at[camera] + frame_time,
+                        _ => at[camera] + random.u64(1..=2 * frame_time),
+                    };
+                    at[camera] + if steady { random.u64(0..=jitter) } else { 0 }
+                }
+            };
+            let time = MS(time);
+            assert_eq!(now.is_full(camera, time), before.is_full(camera, time), "seed {seed}");
+            let (new, old) = (now.push(camera, time, value), before.push(camera, time, value));
+            let sets: Vec<_> = new.sets.iter().map(|set| (pair(set), set.time)).collect();
+            let old_sets: Vec<_> =
+                old.pair.iter().map(|&(left, right, at)| (Some((left, right)), at)).collect();
+            assert_eq!(now.cameras[1].resampled, None, "seed {seed} frame {value}");
+            assert_eq!(
+                (sets, new.alone, new.waits),
+                (old_sets, old.alone, old.waits),
+                "seed {seed} frame {value}"
+            );
+        }
+        assert_eq!(now.clear(), before.clear(), "seed {seed}");
+    }
+}
