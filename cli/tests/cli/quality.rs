@@ -320,7 +320,7 @@ fn what_cannot_be_measured() {
             "one.png: the size is 1×1 pixels, but map.st describes a panorama of 280×120 pixels",
         ),
         ("eleven.png --warp map.st", "input", "eleven.png: the size is 11×11 pixels"),
-        ("p.png --rig three.toml", "input", "the geometry has 4 cameras, but a warp has two"),
+        ("p.png --rig three.toml", "input", "three.toml describes a panorama of 64×32"),
         ("a.y4m --warp map.st", "input", "a.y4m: the size is 40×30 pixels"),
         ("l.png a.y4m --warp map.st", "input", "l.png is a picture but a.y4m is a video"),
         (

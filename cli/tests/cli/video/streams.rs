@@ -150,32 +150,32 @@ fn the_left_camera_leads() {
     };
     let (found, json) = pairs(("30:1", 6), ("15:1", 3), "");
     assert_eq!(found, [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2)]);
+    assert_eq!(json["frames"], json!({ "written": 5, "filled": 0 }));
+    let unchanged = json!({ "gain": [1.0, 1.0, 1.0], "gamma": 1.0 });
     assert_eq!(
-        json["frames"],
-        json!({
-            "left": 6, "left_expected": 6, "left_unpaired": 0, "left_repeated": 0,
-            "right": 3, "right_expected": 3, "right_unpaired": 0, "right_repeated": 2,
-            "written": 5, "filled": 0,
-        })
+        json["cameras"],
+        json!([
+            { "frames": 6, "expected": 6, "unpaired": 0, "repeated": 0, "colour": unchanged },
+            { "frames": 3, "expected": 3, "unpaired": 0, "repeated": 2, "colour": unchanged },
+        ])
     );
     assert_eq!((&json["rate"], &json["size"]), (&"30".into(), &json!([65, 32])));
     assert_eq!((&json["stopped"], &json["ended_first"]), (&false.into(), &Value::Null));
     for share in ["p50", "p99"] {
         assert!(json["latency_ms"][share].as_f64().is_some_and(|ms| ms > 0.0), "{json}");
     }
-    assert_eq!(json["colour"]["right"], json!({ "gain": [1.0, 1.0, 1.0], "gamma": 1.0 }));
 
     let (found, json) = pairs(("25:1", 3), ("50:1", 9), "");
     assert_eq!(found, [(0, 0), (1, 2), (2, 4)]);
-    assert_eq!(json["frames"]["right_unpaired"], 2);
+    assert_eq!(json["cameras"][1]["unpaired"], 2);
 
     // Another output rate must skip or repeat frames, but must not change the playback speed.
     let (found, json) = pairs(("30:1", 6), ("15:1", 3), "--fps 15");
     assert_eq!(found, [(0, 0), (2, 1), (4, 2)]);
-    assert_eq!((&json["rate"], &json["frames"]["left_unpaired"]), (&"15".into(), &3.into()));
+    assert_eq!((&json["rate"], &json["cameras"][0]["unpaired"]), (&"15".into(), &3.into()));
     let (found, json) = pairs(("30:1", 3), ("30:1", 3), "--fps 60");
     assert_eq!(found, [(0, 0), (1, 1), (1, 1), (2, 2), (2, 2)]);
-    assert_eq!(json["frames"]["left_repeated"], 2);
+    assert_eq!(json["cameras"][0]["repeated"], 2);
 }
 
 #[test]
@@ -193,10 +193,10 @@ fn a_video_that_ends_before_the_other_is_said_to() {
     };
     let (said, first, written) = run("long", "short");
     insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; the rest of long.y4m is not stitched");
-    assert_eq!((first, written), ("right".into(), 3.into()));
+    assert_eq!((first, written), (2.into(), 3.into()));
     let (said, first, written) = run("short", "long");
     insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; the rest of long.y4m is not stitched");
-    assert_eq!((first, written), ("left".into(), 3.into()));
+    assert_eq!((first, written), (1.into(), 3.into()));
     // A small difference in length must not cause a warning, because cameras do not stop at exactly the same time.
     assert_eq!(run("long", "less"), (String::new(), Value::Null, 28.into()));
     assert_eq!(run("less", "long"), (String::new(), Value::Null, 28.into()));
@@ -274,7 +274,7 @@ fn colours_follow_the_light_unless_told_not_to() {
         let line = format!("video l.y4m r.y4m {MAP} {options} --json -o p.rgba");
         let json = folder.words(&line).json();
         assert_eq!(json["frames"]["written"], 60, "{json}");
-        ["left", "right"].map(|side| json["colour"][side]["gain"][1].as_f64().unwrap())
+        [0, 1].map(|camera| json["cameras"][camera]["colour"]["gain"][1].as_f64().unwrap())
     };
     let [left, right] = gains("");
     assert!(right > left * 1.05, "{left} {right}");

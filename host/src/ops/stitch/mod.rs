@@ -275,23 +275,30 @@ pub fn stitch_with_table<'a>(
     submit(stream, (frames, out.into()), warp, options, Some(table))
 }
 
-/// Checks that there is one frame for each camera of a warp or mesh, that the frames have the cameras' source sizes,
-/// and that their chroma planes are complete.
-pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Result<(), StitchError> {
-    let (found, cameras) = (frames.len(), sources.len());
-    if found != cameras {
-        return Err(StitchError::Cameras { found, expected: cameras });
+/// Checks that there is one picture for each camera of a warp or mesh, and that the pictures have the cameras' source
+/// sizes.
+pub(crate) fn check_sources(found: &[UVec2], expected: &[UVec2]) -> Result<(), StitchError> {
+    let cameras = expected.len();
+    if found.len() != cameras {
+        return Err(StitchError::Cameras { found: found.len(), expected: cameras });
     }
-    for (camera, (frame, &expected)) in frames.iter().zip(sources).enumerate() {
-        let (side, found) = (camera_name(camera, cameras), frame.format().size);
+    for (camera, (&found, &expected)) in found.iter().zip(expected).enumerate() {
         if found != expected {
+            let side = camera_name(camera, cameras);
             return Err(StitchError::SourceSize { side, found, expected });
-        }
-        if !frame.is_whole() {
-            return Err(StitchError::Chroma { which: side });
         }
     }
     Ok(())
+}
+
+/// Checks the number and the sizes of frames like [`check_sources`], and that their chroma planes are complete.
+pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Result<(), StitchError> {
+    let sizes: Vec<_> = frames.iter().map(|frame| frame.format().size).collect();
+    check_sources(&sizes, sources)?;
+    match frames.iter().position(|frame| !frame.is_whole()) {
+        Some(camera) => Err(StitchError::Chroma { which: camera_name(camera, frames.len()) }),
+        None => Ok(()),
+    }
 }
 
 /// Checks that all frames have the pixel format of the first one, and returns the first one's format.

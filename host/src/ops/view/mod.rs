@@ -36,7 +36,7 @@ use crate::geometry::Geometry;
 use crate::geometry::rig::rotation;
 use crate::io::picture::Picture;
 use crate::lock::lock;
-use crate::ops::stitch::{StitchError, StitchOptions, check_frames, common_format};
+use crate::ops::stitch::{StitchError, StitchOptions, check_frames, check_sources, common_format};
 use crate::warp::{DeviceWarp, Plane};
 
 pub use limits::ViewLimits;
@@ -134,16 +134,6 @@ pub enum ViewError {
     /// The geometry does not have two cameras.
     #[error("view: the geometry has {0} cameras; it must have two")]
     Cameras(usize),
-    /// The warp whose weights blend the overlap has other source sizes than the cameras.
-    #[error(
-        "view: the warp with the weights is for pictures of {found:?} pixels, but the cameras have {expected:?}; make the warp and the viewer from one geometry"
-    )]
-    Sources {
-        /// The source sizes of the warp.
-        found: Vec<UVec2>,
-        /// The source sizes of the cameras.
-        expected: Vec<UVec2>,
-    },
     /// The warp whose weights blend the overlap does not have the size of the canvas.
     #[error("view: the warp with the weights is {}×{} pixels, but the canvas is {}×{}; make the warp and the viewer from one geometry", found.x, found.y, expected.x, expected.y)]
     Weights {
@@ -230,10 +220,7 @@ impl Viewer {
 
     /// Checks that a warp has the source sizes of the cameras and the size of the canvas.
     pub(crate) fn check_warp(&self, warp: &DeviceWarp) -> Result<(), ViewError> {
-        let sources = self.sources();
-        if warp.sources() != sources {
-            return Err(ViewError::Sources { found: warp.sources().to_vec(), expected: sources });
-        }
+        check_sources(warp.sources(), &self.sources())?;
         let (found, expected) = (warp.size(), self.canvas.size);
         if found == expected { Ok(()) } else { Err(ViewError::Weights { found, expected }) }
     }

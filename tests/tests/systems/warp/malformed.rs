@@ -144,7 +144,7 @@ fn wrong_metadata() {
     for format in [None, Some("pt")] {
         assert_variant!(metadata("format", format), WarpError::NotAWarp { .. });
     }
-    for version in [None, Some("0"), Some("3"), Some("1.0")] {
+    for version in [None, Some("0"), Some("4"), Some("1.0")] {
         assert_variant!(metadata("version", version), WarpError::Version { .. });
     }
     for size in [None, Some("40"), Some("40x"), Some("-40x30"), Some("+40x30"), Some("40x30x3")] {

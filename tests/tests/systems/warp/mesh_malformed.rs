@@ -57,8 +57,8 @@ fn wrong_metadata() {
     // A file of version 1 must not contain a mesh, and a file of version 2 must contain one.
     let first = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("1"));
     assert_variant!(first, WarpError::UnexpectedTensor { .. });
-    let third = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("3"));
-    assert_variant!(third, WarpError::Version { expected: "1 and 2", .. });
+    let fourth = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("4"));
+    assert_variant!(fourth, WarpError::Version { expected: "1 to 3", .. });
     let (mut header, data) = crate::warp::malformed::parts(&sample());
     header["__metadata__"]["version"] = json!("2");
     header["__metadata__"]["mesh_error"] = json!("0.5");
