@@ -23,7 +23,7 @@ fn benches(criterion: &mut Criterion) {
     let Some(device) = gpu("seam") else { return };
     let stream = device.stream().expect("a stream");
     let warp = DeviceWarp::upload(&stream, &warp()).expect("the warp");
-    let seam = || Seam::new(&stream, &warp, SeamOptions::default()).expect("a seam");
+    let seam = || Seam::new(&stream, &warp, [0, 1], SeamOptions::default()).expect("a seam");
     let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
     for (name, pixels) in [("rgba", rgba), ("nv12", nv12)] {
         let format = FrameFormat { size: SOURCE, pixels };

@@ -87,7 +87,7 @@ impl Sees {
 ///
 /// A seam crosses each row of cells once. *Along* the seam means from row to row; *across* it means from cell to cell
 /// in a row. The *near* camera is shown before the seam, the *far* camera after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamGrid {
     /// The column and row of the first panorama pixel in the box.
@@ -147,6 +147,12 @@ pub struct SeamBlend {
     pub feather: f32,
     /// The progress of the fade from the previous weights to the weights of the new path, 0 to 1.
     pub part: f32,
-    /// If 0, the fade starts from the weights of the warp. Otherwise, it starts from the weights of the previous path.
+    /// If 0, the fade starts from the weights of the warp. If it is [`NO_PATH`](Self::NO_PATH), there is no path, so the
+    /// weights are those of the warp. Otherwise, the fade starts from the weights of the previous path.
     pub from_path: u32,
+}
+
+impl SeamBlend {
+    /// The value of [`from_path`](Self::from_path) for a pair of cameras without a path.
+    pub const NO_PATH: u32 = 2;
 }

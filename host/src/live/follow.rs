@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_types::colour::ColourSums;
-use shared_types::seam::SeamCosts;
 
 use super::buffers::FrameSet;
 use super::colour_state::{Analysis, ColourState};
@@ -58,7 +57,6 @@ enum Stage {
 pub(super) struct Follower {
     stream: Stream,
     sums: Pinned<ColourSums>,
-    costs: Pinned<SeamCosts>,
     options: ColourOptions,
     tracker: ColourTracker,
     /// The manual colour corrections, which the user set in the stitch options, at the time of the newest frame.
@@ -81,7 +79,6 @@ impl Follower {
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,
             sums: Pinned::new(&shared.device, 1)?,
-            costs: Pinned::new(&shared.device, 1)?,
             options,
             tracker,
             manual,
@@ -164,8 +161,8 @@ impl Follower {
             state.seeking
         };
         if let (true, Some(seam)) = (running.seam && seeking, &running.warp.seam) {
-            let moves = lock(seam).observe(self.costs[0]);
-            shared.tally().counters.seam_moves += u64::from(moves);
+            let moved = lock(seam).observe();
+            shared.tally().counters.seam_moves += moved;
         }
     }
 
@@ -232,11 +229,9 @@ impl Follower {
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }
         if let (true, Some(seam)) = (*seam, &warp.seam) {
-            // SAFETY: every search for this warp's seam runs on this stream, so no two searches run at the same time.
-            // `self.costs`, to which the device copies the costs, is read and freed only when the stream is idle.
-            unsafe {
-                lock(seam).submit(&self.stream, &warp.warp, set, colours, &mut self.costs)?;
-            }
+            // SAFETY: every search for this warp's seams runs on this stream, so no two searches run at the same time.
+            // `running` keeps the warp with its seams, and the frames, until the stream is idle.
+            unsafe { lock(seam).submit(&self.stream, &warp.warp, set, colours)? };
         }
         Ok(())
     }

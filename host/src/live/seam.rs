@@ -1,7 +1,7 @@
-//! The seam of the warp in use. The `follow` module searches for a better path of the seam in parallel with the
+//! The seams of the warp in use. The `follow` module searches for better paths of the seams in parallel with the
 //! stitching. When it finds one, the blending weights fade to the new path over 12 frames.
 //!
-//! The blending weights of the seam are stored in a copy of the warp. They are written only during a fade, on the
+//! The blending weights of the seams are stored in a copy of the warp. They are written only during a fade, on the
 //! stream of the stitch kernels and before the stitch of the frame. Therefore no stitch reads partly written weights.
 
 use shared_types::seam::SeamCosts;
@@ -9,105 +9,148 @@ use shared_types::seam::SeamCosts;
 use super::buffers::FrameSet;
 use crate::device::{DeviceError, Pinned, Stream};
 use crate::ops::colour::Colours;
-use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker};
+use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker, Seams};
 use crate::ops::stitch::StitchError;
 use crate::warp::DeviceWarp;
 
-/// A seam, the state of its fade, and a copy of the warp with the seam's weights.
+/// The seams, the states of their fades, and a copy of the warp with the seams' weights.
 #[derive(Debug)]
 pub(super) struct LiveSeam {
-    seam: Seam,
-    tracker: SeamTracker,
+    seams: Seams,
+    /// The state of each seam.
+    states: Vec<State>,
     seamed: DeviceWarp,
-    /// The progress of the fade (0 to 1) at the next frame, if the weights for this progress are not written yet.
-    /// `None` if the weights are up to date.
-    unwritten: Option<f32>,
+    /// Whether the weights for the next frame are not written yet.
+    unwritten: bool,
+}
+
+/// The state of one seam.
+#[derive(Debug)]
+struct State {
+    tracker: SeamTracker,
+    /// The progress of the fade to the current path, from 0 to 1.
+    part: f32,
+    /// The costs of the latest search.
+    costs: Pinned<SeamCosts>,
+    /// Whether a search for a better path runs.
+    searching: bool,
 }
 
 impl LiveSeam {
-    /// Creates the seam. Returns `None` and logs a warning if the warp does not allow a seam.
+    /// Creates the seams. Logs a warning for each overlap that does not allow a seam. Returns `None` if no overlap
+    /// allows a seam.
     pub(super) fn new(
         stream: &Stream,
         warp: &DeviceWarp,
         options: SeamOptions,
     ) -> Result<Option<Self>, SeamError> {
-        let seam = match Seam::new(stream, warp, options) {
+        let seams = match Seams::new(stream, warp, options) {
             Err(reason) if reason.is_of_warp() => {
                 tracing::warn!("{reason}");
                 return Ok(None);
             }
-            seam => seam?,
+            seams => {
+                let (seams, reasons) = seams?;
+                reasons.iter().for_each(|reason| tracing::warn!("{reason}"));
+                seams
+            }
         };
         let seamed = Seam::copy(stream, warp)?;
-        Ok(Some(Self { seam, tracker: SeamTracker::default(), seamed, unwritten: None }))
+        let state = |_: &Seam| {
+            let (tracker, costs) = (SeamTracker::default(), Pinned::new(stream.device(), 1)?);
+            Ok::<_, DeviceError>(State { tracker, part: 0.0, costs, searching: false })
+        };
+        let states = seams.pairs().iter().map(state).collect::<Result<_, _>>()?;
+        Ok(Some(Self { seams, states, seamed, unwritten: false }))
     }
 
-    /// Advances the fade between two paths to the next frame.
+    /// Advances the fades between two paths to the next frame.
     pub(super) fn advance(&mut self) {
-        self.unwritten = self.tracker.advance().or(self.unwritten);
+        for state in &mut self.states {
+            if let Some(part) = state.tracker.advance() {
+                state.part = part;
+                self.unwritten = true;
+            }
+        }
     }
 
-    /// Returns the warp with the seam's weights for the current frame. During a fade, first submits to `stream` the
-    /// kernel that writes these weights. If the worker repeats the submission of a frame, it calls this method again.
+    /// Returns the warp with the seams' weights for the current frame. During a fade, first submits to `stream` the
+    /// kernels that write these weights. If the worker repeats the submission of a frame, it calls this method again.
     pub(super) fn warp(
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
     ) -> Result<&DeviceWarp, DeviceError> {
-        if let Some(part) = self.unwritten {
-            self.seam.weigh(stream, warp, part, &mut self.seamed)?;
+        if self.unwritten {
+            let parts: Vec<_> = self.states.iter().map(|state| state.part).collect();
+            self.seams.weigh(stream, warp, &parts, &mut self.seamed)?;
         }
         Ok(&self.seamed)
     }
 
-    /// Returns the copy of the warp that contains the weights of the seam, as written for the latest frame.
+    /// Returns the copy of the warp that contains the weights of the seams, as written for the latest frame.
     pub(super) fn seamed(&self) -> &DeviceWarp {
         &self.seamed
     }
 
-    /// Records that the kernel for the weights of the current frame was submitted, so that it is not submitted again.
+    /// Records that the kernels for the weights of the current frame were submitted, so that they are not submitted
+    /// again.
     pub(super) fn submitted(&mut self) {
-        self.unwritten = None;
+        self.unwritten = false;
     }
 
-    /// Returns whether the seam is not fading to a new path. Only then may a search for a better path start.
+    /// Returns whether a seam is not fading to a new path. Only then may a search for a better path start.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.tracker.is_at_rest()
+        self.states.iter().any(|state| state.tracker.is_at_rest())
     }
 
-    /// Returns whether the seam has no path yet.
+    /// Returns whether a seam has no path yet.
     pub(super) fn is_new(&self) -> bool {
-        self.tracker.is_new()
+        self.states.iter().any(|state| state.tracker.is_new())
     }
 
-    /// Submits the search for the best seam path in a set of frames, and the download of the path's costs.
+    /// Submits the search for the best path of each seam that is at rest, and the download of the paths' costs.
+    ///
+    /// # Safety
+    /// The caller uses one stream for all searches, and keeps the seams and the frames until this stream is idle.
     pub(super) unsafe fn submit(
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
         set: &FrameSet,
         colours: Colours,
-        costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), StitchError> {
         let frames = set.lock();
-        let &[left, right] = &frames.views()[..] else { return Ok(()) };
-        // SAFETY: the caller uses one stream for all searches of this seam. The caller also keeps `costs` valid and
-        // does not access it until this stream is idle.
-        unsafe {
-            self.seam.submit(stream, warp, left, right, colours)?;
-            self.seam.submit_download(stream, costs)?;
+        let frames = frames.views();
+        for (seam, state) in self.seams.pairs_mut().iter_mut().zip(&mut self.states) {
+            state.searching = state.tracker.is_at_rest();
+            if !state.searching {
+                continue;
+            }
+            let [left, right] = seam.cameras().map(|camera| frames[camera]);
+            // SAFETY: the caller uses one stream for all searches, keeps `costs`, and calls `observe` only when this
+            // stream is idle.
+            unsafe {
+                seam.submit(stream, warp, left, right, colours)?;
+                seam.submit_download(stream, &mut state.costs)?;
+            }
         }
         Ok(())
     }
 
-    /// Processes the costs of a finished search. Returns whether the seam moves to the path that the search found.
-    pub(super) fn observe(&mut self, costs: SeamCosts) -> bool {
-        let moves = self.tracker.observe(costs, self.seam.grid().cells().y);
-        if moves {
-            // `accept` reuses the memory of the former path. The kernels that read the former path have ended, because
-            // they were submitted for earlier frames than the one that the search analysed.
-            self.seam.accept();
+    /// Processes the costs of finished searches. Returns the number of seams that move to the path that the search
+    /// found.
+    pub(super) fn observe(&mut self) -> u64 {
+        let mut moved = 0;
+        for (seam, state) in self.seams.pairs_mut().iter_mut().zip(&mut self.states) {
+            let searched = std::mem::take(&mut state.searching);
+            if searched && state.tracker.observe(state.costs[0], seam.grid().cells().y) {
+                // `accept` reuses the memory of the former path. The kernels that read the former path have ended,
+                // because they were submitted for earlier frames than the one that the search analysed.
+                seam.accept();
+                moved += 1;
+            }
         }
-        moves
+        moved
     }
 }

@@ -269,13 +269,15 @@ impl Making {
         let options = StitchOptions { colours, ..options };
         let found = match self.blend {
             Blend::Feather => None,
-            Blend::Seam(seam) => match seamed(stream, warp, left.0, right.0, colours, seam) {
-                Err(reason) if reason.is_of_warp() => {
-                    self.without_seam.push(reason);
-                    None
+            Blend::Seam(seam) => {
+                match seamed(stream, warp, &[left.0.into(), right.0.into()], colours, seam) {
+                    Err(reason) if reason.is_of_warp() => {
+                        self.without_seam.push(reason);
+                        None
+                    }
+                    seamed => Some(seamed?),
                 }
-                seamed => Some(seamed?),
-            },
+            }
         };
         let warp = found.as_ref().unwrap_or(warp);
         if !self.owners.is_empty() {

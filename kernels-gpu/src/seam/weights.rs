@@ -1,9 +1,23 @@
-//! The kernel that turns paths of a seam into weights of both cameras.
+//! The kernels that turn paths of seams into weights.
+//!
+//! For two cameras, [`seam_weights`] writes both weights. For more cameras, each camera k is laid over the cameras before
+//! it, in three steps:
+//! 1. [`seam_whole`] sets the cover of each camera to 1 at each pixel to which it contributes, and to 0 elsewhere.
+//! 2. [`seam_cover`] runs for each pair of cameras j < k with an overlap. It lowers the cover of k to its share of the
+//!    pair. So the cover is the smallest share of k against a camera before it.
+//! 3. [`seam_layer`] runs for each camera, last one first. The weight of a camera is its cover times the product of
+//!    1 − cover of all cameras after it.
+//!
+//! So the weights sum to 1 at each pixel that a camera sees, whatever the paths are. They change continuously, because
+//! shares do: a share falls to 0 at the edge of a camera's picture and changes gradually across a seam. In particular,
+//! there is no visible corner where several seams meet.
 
 use super::{Cameras, Seen};
+use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2};
 use shared_types::seam::{BLOCK_THREADS, FREEDOM, SeamBlend, SeamGrid};
+use shared_types::stitch::MIN_WEIGHT;
 use shared_types::warp::CameraPlanes;
 
 /// Writes the weights of both cameras for the pixels in the bounding box of the overlap. The two weights sum to 1 at
@@ -52,11 +66,7 @@ pub fn seam_weights(
         Seen::Left => [1.0, 0.0],
         Seen::Right => [0.0, 1.0],
         Seen::Both(sources) => {
-            let free = (cameras.shares(sources) * FREEDOM).min(Vec2::ONE).to_array();
-            let [(_, l), (_, r)] = sources;
-            let share = |path| left_share(path, &grid, at, blend.feather, free);
-            let former = if blend.from_path != 0 { share(from) } else { l / (l + r) };
-            let left = blend.part.mul_add(share(to) - former, former);
+            let left = faded_share(&cameras, sources, [from, to], &grid, at, &blend);
             [left, 1.0 - left]
         }
     };
@@ -65,6 +75,85 @@ pub fn seam_weights(
         out_left.store(at.x, at.y, left);
         out_right.store(at.x, at.y, right);
     }
+}
+
+/// Sets the cover of a camera to 1 at each pixel to which the camera contributes, and to 0 at all other pixels. `size` is
+/// the size of its picture.
+#[kernel(launch_bounds(BLOCK_THREADS, 2))]
+pub fn seam_whole(planes: CameraPlanes, size: UVec2, cover: ViewMut<f32>) {
+    let at = thread::index_2d();
+    if !cover.contains(at.x, at.y) {
+        return;
+    }
+    let counts = SourceLookup { planes, size }.source(at.x, at.y, MIN_WEIGHT).is_some();
+    // SAFETY: the pixel is inside `cover`, as just checked, and only this thread writes it.
+    unsafe { cover.store(at.x, at.y, if counts { 1.0 } else { 0.0 }) };
+}
+
+/// Lowers the cover of the right camera to its share of the pair, at the pixels in the bounding box of the overlap that
+/// both cameras see. The arguments are those of [`seam_weights`]. If the pair has no path
+/// ([`SeamBlend::NO_PATH`]), the share is that of the warp's weights.
+#[kernel(launch_bounds(BLOCK_THREADS, 2))]
+pub fn seam_cover(
+    planes_left: CameraPlanes,
+    planes_right: CameraPlanes,
+    left: UVec2,
+    right: UVec2,
+    grid: SeamGrid,
+    from: Slice<u32>,
+    to: Slice<u32>,
+    blend: SeamBlend,
+    cover: ViewMut<f32>,
+) {
+    let cameras = Cameras::new([planes_left, planes_right], [left, right]);
+    let at = thread::index_2d() + grid.min;
+    if !(cover.contains(at.x, at.y) && at.x < grid.max.x && at.y < grid.max.y) {
+        return;
+    }
+    if let Seen::Both(sources) = cameras.seen(at) {
+        let share = 1.0 - faded_share(&cameras, sources, [from, to], &grid, at, &blend);
+        // SAFETY: the pixel is inside `cover`, as just checked, and only this thread accesses it.
+        unsafe { cover.store(at.x, at.y, cover.load(at.x, at.y).min(share)) };
+    }
+}
+
+/// Turns the cover of a camera into its weight, in place. `rest` contains the product of 1 − cover of all cameras after
+/// this one. It is not read if `last` is not 0. Multiplies `rest` by 1 − the cover of this camera.
+#[kernel(launch_bounds(BLOCK_THREADS, 2))]
+pub fn seam_layer(last: u32, rest: ViewMut<f32>, cover: ViewMut<f32>) {
+    let at = thread::index_2d();
+    if !(rest.contains(at.x, at.y) && cover.contains(at.x, at.y)) {
+        return;
+    }
+    // SAFETY: the pixel is inside `rest` and `cover`, as just checked, and only this thread accesses it.
+    unsafe {
+        let before = if last != 0 { 1.0 } else { rest.load(at.x, at.y) };
+        let covered = cover.load(at.x, at.y);
+        cover.store(at.x, at.y, before * covered);
+        rest.store(at.x, at.y, before * (1.0 - covered));
+    }
+}
+
+/// Returns the left camera's weight at a pixel that both cameras see: a mix of its weights for the paths `from` and `to`,
+/// as [`seam_weights`] defines it.
+#[inline(always)]
+fn faded_share(
+    cameras: &Cameras,
+    sources: [(Vec2, f32); 2],
+    [from, to]: [Slice<u32>; 2],
+    grid: &SeamGrid,
+    at: UVec2,
+    blend: &SeamBlend,
+) -> f32 {
+    let [(_, l), (_, r)] = sources;
+    let feathered = l / (l + r);
+    if blend.from_path == SeamBlend::NO_PATH {
+        return feathered;
+    }
+    let free = (cameras.shares(sources) * FREEDOM).min(Vec2::ONE).to_array();
+    let share = |path| left_share(path, grid, at, blend.feather, free);
+    let former = if blend.from_path != 0 { share(from) } else { feathered };
+    blend.part.mul_add(share(to) - former, former)
 }
 
 /// Returns the left camera's weight at a pixel that both cameras see, for one path; [`seam_weights`] defines the

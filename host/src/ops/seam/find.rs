@@ -1,4 +1,4 @@
-//! Finds the seam for a pair of frames, and writes the blending weights of the seam.
+//! Finds the seam of two cameras for a pair of frames, and writes the blending weights of the seam.
 
 use kernels_gpu::seam::{SeamDifferenceNv12, SeamDifferenceRgba8, SeamWeights};
 use shared_types::seam::{BLOCK, SeamBlend, SeamCosts, SeamGrid, SeamLook};
@@ -6,19 +6,25 @@ use shared_types::seam::{BLOCK, SeamBlend, SeamCosts, SeamGrid, SeamLook};
 use super::{SeamError, SeamOptions};
 use crate::device::{Buffer, DeviceError, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
-use crate::io::picture::Picture;
 use crate::ops::colour::Colours;
 use crate::ops::seam::gridded::{Gridded, cover};
 use crate::ops::seam::search::Search;
-use crate::ops::stitch::{StitchError, StitchOptions, check_frames};
+use crate::ops::stitch::{StitchError, check_frames};
 use crate::warp::DeviceWarp;
+use cuda_std::DeviceSlice;
 
-/// The seam of a warp: the grid over the overlap, the current and the previous path, and the memory to search for a
+/// The error if a warp does not have the two cameras of a seam.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the warp does not have two cameras; use `Seams`")]
+struct TwoCameras;
+
+/// The seam of two cameras of a warp: the grid over the overlap, the current and the previous path, and the memory to search for a
 /// better path.
 ///
 /// The search and the writing of weights may run on different streams.
 #[derive(Debug)]
 pub struct Seam {
+    cameras: [usize; 2],
     search: Search,
     /// The current path and the previous path.
     paths: [Buffer<u32>; 2],
@@ -28,7 +34,8 @@ pub struct Seam {
 }
 
 impl Seam {
-    /// Creates the seam of a warp: selects its direction, and the grid of cells over the overlap. Waits for the device.
+    /// Creates the seam of two cameras of a warp: selects its direction, and the grid of cells over the overlap. Waits
+    /// for the device.
     ///
     /// # Errors
     /// Returns [`SeamError`] if the warp does not allow a seam, the feather is out of range, or the device fails.
@@ -36,14 +43,21 @@ impl Seam {
     pub fn new(
         stream: &Stream,
         warp: &DeviceWarp,
+        cameras: [usize; 2],
         options: SeamOptions,
     ) -> Result<Self, SeamError> {
         options.check()?;
-        let search = Search::new(stream, Gridded::best(stream, warp, options)?, options)?;
+        let search = Search::new(stream, Gridded::best(stream, warp, cameras, options)?, options)?;
         let path = || Buffer::new(stream.device(), search.gridded.grid.cells().y);
         let paths = [path()?, path()?];
         stream.synchronize()?;
-        Ok(Self { search, paths, known: 0, feather: options.feather })
+        Ok(Self { cameras, search, paths, known: 0, feather: options.feather })
+    }
+
+    /// Returns the two cameras.
+    #[must_use]
+    pub fn cameras(&self) -> [usize; 2] {
+        self.cameras
     }
 
     /// Returns the grid of cells on which paths are searched.
@@ -71,11 +85,12 @@ impl Seam {
         colours: Colours,
     ) -> Result<(), StitchError> {
         let (l, r) = (left.format(), right.format());
-        check_frames(&[left, right], warp.sources())?;
-        let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
+        check_frames(&[left, right], &self.cameras.map(|camera| warp.sources()[camera]))?;
+        let [a, b] = self.cameras;
+        let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
         let grid = self.grid();
         let decode = l.pixels.encoding().to_rgb();
-        let look = SeamLook { left: colours[0], right: colours[1], decode };
+        let look = SeamLook { left: colours[a], right: colours[b], decode };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
                 stream.launch(
@@ -159,15 +174,32 @@ impl Seam {
         if self.known == 0 { Ok(None) } else { self.paths[0].download(stream).map(Some) }
     }
 
+    /// Returns the parameters of one step of the fade to the current path. The fade begins at the weights of the
+    /// previous path, or at the warp's weights if there is no previous path. `part` is the progress of the fade from 0
+    /// to 1.
+    pub(super) fn blend(&self, part: f32) -> SeamBlend {
+        let from_path = match self.known {
+            0 => SeamBlend::NO_PATH,
+            known => u32::from(known > 1),
+        };
+        SeamBlend { feather: self.feather, part: part.clamp(0.0, 1.0), from_path }
+    }
+
+    /// Returns the current path and the previous path as kernel arguments.
+    pub(super) fn paths(&self) -> [DeviceSlice<'_, u32>; 2] {
+        self.paths.each_ref().map(Buffer::view)
+    }
+
     /// Submits the kernel that writes the blending weights for one step of the fade to the current path. The fade
     /// begins at the weights of the previous path, or at the warp's weights if there is no previous path. `part` is the
     /// progress of the fade from 0 to 1.
     ///
-    /// `out` must be a copy of `warp`, made by [`copy`](Self::copy). The kernel writes only the weights inside the
-    /// bounding box of the overlap. If the seam has no path yet, this method does nothing.
+    /// The warp must have two cameras; [`Seams::weigh`](super::Seams::weigh) is for any number. `out` must be a copy of
+    /// `warp`, made by [`copy`](Self::copy). The kernel writes only the weights inside the bounding box of the overlap.
+    /// If the seam has no path yet, this method does nothing.
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if a launch fails.
+    /// Returns [`DeviceError`] if the warp does not have two cameras or a launch fails.
     #[track_caller]
     pub fn weigh(
         &self,
@@ -180,14 +212,14 @@ impl Seam {
         if self.known == 0 {
             return Ok(());
         }
-        let grid = self.grid();
-        let [to, from] = self.paths.each_ref().map(Buffer::view);
-        let (part, from_path) = (part.clamp(0.0, 1.0), (self.known > 1).into());
-        let blend = SeamBlend { feather: self.feather, part, from_path };
-        let [out_left, out_right] = out.weights_mut() else { return Ok(()) };
-        let (out_left, out_right) = (out_left.view_mut(), out_right.view_mut());
+        let (grid, blend) = (self.grid(), self.blend(part));
+        let [to, from] = self.paths();
         let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
         let (left, right) = (warp.sources()[0], warp.sources()[1]);
+        let [out_left, out_right] = out.weights_mut() else {
+            return Err(DeviceError::refused("writing the weights of a seam", TwoCameras));
+        };
+        let (out_left, out_right) = (out_left.view_mut(), out_right.view_mut());
         let size = grid.max - grid.min;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);
         let kernel = SeamWeights {
@@ -227,49 +259,4 @@ impl Seam {
         };
         (f64::from(size.x) * f64::from(size.y) * (24.0 + 2.0 * pixel)) as u64
     }
-}
-
-/// Returns a copy of the warp with the weights of the best seam for these two frames, which are first corrected by
-/// `colours`.
-///
-/// # Errors
-/// Returns [`SeamError`] if the warp does not allow a seam (see [`SeamError::is_of_warp`]), an argument is invalid, or
-/// the device fails.
-#[track_caller]
-pub fn seamed<'a>(
-    stream: &Stream,
-    warp: &DeviceWarp,
-    left: impl Into<FrameView<'a>>,
-    right: impl Into<FrameView<'a>>,
-    colours: Colours,
-    options: SeamOptions,
-) -> Result<DeviceWarp, SeamError> {
-    let mut seam = Seam::new(stream, warp, options)?;
-    // SAFETY: the seam is new, so no earlier search is running, and all work is submitted to this stream.
-    unsafe { seam.submit(stream, warp, left.into(), right.into(), colours)? };
-    seam.accept();
-    let mut out = Seam::copy(stream, warp)?;
-    seam.weigh(stream, warp, 1.0, &mut out)?;
-    Ok(out)
-}
-
-/// Returns the same warp as [`seamed`], but for two pictures in host memory. The pictures are corrected by the colours
-/// in `stitch`.
-///
-/// # Errors
-/// Returns [`SeamError`] if the warp does not allow a seam (see [`SeamError::is_of_warp`]), an argument is invalid, or
-/// the device fails.
-#[track_caller]
-pub fn seamed_pictures(
-    stream: &Stream,
-    left: &Picture,
-    right: &Picture,
-    warp: &DeviceWarp,
-    stitch: &StitchOptions,
-    options: SeamOptions,
-) -> Result<DeviceWarp, SeamError> {
-    stitch.check(2)?;
-    let [left, right] = [left, right].map(|picture| picture.upload(stream));
-    let (left, right) = (left?, right?);
-    seamed(stream, warp, &left, &right, stitch.colours, options)
 }

@@ -57,13 +57,18 @@ fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: 
 }
 
 impl Gridded {
-    fn new(stream: &Stream, warp: &DeviceWarp, grid: SeamGrid) -> Result<Self, DeviceError> {
+    fn new(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        [a, b]: [usize; 2],
+        grid: SeamGrid,
+    ) -> Result<Self, DeviceError> {
         let UVec2 { x: across, y: along } = grid.cells();
         let mut cells = Image::new(stream.device(), across, along)?;
         let mut sides = Image::new(stream.device(), across + 1, along)?;
         let out = cells.view_mut();
-        let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
-        let (left, right) = (warp.sources()[0], warp.sources()[1]);
+        let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
+        let (left, right) = (warp.sources()[a], warp.sources()[b]);
         let kernel = SeamCells { planes_left, planes_right, left, right, grid, out };
         stream.launch(&cover(grid.cells()), &kernel)?;
         let config = LaunchConfig::cover(along, 1, [BLOCK_THREADS, 1]);
@@ -79,15 +84,16 @@ impl Gridded {
     pub(super) fn best(
         stream: &Stream,
         warp: &DeviceWarp,
+        cameras: [usize; 2],
         options: SeamOptions,
     ) -> Result<Self, SeamError> {
-        let place = find_box(stream, warp, [0, 1], MIN_WEIGHT)?;
+        let place = find_box(stream, warp, cameras, MIN_WEIGHT)?;
         if place.is_empty() {
             return Err(SeamError::NoOverlap);
         }
         let mut ways = Vec::new();
         for way in [[false, false], [false, true], [true, false], [true, true]] {
-            let coarse = Self::new(stream, warp, grid(place, warp.size(), way, COARSE))?;
+            let coarse = Self::new(stream, warp, cameras, grid(place, warp.size(), way, COARSE))?;
             if ways.is_empty() {
                 coarse.check_both_alone(stream)?;
             }
@@ -111,7 +117,7 @@ impl Gridded {
         if breaches > (rows / 2).max(8) {
             return Err(SeamError::Tangled { breaches, rows });
         }
-        Ok(Self::new(stream, warp, grid(place, warp.size(), way, PLACES - 1))?)
+        Ok(Self::new(stream, warp, cameras, grid(place, warp.size(), way, PLACES - 1))?)
     }
 
     /// Checks that each camera sees a cell that the other camera does not see. The grid must not be swapped, so that

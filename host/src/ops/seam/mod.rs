@@ -1,9 +1,9 @@
 //! Seams: narrow blends along a line through the overlap. The line passes through areas in which the pictures of both
 //! cameras agree. With a wide blend, near or moving objects would appear twice; with a seam, they appear only once.
 //!
-//! A [`Seam`] belongs to a warp. It compares a pair of frames, finds the cheapest line through the overlap
-//! ([`kernels_gpu::seam`] defines the costs), and writes the weights of the line to a copy of the warp. [`seamed`]
-//! does all of this for one pair of frames. For video, a [`SeamTracker`] decides when a better line justifies a
+//! A [`Seam`] belongs to two cameras of a warp. It compares a pair of frames, and finds the cheapest line through the
+//! overlap ([`kernels_gpu::seam`] defines the costs). [`Seams`] has a seam for each overlap of a warp, and writes the
+//! weights of all lines to a copy of the warp. [`seamed`] does all of this for one set of frames. For video, a [`SeamTracker`] decides when a better line justifies a
 //! change, and controls the fade to it.
 //!
 //! Match the colours first. A different exposure makes the pictures differ everywhere, and the line would follow dark
@@ -26,10 +26,12 @@ mod find;
 mod grid;
 mod gridded;
 mod search;
+mod several;
 mod tracker;
 
 pub use error::SeamError;
-pub use find::{Seam, seamed, seamed_pictures};
+pub use find::Seam;
+pub use several::{Seams, seamed, seamed_pictures};
 pub use tracker::{CONFIRM, FADE, KEEP, LEAST_GAIN, SeamTracker};
 
 /// Options of a seam.
@@ -58,7 +60,7 @@ impl SeamOptions {
     }
 }
 
-/// The kind of blending in the overlap of two cameras.
+/// The kind of blending in the overlaps of cameras.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Blend {
     /// Wide blending with the warp's feathered weights.

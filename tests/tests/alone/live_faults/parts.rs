@@ -397,12 +397,12 @@ fn alone_no_stream_waits() {
         Image::new(&device, size.x, size.y).unwrap()
     });
     let mut out = Image::new(&device, warp.size().x, warp.size().y).unwrap();
-    let seam = Seam::new(&made_on, &warp, SeamOptions::default()).unwrap();
+    let seam = Seam::new(&made_on, &warp, [0, 1], SeamOptions::default()).unwrap();
     let mut uses = |n, warp: &DeviceWarp, copy: &mut DeviceWarp| match n {
         0 => warp.download(&stream).is_ok(),
         1 => Overlap::find(&stream, warp, [0, 1]).is_ok(),
         2 => warp.resized(&stream, warp.size()).is_ok(),
-        3 => Seam::new(&stream, warp, SeamOptions::default()).is_ok(),
+        3 => Seam::new(&stream, warp, [0, 1], SeamOptions::default()).is_ok(),
         4 => Seam::copy(&stream, warp).is_ok(),
         5 => seam.weigh(&stream, warp, 1.0, copy).is_ok(),
         _ => stitch(&stream, &[(&left).into(), (&right).into()], warp, &by_planes(), &mut out)

@@ -39,7 +39,7 @@ impl Video {
         };
         let (left, right) = (bar(118.0), bar(111.0));
         let scene = Scene::new(&stream, BESIDE, [&left, &right]);
-        let seam = Seam::new(&stream, &scene.warp, SeamOptions::default()).unwrap();
+        let seam = Seam::new(&stream, &scene.warp, [0, 1], SeamOptions::default()).unwrap();
         Self { scene, seam, tracker: SeamTracker::default(), device: device.clone() }
     }
 

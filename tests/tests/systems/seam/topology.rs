@@ -49,7 +49,7 @@ fn what_has_no_seam_says_why() {
         let stream = device.stream().unwrap();
         let seam = |homography: [f64; 9]| {
             let scene = Scene::new(&stream, homography, [&background, &background]);
-            Seam::new(&stream, &scene.warp, SeamOptions::default()).map(|seam| seam.grid())
+            Seam::new(&stream, &scene.warp, [0, 1], SeamOptions::default()).map(|seam| seam.grid())
         };
         let inside = seam(moved(5.0, 0.5, [40.0, 30.0]));
         assert!(matches!(inside, Err(SeamError::Inside { camera: "right" })), "{inside:?}");
@@ -68,7 +68,7 @@ fn what_has_no_seam_says_why() {
         }
         let scene = Scene::new(&stream, BESIDE, [&background, &background]);
         for feather in [0.0, f32::NAN, 2000.0] {
-            let refused = Seam::new(&stream, &scene.warp, SeamOptions { feather });
+            let refused = Seam::new(&stream, &scene.warp, [0, 1], SeamOptions { feather });
             assert!(matches!(refused, Err(SeamError::Feather { .. })), "{refused:?}");
         }
     }

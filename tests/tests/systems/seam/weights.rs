@@ -12,7 +12,7 @@ use crate::seam::{BESIDE, Scene, background, seen};
 /// Finds a seam with a feather of `feather` pixels. Returns the warp with the seam's weights, and the seam.
 pub(crate) fn with_seam(stream: &Stream, scene: &Scene, feather: f32) -> (DeviceWarp, Seam) {
     let [left, right] = scene.images(stream);
-    let mut seam = Seam::new(stream, &scene.warp, SeamOptions { feather }).unwrap();
+    let mut seam = Seam::new(stream, &scene.warp, [0, 1], SeamOptions { feather }).unwrap();
     seam.look(stream, &scene.warp, &left, &right, Colours::IDENTITY).unwrap();
     seam.accept();
     let mut out = Seam::copy(stream, &scene.warp).unwrap();

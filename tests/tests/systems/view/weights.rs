@@ -30,7 +30,8 @@ fn with_seam(stream: &Stream, rig: &Rig, feather: f32) -> (DeviceWarp, [Raster; 
     let warp = DeviceWarp::render(stream, &rig.geometry().unwrap()).unwrap();
     let [left, right] = &frames;
     let options = SeamOptions { feather };
-    let seamed = seamed(stream, &warp, left, right, Colours::IDENTITY, options).unwrap();
+    let seamed =
+        seamed(stream, &warp, &[left.into(), right.into()], Colours::IDENTITY, options).unwrap();
     (seamed, pictures)
 }
 

@@ -29,8 +29,7 @@ fn meshes_follow_a_seam() {
             let Ok(seam) = seamed(
                 &stream,
                 &warp,
-                &left,
-                &right,
+                &[(&left).into(), (&right).into()],
                 Colours::IDENTITY,
                 SeamOptions { feather: 4.0 },
             ) else {
@@ -90,7 +89,7 @@ fn meshes_are_made_of_the_weights_that_there_are() {
         let case = Case::new(&stream, 0, FORMATS[0]);
         let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
         let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 0));
-        let mut seam = Seam::new(&stream, &warp, SeamOptions::default()).unwrap();
+        let mut seam = Seam::new(&stream, &warp, [0, 1], SeamOptions::default()).unwrap();
         // SAFETY: no earlier submission of this seam is in flight, and all work is on this stream.
         unsafe {
             seam.submit(&stream, &warp, left.view(), right.view(), Colours::IDENTITY).unwrap()
