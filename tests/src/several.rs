@@ -44,12 +44,19 @@ pub fn noise(random: &mut Random, _: u32, _: u32) -> Rgba8 {
     Rgba8::opaque(r, g, b)
 }
 
+/// Returns the point to which a homography maps `at`.
+#[must_use]
+pub fn project(homography: &DMat3, at: DVec2) -> DVec2 {
+    let at = *homography * at.extend(1.0);
+    at.truncate() / at.z
+}
+
 /// Returns the position of a canvas pixel in a camera's picture, and the distance from this position to the nearest
 /// edge of the picture as a fraction of the picture's shorter side. Returns `None` if the position is outside the
 /// picture.
 #[must_use]
 pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
-    let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
+    let at = project(&camera.from_ray, DVec2::new(x.into(), y.into()));
     let size = camera.size.as_dvec2();
     let inside = at.x >= 0.0 && at.y >= 0.0 && at.x < size.x && at.y < size.y;
     inside.then(|| (at, (at + 1.0).min(size - at).min_element() / size.min_element()))

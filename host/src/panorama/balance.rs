@@ -3,13 +3,13 @@
 
 use glam::Vec3;
 use nalgebra::{DMatrix, DVector};
-use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
 use super::coverage::Seen;
 use super::error::PanoramaError;
-use crate::device::{Image, Stream};
+use crate::device::Stream;
 use crate::geometry::Geometry;
+use crate::io::picture::Picture;
 use crate::ops::colour::{Overlap, estimate};
 use crate::warp::DeviceWarp;
 
@@ -19,12 +19,16 @@ use crate::warp::DeviceWarp;
 /// two gammas. The logarithm of a ratio is a difference of logarithms, so linear least squares gives the logarithms of
 /// all corrections. The weight of a pair in the least squares is the sum of the weights of its overlapping pixels. The
 /// mean logarithm is 0, so the pictures become neither brighter nor darker on average.
+///
+/// Holds all pictures in device memory until it returns.
 pub(super) fn balanced(
     stream: &Stream,
-    images: &[Image<Rgba8>],
+    pictures: &[Picture],
     geometry: &Geometry,
     seen: &Seen,
 ) -> Result<(Vec<Colour>, Vec<usize>), PanoramaError> {
+    let images: Vec<_> =
+        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
     let many = images.len();
     let mut matrix = DMatrix::<f64>::zeros(many, many);
     // The right-hand sides of the normal equations for red, green, blue and gamma.

@@ -1,6 +1,9 @@
 //! Records the cameras that see each pixel of a panorama, and derives the coverage, the overlaps and the order of the
 //! cameras.
 
+use glam::uvec2;
+use shared_types::colour::OverlapBox;
+
 use crate::device::{DeviceError, Stream};
 use crate::geometry::Geometry;
 use crate::warp::{DeviceWarp, Plane};
@@ -16,17 +19,23 @@ pub struct Coverage {
     pub overlap: f64,
 }
 
-/// The cameras that see each pixel of the panorama. `pixels` has one element per pixel, in which bit i is set if camera
-/// i sees the pixel.
+/// The cameras that see each pixel of the panorama.
 pub(super) struct Seen {
+    /// One element per pixel, row by row, in which bit i is set if camera i sees the pixel.
     pixels: Vec<u64>,
-    cameras: usize,
+    width: usize,
+    /// The bounding box of the pixels that each camera sees.
+    boxes: Vec<OverlapBox>,
 }
 
 impl Seen {
     pub(super) fn nothing(Geometry { canvas, cameras }: &Geometry) -> Self {
-        let pixels = vec![0; canvas.size.x as usize * canvas.size.y as usize];
-        Self { pixels, cameras: cameras.len() }
+        let [width, height] = canvas.size.to_array().map(|side| side as usize);
+        Self {
+            pixels: vec![0; width * height],
+            width,
+            boxes: vec![OverlapBox::EMPTY; cameras.len()],
+        }
     }
 
     /// Records the pixels that each camera of `warp` sees. `first` is the index of the warp's first camera.
@@ -38,13 +47,34 @@ impl Seen {
         warp: &DeviceWarp,
         first: usize,
     ) -> Result<(), DeviceError> {
-        for camera in first..first + warp.sources().len() {
-            let margins = warp.plane(Plane::Weight(camera - first)).download(stream)?;
-            for (seen, margin) in self.pixels.iter_mut().zip(margins) {
-                *seen |= u64::from(margin > 0.0) << camera;
-            }
+        for camera in 0..warp.sources().len() {
+            let margins = warp.plane(Plane::Weight(camera)).download(stream)?;
+            self.record(first + camera, &margins);
         }
         Ok(())
+    }
+
+    /// Records the pixels at which the margin of a camera is greater than 0.
+    fn record(&mut self, camera: usize, margins: &[f32]) {
+        let place = &mut self.boxes[camera];
+        let rows = self.pixels.chunks_exact_mut(self.width).zip(margins.chunks_exact(self.width));
+        for (y, (seen, margins)) in (0..).zip(rows) {
+            for (seen, margin) in seen.iter_mut().zip(margins) {
+                *seen |= u64::from(*margin > 0.0) << camera;
+            }
+            let inside = |margin: &f32| *margin > 0.0;
+            if let (Some(x), Some(last)) =
+                (margins.iter().position(inside), margins.iter().rposition(inside))
+            {
+                place.min = place.min.min(uvec2(x as u32, y));
+                place.max = place.max.max(uvec2(last as u32 + 1, y + 1));
+            }
+        }
+    }
+
+    /// Returns the bounding box of the pixels that a camera sees.
+    pub(super) fn place(&self, camera: usize) -> OverlapBox {
+        self.boxes[camera]
     }
 
     pub(super) fn coverage(&self) -> Coverage {
@@ -53,7 +83,7 @@ impl Seen {
         };
         Coverage {
             any: share(&|seen| seen != 0),
-            cameras: (0..self.cameras).map(|i| share(&|seen| seen >> i & 1 == 1)).collect(),
+            cameras: (0..self.boxes.len()).map(|i| share(&|seen| seen >> i & 1 == 1)).collect(),
             overlap: share(&|seen| seen.count_ones() > 1),
         }
     }
@@ -68,9 +98,9 @@ impl Seen {
     /// has the most pixels in common with the cameras before it is next, because a seam needs an overlap.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut order = vec![0];
-        while order.len() < self.cameras {
+        while order.len() < self.boxes.len() {
             let before = order.iter().fold(0_u64, |bits, camera| bits | 1 << camera);
-            let mut common = vec![0_u64; self.cameras];
+            let mut common = vec![0_u64; self.boxes.len()];
             for seen in self.pixels.iter().filter(|&&seen| seen & before != 0) {
                 let mut more = seen & !before;
                 while more != 0 {
@@ -78,7 +108,7 @@ impl Seen {
                     more &= more - 1;
                 }
             }
-            let rest = (0..self.cameras).filter(|camera| before >> camera & 1 == 0);
+            let rest = (0..self.boxes.len()).filter(|camera| before >> camera & 1 == 0);
             // `max_by_key` returns the last of several equal maxima. With `rev`, that is the camera with the lowest
             // index.
             order.extend(rest.rev().max_by_key(|&camera| common[camera]));
@@ -89,14 +119,26 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use glam::uvec2;
+    use shared_types::colour::OverlapBox;
+
     use super::Seen;
 
     #[test]
     fn neighbours_follow_each_other() {
         // Cameras 0 and 2 overlap in one pixel, 2 and 1 in two, and 1 and 3 in one. Camera 4 overlaps no other.
         let pixels = vec![0b00001, 0b00101, 0b00110, 0b00110, 0b01010, 0b10000, 0];
-        let seen = Seen { pixels, cameras: 5 };
+        let seen = Seen { width: pixels.len(), pixels, boxes: vec![OverlapBox::EMPTY; 5] };
         assert_eq!(seen.order(), [0, 2, 1, 3, 4]);
         assert!(seen.overlap(1, 3) && !seen.overlap(0, 1));
+    }
+
+    #[test]
+    fn a_box_contains_the_pixels_that_a_camera_sees() {
+        let mut seen = Seen { pixels: vec![0; 12], width: 4, boxes: vec![OverlapBox::EMPTY; 2] };
+        seen.record(1, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.0, 0.3, 0.0, 0.0, 0.0]);
+        assert_eq!(seen.place(1), OverlapBox { min: uvec2(0, 1), max: uvec2(3, 3) });
+        assert!(seen.place(0).is_empty());
+        assert_eq!(seen.pixels, [0, 0, 0, 0, 0, 2, 2, 0, 2, 0, 0, 0]);
     }
 }

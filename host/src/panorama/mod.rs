@@ -1,12 +1,10 @@
 //! Stitches two or more pictures in host memory to a panorama. Matches their colours and searches for seams if
 //! requested.
 //!
-//! Two pictures need one stitch. Each further picture needs one more stitch, whose left picture is the panorama of the
-//! pictures before. The pixels of this intermediate panorama keep their positions. Its weight is computed from the sum
-//! of its cameras' margins, where a margin is the distance of a pixel from the nearest edge of a camera's picture.
-//! Therefore each camera has the same weight as if all pictures were blended at once. Each step uses the seam search
-//! and the stitch for two pictures. Colour corrections are computed for all pictures before the first stitch, so they
-//! do not depend on the order.
+//! Two pictures are one stitch. More pictures are added one by one to sums in f32, which are rounded once at the end
+//! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the nearest
+//! edge of the picture. A seam is searched between each further picture and the panorama of the pictures before it.
+//! Colour corrections are computed for all pictures first, so they do not depend on the order.
 //!
 //! ```no_run
 //! # fn stitch(
@@ -23,37 +21,40 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Cost: each picture is copied to the device once, and takes a pass over the whole canvas. Levels in the overlaps are
-//! rounded to 8 bits in each step. Live video of two cameras is in [`live`](crate::live).
+//! Cost: each picture takes a pass over the part of the canvas that it covers. Device memory holds one picture, its
+//! planes and the sums, 32 bytes per canvas pixel in total, for any number of pictures. Colour matching holds all
+//! pictures. A seam needs another copy of the panorama and of the planes. Live video is in [`live`](crate::live).
 
 mod balance;
 mod coverage;
 mod error;
+mod several;
 
-use glam::{DMat3, DVec2, UVec2};
+use glam::UVec2;
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
-use shared_types::warp::{Camera, Canvas};
 
 pub use coverage::Coverage;
 pub use error::PanoramaError;
 
-use crate::device::{DeviceError, Image, Stream};
+use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
 use crate::geometry::rig::MAX_CAMERAS;
 use crate::io::picture::Picture;
 use crate::ops::colour::{Colours, matched};
 use crate::ops::seam::{Blend, SeamError, seamed};
-use crate::ops::stitch::{Lookup, StitchOptions, stitch};
+use crate::ops::stitch::{StitchOptions, stitch};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use balance::balanced;
 use coverage::Seen;
+use several::{Several, Stitched};
 
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
     /// Flip, edge boost, gamma method, lookup and colours. The colours apply to two pictures if `match_colour` is
-    /// false. For more than two pictures, they must be the identity.
+    /// false. For more than two pictures, they must be the identity, and the lookup is always
+    /// [`Planes`](crate::ops::stitch::Lookup::Planes).
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
@@ -100,10 +101,19 @@ pub fn stitch_warp(
             None => unmatched = vec![0, 1],
         }
     }
-    let mut making = Making::new(stream, warp.size(), options)?;
-    let looks = [0, 1].map(|i| (&images[i], colours[i], Some(i)));
-    making.add(stream, looks, warp, options.stitch)?;
-    making.finish(stream, vec![colours[0], colours[1]], unmatched)
+    let mut without_seam = Vec::new();
+    let found =
+        seam_between(stream, warp, images.each_ref(), colours, options.blend, &mut without_seam)?;
+    let warp = found.as_ref().unwrap_or(warp);
+    let size = warp.size();
+    let mut owners = no_owners(size, options);
+    own(stream, warp, [Some(0), Some(1)], &mut owners)?;
+    let mut out = Image::new(stream.device(), size.x, size.y)?;
+    let frames = images.each_ref().map(Into::into);
+    stitch(stream, &frames, warp, &StitchOptions { colours, ..options.stitch }, &mut out)?;
+    let picture = downloaded(stream, &out)?;
+    let colours = vec![colours[0], colours[1]];
+    Ok(Panorama { picture, colours, unmatched, without_seam, owners })
 }
 
 /// Stitches two or more pictures, one for each camera of the geometry, and waits for the panorama.
@@ -130,15 +140,14 @@ pub fn stitch_geometry(
     for camera in 0..pictures.len() {
         seen.look(stream, &DeviceWarp::margins(stream, canvas, &[of(camera)])?, camera)?;
     }
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
     let (colours, unmatched) = if options.match_colour {
-        balanced(stream, &images, geometry, &seen)?
+        balanced(stream, pictures, geometry, &seen)?
     } else {
-        (vec![Colour::IDENTITY; images.len()], Vec::new())
+        (vec![Colour::IDENTITY; pictures.len()], Vec::new())
     };
-    let making = add_all(stream, &images, geometry, &seen.order(), &colours, options)?;
-    Ok((making.finish(stream, colours, unmatched)?, seen.coverage()))
+    let several = Several { pictures, geometry, colours: &colours, seen: &seen, options };
+    let Stitched { picture, without_seam, owners } = several.stitch(stream)?;
+    Ok((Panorama { picture, colours, unmatched, without_seam, owners }, seen.coverage()))
 }
 
 /// Checks that the pictures and the options match the cameras of the geometry.
@@ -169,143 +178,59 @@ fn check(
     Ok(())
 }
 
-/// Stitches the first two pictures of `order`. Then stitches the resulting panorama with each further picture.
+/// Returns the warp with the weights of a seam between its two pictures, or `None` for feathered blending. If the warp
+/// does not allow a seam, returns `None` and adds the reason to `without_seam`.
 #[track_caller]
-fn add_all(
+fn seam_between(
     stream: &Stream,
-    images: &[Image<Rgba8>],
-    geometry: &Geometry,
-    order: &[usize],
-    colours: &[Colour],
-    options: &PanoramaOptions,
-) -> Result<Making, PanoramaError> {
-    let canvas = geometry.canvas.size;
-    let of = |camera: usize| (geometry.canvas, geometry.cameras[camera]);
-    let mut making = Making::new(stream, canvas, options)?;
-    let mut total: Option<Vec<f32>> = None;
-    let mut so_far: Option<Image<Rgba8>> = None;
-    for (i, &next) in order.iter().enumerate().skip(1) {
-        let left = so_far.as_ref().map_or_else(|| of(order[0]), |_| itself(canvas));
-        let mut warp = DeviceWarp::margins(stream, canvas, &[left, of(next)])?;
-        total = Some(add_margins(stream, &mut warp, total)?);
-        warp.feather(stream)?;
-        let left = match &so_far {
-            Some(panorama) => (panorama, Colour::IDENTITY, None),
-            None => (&images[order[0]], colours[order[0]], Some(order[0])),
-        };
-        // Flip and edge boost concern the whole panorama, so apply them only in the last step.
-        let last = i + 1 == order.len();
-        let StitchOptions { flip, edge_boost, lookup, .. } = options.stitch;
-        let options = StitchOptions {
-            flip: flip && last,
-            edge_boost: edge_boost && last,
-            // Each mesh would be used for only one stitch, which does not save the time to compute it. `Planes` also
-            // keeps intermediate results exact.
-            lookup: if lookup == Lookup::Mesh { Lookup::Planes } else { lookup },
-            ..options.stitch
-        };
-        making.add(stream, [left, (&images[next], colours[next], Some(next))], &warp, options)?;
-        if !last {
-            let mut copy = Image::new(stream.device(), canvas.x, canvas.y)?;
-            copy.copy_from(stream, &making.out)?;
-            so_far = Some(copy);
-        }
-    }
-    Ok(making)
-}
-
-/// Replaces the margins of the warp's left camera by `total`, the sum of the margins of all cameras that were already
-/// added. Keeps the margins if `total` is `None`, in the first step. Returns the sum of the margins of both cameras.
-#[track_caller]
-fn add_margins(
-    stream: &Stream,
-    warp: &mut DeviceWarp,
-    total: Option<Vec<f32>>,
-) -> Result<Vec<f32>, PanoramaError> {
-    let [left, right] = warp.weights_mut() else { return Ok(Vec::new()) };
-    let mut sum = match total {
-        None => left.download(stream)?,
-        Some(total) => {
-            left.upload(stream, &total)?;
-            total
-        }
-    };
-    let more = right.download(stream)?;
-    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-    Ok(sum)
-}
-
-/// A panorama in progress on the device, to which pictures are added step by step.
-struct Making {
-    out: Image<Rgba8>,
+    warp: &DeviceWarp,
+    [left, right]: [&Image<Rgba8>; 2],
+    colours: Colours,
     blend: Blend,
-    without_seam: Vec<SeamError>,
-    owners: Vec<u8>,
-}
-
-impl Making {
-    fn new(stream: &Stream, size: UVec2, options: &PanoramaOptions) -> Result<Self, DeviceError> {
-        let out = Image::new(stream.device(), size.x, size.y)?;
-        let pixels = if options.owners { size.x as usize * size.y as usize } else { 0 };
-        Ok(Self {
-            out,
-            blend: options.blend,
-            without_seam: Vec::new(),
-            owners: vec![u8::MAX; pixels],
-        })
-    }
-
-    /// Stitches two pictures, each with its colour correction and the index of its camera. The index is `None` if the
-    /// picture is the panorama of the pictures before.
-    #[track_caller]
-    fn add(
-        &mut self,
-        stream: &Stream,
-        [left, right]: [(&Image<Rgba8>, Colour, Option<usize>); 2],
-        warp: &DeviceWarp,
-        options: StitchOptions,
-    ) -> Result<(), PanoramaError> {
-        let colours = Colours::of([left.1, right.1]);
-        let options = StitchOptions { colours, ..options };
-        let found = match self.blend {
-            Blend::Feather => None,
-            Blend::Seam(seam) => {
-                match seamed(stream, warp, &[left.0.into(), right.0.into()], colours, seam) {
-                    Err(reason) if reason.is_of_warp() => {
-                        self.without_seam.push(reason);
-                        None
-                    }
-                    seamed => Some(seamed?),
-                }
-            }
-        };
-        let warp = found.as_ref().unwrap_or(warp);
-        if !self.owners.is_empty() {
-            let [l, r] = [0, 1].map(|camera| warp.plane(Plane::Weight(camera)).download(stream));
-            for (owner, (l, r)) in self.owners.iter_mut().zip(l?.into_iter().zip(r?)) {
-                let most = if r > l { right.2 } else { left.2.filter(|_| l > 0.0) };
-                // The index fits into a `u8`, because there are at most 64 cameras.
-                *owner = most.map_or(*owner, |camera| camera as u8);
-            }
+    without_seam: &mut Vec<SeamError>,
+) -> Result<Option<DeviceWarp>, PanoramaError> {
+    let Blend::Seam(options) = blend else { return Ok(None) };
+    match seamed(stream, warp, &[left.into(), right.into()], colours, options) {
+        Err(reason) if reason.is_of_warp() => {
+            without_seam.push(reason);
+            Ok(None)
         }
-        Ok(stitch(stream, &[left.0.into(), right.0.into()], warp, &options, &mut self.out)?)
-    }
-
-    #[track_caller]
-    fn finish(
-        self,
-        stream: &Stream,
-        colours: Vec<Colour>,
-        unmatched: Vec<usize>,
-    ) -> Result<Panorama, PanoramaError> {
-        let Self { out, without_seam, owners, .. } = self;
-        let mut picture = Picture::filled(out.width(), out.height(), Rgba8::BLACK);
-        out.download_to(stream, picture.pixels_mut())?;
-        Ok(Panorama { picture, colours, unmatched, without_seam, owners })
+        seamed => Ok(Some(seamed?)),
     }
 }
 
-/// Returns a canvas and a camera with which a stitch copies each pixel of a panorama to the same position.
-fn itself(size: UVec2) -> (Canvas, Camera) {
-    (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
+/// Returns the owners of a panorama without cameras, or an empty list if owners were not requested.
+fn no_owners(size: UVec2, options: &PanoramaOptions) -> Vec<u8> {
+    let pixels = if options.owners { size.x as usize * size.y as usize } else { 0 };
+    vec![u8::MAX; pixels]
+}
+
+/// Sets the owner of each pixel to the camera of the warp with the larger weight. `cameras` are the indices of the
+/// warp's two cameras. The left index is `None` if the left picture is the panorama of earlier pictures, whose owners
+/// stay. Does nothing if owners were not requested.
+#[track_caller]
+fn own(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    [left, right]: [Option<usize>; 2],
+    owners: &mut [u8],
+) -> Result<(), PanoramaError> {
+    if owners.is_empty() {
+        return Ok(());
+    }
+    let [l, r] = [0, 1].map(|camera| warp.plane(Plane::Weight(camera)).download(stream));
+    for (owner, (l, r)) in owners.iter_mut().zip(l?.into_iter().zip(r?)) {
+        let most = if r > l { right } else { left.filter(|_| l > 0.0) };
+        // The index fits into a `u8`, because there are at most 64 cameras.
+        *owner = most.map_or(*owner, |camera| camera as u8);
+    }
+    Ok(())
+}
+
+/// Waits for the panorama and copies it to host memory.
+#[track_caller]
+fn downloaded(stream: &Stream, panorama: &Image<Rgba8>) -> Result<Picture, PanoramaError> {
+    let mut picture = Picture::filled(panorama.width(), panorama.height(), Rgba8::BLACK);
+    panorama.download_to(stream, picture.pixels_mut())?;
+    Ok(picture)
 }

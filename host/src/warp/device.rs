@@ -8,6 +8,7 @@ use kernels_gpu::warp::{WarpAddMargin, WarpCamera, WarpFeather, WarpResize};
 use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
+use super::summing::Summing;
 use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Warp, check_size, check_sizes};
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
@@ -34,6 +35,9 @@ pub struct DeviceWarp {
     behind: Option<DeviceMesh>,
     /// A cache of texture objects over the planes, and over the frames that were stitched with this warp.
     textures: Mutex<Textures>,
+    /// The memory for stitching more than two cameras by planes. It is empty until it is needed. Warps that differ only
+    /// in their weights share it.
+    summing: Arc<OnceLock<Mutex<Summing>>>,
 }
 
 /// The planes of a camera differ in size, pitch or device, so a kernel cannot take them as one argument.
@@ -164,8 +168,8 @@ impl DeviceWarp {
         ready: Event,
     ) -> Self {
         let (mesh, textures) = (OnceLock::new(), Mutex::default());
-        let (coarse, behind) = (None, None);
-        Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures }
+        let (coarse, behind, summing) = (None, None, Arc::default());
+        Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures, summing }
     }
 
     /// Returns the warp's mesh, with an error of at most [`MESH_ERROR`]. [`stitch`](crate::ops::stitch::stitch) uses
@@ -199,6 +203,18 @@ impl DeviceWarp {
         &self.textures
     }
 
+    /// Returns the memory for stitching any number of cameras by planes. The first call allocates it, and waits for the
+    /// search of the cameras' bounding boxes.
+    #[track_caller]
+    pub(crate) fn summing(&self, stream: &Stream) -> Result<&Mutex<Summing>, DeviceError> {
+        if let Some(summing) = self.summing.get() {
+            return Ok(summing);
+        }
+        let summing = Mutex::new(Summing::new(stream, self)?);
+        // Return the memory of another thread if it was allocated first.
+        Ok(self.summing.get_or_init(|| summing))
+    }
+
     /// Returns a warp that shares the coordinates of this one, and has a copy of its weights, which the caller can
     /// change. Does not wait.
     ///
@@ -216,6 +232,7 @@ impl DeviceWarp {
         let weights = self.weights.iter().map(copy).collect::<Result<_, _>>()?;
         let ready = Event::for_order(stream.device())?;
         let mut copy = Self::of(self.size, self.sources.clone(), coordinates, weights, ready);
+        copy.summing = Arc::clone(&self.summing);
         if let Some(mesh) = self.mesh.get() {
             copy.behind = Some(mesh.reweighted(stream)?);
         }

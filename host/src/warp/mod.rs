@@ -23,6 +23,7 @@ mod preview;
 mod raw;
 mod render_mesh;
 mod stats;
+mod summing;
 
 use std::sync::Arc;
 

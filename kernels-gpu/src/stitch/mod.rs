@@ -1,11 +1,12 @@
 //! Stitch: makes a panorama from the pictures of several cameras and a warp.
 //!
 //! [`mesh`] is the fast variant. [`planes`] is the reference for [`mesh`] and the fallback if a mesh cannot be used,
-//! because it accepts every warp of two cameras.
+//! because it accepts every warp of two cameras. [`sum`] does the same for more cameras.
 
 mod gamma_table;
 pub mod mesh;
 pub mod planes;
+pub mod sum;
 
 pub use gamma_table::*;
 

@@ -8,7 +8,8 @@
 //! - `textured planes` reads the same planes through the texture unit, with the same result.
 //! - `hardware bilinear` samples pictures in textures, whose filter weights have 8 bits.
 //!
-//! [`mesh`](crate::stitch::mesh) is the variant without planes.
+//! [`mesh`](crate::stitch::mesh) is the variant without planes. [`sum`](crate::stitch::sum) reads the planes of any number
+//! of cameras.
 //!
 //! Cost: 24 bytes of warp planes per panorama pixel, which is more than the picture data. The coordinates of a camera
 //! are read only where its weight is large enough.
@@ -253,8 +254,8 @@ impl<P: Sampler2d, M: Planes> Source<P, M> {
 /// The sum of all weights, and the sum of the colours (0 to 1) times their weights.
 #[derive(Default)]
 pub(crate) struct WeightedSum {
-    colour: Vec3,
-    weight: f32,
+    pub(crate) colour: Vec3,
+    pub(crate) weight: f32,
 }
 
 impl WeightedSum {

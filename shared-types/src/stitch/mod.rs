@@ -2,6 +2,7 @@
 //! shape.
 
 pub mod mesh;
+pub mod sum;
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;

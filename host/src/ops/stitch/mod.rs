@@ -8,6 +8,7 @@ mod colours;
 mod gamma_table;
 mod mesh;
 mod planes;
+pub(crate) mod sum;
 
 use glam::{UVec2, Vec3};
 use shared_types::Rgba8;
@@ -36,7 +37,8 @@ pub enum Power {
     /// A table with one entry per 8-bit level, between which the kernel interpolates. Another kernel rebuilds the table
     /// when gains or gammas change. Compared with [`Exact`](Self::Exact), the interpolation adds an error of at most
     /// 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. For a gamma of 0.45, the error near black is 6 levels.
-    /// Y'CbCr levels above white are clipped before the gain is applied.
+    /// Y'CbCr levels above white are clipped before the gain is applied. A stitch of more than two cameras, or of frames
+    /// with different pixel formats, uses [`Exact`](Self::Exact) instead.
     Table,
 }
 
@@ -46,6 +48,8 @@ pub enum Power {
 ///
 /// - [`Power::Exact`] or [`Power::Table`] with a gamma other than 1
 /// - frames or planes that the device cannot read as textures, because their rows are not aligned
+/// - frames with different pixel formats
+/// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), more than two cameras
 /// - for [`Mesh`](Self::Mesh), a flipped NV12 panorama with an odd number of columns or rows
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
@@ -235,7 +239,9 @@ fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<()
 }
 
 /// Submits the stitch of one frame per camera of `warp` into `out` without waiting. With [`Lookup::Mesh`], and for two
-/// cameras with every lookup, the stitch is a single launch.
+/// cameras with every lookup, the stitch is a single launch. With more than two cameras, [`Lookup::Planes`] takes one
+/// launch per camera and one more, and 16 bytes of device memory per panorama pixel, which `warp` keeps. So do frames
+/// that differ in their pixel formats.
 ///
 /// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///
@@ -324,13 +330,15 @@ fn submit(
     options.check(warp.sources().len())?;
     let output = out.format();
     check_frames(frames, warp.sources())?;
-    let input = common_format(frames)?;
     if output.size != warp.size() {
         return Err(StitchError::OutputSize { found: output.size, expected: warp.size() });
     }
     if !out.is_whole() {
         return Err(StitchError::Chroma { which: "output" });
     }
+    let Ok(input) = common_format(frames) else {
+        return sum::launch(stream, frames, warp, options, out);
+    };
     // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
     let mut textures = lock(warp.textures());
     let mut textured = || -> Result<Option<Vec<_>>, DeviceError> {
@@ -366,7 +374,7 @@ fn submit(
     }
     match *frames {
         [left, right] => planes::launch(stream, (left, right), warp, options, table, out),
-        _ => Err(StitchError::Cameras { found: frames.len(), expected: 2 }),
+        _ => sum::launch(stream, frames, warp, options, out),
     }
 }
 

@@ -49,7 +49,7 @@ macro_rules! launch_planes {
 }
 
 /// Returns a launch configuration with a thread per pixel for RGBA, and per chroma sample (four pixels) for NV12.
-fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
+pub(super) fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
     let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
     let [columns, rows] = out.format().size.to_array().map(|side| side.div_ceil(cell));
     LaunchConfig::cover(columns, rows, BLOCK)

@@ -666,13 +666,7 @@ fn frames_that_do_not_go_together_are_refused() {
     let try_to = |left: &DeviceFrame, right: &DeviceFrame, mut out: DeviceFrame| {
         stitch(&stream, &[left.into(), right.into()], &warp, &by_planes(), &mut out).unwrap_err()
     };
-    let [a, b, ..] = encodings().map(PixelFormat::Nv12);
-    let rgba = PixelFormat::Rgba8;
-    for (left, right) in [(rgba, a), (a, rgba), (a, b)] {
-        let error = try_to(&frame(size, left), &frame(size, right), frame(size, rgba));
-        let StitchError::Formats { left: l, right: r } = error else { panic!("{error}") };
-        assert_eq!((l.pixels, r.pixels), (left, right));
-    }
+    let (a, rgba) = (PixelFormat::Nv12(encodings()[0]), PixelFormat::Rgba8);
     // Test three wrong chroma planes: one as large as the luma plane, one with a column too few, and one with a row too
     // many.
     let good = frame(size, a);

@@ -1,0 +1,115 @@
+//! Stitches any number of cameras by their planes: adds them one by one to a picture of sums, and converts the sums to
+//! a panorama. Each camera may have its own pixel format.
+//!
+//! [`launch`] stitches a frame per camera of a warp. [`add`] and [`finish`] are the two steps, for callers that have the
+//! planes of only one camera at a time.
+
+use glam::UVec2;
+use kernels_gpu::stitch::sum as kernels;
+use shared_types::colour::OverlapBox;
+use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
+use shared_types::stitch::{BLOCK, Colour, MIN_WEIGHT};
+use shared_types::warp::DeviceCameraPlanes;
+
+use super::{Power, StitchError, StitchOptions};
+use crate::device::{DeviceError, Image, LaunchConfig, Stream};
+use crate::frame::{FrameView, FrameViewMut};
+use crate::lock::lock;
+use crate::warp::DeviceWarp;
+
+/// One camera to add to the sums of a panorama.
+pub(crate) struct Layer<'a> {
+    pub(crate) frame: FrameView<'a>,
+    pub(crate) planes: DeviceCameraPlanes<'a>,
+    pub(crate) colour: Colour,
+    /// The method to compute the gamma. [`Power::Table`] is computed as [`Power::Exact`].
+    pub(crate) power: Power,
+    /// The panorama pixels that the camera may change. [`Combine::START`] changes all pixels.
+    pub(crate) place: OverlapBox,
+    /// The weight that the camera must exceed to contribute to a pixel.
+    pub(crate) min_weight: f32,
+    pub(crate) combine: Combine,
+}
+
+/// Adds a camera to the sums without waiting.
+#[track_caller]
+pub(crate) fn add(
+    stream: &Stream,
+    sums: &mut Image<Sum>,
+    layer: Layer<'_>,
+) -> Result<(), DeviceError> {
+    let Layer { frame, planes, colour, power, place, min_weight, combine } = layer;
+    let whole = OverlapBox { min: UVec2::ZERO, max: UVec2::new(sums.width(), sums.height()) };
+    let place = if combine == Combine::START { whole } else { place };
+    if place.is_empty() {
+        return Ok(());
+    }
+    let config = LaunchConfig::cover(place.size().x, place.size().y, BLOCK);
+    let decode = frame.format().pixels.encoding().to_rgb();
+    let OverlapBox { min, max } = place;
+    let params = AddParams { min, max, colour, min_weight, combine, decode };
+    macro_rules! launch {
+        ($kernel:ident, $picture:ident) => {{
+            let sums = sums.view_mut();
+            stream.launch(&config, &kernels::$kernel { picture: $picture, planes, params, sums })
+        }};
+    }
+    match (frame, power) {
+        (FrameView::Rgba8(view), _) if colour.gamma == 1.0 => launch!(StitchAddLinear, view),
+        (FrameView::Rgba8(view), Power::Fast) => launch!(StitchAddFast, view),
+        (FrameView::Rgba8(view), _) => launch!(StitchAddExact, view),
+        (FrameView::Nv12(view, _), _) if colour.gamma == 1.0 => launch!(StitchAddNv12Linear, view),
+        (FrameView::Nv12(view, _), Power::Fast) => launch!(StitchAddNv12Fast, view),
+        (FrameView::Nv12(view, _), _) => launch!(StitchAddNv12Exact, view),
+    }
+}
+
+/// Converts the sums to a panorama without waiting. The sums do not change.
+#[track_caller]
+pub(crate) fn finish(
+    stream: &Stream,
+    sums: &Image<Sum>,
+    (flip, edge_boost): (bool, bool),
+    out: FrameViewMut<'_>,
+) -> Result<(), DeviceError> {
+    let encode = out.format().pixels.encoding().from_rgb();
+    let params = FinishParams { flip: flip.into(), edge_boost: edge_boost.into(), encode };
+    let (config, sums) = (super::planes::config(&out), sums.view());
+    match out {
+        FrameViewMut::Rgba8(out) => {
+            stream.launch(&config, &kernels::StitchFinishRgba8 { sums, params, out })
+        }
+        FrameViewMut::Nv12(out, _) => {
+            stream.launch(&config, &kernels::StitchFinishNv12 { sums, params, out })
+        }
+    }
+}
+
+/// Stitches one frame per camera of a warp. The caller has checked that frames, warp and output match.
+#[track_caller]
+pub(super) fn launch(
+    stream: &Stream,
+    frames: &[FrameView<'_>],
+    warp: &DeviceWarp,
+    options: &StitchOptions,
+    out: FrameViewMut<'_>,
+) -> Result<(), StitchError> {
+    warp.await_ready(stream)?;
+    // Hold the lock until the work is submitted, so that the work of other threads comes before or after it.
+    let mut summing = lock(warp.summing(stream)?);
+    stream.wait(&summing.done)?;
+    let boxes = summing.boxes.clone();
+    let submitted =
+        frames.iter().enumerate().zip(boxes).try_for_each(|((camera, &frame), place)| {
+            let (planes, colour) = (warp.planes(camera)?, options.colours[camera]);
+            let combine = if camera == 0 { Combine::START } else { Combine::ADD };
+            let (power, min_weight) = (options.power, MIN_WEIGHT);
+            let layer = Layer { frame, planes, colour, power, place, min_weight, combine };
+            add(stream, &mut summing.sums, layer)
+        });
+    let submitted = submitted
+        .and_then(|()| finish(stream, &summing.sums, (options.flip, options.edge_boost), out));
+    // Record the event after a failure, too, because a part of the work may have been submitted.
+    summing.done.record(stream)?;
+    Ok(submitted?)
+}
