@@ -10,6 +10,7 @@ mod crop;
 pub mod homography;
 pub mod intrinsics;
 mod lens;
+mod overlap;
 pub mod rig;
 
 pub use crate::frame::MAX_CANVAS_SIDE;
@@ -18,4 +19,6 @@ pub(crate) use canvas::inside;
 pub use canvas::{Geometry, MAX_CANVAS_AREA};
 pub(crate) use crop::largest_rectangle;
 pub(crate) use lens::{border, unproject};
+pub(crate) use overlap::is_full_circle;
+pub use overlap::{CameraArea, CanvasBox, Meeting, OverlapError, Overlaps, PairOverlap};
 pub use shared_types::warp::{Camera, Canvas};
