@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use crate::commands::{
-    calibrate, compare, features, info, quality, stitch, trajectory, video, warp,
+    calibrate, compare, features, info, quality, rig, stitch, trajectory, video, warp,
 };
 use crate::options::old_warp::modernise;
 use crate::output::interrupt::Interrupt;
@@ -56,6 +56,7 @@ enum Command {
     #[command(alias = "lut")]
     Warp(warp::Args),
     Calibrate(calibrate::Args),
+    Rig(rig::Args),
     Compare(compare::Args),
     Quality(quality::Args),
     Features(features::Args),
@@ -80,6 +81,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Warp(args) => warp::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Calibrate(args) => calibrate::run(args, cli.json),
+        Command::Rig(args) => rig::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::run(args, cli.json),
         Command::Quality(args) => quality::run(args, cli.json),
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),

@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod features;
 pub(crate) mod info;
 pub(crate) mod quality;
+pub(crate) mod rig;
 pub(crate) mod stitch;
 pub(crate) mod trajectory;
 pub(crate) mod video;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 use panoweave::device::DeviceError;
+use panoweave::geometry::OverlapError;
 use panoweave::geometry::calibrate::Refusal;
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::intrinsics::IntrinsicsError;
@@ -93,6 +94,8 @@ pub(crate) enum Failure {
     Stdout(#[from] io::Error),
     #[error(transparent)]
     Rig(#[from] RigError),
+    #[error(transparent)]
+    Overlap(#[from] OverlapError),
     #[error(transparent)]
     Homography(#[from] HomographyError),
     #[error(transparent)]
@@ -222,6 +225,7 @@ impl Failure {
             Self::PictureSize { .. }
             | Self::PictureCount { .. }
             | Self::Rig(_)
+            | Self::Overlap(_)
             | Self::Homography(_)
             | Self::Lens(_)
             | Self::Warp(_)

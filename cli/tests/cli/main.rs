@@ -10,6 +10,7 @@ mod features;
 mod info;
 mod malformed;
 mod quality;
+mod rig;
 mod scenes;
 mod stitch;
 mod trajectory;

@@ -37,6 +37,11 @@ pub(super) fn distances(
             return 0.0;
         }
         let here = margin(look.place, source);
+        // Far outside the picture, the source position may grow faster than the distance, towards a ray that is parallel
+        // to the picture plane. There is no outline there.
+        if here < -f64::from(source.max_element()) {
+            return f64::INFINITY;
+        }
         let slope = |before: Option<usize>, after: Option<usize>| match (
             before.and_then(edge),
             after.and_then(edge),

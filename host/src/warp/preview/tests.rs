@@ -77,6 +77,9 @@ fn an_outline_continues_across_the_edge_of_a_full_circle() {
             assert!(near || label, "column {x}, row {y}: {a:?} {b:?}");
         }
     }
+    // The camera looks forward. Towards 90° to the side, its source positions go to infinity, and no line is drawn.
+    let away = (0..200).flat_map(|y| (0..250).map(move |x| (x, y)));
+    assert!(away.into_iter().all(|(x, y)| at(&middle, x, y) == [0; 3]));
     // The number is at the edge, where the camera looks, and not in the middle.
     assert_eq!(at(&edge, 400, 100), [0; 3]);
     let count = |columns: std::ops::Range<u32>| {
