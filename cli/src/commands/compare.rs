@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::options::fail_below::FailBelow;
 use crate::options::inputs::{Clips, files};
+use crate::options::sync::Synchronising;
 use crate::output;
 use crate::output::failure::Failure;
 use crate::output::plot::{self, Panel};
@@ -33,7 +34,8 @@ is ignored. The PSNR of identical pictures is infinite. It is \"identical\" in t
 field \"identical\"), and inf in the CSV.
 
 The inputs are two pictures (.png, .jpg, .jpeg) or two videos in the formats of `panoweave video`. Frames are compared
-one by one in order, up to the end of the shorter video. Videos from ffmpeg or Y4M are compared by their stored luma.
+one by one in order, up to the end of the shorter video. With --sync, each frame of the reference is compared with the
+nearest frame in time. Videos from ffmpeg or Y4M are compared by their stored luma.
 If ffmpeg reads only one of the videos, it converts that video to the YUV matrix and range of the other one
 (Y4M: BT.601; raw NV12: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
 
@@ -66,6 +68,8 @@ pub(crate) struct Args {
     fail_below: FailBelow,
     #[command(flatten)]
     clips: Clips,
+    #[command(flatten)]
+    sync: Synchronising,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
@@ -88,6 +92,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if args.csv.is_some() || args.plot.is_some() {
         return Err(Failure::Usage("--csv and --plot require videos, but these are pictures"));
+    }
+    if args.sync.is_given() {
+        return Err(Failure::Usage("--sync requires videos, but these are pictures"));
     }
     let both = args.files();
     if let Some(map) = &args.map {
@@ -145,12 +152,16 @@ fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let both = args.files();
     let inputs = args.video_inputs(both)?;
+    args.sync.check(inputs.len())?;
     let mut stages = Stages::new();
     let stop = Stop::default();
     let sources = stages.run("open", "opening", || open(&inputs, &stop))?;
+    let synced =
+        stages.run("sync", "comparing the sound", || args.sync.offsets(&sources, &stop))?;
+    let offset = synced.as_ref().and_then(|synced| synced.offsets.last().copied());
     let device = args.device.open()?;
     let rates = sources.each_ref().map(VideoSource::rate);
-    if rates[0] != rates[1] {
+    if rates[0] != rates[1] && offset.is_none() {
         tracing::warn!(
             "{} has {} frames per second but {} has {}; frames are compared by number",
             both[0].display(),
@@ -168,7 +179,8 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         }
     };
     let found = stages.run("compare", "comparing", || {
-        compare_videos(&device, sources, each).map_err(|error| Failure::compare(&both, error))
+        compare_videos(&device, sources, offset, each)
+            .map_err(|error| Failure::compare(&both, error))
     })?;
     stages.run("save", "writing", || args.save(&frames))?;
     let judged = args.fail_below.judge(&[("ssim", found.least_ssim.value)])?;
@@ -194,6 +206,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     json["distorted_expected"] = json!(expected[1]);
     json["csv"] = json!(args.csv.as_ref().map(|file| file.to_string_lossy()));
     json["plot"] = json!(args.plot.as_ref().map(|file| file.to_string_lossy()));
+    json["sync"] = json!(synced.map(|synced| synced.json()));
     json["failed"] = judged.json();
     json["times_ms"] = stages.json();
     output::print_json(&json)?;

@@ -14,13 +14,14 @@ use panoweave::io::video::{
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::Blend;
 use panoweave::ops::stitch::Lookup;
-use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
+use panoweave::video::{Offset, Summary, VideoOptions, VideoStitchError, stitch_video};
 use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
 use crate::options::blend::Blending;
 use crate::options::inputs::files;
 use crate::options::stitching::Stitching;
+use crate::options::sync::Synchronising;
 use crate::options::values::{crf, picture_size};
 use crate::options::view::{Corrections, Viewing};
 use crate::options::warp::WarpSource;
@@ -37,13 +38,15 @@ Examples:
   panoweave video l.mkv r.mkv --warp rig.safetensors -o pano.mkv --crf 18 --device cuda:0
   panoweave video l_%04d.png r_%04d.png --fps 25 --homography h.txt -o pano_%04d.png
   panoweave video l.mp4 r.mp4 --rig rig.toml --view track.csv -o view.mp4
+  panoweave video a.mp4 b.mp4 c.mp4 --rig rig.toml --sync audio -o pano.mp4
   camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
       --warp rig.safetensors -o - | ffplay -
 
 The name of a file selects its format: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on standard
 input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
 PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound.
-H.264 needs even sizes, so an odd last column or row is cut off. The panorama ends with the shortest video.
+H.264 needs even sizes, so an odd last column or row is cut off. The panorama ends with the video that ends first. With
+--sync, it begins when all cameras record.
 
 Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits with code 130. A second signal aborts.
 See panoweave --help for exit codes and errors as JSON.";
@@ -95,6 +98,8 @@ pub(crate) struct Args {
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
+    sync: Synchronising,
+    #[command(flatten)]
     look: Stitching,
     #[command(flatten)]
     blending: Blending,
@@ -106,6 +111,7 @@ pub(crate) struct Args {
 /// early.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let inputs = args.inputs()?;
+    args.sync.check(inputs.len())?;
     let mut video = args.output(&inputs)?;
     let to_stdout = video.path == Path::new(STANDARD);
     if to_stdout && as_json {
@@ -133,6 +139,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         }
         Ok((sources, plan))
     })?;
+    let synced = stages.run("sync", "comparing the sound", || args.sync.offsets(&sources, stop))?;
+    let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
     let first = &sources[0];
     let device = args.device.open()?;
     let stream = device.stream()?;
@@ -147,8 +155,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
 
     let size = viewed.as_ref().map_or(warp.size(), |viewed| viewed.size);
-    let expected = args.expected(&sources, rate);
-    video.sound = first.sound().cloned();
+    let expected = args.expected(&sources, &offsets, rate);
+    let start = Offset::start(&offsets, rate);
+    video.sound = first.sound().map(|sound| sound.clone().starting_at(start));
     interrupt.running();
     let sink = VideoSink::create(&video, size, rate, stop)?;
     let follow = !args.no_colour && args.look.leaves_colours();
@@ -156,6 +165,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         stitch: look,
         colour: ColourOptions { follow, ..ColourOptions::default() },
         rate: Some(rate),
+        offsets,
         blend,
         camera: viewed.as_ref().map(|viewed| viewed.camera.clone()),
         limit: args.frames,
@@ -180,6 +190,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["size"] = json!([size.x, size.y]);
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
+        json["sync"] = json!(synced.map(|synced| synced.json()));
         json["view"] = json!(limited.map(describe_corrections));
         output::print_json(&json)?;
     } else {
@@ -274,9 +285,14 @@ impl Args {
 
     /// Estimates the number of output frames: the smallest of the lengths of all inputs and `--frames`. Returns `None`
     /// if none of them is known.
-    fn expected(&self, sources: &[VideoSource], rate: Rate) -> Option<u64> {
-        let of = |source: &VideoSource| Some(rate.nearest(source.expected()?, source.rate()));
-        sources.iter().filter_map(of).chain(self.frames).min()
+    fn expected(&self, sources: &[VideoSource], offsets: &[Offset], rate: Rate) -> Option<u64> {
+        let first = Offset::first_tick(offsets, rate);
+        let of = |(i, source): (usize, &VideoSource)| {
+            let offset = offsets.get(i).map_or(0.0, |offset| offset.seconds);
+            let end = source.expected()? as f64 / source.rate().per_second() + offset;
+            Some(((end * rate.per_second()).round() as u64).saturating_sub(first))
+        };
+        sources.iter().enumerate().filter_map(of).chain(self.frames).min()
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod lookup;
 pub(crate) mod old_warp;
 pub(crate) mod recipe;
 pub(crate) mod stitching;
+pub(crate) mod sync;
 pub(crate) mod values;
 pub(crate) mod view;
 pub(crate) mod warp;

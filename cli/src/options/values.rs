@@ -9,6 +9,7 @@ use panoweave::io::video::Crf;
 use panoweave::ops::features::MAX_WINDOW;
 use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::MAX_SMOOTHING;
+use panoweave::video::MAX_OFFSET;
 use thiserror::Error;
 
 /// The error for an invalid option value. Its text states the allowed values.
@@ -44,6 +45,10 @@ pub(crate) enum ValueError {
         "the error of a mesh must be a number of source pixels greater than 0, such as 0.03125"
     )]
     MeshError,
+    #[error(
+        "the value must be audio, or a number of seconds from -{MAX_OFFSET} to {MAX_OFFSET} for each further video, separated by commas, as in 0.25,-1.5"
+    )]
+    Sync,
     #[error(
         "the value must be SCORE or NAME=SCORE with a score from 0 to 1, as in 0.9 or seam=0.9"
     )]

@@ -24,6 +24,7 @@ use panoweave::panorama::PanoramaError;
 use panoweave::quality::QualityError;
 use panoweave::video::CompareError;
 use panoweave::video::VideoStitchError;
+use panoweave::video::sound::SyncError;
 use panoweave::warp::{MeshError, RenderError, WarpError};
 use thiserror::Error;
 
@@ -68,6 +69,10 @@ pub(crate) enum Failure {
         panorama.display(), found.x, found.y, map.display(), expected.x, expected.y
     )]
     PanoramaSize { panorama: PathBuf, map: PathBuf, found: UVec2, expected: UVec2 },
+    #[error(
+        "--sync: {found} offsets are given, but {expected} are needed: one for each video after the first"
+    )]
+    SyncCount { found: usize, expected: usize },
     #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
     NeedsCameras { map: PathBuf, reason: &'static str },
     #[error("{}: stopped by a second signal before it was finished", file.display())]
@@ -126,6 +131,8 @@ pub(crate) enum Failure {
     Compare { files: String, error: CompareError },
     #[error(transparent)]
     Video(VideoError),
+    #[error(transparent)]
+    Sync(SyncError),
     #[error(transparent)]
     Live(LiveError),
     #[error(transparent)]
@@ -205,6 +212,7 @@ impl Failure {
             | Self::NeedlessSize { .. }
             | Self::SourceSize { .. }
             | Self::NeedsCameras { .. }
+            | Self::SyncCount { .. }
             | Self::Gate { .. } => Kind::Usage,
             Self::OutputIsInput { .. }
             | Self::OutputIsFolder { .. }
@@ -244,6 +252,7 @@ impl Failure {
             | Self::View(_)
             | Self::Track(_)
             | Self::Trajectory(_)
+            | Self::Sync(_)
             | Self::Refused { .. } => Kind::Input,
             // The system had too little memory or too many threads to start another thread. A later attempt may
             // succeed, as after a device error, so the kind is the same.
@@ -376,6 +385,15 @@ impl From<VideoStitchError> for Failure {
         match error {
             VideoStitchError::Video(error) => error.into(),
             VideoStitchError::Live(error) => error.into(),
+        }
+    }
+}
+
+impl From<SyncError> for Failure {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Video(error) => error.into(),
+            other => Self::Sync(other),
         }
     }
 }

@@ -1,20 +1,23 @@
 //! Compares two videos frame by frame: computes SSIM and PSNR of each frame and of the whole video.
 //!
-//! Frame n of one video is compared with frame n of the other, even if the frame rates differ. The comparison ends with
-//! the shorter video, and reports which video ended first. It allocates no memory per frame: the frames of each video
+//! Frame n of one video is compared with frame n of the other, even if the frame rates differ. With an [`Offset`], each
+//! frame of the first video is compared with the nearest frame in time of the second one. The comparison ends with the
+//! shorter video, and reports which video ended first. It allocates no memory per frame: the frames of each video
 //! use the few buffers of its [`VideoSource`] and one buffer on the device.
 //!
 //! For NV12, the stored luma is compared. As is customary, the highest level in the formula of PSNR is 255, even for
-//! videos in limited range. The comparison does not align videos with different start times.
+//! videos in limited range.
 
 use std::time::Duration;
 
 use glam::UVec2;
 use thiserror::Error;
 
+use super::Offset;
+use super::feeds::Feed;
 use crate::device::{Device, DeviceError};
-use crate::frame::{DeviceFrame, Frame, FrameView};
-use crate::io::video::{VideoError, VideoSource};
+use crate::frame::{DeviceFrame, FrameView};
+use crate::io::video::{Stop, VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 
 /// The error if videos cannot be compared or read.
@@ -53,7 +56,7 @@ impl From<DeviceError> for CompareError {
 /// The similarity of one frame of the first video and the corresponding frame of the second video.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameSimilarity {
-    /// The frame's number, from 0.
+    /// The frame's number in the first video, from 0.
     pub frame: u64,
     /// The frame's time in the first video.
     pub time: Duration,
@@ -64,7 +67,7 @@ pub struct FrameSimilarity {
 /// A value, and the number of the frame that has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtFrame {
-    /// The frame's number, from 0.
+    /// The frame's number in the first video, from 0.
     pub frame: u64,
     /// The value. The field that has this type documents its unit.
     pub value: f64,
@@ -119,13 +122,13 @@ impl Totals {
         }
     }
 
-    fn add(&mut self, Similarity { ssim, psnr, psnr_rgb }: Similarity) {
+    fn add(&mut self, frame: u64, Similarity { ssim, psnr, psnr_rgb }: Similarity) {
         // Computes the mean squared error from the PSNR, relative to the square of the highest level. It is 0 for
         // identical frames, whose PSNR is infinite.
         let square = |psnr: f64| 10.0_f64.powf(-psnr / 10.0);
         for (least, value) in [(&mut self.least_ssim, ssim), (&mut self.least_psnr, psnr)] {
             if value < least.value {
-                *least = AtFrame { frame: self.frames, value };
+                *least = AtFrame { frame, value };
             }
         }
         self.ssim += ssim;
@@ -152,14 +155,16 @@ impl Totals {
     }
 }
 
-/// Compares two videos on a device, and calls `each` with the result of every frame.
+/// Compares two videos on a device, and calls `each` with the result of every frame. `offset` is the offset of the
+/// second video to the first one. Without it, frames are compared by number.
 ///
 /// # Errors
 /// Returns [`CompareError`] if the videos differ in size or format, the frames are smaller than the window of SSIM, a
 /// video cannot be read, or the device fails.
 pub fn compare_videos(
     device: &Device,
-    mut sources: [VideoSource; 2],
+    sources: [VideoSource; 2],
+    offset: Option<Offset>,
     mut each: impl FnMut(&FrameSimilarity),
 ) -> Result<Comparison, CompareError> {
     let formats = sources.each_ref().map(VideoSource::format);
@@ -175,27 +180,33 @@ pub fn compare_videos(
     let stream = device.stream()?;
     let mut comparer = Comparer::new(device, sizes[0], 1)?;
     let mut frames = [DeviceFrame::new(device, formats[0])?, DeviceFrame::new(device, formats[1])?];
+    let stops = sources.each_ref().map(|source| source.stop().clone());
+    let [rate, other] = sources.each_ref().map(VideoSource::rate);
+    let first = offset.map_or(0, |offset| Offset::first_tick(&[offset], rate));
+    // The number of the second video's frame that is compared with frame `n` of the first one.
+    let partner = |n| offset.map_or(n, |offset| offset.frame(other, n, rate).unwrap_or(0));
+    let mut feeds = sources.map(|source| Feed::new(source, Offset::NONE));
     let mut totals = Totals::new();
     let ended_first = loop {
-        let [first, second] = &mut sources;
-        let pair = match (first.frame()?, second.frame()?) {
-            (Some(a), Some(b)) => [a, b],
-            (None, None) => break None,
-            (None, Some(_)) => break Some(0),
-            (Some(_), None) => break Some(1),
-        };
-        for ((source, on_device), bytes) in sources.iter().zip(&mut frames).zip(pair) {
-            let frame = Frame::tight(source.format(), &bytes).map_err(VideoError::Pair)?;
-            on_device.upload(&stream, &frame)?;
-            source.give_back(bytes);
+        let [a, b] = &mut feeds;
+        let number = first.saturating_add(totals.frames);
+        match [a.advance(number)?, b.advance(partner(number))?] {
+            [true, true] => {}
+            [false, false] => break None,
+            [false, true] => break Some(0),
+            [true, false] => break Some(1),
+        }
+        for (feed, on_device) in feeds.iter().zip(&mut frames) {
+            if let Some(frame) = feed.frame() {
+                on_device.upload(&stream, &frame?)?;
+            }
         }
         comparer.submit(&stream, compared(&frames)?, None)?;
         let Some(similarity) = comparer.take()? else { break None };
-        let frame = totals.frames;
-        totals.add(similarity);
-        each(&FrameSimilarity { frame, time: sources[0].rate().time(frame), similarity });
+        totals.add(number, similarity);
+        each(&FrameSimilarity { frame: number, time: rate.time(number), similarity });
     };
-    let stopped = sources.iter().any(|source| source.stop().is_asked());
+    let stopped = stops.iter().any(Stop::is_asked);
     Ok(totals.finish(ended_first.filter(|_| !stopped), stopped))
 }
 

@@ -1,12 +1,12 @@
 //! Selects the frames of the videos for each panorama by time.
 //!
-//! Each panorama uses the frame of each video that is nearest in time, so frames are repeated or dropped if a video's
+//! Each panorama uses the frame of each video that is nearest in time, with the video's [`Offset`], so frames are repeated or dropped if a video's
 //! frame rate differs from the rate of the panoramas. Stitching stops when the shortest video ends. A warning is
 //! logged if one video ends before the others, or before the length stated in its file.
 
 use std::time::Duration;
 
-use super::VideoStitchError;
+use super::{Offset, VideoStitchError};
 use crate::frame::Frame;
 use crate::frame::Rate;
 use crate::io::video::{VideoError, VideoSource};
@@ -38,11 +38,14 @@ pub(super) struct Feeds {
     feeds: Vec<Feed>,
     /// The number of panoramas per second.
     rate: Rate,
+    /// The tick of the first panorama; see [`Offset::frame`].
+    first: u64,
 }
 
 /// One video with its current frame.
-struct Feed {
+pub(super) struct Feed {
     source: VideoSource,
+    offset: Offset,
     /// The current frame and its number.
     held: Option<(u64, Vec<u8>)>,
     read: u64,
@@ -52,10 +55,12 @@ struct Feed {
 }
 
 impl Feeds {
-    pub(super) fn new(sources: Vec<VideoSource>, rate: Rate) -> Self {
-        let feed =
-            |source| Feed { source, held: None, read: 0, unpaired: 0, repeated: 0, ended: false };
-        Self { feeds: sources.into_iter().map(feed).collect(), rate }
+    /// Creates the feeds for panoramas at `rate`. Videos without an element in `offsets` have no offset.
+    pub(super) fn new(sources: Vec<VideoSource>, offsets: &[Offset], rate: Rate) -> Self {
+        let offsets_or_none = offsets.iter().copied().chain(std::iter::repeat(Offset::NONE));
+        let feeds = sources.into_iter().zip(offsets_or_none);
+        let feeds = feeds.map(|(source, offset)| Feed::new(source, offset)).collect();
+        Self { feeds, rate, first: Offset::first_tick(offsets, rate) }
     }
 
     /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted.
@@ -104,7 +109,7 @@ impl Feeds {
     /// needs.
     pub(super) fn frames(&mut self, n: u64) -> Result<Option<Vec<Frame<'_>>>, VideoError> {
         for feed in &mut self.feeds {
-            if !feed.advance(feed.source.rate().nearest(n, self.rate))? {
+            if !feed.advance(feed.number(self.first.saturating_add(n), self.rate))? {
                 return Ok(None);
             }
         }
@@ -114,12 +119,11 @@ impl Feeds {
     /// Returns the video that ended while all others continue, and logs a warning about it. `n` is the number of the
     /// first panorama that could not be made because a frame was missing.
     pub(super) fn ended_first(&mut self, n: u64) -> Option<usize> {
-        let rate = self.rate;
+        let (rate, tick) = (self.rate, self.first.saturating_add(n + SAME_END));
         let ended = self.feeds.iter().position(|feed| feed.ended)?;
         for (i, other) in self.feeds.iter_mut().enumerate().filter(|(i, _)| *i != ended) {
             // A video after the one that ended was not read for this panorama yet.
-            let goes_on =
-                !other.ended && other.has(other.source.rate().nearest(n + SAME_END, rate));
+            let goes_on = !other.ended && other.has(other.number(tick, rate));
             if !goes_on {
                 tracing::debug!("video {} ended as well", i + 1);
                 return None;
@@ -139,8 +143,17 @@ impl Feeds {
 }
 
 impl Feed {
+    pub(super) fn new(source: VideoSource, offset: Offset) -> Self {
+        Self { source, offset, held: None, read: 0, unpaired: 0, repeated: 0, ended: false }
+    }
+
+    /// Returns the number of the frame that is nearest in time to a tick at which the video has begun.
+    pub(super) fn number(&self, tick: u64, ticks: Rate) -> u64 {
+        self.offset.frame(self.source.rate(), tick, ticks).unwrap_or(0)
+    }
+
     /// Advances to frame `n`. Returns false if the video ends before frame `n`.
-    fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
+    pub(super) fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
         if self.held.as_ref().is_some_and(|(number, _)| *number == n) {
             self.repeated += 1;
             return Ok(true);
@@ -164,7 +177,7 @@ impl Feed {
     }
 
     /// Returns the current frame.
-    fn frame(&self) -> Option<Result<Frame<'_>, VideoError>> {
+    pub(super) fn frame(&self) -> Option<Result<Frame<'_>, VideoError>> {
         let (_, bytes) = self.held.as_ref()?;
         Some(Frame::tight(self.source.format(), bytes).map_err(VideoError::Pair))
     }

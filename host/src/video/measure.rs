@@ -66,7 +66,7 @@ pub fn stitch_each<E: From<VideoStitchError>>(
         return Ok(0);
     };
     let mut panoramas = stitcher.panoramas();
-    let mut feeds = Feeds::new(sources, rate);
+    let mut feeds = Feeds::new(sources, &options.offsets, rate);
     let mut number = 0;
     for n in 0..options.limit.unwrap_or(u64::MAX) {
         let Some(cameras) = feeds.frames(n).map_err(VideoStitchError::Video)? else {
@@ -98,7 +98,7 @@ pub fn for_each_set<E: From<VideoError>>(
     limit: u64,
     mut each: impl FnMut(u64, &[Frame<'_>]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut feeds = Feeds::new(sources, rate);
+    let mut feeds = Feeds::new(sources, &[], rate);
     let mut n = 0;
     while n < limit {
         let Some(cameras) = feeds.frames(n)? else {

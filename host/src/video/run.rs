@@ -9,8 +9,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::VideoStitchError;
 use super::feeds::{Counts, Feeds};
+use super::{Offset, VideoStitchError};
 use crate::device::Device;
 use crate::frame::Rate;
 use crate::frame::{DeviceFrame, FrameFormat};
@@ -36,6 +36,9 @@ pub struct VideoOptions {
     pub camera: Option<VirtualCamera>,
     /// The number of panoramas per second, which must equal the sink's rate. `None` selects the first video's rate.
     pub rate: Option<Rate>,
+    /// The offset of each video. Videos without an element start together with the first one. If another video starts
+    /// later than the first one, the first panorama is at [`Offset::start`].
+    pub offsets: Vec<Offset>,
     /// The maximum number of panoramas; `None` for no limit.
     pub limit: Option<u64>,
 }
@@ -107,7 +110,7 @@ pub fn stitch_video(
     let (fed, written) = thread::scope(|scope| {
         let feed = || {
             let _close = Close(&stitcher);
-            Feeds::new(sources, rate).submit_all(&stitcher, limit)
+            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit)
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;

@@ -6,6 +6,7 @@
 //! | `files` | files that ffmpeg reads and writes |
 //! | `failures` | errors |
 //! | `signals` | Ctrl-C and other signals |
+//! | `sync` | recordings that did not start together |
 //! | `view` | virtual cameras |
 //! | `library` | the library function `stitch_video` |
 
@@ -14,6 +15,7 @@ mod files;
 mod library;
 mod signals;
 mod streams;
+mod sync;
 mod view;
 
 use std::path::PathBuf;

@@ -27,6 +27,12 @@ pub enum VideoError {
         /// The environment variable with which the user can set the path of the program.
         variable: &'static str,
     },
+    /// The video has no sound that could be read.
+    #[error("{}: no sound track; only files that ffmpeg reads have one; give the offset of the recordings in seconds with --sync, for example --sync 0.25", file.display())]
+    NoSound {
+        /// The path of the video.
+        file: PathBuf,
+    },
     /// The program `ffmpeg` or `ffprobe` cannot be started, or its state cannot be queried.
     #[error("{}: {program} cannot be started: {source}", file.display())]
     Start {
@@ -261,6 +267,8 @@ pub enum FfmpegTask {
     Probing,
     /// Decoding the frames of an input video.
     Decoding,
+    /// Reading the sound of an input video.
+    Listening,
     /// Encoding the panorama's frames to the output video.
     Encoding,
     /// Adding the sound of an input video to the output video.
@@ -272,6 +280,7 @@ impl fmt::Display for FfmpegTask {
         f.write_str(match self {
             Self::Probing => "probing",
             Self::Decoding => "decoding",
+            Self::Listening => "reading the sound",
             Self::Encoding => "encoding",
             Self::Sound => "adding the sound",
         })

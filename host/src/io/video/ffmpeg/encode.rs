@@ -228,12 +228,16 @@ impl Encoder {
             let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
             let end = self.rate.time(self.written) + sound.offset;
             let mut command = quiet();
+            command.args(["-itsoffset", &seconds(sound.offset), "-i"]).arg(url(&self.pictures));
+            if !sound.start.is_zero() {
+                command.args(["-ss", &seconds(sound.start)]);
+            }
             command
-                .args(["-itsoffset", &seconds(sound.offset), "-i"])
-                .arg(url(&self.pictures))
                 .args(["-t", &seconds(end), "-i"])
                 .arg(url(&sound.file))
                 .args(["-map", "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", codec])
+                // Without this option, copied sound begins at the key frame before `start`.
+                .args(["-copypriorss:a", "0"])
                 .args(["-f", self.format])
                 .arg(url(&whole))
                 .stdin(Stdio::null())

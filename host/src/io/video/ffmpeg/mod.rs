@@ -10,6 +10,7 @@ mod decode;
 mod encode;
 mod probe;
 mod process;
+mod sound;
 
 use std::ffi::OsString;
 use std::path::Path;

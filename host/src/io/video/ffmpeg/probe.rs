@@ -48,6 +48,17 @@ pub struct Sound {
     /// The time from the start of the file to its first video frame. The output delays its video by this time, so that
     /// sound and video stay synchronous.
     pub(super) offset: Duration,
+    /// The time from the input video's first frame to the output video's first frame. The output omits the sound of
+    /// this time.
+    pub(super) start: Duration,
+}
+
+impl Sound {
+    /// Returns the sound for an output video that begins `start` after the input video.
+    #[must_use]
+    pub fn starting_at(self, start: Duration) -> Self {
+        Self { start, ..self }
+    }
 }
 
 impl Probe {
@@ -163,8 +174,11 @@ impl Answer {
         let start = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
         let offset = start(&video.start_time).zip(start(&self.format.start_time));
         let offset = seconds(offset.map_or(0.0, |(video, file)| video - file));
-        let sound =
-            sounds.then(|| Sound { file: path.to_owned(), offset: offset.unwrap_or_default() });
+        let sound = sounds.then(|| Sound {
+            file: path.to_owned(),
+            offset: offset.unwrap_or_default(),
+            start: Duration::ZERO,
+        });
         let duration = [&video.duration, &self.format.duration].into_iter().find_map(start);
         Ok(Probe {
             index: video.index,

@@ -1,0 +1,262 @@
+//! Tests on synthetic sound whose offset is known.
+
+use std::f64::consts::TAU;
+use std::ops::Range;
+
+use fastrand::Rng;
+
+use super::*;
+
+const HZ: f64 = RATE as f64;
+
+/// The number of random recordings of the property test.
+const CASES: u64 = 60;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// White noise.
+    Noise,
+    /// Pulses of a changing pitch in syllables with pauses between them.
+    Speech,
+    /// Short bursts of noise every few seconds, and silence between them.
+    Claps,
+    /// Chords of pure tones that never repeat.
+    Music,
+    /// The same four seconds of chords again and again.
+    Loop,
+    /// A steady tone with harmonics.
+    Hum,
+}
+
+const KINDS: [Kind; 6] =
+    [Kind::Noise, Kind::Speech, Kind::Claps, Kind::Music, Kind::Loop, Kind::Hum];
+
+/// Returns `seconds` of sound at [`RATE`], with an amplitude of about 0.1.
+fn scene(kind: Kind, seconds: f64, rng: &mut Rng) -> Vec<f32> {
+    let count = (seconds * HZ) as usize;
+    match kind {
+        Kind::Noise => (0..count).map(|_| white(rng)).collect(),
+        Kind::Speech => speech(count, rng),
+        Kind::Claps => {
+            let mut sound = vec![0.0; count];
+            let mut at = rng.usize(0..8000);
+            while at < count {
+                for (i, sample) in sound[at..].iter_mut().take(1200).enumerate() {
+                    *sample += 5.0 * white(rng) * (-(i as f32) / 150.0).exp();
+                }
+                at += rng.usize(8000..50_000);
+            }
+            sound
+        }
+        Kind::Music => chords(count, usize::MAX, rng),
+        Kind::Loop => chords(count, 16, rng),
+        Kind::Hum => {
+            let tone = |i: usize| {
+                (1..20)
+                    .map(|k| (TAU * 50.0 * f64::from(k) * i as f64 / HZ).sin() / f64::from(k))
+                    .sum()
+            };
+            (0..count)
+                .map(|i| {
+                    0.1 * {
+                        let tone: f64 = tone(i);
+                        tone as f32
+                    }
+                })
+                .collect()
+        }
+    }
+}
+
+fn white(rng: &mut Rng) -> f32 {
+    0.1 * (0..4).map(|_| rng.f32() - 0.5).sum::<f32>() * 1.7
+}
+
+/// Chords of a quarter of a second. The sequence repeats after `period` chords.
+fn chords(count: usize, period: usize, rng: &mut Rng) -> Vec<f32> {
+    let length = RATE as usize / 4;
+    let mut chords: Vec<[f64; 4]> = Vec::new();
+    let mut sound = Vec::with_capacity(count);
+    for i in 0..count {
+        let number = i / length % period;
+        if number == chords.len() {
+            // Notes of the tempered scale from 110 Hz on.
+            chords.push([(); 4].map(|()| 110.0 * 2f64.powf(f64::from(rng.u8(0..48)) / 12.0)));
+        }
+        let part = (i % length) as f64;
+        let fade = (-part / 1200.0).exp() as f32;
+        let tone = |pitch: &f64| (TAU * pitch * part / HZ).sin() as f32;
+        sound.push(0.1 * fade * chords[number].iter().map(tone).sum::<f32>());
+    }
+    sound
+}
+
+fn speech(count: usize, rng: &mut Rng) -> Vec<f32> {
+    let mut sound = vec![0.0; count];
+    let mut at = 0;
+    while at < count {
+        let length = rng.usize(800..3000);
+        let (pitch, glide) = (80.0 + 120.0 * rng.f64(), 0.8 + 0.4 * rng.f64());
+        let resonances = [300.0 + 600.0 * rng.f64(), 900.0 + 1600.0 * rng.f64()];
+        let mut state = [[0.0_f64; 2]; 2];
+        let mut phase = 0.0;
+        for (i, sample) in sound[at..].iter_mut().take(length).enumerate() {
+            let part = i as f64 / length as f64;
+            phase += pitch * glide.powf(part) / HZ;
+            let mut pulse = 0.02 * f64::from(white(rng));
+            if phase >= 1.0 {
+                (phase, pulse) = (phase - 1.0, 1.0);
+            }
+            for (resonance, [a, b]) in resonances.iter().zip(&mut state) {
+                let next = pulse + 1.9 * 0.97 * (TAU * resonance / HZ).cos() * *a - 0.94 * *b;
+                (*b, *a) = (*a, next);
+            }
+            let envelope = (std::f64::consts::PI * part).sin();
+            *sample = (0.05 * envelope * (state[0][0] + state[1][0])) as f32;
+        }
+        at += length + if rng.u8(0..4) == 0 { rng.usize(4000..16_000) } else { rng.usize(0..1000) };
+    }
+    sound
+}
+
+/// A recorder's microphone and clock.
+#[derive(Clone, Copy, Debug)]
+struct Recorder {
+    gain: f32,
+    /// The coefficient of a low-pass filter of first order: 0 for none.
+    dull: f32,
+    /// The standard deviation of the added noise.
+    noise: f32,
+    /// An echo, as a delay in samples and a factor.
+    echo: (usize, f32),
+    drift: f64,
+}
+
+const CLEAN: Recorder = Recorder { gain: 1.0, dull: 0.0, noise: 0.0, echo: (1, 0.0), drift: 0.0 };
+
+impl Recorder {
+    /// Records `seconds` of `scene` from the time `start` on. Outside the scene, there is only noise.
+    fn record(&self, scene: &[f32], start: f64, seconds: f64, rng: &mut Rng) -> Vec<f32> {
+        let mut low = 0.0;
+        let sample = |i: usize| {
+            let place = (start + i as f64 / HZ / (1.0 + self.drift)) * HZ;
+            let direct = interpolated(scene, place);
+            let heard = direct + self.echo.1 * interpolated(scene, place - self.echo.0 as f64);
+            low = self.dull * low + (1.0 - self.dull) * heard;
+            self.gain * low + self.noise * 10.0 * white(rng)
+        };
+        (0..(seconds * HZ) as usize).map(sample).collect()
+    }
+}
+
+/// Returns a sample between the samples of `sound` by a windowed sinc of 16 taps.
+fn interpolated(sound: &[f32], place: f64) -> f32 {
+    let (whole, part) = (place.floor(), place - place.floor());
+    let tap = |k: i64| {
+        let Some(sample) = usize::try_from(whole as i64 + k).ok().and_then(|i| sound.get(i)) else {
+            return 0.0;
+        };
+        let x = k as f64 - part;
+        let window = (std::f64::consts::PI * x / 16.0).cos().powi(2);
+        let sinc = if x.abs() < 1e-9 {
+            1.0
+        } else {
+            (std::f64::consts::PI * x).sin() / (std::f64::consts::PI * x)
+        };
+        sample * (window * sinc) as f32
+    };
+    if part == 0.0 { tap(0) } else { (-7..=8).map(tap).sum() }
+}
+
+#[derive(Debug)]
+struct Case {
+    kind: Kind,
+    seconds: [f64; 2],
+    offset: f64,
+    recorders: [Recorder; 2],
+}
+
+impl Case {
+    fn random(rng: &mut Rng) -> Self {
+        let recorder = |rng: &mut Rng| Recorder {
+            gain: 10f32.powf(2.0 * rng.f32() - 1.5),
+            dull: 0.9 * rng.f32(),
+            noise: 10f32.powf(-4.0 * rng.f32() - 1.0),
+            echo: (rng.usize(1..400), 0.6 * rng.f32()),
+            drift: 0.0,
+        };
+        let mut recorders = [recorder(rng), recorder(rng)];
+        recorders[1].drift = 2e-4 * (rng.f64() - 0.5);
+        Self {
+            kind: KINDS[rng.usize(0..KINDS.len())],
+            seconds: [0, 1].map(|_| 1.0 + 89.0 * rng.f64().powi(2)),
+            offset: 120.0 * (rng.f64() - 0.5) * rng.f64(),
+            recorders,
+        }
+    }
+
+    fn find(&self, rng: &mut Rng) -> Result<SoundOffset, SoundError> {
+        let start = 60.0;
+        let end = start + self.seconds[0].max(self.offset + self.seconds[1]) + 1.0;
+        let scene = scene(self.kind, end, rng);
+        let [reference, other] = self.recorders;
+        let reference = reference.record(&scene, start, self.seconds[0], rng);
+        let other = other.record(&scene, start + self.offset, self.seconds[1], rng);
+        offset(&Track::new(reference), &Track::new(other), 90.0)
+    }
+
+    /// Returns the time in which both recorders record, in seconds of the first one.
+    fn common(&self) -> Range<f64> {
+        self.offset.max(0.0)..self.seconds[0].min(self.offset + self.seconds[1])
+    }
+
+    /// Returns the largest error of the other recorder's time while both record.
+    fn error(&self, found: Offset) -> f64 {
+        let time = |offset: Offset, at: f64| (at - offset.seconds) * (1.0 + offset.drift);
+        let truth = Offset { seconds: self.offset, drift: self.recorders[1].drift };
+        let Range { start, end } = self.common();
+        [start, end]
+            .map(|at| (time(found, at) - time(truth, at)).abs())
+            .into_iter()
+            .fold(0.0, f64::max)
+    }
+}
+
+#[test]
+fn offsets_are_right_or_refused() {
+    let [mut found, mut refused] = [0; 2];
+    let (mut wrong, mut lost) = (Vec::new(), Vec::new());
+    for seed in 0..CASES {
+        let mut rng = Rng::with_seed(seed);
+        let case = Case::random(&mut rng);
+        let common = case.common();
+        match case.find(&mut rng) {
+            Ok(got) => {
+                found += 1;
+                let error = case.error(got.offset);
+                if error > 1e-3 {
+                    wrong.push(format!("{seed}: {error} {got:?} {case:?}"));
+                }
+            }
+            Err(error) => {
+                refused += 1;
+                let repeats = matches!(case.kind, Kind::Loop | Kind::Hum);
+                if common.end - common.start > 5.0 && !repeats {
+                    lost.push(format!("{seed}: {error} {case:?}"));
+                }
+            }
+        }
+    }
+    for x in wrong.iter().take(12) {
+        eprintln!("WRONG {x}");
+    }
+    for x in lost.iter().take(12) {
+        eprintln!("LOST {x}");
+    }
+    eprintln!(
+        "{found} found, {refused} refused, {} of them with enough sound, {} wrong",
+        lost.len(),
+        wrong.len()
+    );
+    assert!(wrong.is_empty());
+}
