@@ -14,7 +14,8 @@
 //! 3. `warp`: planes, lenses, patches
 //! 4. `colour`: gains, gammas, sums
 //! 5. `convolve`: sliding windows in shared memory
-//! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `resample`: one system each
+//! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `resample`, `vitals`: one
+//!    system each
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![no_std]
 
@@ -32,4 +33,5 @@ pub mod ssim;
 pub mod stitch;
 mod unroll;
 pub mod view;
+pub mod vitals;
 pub mod warp;

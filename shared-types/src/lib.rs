@@ -17,6 +17,7 @@ pub mod ssim;
 pub mod stitch;
 pub mod texture;
 pub mod view;
+pub mod vitals;
 pub mod warp;
 pub mod yuv;
 

@@ -11,3 +11,4 @@ pub mod ssim;
 pub mod stitch;
 pub mod trajectory;
 pub mod view;
+pub mod vitals;

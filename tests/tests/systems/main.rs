@@ -21,4 +21,5 @@ mod ssim;
 mod stitch;
 mod trajectory;
 mod view;
+mod vitals;
 mod warp;
