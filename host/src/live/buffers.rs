@@ -9,8 +9,9 @@ use std::{fmt, thread};
 
 use super::pool::{Pool, Pooled};
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
-use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
+use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat, Range};
 use crate::lock::lock;
+use crate::ops::vitals::{Vitals, VitalsSampler};
 
 /// A buffer for one camera's frame, in page-locked host memory and on the device.
 #[derive(Debug)]
@@ -23,6 +24,18 @@ impl InputBuffer {
     pub(super) fn new(device: &Device, format: FrameFormat) -> Result<Self, DeviceError> {
         let host = Pinned::new(device, format.bytes())?;
         Ok(Self { host, device: DeviceFrame::new(device, format)? })
+    }
+
+    /// Fills the buffer's host memory with black.
+    pub(super) fn fill_black(&mut self) {
+        let format = self.device.format();
+        let luma = match format.pixels {
+            PixelFormat::Nv12(encoding) if encoding.range == Range::Limited => 16,
+            _ => 0,
+        };
+        for ((plane, _), value) in format.split_mut(&mut self.host).zip([luma, 128]) {
+            plane.fill(value);
+        }
     }
 
     /// Copies a frame to the buffer's host memory. The frame must have the buffer's format.
@@ -186,6 +199,14 @@ impl Input {
         Ok(())
     }
 
+    /// Returns whether no earlier set has submitted this frame. External frames are in one set only.
+    pub(super) fn is_new(&self) -> bool {
+        match self {
+            Self::Host(HostFrame(frame)) => !lock(frame).uploaded,
+            Self::External(_) => true,
+        }
+    }
+
     /// Makes `stream` wait for the event of an external frame, if it has one.
     pub(super) fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
         match self {
@@ -243,11 +264,33 @@ pub(super) struct OutputBuffer {
     pub(super) uploaded: Event,
     pub(super) stitched: Event,
     pub(super) done: Event,
+    /// The memory for the vitals of the frames, if cameras that fail are detected.
+    pub(super) vitals: Option<VitalsBuffer>,
+}
+
+/// The sampler for the vitals of a set of frames, and page-locked host memory for its results.
+#[derive(Debug)]
+pub(super) struct VitalsBuffer {
+    pub(super) sampler: VitalsSampler,
+    pub(super) results: Pinned<Vitals>,
+}
+
+impl VitalsBuffer {
+    fn new(device: &Device) -> Result<Self, DeviceError> {
+        let results = Pinned::new(device, VitalsSampler::LEN as usize)?;
+        Ok(Self { sampler: VitalsSampler::new(device)?, results })
+    }
 }
 
 impl OutputBuffer {
-    pub(super) fn new(device: &Device, format: FrameFormat) -> Result<Self, DeviceError> {
+    /// Allocates the buffer. `samples` is whether the vitals of the frames are sampled.
+    pub(super) fn new(
+        device: &Device,
+        format: FrameFormat,
+        samples: bool,
+    ) -> Result<Self, DeviceError> {
         Ok(Self {
+            vitals: samples.then(|| VitalsBuffer::new(device)).transpose()?,
             device: DeviceFrame::new(device, format)?,
             host: Pinned::new(device, format.bytes())?,
             uploaded: Event::for_order(device)?,

@@ -10,6 +10,7 @@ use crate::frame::FrameFormat;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
+use crate::ops::vitals::VitalsError;
 use crate::warp::RenderError;
 
 /// The error of a stitcher that cannot be created, rejects its input, or has failed.
@@ -134,6 +135,15 @@ impl From<SeamError> for LiveError {
     fn from(error: SeamError) -> Self {
         match error {
             SeamError::Device(error) => Self::Device(error),
+            error => Self::Unusable(Arc::new(error)),
+        }
+    }
+}
+
+impl From<VitalsError> for LiveError {
+    fn from(error: VitalsError) -> Self {
+        match error {
+            VitalsError::Device(error) => Self::Device(error),
             error => Self::Unusable(Arc::new(error)),
         }
     }

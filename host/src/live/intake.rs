@@ -8,16 +8,17 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Stitcher;
-use super::buffers::{ExternalFrame, FrameBuffer, FrameSet, HostFrame, Input};
+use super::buffers::{ExternalFrame, FrameBuffer, FrameSet, HostFrame, Input, InputBuffer};
+use super::cameras::Cameras;
 use super::counters::LiveCounters;
 use super::error::LiveError;
 use super::options::{LOOK_AGAIN, LiveOptions, Pace};
 use super::pairing::{MatchedSet, Outcome, Pairing};
 use super::pool::{Pool, Pooled};
+use super::shared::Shared;
 use super::worker::Job;
-use crate::frame::{Frame, FrameFormat};
+use crate::frame::Frame;
 use crate::lock::lock;
-use crate::warp::camera_name;
 
 /// The result of submitting a frame or a set of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +50,18 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(cameras: usize, options: &LiveOptions, jobs: SyncSender<Job>) -> Self {
+    pub(super) fn new(shared: &Shared, options: &LiveOptions, jobs: SyncSender<Job>) -> Self {
+        // If cameras may fail, a camera that has not delivered a frame yet shows black.
+        let black = |pool: &Pool<InputBuffer>| {
+            let mut buffer = pool.try_take().filter(|_| options.failure.is_some())?;
+            buffer.fill_black();
+            Some(FrameBuffer { buffer }.into())
+        };
         Self {
-            pairing: Pairing::new(cameras, options.pairing()),
+            pairing: Pairing::new(shared.cameras(), options.pairing()),
             ready: VecDeque::new(),
-            last: vec![None; cameras],
-            keeps_last: options.deadline.is_some(),
+            last: shared.inputs.iter().map(black).collect(),
+            keeps_last: options.deadline().is_some(),
             begun: Instant::now(),
             jobs: Some(jobs),
         }
@@ -115,7 +122,10 @@ impl Stitcher {
         }
         let mut buffers = Vec::with_capacity(frames.len());
         for camera in 0..frames.len() {
-            let Some(buffer) = self.buffer(camera)? else { return Ok(self.busy(true)) };
+            let Some(buffer) = self.buffer(camera)? else {
+                self.report_set();
+                return Ok(self.busy(true));
+            };
             buffers.push(buffer);
         }
         for (buffer, frame) in buffers.iter_mut().zip(frames) {
@@ -237,6 +247,8 @@ impl Stitcher {
         self.check_buffer(camera, self.shared.inputs[camera].owns(&buffer.buffer))?;
         let arrived = Instant::now();
         let (mut intake, token) = self.room_to_push(camera, timestamp)?;
+        self.shared.with_cameras(|cameras, now| cameras.arrived(camera, now));
+        self.update_presence(&mut intake);
         let arrival = arrived.saturating_duration_since(intake.begun);
         intake.pairing.observe(camera, timestamp, arrival);
         let outcome = intake.pairing.push(camera, timestamp, buffer.into());
@@ -251,26 +263,44 @@ impl Stitcher {
         Ok(submitted.unwrap_or(if waits { Submitted::Waiting } else { Submitted::Dropped }))
     }
 
-    /// Sets whether a camera is present. The stitcher does not wait for the frames of an absent camera, and drops them.
-    /// Panoramas show the last frame of this camera. When it is present again, the stitcher waits for it from its next
-    /// frame on. Applies to frames that are pushed one by one.
+    /// Sets whether a camera is present. The stitcher does not wait for the frames of an absent camera, and drops them
+    /// if they are pushed one by one. Panoramas show the last frame of this camera. When it is present again, the
+    /// stitcher waits for it from its next frame on.
+    ///
+    /// If [`LiveOptions::failure`] is set, an absent camera is [`Gone`](super::CameraState::Gone) at once. When it is
+    /// present again, it returns after it has delivered [`settle`](super::FailureOptions::settle) frames in time.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if there is no such camera, [`LiveOptions::deadline`] is not set, or the stitcher was closed
-    /// or has failed.
+    /// Returns [`LiveError`] if there is no such camera, neither [`LiveOptions::deadline`] nor [`LiveOptions::failure`]
+    /// is set, or the stitcher was closed or has failed.
     pub fn set_present(&self, camera: usize, present: bool) -> Result<(), LiveError> {
         self.check_camera(camera)?;
         if !lock(&self.intake).keeps_last {
             return Err(LiveError::Options(
-                "only a stitcher with a `deadline` accepts absent cameras",
+                "only a stitcher with a `deadline` or with `failure` accepts absent cameras",
             ));
         }
         let mut intake = lock(&self.intake);
         self.check_taking(&intake)?;
-        let outcome = intake.pairing.set_present(camera, present);
+        let connect = |cameras: &mut Cameras, now| cameras.connect(camera, present, now);
+        if self.shared.with_cameras(connect).is_some() {
+            self.update_presence(&mut intake);
+        } else {
+            let outcome = intake.pairing.set_present(camera, present);
+            intake.accept(outcome, &mut self.shared.tally().counters);
+        }
         self.moved.notify_all();
-        intake.accept(outcome, &mut self.shared.tally().counters);
         self.send_ready(intake, None).map(drop)
+    }
+
+    /// Stops waiting for cameras whose frames no longer arrive, and waits again for those that deliver.
+    fn update_presence(&self, intake: &mut Intake) {
+        for camera in 0..self.shared.cameras() {
+            let delivers = |cameras: &mut Cameras, _| cameras.delivers(camera);
+            let Some(present) = self.shared.with_cameras(delivers) else { return };
+            let outcome = intake.pairing.set_present(camera, present);
+            intake.accept(outcome, &mut self.shared.tally().counters);
+        }
     }
 
     /// Sends the complete sets to the worker in the order in which they were completed. `token` is for the first set.
@@ -295,6 +325,8 @@ impl Stitcher {
             }
             let Some(set) = intake.ready.pop_front() else { break };
             let timestamp = set.time;
+            let frames = set.frames.iter().map(Option::is_some);
+            self.shared.with_cameras(|cameras, now| cameras.set(now, frames));
             // The intake is still locked, so that sets are sent in the order in which they were completed.
             submitted = Some(match (intake.inputs(set), token.take()) {
                 (Some(frames), Some(token)) => {
@@ -344,57 +376,6 @@ impl Stitcher {
         }
     }
 
-    /// Checks that there is one frame for each camera.
-    fn check_count(&self, found: usize) -> Result<(), LiveError> {
-        let expected = self.shared.cameras();
-        if found == expected { Ok(()) } else { Err(LiveError::Cameras { found, expected }) }
-    }
-
-    /// Checks that the stitcher has this camera.
-    fn check_camera(&self, camera: usize) -> Result<(), LiveError> {
-        let expected = self.shared.cameras();
-        if camera < expected {
-            Ok(())
-        } else {
-            Err(LiveError::Cameras { found: camera.saturating_add(1), expected })
-        }
-    }
-
-    /// Returns the name of a camera in error texts.
-    fn name(&self, camera: usize) -> &'static str {
-        camera_name(camera, self.shared.cameras())
-    }
-
-    fn check_format(&self, camera: usize, found: FrameFormat) -> Result<(), LiveError> {
-        let (expected, camera) = (self.shared.formats.inputs[camera], self.name(camera));
-        if found == expected { Ok(()) } else { Err(LiveError::Format { camera, found, expected }) }
-    }
-
-    /// Checks that the stitcher can use a frame. A buffer must come from this stitcher and be for `camera`. An external
-    /// frame must have the right format, planes and device.
-    fn check(&self, camera: usize, input: &Input) -> Result<(), LiveError> {
-        let frame = match input {
-            Input::Host(frame) => {
-                return self.check_buffer(camera, frame.is_of(&self.shared.inputs[camera]));
-            }
-            Input::External(frame) => frame,
-        };
-        self.check_format(camera, frame.format())?;
-        let camera = self.name(camera);
-        if !frame.is_whole() {
-            return Err(LiveError::Chroma { camera });
-        }
-        let expected = self.shared.device.place();
-        match frame.places().find(|place| *place != expected) {
-            Some(found) => Err(LiveError::Place { camera, found, expected }),
-            None => Ok(()),
-        }
-    }
-
-    fn check_buffer(&self, camera: usize, is_own: bool) -> Result<(), LiveError> {
-        if is_own { Ok(()) } else { Err(LiveError::Buffer { camera: self.name(camera) }) }
-    }
-
     pub(super) fn check_open(&self) -> Result<(), LiveError> {
         self.check_taking(&lock(&self.intake))
     }
@@ -404,6 +385,15 @@ impl Stitcher {
     fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
         self.health()?;
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
+    }
+
+    /// Reports a set with a frame of each camera to the states of the cameras.
+    fn report_set(&self) {
+        let all = 0..self.shared.cameras();
+        self.shared.with_cameras(|cameras, now| {
+            all.clone().for_each(|camera| cameras.arrived(camera, now));
+            cameras.set(now, all.map(|_| true));
+        });
     }
 
     /// Counts a set that was dropped because no buffer was free. `received` is whether its frames must still be added to
@@ -430,6 +420,7 @@ impl Stitcher {
         for (camera, input) in frames.iter().enumerate() {
             self.check(camera, input)?;
         }
+        self.report_set();
         self.health()?;
         let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(true)) };
         let intake = lock(&self.intake);

@@ -8,15 +8,19 @@
 //! All buffers are allocated at the start and reused. The only exception is the table of
 //! [`Power::Table`](crate::ops::stitch::Power), which is allocated when it is first used. If frames arrive faster than
 //! the device can stitch them or the caller reads the panoramas, the stitcher either drops and counts frames, or blocks
-//! the caller ([`Pace`]). Colour correction tracks changes in lighting unless it is switched off.
+//! the caller ([`Pace`]). Colour correction tracks changes in lighting unless it is switched off. With
+//! [`LiveOptions::failure`], the panorama goes on if a camera fails.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `intake` | checks frames, combines them to sets, sends the sets to the worker |
+//! | `intake`, `checks` | checks frames, combines them to sets, sends the sets to the worker |
 //! | `pairing` | pairs frames by timestamp, corrects clocks |
 //! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
 //! | `live_warp`, `seam` | the warp in use, its seam, and fades to a new seam |
+//! | `cameras`, `vitals` | the states of the cameras: live, frozen, black, late, gone |
+//! | `presence` | fades of cameras that fail or return |
+//! | `failure` | options, states, events and health figures for cameras that fail |
 //! | `buffers`, `pool` | buffers and their reuse |
 //! | `panorama`, `readers` | finished panoramas and their readers |
 //! | `counters` | counters and latencies |
@@ -25,9 +29,12 @@
 //! This module does not decode, encode or access cameras. [`video`](crate::video) reads and writes files and pipes.
 
 mod buffers;
+mod cameras;
+mod checks;
 mod colour_state;
 mod counters;
 mod error;
+mod failure;
 mod follow;
 mod intake;
 mod live_warp;
@@ -35,9 +42,11 @@ mod options;
 mod pairing;
 mod panorama;
 mod pool;
+mod presence;
 mod readers;
 mod seam;
 mod shared;
+mod vitals;
 mod worker;
 
 use std::sync::atomic::Ordering::Release;
@@ -49,6 +58,9 @@ pub use buffers::{ExternalFrame, FrameBuffer};
 pub use colour_state::{Analysis, ColourState};
 pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;
+pub use failure::{
+    CameraEvent, CameraEvents, CameraHealth, CameraState, FailureOptions, StateCounts,
+};
 pub use intake::Submitted;
 pub use options::{ColourOptions, LiveOptions, Pace};
 pub use pairing::{CameraTiming, Clocks, FrameCounts};
@@ -148,8 +160,8 @@ impl Stitcher {
         let (flights, flying) = mpsc::sync_channel(options.slots);
         let current = FrameSettings { warp, stitch: options.stitch };
         let shared = Arc::new(Shared::new(device, &options, formats, current, finished)?);
-        let worker = Worker::new(&shared, options.colour, path, flights)?;
-        let intake = Intake::new(shared.cameras(), &options, jobs);
+        let worker = Worker::new(&shared, options.colour, options.failure, path, flights)?;
+        let intake = Intake::new(&shared, &options, jobs);
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
             intake: Mutex::new(intake),
@@ -302,6 +314,19 @@ impl Stitcher {
     #[must_use]
     pub fn timing(&self) -> Vec<CameraTiming> {
         lock(&self.intake).pairing.timing()
+    }
+
+    /// Returns the state and the counters of each camera. The list is empty if [`LiveOptions::failure`] is `None`.
+    #[must_use]
+    pub fn cameras(&self) -> Vec<CameraHealth> {
+        self.shared.with_cameras(|cameras, now| cameras.health(now)).unwrap_or_default()
+    }
+
+    /// Returns the changes of the cameras' states since the last call. If more than 256 changes are not read, the oldest
+    /// are lost and counted. There are none if [`LiveOptions::failure`] is `None`.
+    #[must_use]
+    pub fn camera_events(&self) -> CameraEvents {
+        self.shared.with_cameras(|cameras, now| cameras.take_events(now)).unwrap_or_default()
     }
 
     /// Checks that the stitcher has not failed.

@@ -6,6 +6,7 @@ use glam::UVec2;
 use shared_types::stitch::MAX_CAMERAS;
 
 use super::error::LiveError;
+use super::failure::FailureOptions;
 use super::pairing::{Clocks, PairingOptions};
 use crate::frame::PixelFormat;
 use crate::ops::colour::EVERY;
@@ -30,6 +31,9 @@ pub enum Pace {
 
 /// The maximum time that a waiting thread sleeps before it checks whether the stitcher was closed or has failed.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// The default deadline of a stitcher that detects cameras that fail.
+const DEADLINE: Duration = Duration::from_millis(50);
 
 /// Options for the colour correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +89,9 @@ pub struct LiveOptions {
     /// wait. Requires [`Pace::Live`]. Without a deadline, sets wait for every camera that is present, and
     /// a set that lacks a frame is dropped.
     pub deadline: Option<Duration>,
+    /// The options for cameras that fail. They require [`Pace::Live`]. If `None`, the states of the cameras are
+    /// unknown, and all cameras stay in the panorama. If set, the default of `deadline` is 50 ms.
+    pub failure: Option<FailureOptions>,
     /// The clocks of the cameras' timestamps. [`Clocks::Estimate`] requires [`Pace::Live`].
     pub clocks: Clocks,
     /// The nanoseconds that are added to the timestamps of each camera, for instance to correct different latencies.
@@ -105,6 +112,7 @@ impl Default for LiveOptions {
             tolerance: Duration::from_millis(16),
             reference: 0,
             deadline: None,
+            failure: None,
             clocks: Clocks::default(),
             offsets: [0; MAX_CAMERAS],
         }
@@ -128,6 +136,14 @@ impl LiveOptions {
                 "`Clocks::Estimate` requires `Pace::Live`, in which frames arrive soon after their capture",
             ));
         }
+        if let Some(failure) = &self.failure {
+            if self.pace == Pace::Wait {
+                return Err(LiveError::Options(
+                    "`failure` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
+                ));
+            }
+            failure.check()?;
+        }
         if self.pace == Pace::Wait && self.deadline.is_some() {
             return Err(LiveError::Options(
                 "`deadline` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
@@ -136,12 +152,17 @@ impl LiveOptions {
         Ok(self.stitch.check(cameras)?)
     }
 
+    /// Returns the time by which a camera's frames may lag behind. If it is set, sets may lack frames.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.deadline.or(self.failure.map(|_| DEADLINE))
+    }
+
     /// Returns the options for pairing frames.
     pub(super) fn pairing(&self) -> PairingOptions {
         PairingOptions {
             tolerance: self.tolerance,
             most: self.slots - 1,
-            deadline: self.deadline,
+            deadline: self.deadline(),
             reference: self.reference,
             clocks: self.clocks,
             offsets: self.offsets.to_vec(),
@@ -157,6 +178,6 @@ impl LiveOptions {
     /// Returns the number of input buffers for each camera: one for each set, and one for the last frame of the camera
     /// if sets may lack frames.
     pub(super) fn input_buffers(&self) -> usize {
-        self.sets() + usize::from(self.deadline.is_some())
+        self.sets() + usize::from(self.deadline().is_some())
     }
 }

@@ -4,10 +4,12 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire};
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use async_channel::Receiver;
 
 use super::buffers::{InputBuffer, OutputBuffer};
+use super::cameras::Cameras;
 use super::colour_state::ColourState;
 use super::counters::Tally;
 use super::error::LiveError;
@@ -63,6 +65,10 @@ pub(super) struct Shared {
     pub(super) current: Mutex<FrameSettings>,
     pub(super) tally: Mutex<Tally>,
     pub(super) colour: Mutex<ColourState>,
+    /// The states of the cameras, if cameras that fail are detected.
+    cameras: Option<Mutex<Cameras>>,
+    /// The time of creation, from which the times of the cameras' states count.
+    begun: Instant,
     pub(super) failure: Mutex<Option<LiveError>>,
     /// The receiving end of the channel of finished panoramas that no reader has received yet.
     pub(super) finished: Receiver<StitchedFrame>,
@@ -86,7 +92,8 @@ impl Shared {
             let buffer = |_| InputBuffer::new(device, format);
             (0..buffers).map(buffer).collect::<Result<_, _>>().map(Pool::new)
         };
-        let output = |_| OutputBuffer::new(device, formats.output);
+        let cameras = formats.inputs.len();
+        let output = |_| OutputBuffer::new(device, formats.output, options.failure.is_some());
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let (follow, seek) = (options.colour.follow, options.blend.is_seam());
         Ok(Self {
@@ -99,7 +106,9 @@ impl Shared {
             tokens: Pool::new(vec![(); sets]),
             colour: Mutex::new(ColourState::new(follow, seek, current.colours())),
             current: Mutex::new(current),
-            tally: Mutex::new(Tally::new(formats.inputs.len())),
+            tally: Mutex::new(Tally::new(cameras)),
+            cameras: options.failure.map(|failure| Mutex::new(Cameras::new(cameras, failure))),
+            begun: Instant::now(),
             failure: Mutex::default(),
             finished,
             formats,
@@ -107,6 +116,16 @@ impl Shared {
             readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
         })
+    }
+
+    /// Calls `body` with the states of the cameras and the time since the creation of the stitcher. Returns `None` if
+    /// cameras that fail are not detected.
+    pub(super) fn with_cameras<R>(
+        &self,
+        body: impl FnOnce(&mut Cameras, Duration) -> R,
+    ) -> Option<R> {
+        let mut cameras = lock(self.cameras.as_ref()?);
+        Some(body(&mut cameras, self.begun.elapsed()))
     }
 
     /// Returns the number of cameras.

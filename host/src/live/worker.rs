@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::buffers::{FrameSet, OutputBuffer};
 use super::error::LiveError;
+use super::failure::FailureOptions;
 use super::follow::Follower;
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::{ColourOptions, LOOK_AGAIN, Pace};
@@ -43,6 +44,8 @@ pub(super) struct Job {
 /// A set that was submitted to the device, with the buffers that the device uses.
 pub(super) struct Flight {
     set: Arc<FrameSet>,
+    /// The cameras whose pictures are analysed.
+    analysed: Vec<usize>,
     warp: Arc<LiveWarp>,
     output: Pooled<OutputBuffer>,
     colours: Colours,
@@ -83,6 +86,10 @@ pub(super) struct Worker {
     view: ViewPose,
     /// Whether the last pose was invalid. A series of invalid poses is logged only once.
     view_stays: bool,
+    /// The number of sets from one analysis of the pictures to the next, if cameras that fail are detected.
+    every: Option<u32>,
+    /// The number of sets since the last analysis of the pictures.
+    sets: u32,
     flights: SyncSender<Flight>,
 }
 
@@ -90,10 +97,13 @@ impl Worker {
     pub(super) fn new(
         shared: &Arc<Shared>,
         colour: ColourOptions,
+        failure: Option<FailureOptions>,
         path: Option<ViewPath>,
         flights: SyncSender<Flight>,
     ) -> Result<Self, DeviceError> {
         Ok(Self {
+            every: failure.map(|failure| failure.every),
+            sets: 0,
             follower: Follower::new(shared, colour)?,
             table: None,
             path,
@@ -144,6 +154,7 @@ impl Worker {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_set(error.into()),
         };
+        shared.with_cameras(|cameras, now| cameras.next(now));
         if let Some(seam) = &current.warp.seam {
             lock(seam).advance();
         }
@@ -160,7 +171,9 @@ impl Worker {
         }
         let Job { set, timestamp, complete } = job;
         let (set, warp) = (Arc::new(set), Arc::clone(&current.warp));
-        let flight = held.insert(Flight { set, warp, output, colours, timestamp, complete });
+        let analysed = self.analysed(&set);
+        let flight =
+            held.insert(Flight { set, analysed, warp, output, colours, timestamp, complete });
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
             // The device may still use the buffers, because a part of the set's work was already submitted. Wait until
@@ -198,10 +211,22 @@ impl Worker {
         }
     }
 
+    /// Returns the cameras of a set with new frames, if an analysis of the pictures is due.
+    fn analysed(&mut self, set: &FrameSet) -> Vec<usize> {
+        let Some(every) = self.every else { return Vec::new() };
+        self.sets += 1;
+        if self.sets < every {
+            return Vec::new();
+        }
+        self.sets = 0;
+        let frames = set.frames.iter().enumerate();
+        frames.filter(|(_, frame)| frame.is_new()).map(|(camera, _)| camera).collect()
+    }
+
     /// Submits the upload, the stitch and the download of a set to their streams.
     fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
-        let Flight { set, warp, output, colours, .. } = flight;
+        let Flight { set, analysed, warp, output, colours, .. } = flight;
         for input in &set.frames {
             // SAFETY: the buffers of `input` are not changed during the upload. They are dropped only after the
             // panorama of this set is done or the streams are drained.
@@ -215,6 +240,11 @@ impl Worker {
         let options = StitchOptions { colours: *colours, ..current.stitch };
         let frames = set.lock();
         let frames = frames.views();
+        if let Some(vitals) = output.vitals.as_mut().filter(|_| !analysed.is_empty()) {
+            // SAFETY: the frames stay valid and unchanged until the panorama of this set is done. The work of earlier
+            // sets on this output buffer is done.
+            unsafe { vitals.sampler.submit(compute, &frames)? };
+        }
         let mut seam = warp.seam.as_ref().map(lock);
         let viewer = warp.viewer.as_ref();
         let (warp, weights) = match &mut seam {
@@ -238,7 +268,12 @@ impl Worker {
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
-        let OutputBuffer { device, host, done, .. } = &mut **output;
+        let OutputBuffer { device, host, done, vitals, .. } = &mut **output;
+        if let Some(vitals) = vitals.as_mut().filter(|_| !analysed.is_empty()) {
+            // SAFETY: the results are read, and `output` is dropped, only after the panorama is done or the streams are
+            // drained.
+            unsafe { vitals.sampler.submit_download(download, &mut vitals.results)? };
+        }
         // SAFETY: the host memory of `output` is read, and `output` is dropped, only after the panorama is done or the
         // streams are drained.
         unsafe { device.submit_download(download, host)? };
@@ -310,7 +345,11 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
         flight.abandon();
         return shared.fail_with_set(error.into());
     }
-    let Flight { set, warp, output, colours, timestamp, complete } = flight;
+    let Flight { set, analysed, warp, output, colours, timestamp, complete } = flight;
+    if let Some(vitals) = output.vitals.as_ref().filter(|_| !analysed.is_empty()) {
+        let vitals = analysed.iter().map(|&camera| (camera, vitals.results[camera]));
+        shared.with_cameras(|cameras, now| cameras.analysed(now, vitals));
+    }
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
