@@ -52,6 +52,11 @@ impl FactorRange {
         self.most
     }
 
+    /// Returns the factor of this range that is nearest to `factor`.
+    pub(super) fn limit(self, factor: f64) -> f64 {
+        factor.clamp(self.least.into(), self.most.into())
+    }
+
     /// Returns factors for the positive numbers `x` and `y` that make both products equal. Both factors are in this
     /// range. The common product is the geometric mean of `x` and `y`, or the nearest value to it that both can reach.
     /// If the range does not permit equal products, the factors bring the products as close to each other as possible.
@@ -132,25 +137,40 @@ impl Default for EstimateLimits {
 /// luma, but a colour cast remains.
 #[must_use]
 pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
+    means(sums, limits).map(|means| Colours::of(equalise(means, limits)))
+}
+
+/// Returns the mean levels of both cameras, or `None` if the sums allow no estimate; see [`estimate`].
+pub(super) fn means(sums: &ColourSums, limits: &EstimateLimits) -> Option<[[f64; 3]; 2]> {
     // A NaN weight fails this check. An infinite weight passes, but then the means are 0 and `mean` returns `None`.
     let enough = sums.weight > 0.0 && sums.weight >= limits.min_weight;
     let mean = |[r, g, b, _]: [f32; 4]| {
         let mean = [r, g, b].map(|sum| f64::from(sum) / f64::from(sums.weight));
         (enough && mean.iter().all(|m| *m > 0.0 && *m <= 255.0)).then_some(mean)
     };
-    let (left, right) = (mean(sums.left)?, mean(sums.right)?);
+    Some([mean(sums.left)?, mean(sums.right)?])
+}
+
+/// Returns the colours that equalise two cameras with these mean levels; see [`estimate`].
+pub(super) fn equalise([left, right]: [[f64; 3]; 2], limits: &EstimateLimits) -> [Colour; 2] {
     let gains: [[f64; 2]; 3] = std::array::from_fn(|c| limits.gain.meet(left[c], right[c]));
-    let luma = |mean: [f64; 3], side: usize| -> f64 {
-        (0..3).map(|c| f64::from(LUMA[c]) * gains[c][side] * mean[c]).sum()
-    };
-    // The depth of white is 0, which no gamma can change. Therefore the luma is limited to 254, just below white.
-    let depth = |luma: f64| (255.0 / luma.min(254.0)).ln();
-    let gammas = limits.gamma.meet(depth(luma(left, 0)), depth(luma(right, 1)));
-    let colour = |side: usize| Colour {
+    let depth = |mean, side: usize| depth(luma(gains.map(|gain| gain[side]), mean));
+    let gammas = limits.gamma.meet(depth(left, 0), depth(right, 1));
+    [0, 1].map(|side| Colour {
         gain: Vec3::from_array(gains.map(|gain| gain[side] as f32)),
         gamma: gammas[side] as f32,
-    };
-    Some(Colours::of([colour(0), colour(1)]))
+    })
+}
+
+/// Returns the luma of mean levels after the gains.
+pub(super) fn luma(gains: [f64; 3], mean: [f64; 3]) -> f64 {
+    (0..3).map(|c| f64::from(LUMA[c]) * gains[c] * mean[c]).sum()
+}
+
+/// Returns the depth `ln(255 / luma)` of a luma below white; see [`estimate`]. The depth of white is 0, which no gamma
+/// can change. Therefore the luma is limited to 254, just below white.
+pub(super) fn depth(luma: f64) -> f64 {
+    (255.0 / luma.min(254.0)).ln()
 }
 
 #[cfg(test)]

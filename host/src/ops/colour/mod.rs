@@ -8,11 +8,13 @@
 //! [`Power::Table`](crate::ops::stitch::Power::Table).
 
 mod estimate;
+mod graph;
 mod overlap;
 mod tracker;
 
 pub use crate::ops::stitch::{Colours, GammaTable};
 pub use estimate::{BoundsError, EstimateLimits, FactorRange, estimate};
+pub use graph::{Edge, Solution, solve};
 pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing, matched, matched_pictures};
 pub use shared_types::stitch::Colour;
