@@ -9,12 +9,14 @@
 
 mod estimate;
 mod graph;
+mod matcher;
 mod overlap;
 mod tracker;
 
 pub use crate::ops::stitch::{Colours, GammaTable};
 pub use estimate::{BoundsError, EstimateLimits, FactorRange, estimate};
 pub use graph::{Edge, Solution, solve};
+pub use matcher::ColourMatcher;
 pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing, matched, matched_pictures};
 pub use shared_types::stitch::Colour;
