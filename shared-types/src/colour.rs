@@ -26,7 +26,8 @@ pub const RUNNING_SUMS: u32 = BLOCK_THREADS;
 /// The fixed-point value of a weight of 1. Weights over the overlap are summed as integers.
 pub const WEIGHT_ONE: u32 = 65_535;
 
-/// The minimum weight in the overlap: a panorama pixel belongs to the overlap if the weights of both cameras exceed it.
+/// The minimum weight in the overlap of a warp of two cameras: a panorama pixel belongs to the overlap if the weights of
+/// both cameras exceed it. In warps of more cameras, it is the minimum share of each camera in the weight of the pair.
 pub const MIN_WEIGHT: f32 = 0.1;
 
 /// The maximum level in the colour sums: a pixel contributes only if no channel of either camera exceeds it. Higher
@@ -88,6 +89,20 @@ impl OverlapBox {
     }
 }
 
+/// The condition for a panorama pixel to belong to the overlap of two cameras. Both weights must exceed `weight` and
+/// `share` times the sum of both weights.
+///
+/// Where three cameras meet, the weights of two of them can both be small, although these two are compared as well as
+/// at any other pixel. Therefore warps of more than two cameras need the share instead of a fixed weight.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct OverlapRule {
+    /// The weight that both cameras must exceed.
+    pub weight: f32,
+    /// The fraction of the sum of both weights that each weight must exceed.
+    pub share: f32,
+}
+
 /// The parameters of the kernels that compute the colour sums over the overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
@@ -96,8 +111,12 @@ pub struct SumParams {
     pub centre: f32,
     /// The reciprocal of the distance from `centre`, in columns, at which the weight is 0.
     pub per_column: f32,
-    /// The conversion of NV12 samples to R'G'B' levels; unused for RGBA pictures.
-    pub decode: YuvToRgb,
+    /// The conversion of the left camera's NV12 samples to R'G'B' levels; unused for RGBA pictures.
+    pub left: YuvToRgb,
+    /// The conversion of the right camera's NV12 samples to R'G'B' levels; unused for RGBA pictures.
+    pub right: YuvToRgb,
+    /// The element of the output that receives the sums.
+    pub element: u32,
 }
 
 /// The nine sums over the overlap: four weighted sums of levels (0 to 255) for each camera, and the sum of the

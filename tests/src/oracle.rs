@@ -5,6 +5,7 @@
 use glam::UVec2;
 use panoweave::frame::{Range, YuvEncoding, YuvMatrix};
 use shared_types::Rgba8;
+use shared_types::colour::OverlapRule;
 use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
@@ -254,13 +255,19 @@ pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
 
 /// Returns, for each panorama pixel, the nearest pixels `[x, y]` in the left and in the right picture, or `None` if the
 /// panorama pixel is outside the overlap. In the overlap, the positions in both pictures are inside these pictures, and
-/// the weights of both cameras exceed 0.1.
+/// the weights of both cameras exceed `weight` and `share` times their sum.
 #[must_use]
-pub fn overlap(planes: &[Vec<f32>], sources: [UVec2; 2]) -> Vec<Option<[[usize; 2]; 2]>> {
+pub fn overlap(
+    planes: &[Vec<f32>],
+    sources: [UVec2; 2],
+    OverlapRule { weight, share }: OverlapRule,
+) -> Vec<Option<[[usize; 2]; 2]>> {
     let nearest = |camera: usize, at: usize| {
         let size = sources[camera];
         let [u, v] = place(planes, camera, at, size)?;
-        let counts = f64::from(planes[4 + camera][at]) > f64::from(0.1_f32);
+        let [mine, other] = [camera, 1 - camera].map(|camera| f64::from(planes[4 + camera][at]));
+        let enough = share == 0.0 || mine > f64::from(share) * (mine + other);
+        let counts = mine > f64::from(weight) && enough;
         // A position can be up to one pixel beyond the centre of the last pixel. It then counts as the last pixel.
         let pixel = |at: f64, side: u32| (at.round_ties_even() as usize).min(side as usize - 1);
         counts.then(|| [pixel(u, size.x), pixel(v, size.y)])

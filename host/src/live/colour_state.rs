@@ -1,5 +1,6 @@
 //! The state of the colour correction and the seam search, as [`Stitcher::colour`](super::Stitcher::colour) returns it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use shared_types::colour::ColourSums;
@@ -7,16 +8,25 @@ use shared_types::colour::ColourSums;
 use crate::ops::colour::Colours;
 
 /// The result of a colour analysis.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// The timestamp of the analysed frames.
     pub timestamp: Duration,
+    /// The colour sums of each overlap of two cameras.
+    pub overlaps: Arc<[OverlapSums]>,
+}
+
+/// The colour sums of two frames over the overlap of their cameras.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverlapSums {
+    /// The cameras, in the order of `left` and `right` in the sums.
+    pub cameras: [usize; 2],
     /// The colour sums of both frames over the overlap.
     pub sums: ColourSums,
 }
 
 /// The state of the colour correction and of the seam search.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ColourState {
     /// Whether colour correction tracks changes in lighting.
     pub following: bool,

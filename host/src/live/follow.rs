@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 use shared_types::colour::ColourSums;
 
 use super::buffers::FrameSet;
-use super::colour_state::{Analysis, ColourState};
+use super::colour_state::{Analysis, OverlapSums};
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::ColourOptions;
 use super::shared::Shared;
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::lock::lock;
-use crate::ops::colour::{ColourTracker, Colours, EstimateLimits, estimate};
+use crate::ops::colour::{ColourMatcher, ColourTracker, Colours, EstimateLimits, MAX_OVERLAPS};
 use crate::ops::stitch::StitchError;
 
 /// The number of consecutive failures of the analysis after which the colour correction and the seam search are
@@ -58,6 +58,7 @@ pub(super) struct Follower {
     stream: Stream,
     sums: Pinned<ColourSums>,
     options: ColourOptions,
+    matcher: ColourMatcher,
     tracker: ColourTracker,
     /// The manual colour corrections, which the user set in the stitch options, at the time of the newest frame.
     manual: Colours,
@@ -66,20 +67,17 @@ pub(super) struct Follower {
     frames: u32,
 }
 
-/// Returns the limits for estimates of the colour difference in the overlap of this warp.
-fn limits(warp: &LiveWarp) -> EstimateLimits {
-    warp.overlap.as_ref().map_or_else(EstimateLimits::default, |(overlap, _)| overlap.limits())
-}
-
 impl Follower {
     pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
-        let manual = shared.current().colours();
+        let current = shared.current();
+        let (manual, cameras) = (current.colours(), current.warp.warp.sources().len());
         let mut tracker = ColourTracker::default();
         tracker.begin_at(manual);
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,
-            sums: Pinned::new(&shared.device, 1)?,
+            sums: Pinned::new(&shared.device, MAX_OVERLAPS as usize)?,
             options,
+            matcher: ColourMatcher::new(cameras, EstimateLimits::default(), None),
             tracker,
             manual,
             running: None,
@@ -139,9 +137,12 @@ impl Follower {
     /// off after the launch, and the result for the seam if the seam search was switched off.
     fn take_in(&mut self, shared: &Shared, running: &Running) {
         let mut found = None;
-        if running.colour {
-            let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
-            let estimate = estimate(&analysis.sums, &limits(&running.warp));
+        if let (true, Some((overlaps, _))) = (running.colour, &running.warp.overlaps) {
+            let estimate = self.matcher.observe(&overlaps.edges(&self.sums)).map(Colours::of);
+            let sums = overlaps.all().iter().zip(&self.sums[..]);
+            let sums =
+                sums.map(|(overlap, &sums)| OverlapSums { cameras: overlap.cameras(), sums });
+            let analysis = Analysis { timestamp: running.timestamp, overlaps: sums.collect() };
             let counters = &mut shared.tally().counters;
             counters.analyses += 1;
             counters.dark += u64::from(estimate.is_none());
@@ -176,15 +177,17 @@ impl Follower {
         stitched: &Event,
         timestamp: Duration,
     ) -> Result<(), DeviceError> {
-        let ColourState { following, seeking, analysis, .. } = *shared.colour();
+        let (following, seeking, is_analysed) = {
+            let state = shared.colour();
+            (state.following, state.seeking, state.analysis.is_some())
+        };
         if !following && !seeking {
             return Ok(());
         }
         self.frames = self.frames.saturating_add(1);
-        let colour = following && warp.overlap.is_some();
+        let colour = following && warp.overlaps.is_some();
         let seam = warp.seam.as_ref().filter(|_| seeking).map(lock);
-        let first =
-            (colour && analysis.is_none()) || seam.as_ref().is_some_and(|seam| seam.is_new());
+        let first = (colour && !is_analysed) || seam.as_ref().is_some_and(|seam| seam.is_new());
         let seam = seam.is_some_and(|seam| seam.is_at_rest());
         let due = self.frames >= self.options.every || first;
         if !due || self.running.is_some() || !(colour || seam) {
@@ -218,13 +221,12 @@ impl Follower {
 
     fn submit(&mut self, colours: Colours) -> Result<(), StitchError> {
         let Some(Running { set, warp, colour, seam, .. }) = &self.running else { return Ok(()) };
-        if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
+        if let (true, Some((overlaps, summing))) = (*colour, &warp.overlaps) {
             let mut summing = lock(summing);
             let frames = set.lock();
-            let &[left, right] = &frames.views()[..] else { return Ok(()) };
             // SAFETY: only this stream uses `summing`. `running` keeps the frames and the warp alive until the stream
             // is idle.
-            unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
+            unsafe { overlaps.submit(&self.stream, &frames.views(), &mut summing)? };
             // SAFETY: `self.sums`, to which the device copies the sums, is read and freed only when the stream is idle.
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }

@@ -1,4 +1,4 @@
-//! The stitcher's warp with the data derived from it (mesh, overlap and seam), the settings for the next frame, and the
+//! The stitcher's warp with the data derived from it (mesh, overlaps and seam), the settings for the next frame, and the
 //! release of replaced warps.
 
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use glam::UVec2;
 use super::error::LiveError;
 use super::seam::LiveSeam;
 use crate::device::Stream;
-use crate::ops::colour::{Colours, Overlap, Summing};
+use crate::ops::colour::{Colours, Overlaps, Summing};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions};
 use crate::ops::view::Viewer;
@@ -20,7 +20,8 @@ use crate::warp::DeviceWarp;
 #[derive(Debug)]
 pub(super) struct LiveWarp {
     pub(super) warp: DeviceWarp,
-    pub(super) overlap: Option<(Overlap, Mutex<Summing>)>,
+    /// The overlaps, and the memory to analyse them. `None` if no cameras overlap.
+    pub(super) overlaps: Option<(Overlaps, Mutex<Summing>)>,
     pub(super) seam: Option<Mutex<LiveSeam>>,
     pub(super) viewer: Option<Viewer>,
 }
@@ -46,18 +47,16 @@ impl LiveWarp {
             // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
         }
-        let overlap = match Overlap::find(stream, &warp, [0, 1])? {
-            Some(overlap) if warp.sources().len() == 2 => {
-                let summing = Summing::new(stream.device())?;
-                Some((overlap, Mutex::new(summing)))
-            }
-            _ => None,
+        let overlaps = Overlaps::find(stream, &warp)?;
+        let overlaps = match overlaps.all() {
+            [] => None,
+            _ => Some((overlaps, Mutex::new(Summing::new(stream.device())?))),
         };
         let seam = match blend {
             Blend::Feather => None,
             Blend::Seam(options) => LiveSeam::new(stream, &warp, options)?.map(Mutex::new),
         };
-        Ok(Self { warp, overlap, seam, viewer })
+        Ok(Self { warp, overlaps, seam, viewer })
     }
 }
 

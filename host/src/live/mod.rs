@@ -55,7 +55,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
 pub use buffers::{ExternalFrame, FrameBuffer};
-pub use colour_state::{Analysis, ColourState};
+pub use colour_state::{Analysis, ColourState, OverlapSums};
 pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;
 pub use failure::{
@@ -284,7 +284,7 @@ impl Stitcher {
     /// Returns the state of the colour correction and of the seam search.
     #[must_use]
     pub fn colour(&self) -> ColourState {
-        *self.shared.colour()
+        self.shared.colour().clone()
     }
 
     /// Returns the blending weights of each camera that were used for the last set of frames, row by row. The weights

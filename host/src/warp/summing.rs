@@ -2,7 +2,7 @@
 //! each camera. All warps that share their coordinates share it, because it does not depend on the weights.
 
 use kernels_gpu::colour::FindOverlap;
-use shared_types::colour::{BLOCK, BLOCK_ROWS, OverlapBox};
+use shared_types::colour::{BLOCK, BLOCK_ROWS, OverlapBox, OverlapRule};
 use shared_types::stitch::sum::Sum;
 
 use super::DeviceWarp;
@@ -45,7 +45,7 @@ fn seen_box(stream: &Stream, warp: &DeviceWarp, camera: usize) -> Result<Overlap
         left: source,
         right: source,
         // Weights are at least 0, so every weight counts.
-        min_weight: -1.0,
+        rule: OverlapRule { weight: -1.0, share: -1.0 },
         corners: found.view_mut(),
     };
     let config = LaunchConfig {

@@ -16,18 +16,18 @@ mod sums;
 use crate::colour::sums::{add_blocks, colour_sums, column_sums};
 use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
-use glam::{UVec2, uvec2};
+use glam::{UVec2, Vec2, uvec2};
 use shared_types::Rgba8;
 use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, BLOCK_THREADS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel,
+    BLOCK, BLOCK_ROWS, BLOCK_THREADS, ColourSums, OverlapBox, OverlapPixel, OverlapRule,
     PIXELS_PER_THREAD, SumParams,
 };
 use shared_types::nv12::Nv12;
 use shared_types::warp::CameraPlanes;
 
 /// Extends a box until it contains the overlap: all panorama pixels at which both cameras contribute. A camera
-/// contributes if its planes contain the pixel, its weight exceeds `min_weight`, and its source coordinates are inside
-/// its picture. `left` and `right` are the sizes of the pictures.
+/// contributes if its planes contain the pixel, its weight is as large as `rule` requires, and its source coordinates
+/// are inside its picture. `left` and `right` are the sizes of the pictures.
 ///
 /// `corners` has four elements: the first column and row of the box, then the column and row after its last pixel. The
 /// caller initialises them to [`OverlapBox::EMPTY`].
@@ -37,15 +37,15 @@ pub fn find_overlap(
     planes_right: CameraPlanes,
     left: UVec2,
     right: UVec2,
-    min_weight: f32,
+    rule: OverlapRule,
     corners: SliceMut<u32>,
 ) {
-    let (left, right) = (camera(planes_left, left), camera(planes_right, right));
+    let pair = pair([planes_left, planes_right], [left, right], rule);
     let (x, first) = (thread::index_1d(), first_row());
     let (mut low, mut high) = (u32::MAX, 0);
     for i in 0..PIXELS_PER_THREAD {
         let y = first + i * BLOCK[1];
-        if left.source(x, y, min_weight).is_some() && right.source(x, y, min_weight).is_some() {
+        if pair.sources(x, y).is_some() {
             (low, high) = (low.min(y), y + 1);
         }
     }
@@ -71,18 +71,22 @@ pub fn map_overlap(
     planes_right: CameraPlanes,
     left: UVec2,
     right: UVec2,
+    rule: OverlapRule,
     place: OverlapBox,
     out: ViewMut<OverlapPixel>,
 ) {
-    let (left, right) = (camera(planes_left, left), camera(planes_right, right));
+    let pair = pair([planes_left, planes_right], [left, right], rule);
     let (x, first) = (thread::index_1d(), first_row());
     for i in 0..PIXELS_PER_THREAD {
         let y = first + i * BLOCK[1];
         if out.contains(x, y) {
             let at = uvec2(x, y).wrapping_add(place.min);
-            let pixel = match (nearest(&left, at.x, at.y), nearest(&right, at.x, at.y)) {
-                (Some(left), Some(right)) => OverlapPixel { left, right },
-                _ => OverlapPixel::NONE,
+            let pixel = match pair.sources(at.x, at.y) {
+                Some([left, right]) => OverlapPixel {
+                    left: nearest(left, pair.left.size),
+                    right: nearest(right, pair.right.size),
+                },
+                None => OverlapPixel::NONE,
             };
             // SAFETY: `(x, y)` is inside `out`, as just checked, and only this thread writes this element.
             unsafe { out.store(x, y, pixel) };
@@ -90,20 +94,42 @@ pub fn map_overlap(
     }
 }
 
-/// Returns the lookup for a camera whose picture has `size`, limited to the source pixels that an [`OverlapPixel`] can
-/// encode.
-#[inline(always)]
-fn camera(planes: CameraPlanes, size: UVec2) -> SourceLookup {
-    SourceLookup { planes, size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)) }
+/// Two cameras of a warp, and the rule for their overlap.
+struct Pair {
+    left: SourceLookup,
+    right: SourceLookup,
+    rule: OverlapRule,
 }
 
-/// Returns the column and row of the source pixel that is nearest to the source coordinates of panorama pixel `(x, y)`,
-/// or `None` if the camera does not contribute to this panorama pixel.
+/// Returns the lookups for two cameras whose pictures have these sizes, limited to the source pixels that an
+/// [`OverlapPixel`] can encode.
 #[inline(always)]
-fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
-    let (place, _) = camera.source(x, y, MIN_WEIGHT)?;
+fn pair(planes: [CameraPlanes; 2], sizes: [UVec2; 2], rule: OverlapRule) -> Pair {
+    let camera = |planes, size: UVec2| SourceLookup {
+        planes,
+        size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)),
+    };
+    Pair { left: camera(planes[0], sizes[0]), right: camera(planes[1], sizes[1]), rule }
+}
+
+impl Pair {
+    /// Returns the source coordinates of both cameras for panorama pixel `(x, y)`, or `None` if the pixel is outside the
+    /// overlap.
+    #[inline(always)]
+    fn sources(&self, x: u32, y: u32) -> Option<[Vec2; 2]> {
+        let OverlapRule { weight, share } = self.rule;
+        let (left, l) = self.left.source(x, y, weight)?;
+        let (right, r) = self.right.source(x, y, weight)?;
+        let least = (share * (l + r)).max(weight);
+        (l > least && r > least).then_some([left, right])
+    }
+}
+
+/// Returns the column and row of the source pixel that is nearest to source coordinates in a picture of `size` pixels.
+#[inline(always)]
+fn nearest(place: Vec2, size: UVec2) -> [u16; 2] {
     let nearest = |at: f32, size: u32| at.round_ties_even().min(size as f32 - 1.0) as u16;
-    Some([nearest(place.x, camera.size.x), nearest(place.y, camera.size.y)])
+    [nearest(place.x, size.x), nearest(place.y, size.y)]
 }
 
 /// Returns the first row that this thread processes. Each further row is [`BLOCK`]`[1]` rows below the previous one.
@@ -112,9 +138,9 @@ fn first_row() -> u32 {
     thread::block_idx_y() * BLOCK_ROWS + thread::thread_idx_y()
 }
 
-/// Defines the kernel that computes the colour sums for pictures of one format.
+/// Defines the kernel that computes the colour sums for pictures of two formats.
 macro_rules! colour_sums {
-    ($(#[$doc:meta])* $name:ident, $picture:ty) => {
+    ($(#[$doc:meta])* $name:ident, $left:ty, $right:ty) => {
         $(#[$doc])*
         ///
         /// A panorama pixel counts if both cameras contribute to it and neither camera's source pixel is clipped at
@@ -127,23 +153,25 @@ macro_rules! colour_sums {
         /// - Blocks must be [`BLOCK`]; the grid must cover `overlap` with [`BLOCK`]`[0]` columns and [`BLOCK_ROWS`]
         ///   rows per block.
         /// - `running` must have [`RUNNING_SUMS`](shared_types::colour::RUNNING_SUMS) elements, all 0; the kernel
-        ///   resets them to 0. `sums` must have one element. Concurrent launches must not share `running` or `sums`.
+        ///   resets them to 0. Concurrent launches must not share `running`.
+        /// - `sums` must have element `params.element`, which no concurrent launch accesses.
         /// - `overlap` must come from [`map_overlap`] for pictures of the same or smaller sizes.
         #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(3))]
         pub unsafe fn $name(
-            left: $picture,
-            right: $picture,
+            left: $left,
+            right: $right,
             overlap: View<OverlapPixel>,
             params: SumParams,
             running: SliceMut<u64>,
             sums: SliceMut<ColourSums>,
         ) {
             // SAFETY: the caller guarantees the conditions above, which are those of `column_sums` and `add_blocks`.
-            // `sums` has one element.
+            // `sums` has this element.
             unsafe {
                 let column = column_sums(left, right, overlap, first_row(), &params);
                 if let Some(total) = add_blocks(column, running) {
-                    sums.store(0, colour_sums::<$picture>(total, &params.decode));
+                    let total = colour_sums::<$left, $right>(total, [&params.left, &params.right]);
+                    sums.store(params.element, total);
                 }
             }
         }
@@ -152,9 +180,17 @@ macro_rules! colour_sums {
 
 colour_sums! {
     /// Computes the nine sums over the overlap of two RGBA pictures.
-    colour_sums_rgba8, View<Rgba8>
+    colour_sums_rgba8, View<Rgba8>, View<Rgba8>
 }
 colour_sums! {
     /// Computes the nine sums over the overlap of two NV12 pictures.
-    colour_sums_nv12, Nv12
+    colour_sums_nv12, Nv12, Nv12
+}
+colour_sums! {
+    /// Computes the nine sums over the overlap of an RGBA picture and an NV12 picture.
+    colour_sums_rgba8_nv12, View<Rgba8>, Nv12
+}
+colour_sums! {
+    /// Computes the nine sums over the overlap of an NV12 picture and an RGBA picture.
+    colour_sums_nv12_rgba8, Nv12, View<Rgba8>
 }

@@ -137,9 +137,9 @@ impl Packed {
 /// # Safety
 /// The conditions of the kernels that `colour_sums!` defines apply.
 #[inline(always)]
-pub(crate) unsafe fn column_sums<P: Stored>(
-    left: P,
-    right: P,
+pub(crate) unsafe fn column_sums<L: Stored, R: Stored>(
+    left: L,
+    right: R,
     overlap: View<OverlapPixel>,
     first: u32,
     params: &SumParams,
@@ -164,7 +164,7 @@ pub(crate) unsafe fn column_sums<P: Stored>(
     };
     let (mut l, mut r) = (Packed::default(), Packed::default());
     let mut add = |(left, right, seen): (u32, u32, bool)| {
-        let extreme = P::is_extreme(left, &params.decode) | P::is_extreme(right, &params.decode);
+        let extreme = L::is_extreme(left, &params.left) | R::is_extreme(right, &params.right);
         let counts = seen & !extreme;
         l.add(if counts { left } else { 0 });
         r.add(if counts { right } else { 0 });
@@ -274,14 +274,21 @@ pub(crate) unsafe fn add_blocks(
 
 /// Converts the totals of stored bytes to the nine sums, in units of levels (white is 255).
 #[inline(always)]
-pub(crate) fn colour_sums<P: Stored>(total: [u64; SUMS], decode: &YuvToRgb) -> ColourSums {
+pub(crate) fn colour_sums<L: Stored, R: Stored>(
+    total: [u64; SUMS],
+    [left, right]: [&YuvToRgb; 2],
+) -> ColourSums {
     let [a, b, c, d, e, f, weight] = total.map(|sum| sum as f64 / f64::from(WEIGHT_ONE));
-    let camera = |sums: [f64; 3]| {
-        let [r, g, b] = P::to_rgb(sums, weight, decode).map(|sum| sum as f32);
+    let camera = |rgb: [f64; 3]| {
+        let [r, g, b] = rgb.map(|sum| sum as f32);
         // Luma is a weighted sum of red, green and blue, so the luma of the sums is the sum of the lumas.
         [r, g, b, luma(Vec3::new(r, g, b))]
     };
-    ColourSums { left: camera([a, b, c]), right: camera([d, e, f]), weight: weight as f32 }
+    ColourSums {
+        left: camera(L::to_rgb([a, b, c], weight, left)),
+        right: camera(R::to_rgb([d, e, f], weight, right)),
+        weight: weight as f32,
+    }
 }
 
 /// Returns the BT.709 luma of red, green and blue.

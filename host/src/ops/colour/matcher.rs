@@ -73,9 +73,9 @@ mod tests {
             ([200.0, 199.0], 3e4),
         ] {
             let edge = edge([0, 1], means, weight);
-            let found = matcher.observe(edge.as_slice()).map(<[Colour]>::to_vec);
+            let found = matcher.observe(edge.as_slice());
             let expected = estimate(&sums(means, weight), &limits);
-            assert_eq!(found, expected.map(|Colours { left, right }| vec![left, right]));
+            assert_eq!(found.map(Colours::of), expected);
         }
     }
 

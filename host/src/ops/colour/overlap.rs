@@ -1,29 +1,37 @@
-//! Finds the overlap of a warp's two cameras on a device, and computes the colour sums of a pair of frames over the
-//! overlap. `estimate.rs` computes the colour corrections from these sums.
+//! Finds the overlap of two cameras of a warp on a device, and computes the colour sums of a pair of frames over the
+//! overlap. `estimate.rs` and `graph.rs` compute the colour corrections from these sums.
 
 use glam::UVec2;
-use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
-use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
+use kernels_gpu::colour::{
+    ColourSumsNv12, ColourSumsNv12Rgba8, ColourSumsRgba8, ColourSumsRgba8Nv12, FindOverlap,
+    MapOverlap,
 };
+use shared_types::colour::{
+    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, OverlapRule, RUNNING_SUMS,
+    SumParams,
+};
+use shared_types::stitch::MAX_CAMERAS;
 
-use super::{Colours, EstimateLimits, estimate};
+use super::EstimateLimits;
 use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
-use crate::io::picture::Picture;
 use crate::ops::stitch::{StitchError, check_frames};
 use crate::warp::DeviceWarp;
+
+/// The maximum number of overlaps: one for each pair of cameras.
+pub(crate) const MAX_OVERLAPS: u32 = (MAX_CAMERAS * (MAX_CAMERAS - 1) / 2) as u32;
 
 /// The overlap of two cameras: for each panorama pixel in the overlap's bounding box, the nearest pixel of each
 /// camera's picture.
 #[derive(Debug)]
 pub struct Overlap {
+    cameras: [usize; 2],
     place: OverlapBox,
     sources: [UVec2; 2],
     pixels: Image<OverlapPixel>,
 }
 
-/// Device memory for the colour sums of one pair of frames. Only one launch at a time may use it.
+/// Device memory for the colour sums of one set of frames over all overlaps. Only one stream at a time may use it.
 #[derive(Debug)]
 pub struct Summing {
     running: Buffer<u64>,
@@ -40,23 +48,48 @@ fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
+/// Returns the rule for the overlaps of a warp. All of its cameras' weights at a pixel add up to 1.
+fn rule(warp: &DeviceWarp) -> OverlapRule {
+    match warp.sources().len() {
+        2 => OverlapRule { weight: MIN_WEIGHT, share: 0.0 },
+        _ => OverlapRule { weight: shared_types::stitch::MIN_WEIGHT, share: MIN_WEIGHT },
+    }
+}
+
 /// Returns the bounding box of the panorama pixels at which both of two cameras have a weight greater than
 /// `min_weight`. Waits for the result.
 #[track_caller]
 pub(crate) fn find_box(
     stream: &Stream,
     warp: &DeviceWarp,
-    [a, b]: [usize; 2],
+    cameras: [usize; 2],
     min_weight: f32,
 ) -> Result<OverlapBox, DeviceError> {
+    let rule = OverlapRule { weight: min_weight, share: 0.0 };
     warp.await_ready(stream)?;
+    read_box(stream, &submit_box(stream, warp, cameras, rule)?)
+}
+
+/// Submits the search for the bounding box of an overlap, without waiting. The stream must wait for the warp before.
+#[track_caller]
+fn submit_box(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    [a, b]: [usize; 2],
+    rule: OverlapRule,
+) -> Result<Buffer<u32>, DeviceError> {
     let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
     let mut found = Buffer::from_slice(stream, &empty)?;
     let corners = found.view_mut();
     let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
     let (left, right) = (warp.sources()[a], warp.sources()[b]);
-    let kernel = FindOverlap { planes_left, planes_right, left, right, min_weight, corners };
+    let kernel = FindOverlap { planes_left, planes_right, left, right, rule, corners };
     stream.launch(&cover(warp.size()), &kernel)?;
+    Ok(found)
+}
+
+#[track_caller]
+fn read_box(stream: &Stream, found: &Buffer<u32>) -> Result<OverlapBox, DeviceError> {
     Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found.download(stream)?)))
 }
 
@@ -67,10 +100,19 @@ impl Summing {
     /// Returns [`DeviceError`] if the allocation fails.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(Self { running: Buffer::new(device, RUNNING_SUMS)?, sums: Buffer::new(device, 1)? })
+        Ok(Self {
+            running: Buffer::new(device, RUNNING_SUMS)?,
+            sums: Buffer::new(device, MAX_OVERLAPS)?,
+        })
     }
 
-    /// Submits the copy of the sums to the host without waiting.
+    /// Returns the sums, one element per overlap, in the order of the overlaps. Waits for the stream.
+    #[track_caller]
+    pub(super) fn download(&self, stream: &Stream) -> Result<Vec<ColourSums>, DeviceError> {
+        self.sums.download(stream)
+    }
+
+    /// Submits the copy of the sums to the host without waiting. `sums` must have [`MAX_OVERLAPS`] elements.
     ///
     /// # Safety
     /// `sums` must stay valid, and must not be accessed, until the copy is done.
@@ -85,37 +127,76 @@ impl Summing {
 }
 
 impl Overlap {
-    /// Finds the overlap of two cameras of a warp: the pixels at which both have a weight greater than 0.1. Waits for
-    /// the result. Returns `None` if there are no such pixels.
+    /// Finds the overlap of two cameras of a warp: in a warp of two cameras, the pixels at which both have a weight
+    /// greater than 0.1. In a warp of more cameras, each weight must exceed a tenth of the sum of both. Waits for the
+    /// result. Returns `None` if there are no such pixels.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the device fails.
+    ///
+    /// # Panics
+    /// Panics if the warp has no such cameras.
     #[track_caller]
     pub fn find(
         stream: &Stream,
         warp: &DeviceWarp,
         cameras: [usize; 2],
     ) -> Result<Option<Self>, DeviceError> {
-        let place = find_box(stream, warp, cameras, MIN_WEIGHT)?;
-        if place.is_empty() {
-            return Ok(None);
+        Ok(Self::find_all(stream, warp, &[cameras])?.pop())
+    }
+
+    /// Finds the overlaps of several pairs of cameras of a warp; see [`find`](Self::find). Waits for the result. Pairs
+    /// without an overlap have no element in the result.
+    #[track_caller]
+    pub(super) fn find_all(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        pairs: &[[usize; 2]],
+    ) -> Result<Vec<Self>, DeviceError> {
+        let rule = rule(warp);
+        warp.await_ready(stream)?;
+        // Submit all searches before waiting for the first result.
+        let search = |&cameras| submit_box(stream, warp, cameras, rule);
+        let boxes = pairs.iter().map(search).collect::<Result<Vec<_>, _>>()?;
+        let mut overlaps = Vec::new();
+        for (&cameras, found) in pairs.iter().zip(&boxes) {
+            let place = read_box(stream, found)?;
+            if !place.is_empty() {
+                overlaps.push(Self::map(stream, warp, cameras, place, rule)?);
+            }
         }
+        stream.synchronize()?;
+        Ok(overlaps)
+    }
+
+    /// Creates the overlap with this bounding box. Does not wait for the device.
+    #[track_caller]
+    fn map(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        cameras: [usize; 2],
+        place: OverlapBox,
+        rule: OverlapRule,
+    ) -> Result<Self, DeviceError> {
         let size = place.size();
         let mut pixels = Image::new(stream.device(), size.x, size.y)?;
         let out = pixels.view_mut();
-        let [a, b] = cameras;
-        let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
+        let (planes_left, planes_right) = (warp.planes(cameras[0])?, warp.planes(cameras[1])?);
         let sources = cameras.map(|camera| warp.sources()[camera]);
         let [left, right] = sources;
-        let kernel = MapOverlap { planes_left, planes_right, left, right, place, out };
+        let kernel = MapOverlap { planes_left, planes_right, left, right, rule, place, out };
         stream.launch(&cover(size), &kernel)?;
-        stream.synchronize()?;
-        Ok(Some(Self { place, sources, pixels }))
+        Ok(Self { cameras, place, sources, pixels })
+    }
+
+    /// Returns the two cameras.
+    #[must_use]
+    pub fn cameras(&self) -> [usize; 2] {
+        self.cameras
     }
 
     /// Downloads the nearest source pixels of both cameras, one element per panorama pixel of the [bounding
-    /// box](Self::place), row by row. The element is [`OverlapPixel::NONE`] if the weight of at least one camera is 0.1
-    /// or less at this pixel.
+    /// box](Self::place), row by row. The element is [`OverlapPixel::NONE`] at pixels outside the overlap.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the download fails.
@@ -172,10 +253,11 @@ impl Overlap {
         let mut summing = Summing::new(stream.device())?;
         // SAFETY: `summing` is new, so no other stream uses it.
         unsafe { self.submit(stream, left.into(), right.into(), &mut summing)? };
-        Ok(summing.sums.download(stream)?[0])
+        Ok(summing.download(stream)?[0])
     }
 
-    /// Submits the computation of the colour sums of a pair of frames over the overlap, without waiting.
+    /// Submits the computation of the colour sums of a pair of frames over the overlap, without waiting. The frames may
+    /// have different formats.
     ///
     /// # Safety
     /// Work on `summing` in other streams must be done before this call.
@@ -190,19 +272,36 @@ impl Overlap {
         right: FrameView<'_>,
         summing: &mut Summing,
     ) -> Result<(), StitchError> {
-        let (l, r) = (left.format(), right.format());
         check_frames(&[left, right], &self.sources)?;
+        // SAFETY: the frames have the overlap's source sizes and complete chroma planes, as just checked. The caller
+        // guarantees that no other stream uses `summing`.
+        unsafe { self.launch(stream, [left, right], summing, 0) }.map_err(StitchError::from)
+    }
+
+    /// Launches the kernel that writes the colour sums to an element of `summing`.
+    ///
+    /// # Safety
+    /// - `frames` must have the overlap's source sizes and complete chroma planes.
+    /// - Work on `summing` in other streams must be done before this call.
+    /// - `element` must be less than [`MAX_OVERLAPS`].
+    #[track_caller]
+    pub(super) unsafe fn launch(
+        &self,
+        stream: &Stream,
+        frames: [FrameView<'_>; 2],
+        summing: &mut Summing,
+        element: u32,
+    ) -> Result<(), DeviceError> {
         let width = self.place.size().x as f32;
-        let params = SumParams {
-            centre: 0.5 * (width - 1.0),
-            per_column: 2.0 / width,
-            decode: l.pixels.encoding().to_rgb(),
-        };
+        let [left, right] =
+            frames.each_ref().map(|frame| frame.format().pixels.encoding().to_rgb());
+        let (centre, per_column) = (0.5 * (width - 1.0), 2.0 / width);
+        let params = SumParams { centre, per_column, left, right, element };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
-                // SAFETY: `cover` configures the launch for the size of the overlap. The caller guarantees that no
-                // other stream uses `summing`. The checks above guarantee that the frames have the warp's source sizes
-                // and complete chroma planes.
+                // SAFETY: `cover` configures the launch for the size of the overlap. The caller guarantees that the
+                // frames contain all source pixels of the overlap, that no other stream uses `summing`, and that
+                // `summing` has the element. Launches in one stream do not run at the same time.
                 unsafe {
                     stream.launch_unchecked(
                         &cover(self.place.size()),
@@ -218,48 +317,19 @@ impl Overlap {
                 }
             };
         }
-        match (left, right) {
-            (FrameView::Rgba8(left), FrameView::Rgba8(right)) => {
+        match frames {
+            [FrameView::Rgba8(left), FrameView::Rgba8(right)] => {
                 launch!(ColourSumsRgba8, left, right)
             }
-            (FrameView::Nv12(left, a), FrameView::Nv12(right, b)) if a == b => {
+            [FrameView::Nv12(left, _), FrameView::Nv12(right, _)] => {
                 launch!(ColourSumsNv12, left, right)
             }
-            _ => return Err(StitchError::Formats { left: l, right: r }),
+            [FrameView::Rgba8(left), FrameView::Nv12(right, _)] => {
+                launch!(ColourSumsRgba8Nv12, left, right)
+            }
+            [FrameView::Nv12(left, _), FrameView::Rgba8(right)] => {
+                launch!(ColourSumsNv12Rgba8, left, right)
+            }
         }
-        .map_err(StitchError::from)
     }
-}
-
-/// Returns the colours that equalise the pictures of two cameras in their overlap. Returns `None` if the pictures do not
-/// overlap, or if the overlap is too dark or too bright for an estimate.
-///
-/// # Errors
-/// Returns [`StitchError`] if the pictures do not match the warp or the device fails.
-#[track_caller]
-pub fn matched_pictures(
-    stream: &Stream,
-    pictures: &[&Picture],
-    warp: &DeviceWarp,
-) -> Result<Option<Colours>, StitchError> {
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
-    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
-    matched(stream, &frames, warp)
-}
-
-/// Returns the colours that equalise two frames on the device, as [`matched_pictures`] does for pictures.
-///
-/// # Errors
-/// Returns [`StitchError`] if the frames do not match the warp or the device fails.
-#[track_caller]
-pub fn matched(
-    stream: &Stream,
-    frames: &[FrameView<'_>],
-    warp: &DeviceWarp,
-) -> Result<Option<Colours>, StitchError> {
-    check_frames(frames, warp.sources())?;
-    let &[left, right] = frames else { return Ok(None) };
-    let Some(overlap) = Overlap::find(stream, warp, [0, 1])? else { return Ok(None) };
-    Ok(estimate(&overlap.sums(stream, left, right)?, &overlap.limits()))
 }

@@ -107,6 +107,15 @@ pub enum SettingsError {
 /// | frames to correct ×2 | 84 | 87 | **89** | 90 | 91 | 93 | 98 | 113 |
 ///
 /// With an interval of 6 frames, a change of ×1.2 takes 35 frames, ×1.5 takes 57, and ×3 takes 134.
+///
+/// With more cameras, the mean gain of all cameras stays 1. If only one camera changes, its gain must therefore change
+/// by most of the ratio instead of its square root. These are the numbers of frames in a ring of cameras, one of which
+/// changes its brightness, with an interval of 6 frames:
+///
+/// | cameras | 2 | 3 | 4 | 8 | 16 |
+/// |---|---|---|---|---|---|
+/// | frames to correct ×½ | 89 | 118 | 133 | 156 | 168 |
+/// | frames to correct ×2 | 89 | 96 | 105 | 118 | 124 |
 #[derive(Clone, Debug)]
 pub struct ColourTracker {
     settings: ColourTrackerOptions,
@@ -287,5 +296,7 @@ fn difference(a: Colours, b: Colours) -> f64 {
     changes.fold(0.0, f64::max)
 }
 
+#[cfg(test)]
+mod cameras;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //! change of the correction over time, and the colour sums that the kernels compute.
 
 mod day;
+mod exposure;
 mod pictures;
 mod properties;
 mod scenes;

@@ -5,7 +5,10 @@ use cuda_std::arg::HostArg;
 use cuda_std::launch::Params;
 use cuda_std::{DeviceSlice, DeviceSliceMut, Slice};
 use glam::{UVec2, Vec3, uvec2};
-use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
+use kernels_gpu::colour::{
+    ColourSumsNv12, ColourSumsNv12Rgba8, ColourSumsRgba8, ColourSumsRgba8Nv12, FindOverlap,
+    MapOverlap,
+};
 use kernels_gpu::stitch::GammaTable as BuildTable;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
@@ -21,8 +24,8 @@ use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, padded};
 use panoweave_tests::{data, oracle, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
-    TABLE_BLOCK, TABLE_LEN, TABLE_LEVELS, TableEntry, WEIGHT_ONE,
+    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, OverlapRule, RUNNING_SUMS,
+    SumParams, TABLE_BLOCK, TABLE_LEN, TABLE_LEVELS, TableEntry, WEIGHT_ONE,
 };
 use shared_types::stitch::Colour;
 
@@ -31,8 +34,15 @@ struct Case {
     size: UVec2,
     sources: [Raster; 2],
     planes: [Vec<f32>; 6],
+    rule: OverlapRule,
     padding: [u64; 5],
 }
+
+/// The rule for the overlap in a warp of two cameras.
+const TWO: OverlapRule = OverlapRule { weight: MIN_WEIGHT, share: 0.0 };
+/// The rule for the overlaps in a warp of more cameras.
+const MORE: OverlapRule =
+    OverlapRule { weight: shared_types::stitch::MIN_WEIGHT, share: MIN_WEIGHT };
 
 /// The results of one device for a [`Case`].
 #[derive(Debug, PartialEq)]
@@ -91,12 +101,15 @@ impl Case {
             _ => 1 + r.below(most as usize) as u32,
         };
         let [size, left, right] = [0, 1, 2].map(|_| uvec2(side(r, most.x), side(r, most.y)));
-        let format = match r.below(5) {
+        let any = |r: &mut Random| match r.below(5) {
             4 => PixelFormat::Rgba8,
             i if seed.is_multiple_of(2) => PixelFormat::Nv12(encodings()[i]),
             _ => PixelFormat::Rgba8,
         };
-        let sources = [left, right].map(|size| picture(r, size, format));
+        let format = any(r);
+        // A third of the cases have two formats.
+        let formats = [format, if seed % 3 == 0 { any(r) } else { format }];
+        let sources = [0, 1].map(|i| picture(r, [left, right][i], formats[i]));
         let rectangles: Vec<_> = (0..r.pick(&[0, 1, 1, 2, 3]))
             .map(|_| {
                 let [x, y] = size.to_array().map(|side| {
@@ -131,7 +144,8 @@ impl Case {
             }
         }
         let padding = std::array::from_fn(|_| 8 * r.below(20) as u64);
-        Self { size, sources, planes, padding }
+        let rule = if seed % 5 == 0 { MORE } else { TWO };
+        Self { size, sources, planes, rule, padding }
     }
 
     /// Returns a random case in which the overlap is the whole panorama.
@@ -141,11 +155,12 @@ impl Case {
             4.. => vec![1.0; size.element_product() as usize],
             _ => (0..size.element_product()).map(|_| random.between(0.0, 39.0)).collect(),
         });
-        Self { size, sources, planes, padding: [0; 5] }
+        Self { size, sources, planes, rule: TWO, padding: [0; 5] }
     }
 
     fn exact_overlap(&self) -> Vec<Option<[[usize; 2]; 2]>> {
-        oracle::overlap(&self.planes, self.sources.each_ref().map(|source| source.size))
+        let sizes = self.sources.each_ref().map(|source| source.size);
+        oracle::overlap(&self.planes, sizes, self.rule)
     }
 
     /// Finds the overlap once, and computes its colour sums `launches` times in the same memory.
@@ -163,13 +178,14 @@ impl Case {
                     planes_right,
                     left,
                     right,
+                    rule: self.rule,
                     $($argument: $value),+
                 }).unwrap()
             };
         }
         let empty = [u32::MAX, u32::MAX, 0, 0];
         let mut corners = Buffer::from_slice(stream, &empty).unwrap();
-        launch!(FindOverlap over self.size, min_weight: MIN_WEIGHT, corners: corners.view_mut());
+        launch!(FindOverlap over self.size, corners: corners.view_mut());
         let [x0, y0, x1, y1] = corners.download(stream).unwrap().try_into().unwrap();
         let place = OverlapBox { min: uvec2(x0, y0), max: uvec2(x1, y1) };
         if place.is_empty() {
@@ -182,18 +198,20 @@ impl Case {
         let [left, right] = &self.sources;
         let frames = [left.upload(stream, source_left), right.upload(stream, source_right)];
         let width = place.size().x as f32;
-        let decode = match self.sources[0].format().pixels {
-            PixelFormat::Rgba8 => YuvEncoding::default(),
-            PixelFormat::Nv12(encoding) => encoding,
+        let decode = |picture: &Raster| match picture.format().pixels {
+            PixelFormat::Rgba8 => YuvEncoding::default().to_rgb(),
+            PixelFormat::Nv12(encoding) => encoding.to_rgb(),
         };
         let params = SumParams {
             centre: 0.5 * (width - 1.0),
             per_column: 2.0 / width,
-            decode: decode.to_rgb(),
+            left: decode(left),
+            right: decode(right),
+            element: 2,
         };
         let config = cover(place.size());
         let mut running = Buffer::new(device, RUNNING_SUMS).unwrap();
-        let mut sums = Buffer::new(device, 1).unwrap();
+        let mut sums = Buffer::new(device, 4).unwrap();
         macro_rules! sum_up {
             ($kernel:ident, $left:ident, $right:ident) => {
                 // SAFETY: the grid covers the overlap, all buffers have the sizes that the kernel requires, and the
@@ -214,13 +232,18 @@ impl Case {
             .map(|_| {
                 // Initialise the sums with a NaN. The test fails if the kernel does not overwrite it.
                 let nonsense = ColourSums { weight: f32::NAN, ..ColourSums::default() };
-                sums.upload(stream, &[nonsense]).unwrap();
+                sums.upload(stream, &[nonsense; 4]).unwrap();
                 match (frames[0].view(), frames[1].view()) {
                     (FrameView::Rgba8(l), FrameView::Rgba8(r)) => sum_up!(ColourSumsRgba8, l, r),
                     (FrameView::Nv12(l, _), FrameView::Nv12(r, _)) => {
                         sum_up!(ColourSumsNv12, l, r)
                     }
-                    _ => unreachable!("both pictures have one format"),
+                    (FrameView::Rgba8(l), FrameView::Nv12(r, _)) => {
+                        sum_up!(ColourSumsRgba8Nv12, l, r)
+                    }
+                    (FrameView::Nv12(l, _), FrameView::Rgba8(r)) => {
+                        sum_up!(ColourSumsNv12Rgba8, l, r)
+                    }
                 }
                 .unwrap();
                 let left = running.download(stream).unwrap();
@@ -228,7 +251,9 @@ impl Case {
                     left.iter().all(|sum| *sum == 0),
                     "the running sums must be reset for the next launch"
                 );
-                sums.download(stream).unwrap()[0]
+                let [a, b, found, c] = sums.download(stream).unwrap().try_into().unwrap();
+                assert!([a, b, c].iter().all(|sums: &ColourSums| sums.weight.is_nan()));
+                found
             })
             .collect();
         Found { place, pixels: pixels.download(stream).unwrap(), sums }
@@ -393,7 +418,7 @@ fn the_library_gives_what_the_kernels_do() {
         let stream = device.stream().unwrap();
         let mut with = 0;
         for seed in 0..60 {
-            let mut case = Case::random(seed, uvec2(80, 80));
+            let mut case = Case { rule: TWO, ..Case::random(seed, uvec2(80, 80)) };
             // A `Warp` accepts only finite coordinates, and weights from 0 to 1.
             for (i, plane) in case.planes.iter_mut().enumerate() {
                 let beyond = if i < 4 { -1.0 } else { 0.0 };
@@ -433,12 +458,8 @@ fn frames_that_do_not_go_together_are_refused() {
     let frame = |size: UVec2, pixels| {
         DeviceFrame::new(stream.device(), FrameFormat { size, pixels }).unwrap()
     };
-    let [a, b, ..] = encodings().map(PixelFormat::Nv12);
+    let a = PixelFormat::Nv12(encodings()[0]);
     let rgba = PixelFormat::Rgba8;
-    for (left, right) in [(rgba, a), (a, rgba), (a, b)] {
-        let found = overlap.sums(&stream, &frame(size, left), &frame(size, right));
-        assert!(matches!(found, Err(StitchError::Formats { .. })), "{found:?}");
-    }
     let found = overlap.sums(&stream, &frame(size, a), &frame(uvec2(5, 4), a));
     assert!(matches!(found, Err(StitchError::SourceSize { side: "right", .. })), "{found:?}");
     let found = overlap.sums(&stream, &frame(uvec2(4, 3), rgba), &frame(size, rgba));
@@ -588,7 +609,7 @@ fn photos_differ_by_the_gains_that_others_found() {
             let sums = overlap.sums(&stream, &left, &right).unwrap();
 
             let (width, warp) = (warp.size().x as usize, warp.download(&stream).unwrap());
-            let places = oracle::overlap(warp.planes(), [a, b]);
+            let places = oracle::overlap(warp.planes(), [a, b], TWO);
             let [exact, ..] = oracle::colour_sums(&places, width, pictures.each_ref());
             for c in 0..3 {
                 let [l, r] = [sums.left[c], sums.right[c]].map(f64::from);

@@ -341,7 +341,7 @@ fn a_late_analysis_reads_the_frames_that_it_was_launched_for() {
                 }
                 seen.push(analysis.timestamp);
                 let of = (analysis.timestamp.as_millis() / FRAME.as_millis()) as f32;
-                let sums = analysis.sums;
+                let sums = analysis.overlaps[0].sums;
                 let weighted = |level: f32| level * sums.weight;
                 for (sum, level) in [(sums.left, 20.0 + of), (sums.right, 140.0 - of)] {
                     for channel in sum {

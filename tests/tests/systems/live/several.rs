@@ -152,7 +152,7 @@ fn colours_of_stitchers_at_once_do_not_mix() {
                 stitcher.submit(&[frame(left), frame(right)], FRAME * i).unwrap();
                 drop(panoramas.next().unwrap());
                 let Some(analysis) = stitcher.colour().analysis else { continue };
-                let sums = analysis.sums;
+                let sums = analysis.overlaps[0].sums;
                 for (sum, level) in [sums.left, sums.right].into_iter().zip(levels[which]) {
                     for channel in sum {
                         let error = channel / (f32::from(level) * sums.weight) - 1.0;

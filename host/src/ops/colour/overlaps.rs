@@ -1,0 +1,131 @@
+//! The overlaps of all pairs of cameras of a warp, and the colours that match a set of frames in all of them.
+
+use glam::UVec2;
+use shared_types::colour::ColourSums;
+
+use super::overlap::MAX_OVERLAPS;
+use super::{Colours, Edge, EstimateLimits, Overlap, Summing, solve};
+use crate::device::{DeviceError, Stream};
+use crate::frame::FrameView;
+use crate::io::picture::Picture;
+use crate::ops::stitch::{StitchError, check_frames};
+use crate::warp::DeviceWarp;
+
+/// The overlaps of a warp, one for each pair of cameras that overlap.
+#[derive(Debug)]
+pub struct Overlaps {
+    sources: Vec<UVec2>,
+    overlaps: Vec<Overlap>,
+}
+
+impl Overlaps {
+    /// Finds the overlaps of all pairs of cameras; see [`Overlap::find`]. Waits for the result.
+    ///
+    /// # Errors
+    /// Returns [`DeviceError`] if the device fails.
+    #[track_caller]
+    pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Self, DeviceError> {
+        let cameras = warp.sources().len();
+        let pairs = (0..cameras).flat_map(|a| (a + 1..cameras).map(move |b| [a, b]));
+        let overlaps = Overlap::find_all(stream, warp, &pairs.collect::<Vec<_>>())?;
+        Ok(Self { sources: warp.sources().to_vec(), overlaps })
+    }
+
+    /// Returns the overlaps, ordered by their first and then their second camera. The first camera has the lower index.
+    #[must_use]
+    pub fn all(&self) -> &[Overlap] {
+        &self.overlaps
+    }
+
+    /// Computes the colour sums of a set of frames, one frame per camera, over each overlap, and waits for the result.
+    /// Returns one element per overlap.
+    ///
+    /// # Errors
+    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
+    #[track_caller]
+    pub fn sums(
+        &self,
+        stream: &Stream,
+        frames: &[FrameView<'_>],
+    ) -> Result<Vec<ColourSums>, StitchError> {
+        let mut summing = Summing::new(stream.device())?;
+        // SAFETY: `summing` is new, so no other stream uses it.
+        unsafe { self.submit(stream, frames, &mut summing)? };
+        let mut sums = summing.download(stream)?;
+        sums.truncate(self.overlaps.len());
+        Ok(sums)
+    }
+
+    /// Submits the computation of the colour sums of a set of frames, one frame per camera, without waiting. The frames
+    /// may have different formats. Each overlap needs one launch.
+    ///
+    /// # Safety
+    /// Work on `summing` in other streams must be done before this call.
+    ///
+    /// # Errors
+    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
+    #[track_caller]
+    pub unsafe fn submit(
+        &self,
+        stream: &Stream,
+        frames: &[FrameView<'_>],
+        summing: &mut Summing,
+    ) -> Result<(), StitchError> {
+        check_frames(frames, &self.sources)?;
+        for (element, overlap) in (0..MAX_OVERLAPS).zip(&self.overlaps) {
+            let pair = overlap.cameras().map(|camera| frames[camera]);
+            // SAFETY: the frames have the source sizes and complete chroma planes, as just checked. The caller
+            // guarantees that no other stream uses `summing`.
+            unsafe { overlap.launch(stream, pair, summing, element)? };
+        }
+        Ok(())
+    }
+
+    /// Returns the edges of the graph of cameras for sums with one element per overlap. Overlaps that are too dark or
+    /// too bright for an estimate have no edge.
+    #[must_use]
+    pub fn edges(&self, sums: &[ColourSums]) -> Vec<Edge> {
+        let edges = self.overlaps.iter().zip(sums);
+        edges.filter_map(|(overlap, sums)| overlap.edge(sums)).collect()
+    }
+}
+
+impl Overlap {
+    /// Returns the edge between this overlap's cameras; see [`Edge::new`].
+    fn edge(&self, sums: &ColourSums) -> Option<Edge> {
+        Edge::new(self.cameras(), sums, &self.limits())
+    }
+}
+
+/// Returns the colours that match the pictures of all cameras in their overlaps. Cameras without a usable overlap have
+/// the identity. Returns `None` if no pictures overlap, or if all overlaps are too dark or too bright for an estimate.
+///
+/// # Errors
+/// Returns [`StitchError`] if the pictures do not match the warp or the device fails.
+#[track_caller]
+pub fn matched_pictures(
+    stream: &Stream,
+    pictures: &[&Picture],
+    warp: &DeviceWarp,
+) -> Result<Option<Colours>, StitchError> {
+    let images: Vec<_> =
+        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
+    matched(stream, &frames, warp)
+}
+
+/// Returns the colours that match frames on the device, as [`matched_pictures`] does for pictures.
+///
+/// # Errors
+/// Returns [`StitchError`] if the frames do not match the warp or the device fails.
+#[track_caller]
+pub fn matched(
+    stream: &Stream,
+    frames: &[FrameView<'_>],
+    warp: &DeviceWarp,
+) -> Result<Option<Colours>, StitchError> {
+    let overlaps = Overlaps::find(stream, warp)?;
+    let edges = overlaps.edges(&overlaps.sums(stream, frames)?);
+    let solution = solve(frames.len(), &edges, &EstimateLimits::default(), None, &[]);
+    Ok((!edges.is_empty()).then(|| Colours::of(solution.colours)))
+}
