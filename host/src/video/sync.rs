@@ -57,7 +57,7 @@ impl Offset {
         let (ticks, seconds) = ticks.fraction();
         let latest = offsets.iter().map(|offset| offset.nanoseconds()).max().unwrap_or(0).max(0);
         let unit = i128::from(seconds) * BILLION;
-        let tick = (latest.saturating_mul(ticks.into()) + unit - 1) / unit;
+        let tick = latest.saturating_mul(ticks.into()).saturating_add(unit - 1) / unit;
         u64::try_from(tick).unwrap_or(u64::MAX)
     }
 

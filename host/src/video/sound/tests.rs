@@ -132,8 +132,6 @@ struct Recorder {
     drift: f64,
 }
 
-const CLEAN: Recorder = Recorder { gain: 1.0, dull: 0.0, noise: 0.0, echo: (1, 0.0), drift: 0.0 };
-
 impl Recorder {
     /// Records `seconds` of `scene` from the time `start` on. Outside the scene, there is only noise.
     fn record(&self, scene: &[f32], start: f64, seconds: f64, rng: &mut Rng) -> Vec<f32> {
