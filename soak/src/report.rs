@@ -11,13 +11,20 @@ const PAGE: usize = 20;
 
 /// Prints the settings of the run.
 pub(crate) fn opening(settings: &Settings) {
-    let Settings { device, plan, fps, leak, .. } = settings;
+    let Settings { device, plan, fps, crew, leak, .. } = settings;
     println!(
         "{device}, {fps} fps, {} cycles of {:.1} s, {} of them warm-up",
         plan.cycles,
         plan.cycle.as_secs_f64(),
         plan.warm_up
     );
+    if let Some(crew) = crew {
+        println!(
+            "{} cameras; the second clock drifts by {:.0} ppm",
+            crew.cameras,
+            crew.drift * 1e6
+        );
+    }
     if let Some(leak) = leak {
         println!("leak on purpose: {leak:?}");
     }

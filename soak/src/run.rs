@@ -1,4 +1,4 @@
-//! Runs a stitcher, two simulated cameras and a reader through all cycles, and takes a measurement at the end of each
+//! Runs a stitcher, simulated cameras and a reader through all cycles, and takes a measurement at the end of each
 //! cycle.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -7,15 +7,18 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::{Counters, Device, DeviceError, Stream};
 use panoweave::geometry::rig::{Rig, RigError};
-use panoweave::live::{LiveError, LiveOptions, StitchedFrames, Stitcher};
+use panoweave::live::{
+    CameraEvents, CameraState, LiveError, LiveOptions, StitchedFrames, Stitcher,
+};
 use panoweave::ops::stitch::{Power, StitchOptions};
-use panoweave::warp::{DeviceWarp, RenderError};
+use panoweave::warp::{DeviceWarp, MAX_CAMERAS, RenderError};
 
+use crate::crew::{Crew, Roster};
 use crate::leak::Leak;
 use crate::phase::{Phase, Plan};
 use crate::record::{Record, Row};
 use crate::sample::{Sample, Sampler};
-use crate::scene::{MadeUpCamera, PIXELS, rig};
+use crate::scene::{MadeUpCamera, PIXELS, home, shrunk};
 
 /// The maximum time to wait, at the end of a cycle, until no pair of frames is in flight.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -27,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) fps: f64,
     /// The factor by which the rig in `rigs/home.toml` is downscaled.
     pub(crate) shrink: u32,
+    /// Three or more cameras with clocks of their own; `None` for two cameras on one clock.
+    pub(crate) crew: Option<Crew>,
     pub(crate) leak: Option<Leak>,
 }
 
@@ -50,7 +55,7 @@ pub(crate) enum SoakError {
 /// Flags and counters shared by the main thread, the cameras and the reader.
 #[derive(Default)]
 pub(crate) struct Switches {
-    off: [AtomicBool; 2],
+    off: [AtomicBool; MAX_CAMERAS],
     slow: AtomicBool,
     over: AtomicBool,
     pushed: AtomicU64,
@@ -70,10 +75,13 @@ impl Switches {
         self.pushed.fetch_add(1, Relaxed);
     }
 
-    fn set(&self, phase: Phase, cycle: usize) {
-        for camera in [0, 1] {
-            let alone = phase == Phase::OneCamera && cycle % 2 != camera;
-            self.off[camera].store(alone || phase == Phase::Idle, Relaxed);
+    fn set(&self, phase: Phase, cycle: usize, crew: Option<Crew>) {
+        for (camera, off) in self.off.iter().enumerate() {
+            let stops = match crew {
+                Some(crew) => camera + 1 == crew.cameras,
+                None => cycle % 2 != camera,
+            };
+            off.store((stops && phase == Phase::OneCamera) || phase == Phase::Idle, Relaxed);
         }
         self.slow.store(phase == Phase::SlowReader, Relaxed);
     }
@@ -87,7 +95,11 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
     let switches = Switches::default();
     let (rows, last, failure) = {
         let aside = device.stream()?;
-        let warps = Warps { stream: &aside, rig: rig(settings.shrink)? };
+        let rig = match settings.crew {
+            Some(crew) => crew.rig()?,
+            None => home()?,
+        };
+        let warps = Warps { stream: &aside, rig: shrunk(rig, settings.shrink) };
         let options = LiveOptions {
             input: PIXELS,
             output: PIXELS,
@@ -96,6 +108,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
             tolerance: Duration::from_secs_f64(0.4 / fps),
             ..LiveOptions::default()
         };
+        let options = settings.crew.map_or(options, |_| Crew::options(options));
         let stitcher = Stitcher::new(device, warps.render(0.0)?, options)?;
         let panoramas = stitcher.panoramas();
         let start = Instant::now();
@@ -104,12 +117,20 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
                 let format = stitcher.input_formats()[which];
                 let (stitcher, switches) = (&stitcher, &switches);
                 scope.spawn(move || {
-                    MadeUpCamera::new(which, format, *fps).film(stitcher, start, switches)
+                    MadeUpCamera::new(which, format, *fps, settings.crew)
+                        .film(stitcher, start, switches)
                 })
             };
-            let cameras = [0, 1].map(camera);
+            let cameras: Vec<_> = (0..stitcher.input_formats().len()).map(camera).collect();
             let reader = scope.spawn(|| read(settings, panoramas, &switches));
-            let director = Director { settings, stitcher: &stitcher, switches: &switches, start };
+            let mut director = Director {
+                settings,
+                stitcher: &stitcher,
+                switches: &switches,
+                start,
+                gone: Vec::new(),
+                lost: 0,
+            };
             let rows = director.run(&warps, &mut sampler, each);
             switches.over.store(true, Relaxed);
             let mut failure = stitcher.health().err().map(|e| e.to_string());
@@ -121,7 +142,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
             let result = reader.join().expect("the reader does not panic");
             (rows, failure.or(result.err().map(|e| e.to_string())))
         });
-        (rows?, row(&stitcher, &switches, start, sampler.take()?), failure)
+        (rows?, row(&stitcher, settings.crew, &switches, start, sampler.take()?), failure)
     };
     Ok(Record { rows, last, objects: [before, Counters::now()], failure })
 }
@@ -168,11 +189,14 @@ struct Director<'a> {
     stitcher: &'a Stitcher,
     switches: &'a Switches,
     start: Instant,
+    /// The number of events that report that a camera is gone, for each camera, and the number of lost events.
+    gone: Vec<u64>,
+    lost: u64,
 }
 
 impl Director<'_> {
     fn run(
-        &self,
+        &mut self,
         warps: &Warps<'_>,
         sampler: &mut Sampler,
         mut each: impl FnMut(&Row),
@@ -182,8 +206,12 @@ impl Director<'_> {
         for cycle in 0..plan.cycles {
             let mut peak = 0;
             let mut begin = 0.0;
+            let mut roster = Roster::default();
             for (phase, end) in Phase::ALL {
-                self.switches.set(phase, cycle);
+                if phase == Phase::Idle && self.settings.crew.is_some() {
+                    roster = self.roster();
+                }
+                self.switches.set(phase, cycle, self.settings.crew);
                 let at = |part: f64| plan.cycle.mul_f64(cycle as f64 + part);
                 if phase == Phase::Reconfigured {
                     self.reconfigure(warps, cycle)?;
@@ -194,8 +222,8 @@ impl Director<'_> {
                 begin = end;
             }
             self.settle();
-            let row = row(self.stitcher, self.switches, self.start, sampler.take()?);
-            rows.push(Row { peak, ..row });
+            let row = self.row(sampler.take()?);
+            rows.push(Row { peak, roster, ..row });
             each(&rows[cycle]);
             // A failed stitcher makes no more panoramas, so end the run.
             if self.stitcher.health().is_err() {
@@ -226,9 +254,29 @@ impl Director<'_> {
     /// Waits until the counters account for all frames, which means that no pair is in flight. Gives up after `SETTLE`.
     fn settle(&self) {
         let most = Instant::now() + SETTLE;
-        let row = || row(self.stitcher, self.switches, self.start, Sample::default());
-        while !row().balance().1 && Instant::now() < most {
+        while !self.row(Sample::default()).balance().1 && Instant::now() < most {
             thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn row(&self, sample: Sample) -> Row {
+        row(self.stitcher, self.settings.crew, self.switches, self.start, sample)
+    }
+
+    /// Takes the clocks and the states of the cameras, and counts the events since the last call.
+    fn roster(&mut self) -> Roster {
+        let CameraEvents { events, lost } = self.stitcher.camera_events();
+        self.gone.resize(self.stitcher.input_formats().len(), 0);
+        for event in events.iter().filter(|event| event.state == CameraState::Gone) {
+            self.gone[event.camera] += 1;
+        }
+        self.lost += lost;
+        Roster {
+            at: self.start.elapsed().as_secs_f64(),
+            timing: self.stitcher.timing(),
+            health: self.stitcher.cameras(),
+            gone: self.gone.clone(),
+            lost: self.lost,
         }
     }
 
@@ -251,7 +299,17 @@ impl Director<'_> {
     }
 }
 
-fn row(stitcher: &Stitcher, switches: &Switches, start: Instant, sample: Sample) -> Row {
+fn row(
+    stitcher: &Stitcher,
+    crew: Option<Crew>,
+    switches: &Switches,
+    start: Instant,
+    sample: Sample,
+) -> Row {
+    let ended = |_| {
+        let frames = stitcher.timing().into_iter().map(|timing| timing.frames);
+        frames.map(|frames| frames.used + frames.dropped()).sum()
+    };
     Row {
         at: start.elapsed().as_secs_f64(),
         sample,
@@ -259,6 +317,8 @@ fn row(stitcher: &Stitcher, switches: &Switches, start: Instant, sample: Sample)
         counters: stitcher.counters(),
         pushed: switches.pushed.load(Relaxed),
         read: switches.read.load(Relaxed),
+        ended: crew.map(ended),
+        roster: Roster::default(),
         following: stitcher.colour().following,
     }
 }

@@ -1,5 +1,5 @@
-//! The simulated cameras of the soak: their rig and their NV12 frames. The exposure of the right camera changes during
-//! the run, so that the colour correction has differences to correct.
+//! The simulated cameras of the soak: their rig and their NV12 frames. The exposure of all cameras but the first changes
+//! during the run, so that the colour correction has differences to correct.
 //!
 //! All frames show the same pattern, because the soak does not check the content of the panoramas.
 
@@ -9,6 +9,7 @@ use panoweave::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::live::{LiveError, Stitcher};
 
+use crate::crew::Crew;
 use crate::run::Switches;
 
 /// Pixel format of the camera frames and the panoramas.
@@ -21,10 +22,13 @@ const EXPOSURES: usize = 8;
 /// The time after which the right camera changes to its next exposure.
 const DRIFT: Duration = Duration::from_millis(700);
 
-/// Returns the rig in `rigs/home.toml` downscaled by `shrink`. With a `shrink` of 1, two 3840×2160 cameras make a
-/// 5700×1900 panorama.
-pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
-    let mut rig = Rig::parse(include_str!("../../rigs/home.toml"), "rigs/home.toml")?;
+/// Returns the rig in `rigs/home.toml`: two 3840×2160 cameras make a 5700×1900 panorama.
+pub(crate) fn home() -> Result<Rig, RigError> {
+    Rig::parse(include_str!("../../rigs/home.toml"), "rigs/home.toml")
+}
+
+/// Returns the rig with all pictures and the panorama downscaled by `shrink`.
+pub(crate) fn shrunk(mut rig: Rig, shrink: u32) -> Rig {
     rig.panorama.width /= shrink;
     rig.panorama.height /= shrink;
     let by = f64::from(shrink);
@@ -35,7 +39,7 @@ pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
         (k.fx, k.fy) = (k.fx / by, k.fy / by);
         (k.cx, k.cy) = ((k.cx + 0.5) / by - 0.5, (k.cy + 0.5) / by - 0.5);
     }
-    Ok(rig)
+    rig
 }
 
 /// A simulated camera.
@@ -44,21 +48,23 @@ pub(crate) struct MadeUpCamera {
     format: FrameFormat,
     exposures: Vec<Vec<u8>>,
     period: Duration,
+    crew: Option<Crew>,
 }
 
 impl MadeUpCamera {
-    pub(crate) fn new(which: usize, format: FrameFormat, fps: f64) -> Self {
-        // Only the exposure of the right camera changes.
+    pub(crate) fn new(which: usize, format: FrameFormat, fps: f64, crew: Option<Crew>) -> Self {
+        // The exposure of the first camera does not change.
         let exposures = match which {
             0 => 1,
             _ => EXPOSURES,
         };
         let exposures = (0..exposures).map(|i| frame(format, 1.0 - 0.05 * i as f64)).collect();
-        Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }
+        Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps), crew }
     }
 
-    /// Pushes frames until the soak is over, except while the camera is switched off. Adds a random jitter to each
-    /// timestamp: up to a fifth of the time between two frames. Skips frames whose time has already passed.
+    /// Pushes frames until the soak is over, except while the camera is switched off. Skips frames whose time has already
+    /// passed. Adds a random jitter of up to a fifth of the time between two frames: to each timestamp if the cameras
+    /// have one clock, otherwise to the time at which each frame arrives.
     pub(crate) fn film(
         &self,
         stitcher: &Stitcher,
@@ -81,7 +87,14 @@ impl MadeUpCamera {
             let exposure = step.min(2 * self.exposures.len() - 1 - step);
             let frame = panoweave::frame::Frame::tight(self.format, &self.exposures[exposure]);
             let frame = frame.expect("the exposures have the stitcher's format");
-            stitcher.push(self.which, frame, time + jitter)?;
+            let timestamp = match self.crew {
+                Some(crew) => {
+                    std::thread::sleep(jitter);
+                    crew.stamp(self.which, time)
+                }
+                None => time + jitter,
+            };
+            stitcher.push(self.which, frame, timestamp)?;
             switches.count_pushed();
         }
         Ok(())
