@@ -187,7 +187,7 @@ fn stitched(
     plan: Plan,
 ) -> Result<(Panorama, Coverage), Failure> {
     match (plan, pictures) {
-        (Plan::Planes(warp), [left, right]) => {
+        (Plan::Planes(warp), pictures) => {
             let stats = warp.stats();
             let coverage = Coverage {
                 any: stats.coverage,
@@ -197,15 +197,13 @@ fn stitched(
             let plan = Plan::Planes(warp);
             let warp = stages.run("warp", "preparing the warp", || plan.prepare(stream))?;
             let panorama = stages.run("stitch", "stitching", || {
-                Ok(stitch_warp(stream, [left, right], &warp, options)?)
+                Ok(stitch_warp(stream, &pictures.iter().collect::<Vec<_>>(), &warp, options)?)
             })?;
             Ok((panorama, coverage))
         }
         (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
             Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?)
         }),
-        // This arm is unreachable, because `WarpSource::open` has checked that a warp has two pictures.
-        (Plan::Planes(_), _) => Err(Failure::Usage("a warp requires two pictures")),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Stitches two or more pictures in host memory to a panorama. Matches their colours and searches for seams if
 //! requested.
 //!
-//! Two pictures are one stitch. More pictures are added one by one to sums in f32, which are rounded once at the end
+//! With a warp, all pictures are one stitch ([`stitch_warp`]). Two pictures of a geometry are, too. More pictures of a
+//! geometry are added one by one to sums in f32, which are rounded once at the end
 //! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the nearest
 //! edge of the picture. A seam is searched between each further picture and the panorama of the pictures before it.
 //! Colour corrections are computed for all pictures first, so they do not depend on the order.
@@ -38,6 +39,7 @@ pub use coverage::Coverage;
 pub use error::PanoramaError;
 
 use crate::device::{Image, Stream};
+use crate::frame::FrameView;
 use crate::geometry::Geometry;
 use crate::geometry::rig::MAX_CAMERAS;
 use crate::io::picture::Picture;
@@ -81,38 +83,38 @@ pub struct Panorama {
     pub owners: Vec<u8>,
 }
 
-/// Stitches two pictures with a warp, and waits for the panorama.
+/// Stitches one picture per camera of a warp, and waits for the panorama.
 ///
 /// # Errors
 /// Returns [`PanoramaError`] if the pictures, the warp and the options do not match, or the device fails.
 #[track_caller]
 pub fn stitch_warp(
     stream: &Stream,
-    [left, right]: [&Picture; 2],
+    pictures: &[&Picture],
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama, PanoramaError> {
-    let images = [left.upload(stream)?, right.upload(stream)?];
+    let images: Vec<_> =
+        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     let mut colours = options.stitch.colours;
     let mut unmatched = Vec::new();
     if options.match_colour {
-        match matched(stream, &[(&images[0]).into(), (&images[1]).into()], warp)? {
+        match matched(stream, &frames, warp)? {
             Some(found) => colours = found,
-            None => unmatched = vec![0, 1],
+            None => unmatched = (0..pictures.len()).collect(),
         }
     }
     let mut without_seam = Vec::new();
-    let found =
-        seam_between(stream, warp, images.each_ref(), colours, options.blend, &mut without_seam)?;
+    let found = with_seams(stream, warp, &frames, colours, options.blend, &mut without_seam)?;
     let warp = found.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);
-    own(stream, warp, [Some(0), Some(1)], &mut owners)?;
+    own(stream, warp, (0..pictures.len()).map(Some), &mut owners)?;
     let mut out = Image::new(stream.device(), size.x, size.y)?;
-    let frames = images.each_ref().map(Into::into);
     stitch(stream, &frames, warp, &StitchOptions { colours, ..options.stitch }, &mut out)?;
     let picture = downloaded(stream, &out)?;
-    let colours = vec![colours[0], colours[1]];
+    let colours = colours.iter().take(pictures.len()).copied().collect();
     Ok(Panorama { picture, colours, unmatched, without_seam, owners })
 }
 
@@ -135,7 +137,7 @@ pub fn stitch_geometry(
         let mut warp = DeviceWarp::margins(stream, canvas, &[of(0), of(1)])?;
         seen.look(stream, &warp, 0)?;
         warp.feather(stream)?;
-        return Ok((stitch_warp(stream, [left, right], &warp, options)?, seen.coverage()));
+        return Ok((stitch_warp(stream, &[left, right], &warp, options)?, seen.coverage()));
     }
     for camera in 0..pictures.len() {
         seen.look(stream, &DeviceWarp::margins(stream, canvas, &[of(camera)])?, camera)?;
@@ -178,19 +180,19 @@ fn check(
     Ok(())
 }
 
-/// Returns the warp with the weights of a seam between its two pictures, or `None` for feathered blending. If the warp
+/// Returns the warp with the weights of the seams between its pictures, or `None` for feathered blending. If the warp
 /// does not allow a seam, returns `None` and adds the reason to `without_seam`.
 #[track_caller]
-fn seam_between(
+fn with_seams(
     stream: &Stream,
     warp: &DeviceWarp,
-    [left, right]: [&Image<Rgba8>; 2],
+    frames: &[FrameView<'_>],
     colours: Colours,
     blend: Blend,
     without_seam: &mut Vec<SeamError>,
 ) -> Result<Option<DeviceWarp>, PanoramaError> {
     let Blend::Seam(options) = blend else { return Ok(None) };
-    match seamed(stream, warp, &[left.into(), right.into()], colours, options) {
+    match seamed(stream, warp, frames, colours, options) {
         Err(reason) if reason.is_of_warp() => {
             without_seam.push(reason);
             Ok(None)
@@ -205,24 +207,29 @@ fn no_owners(size: UVec2, options: &PanoramaOptions) -> Vec<u8> {
     vec![u8::MAX; pixels]
 }
 
-/// Sets the owner of each pixel to the camera of the warp with the larger weight. `cameras` are the indices of the
-/// warp's two cameras. The left index is `None` if the left picture is the panorama of earlier pictures, whose owners
-/// stay. Does nothing if owners were not requested.
+/// Sets the owner of each pixel to the camera of the warp with the largest weight. `cameras` are the indices of the
+/// warp's cameras. An index is `None` if the picture is the panorama of earlier pictures, whose owners stay. Does nothing
+/// if owners were not requested.
 #[track_caller]
 fn own(
     stream: &Stream,
     warp: &DeviceWarp,
-    [left, right]: [Option<usize>; 2],
+    cameras: impl IntoIterator<Item = Option<usize>>,
     owners: &mut [u8],
 ) -> Result<(), PanoramaError> {
     if owners.is_empty() {
         return Ok(());
     }
-    let [l, r] = [0, 1].map(|camera| warp.plane(Plane::Weight(camera)).download(stream));
-    for (owner, (l, r)) in owners.iter_mut().zip(l?.into_iter().zip(r?)) {
-        let most = if r > l { right } else { left.filter(|_| l > 0.0) };
-        // The index fits into a `u8`, because there are at most 64 cameras.
-        *owner = most.map_or(*owner, |camera| camera as u8);
+    let mut most = vec![0.0; owners.len()];
+    for (i, camera) in cameras.into_iter().enumerate() {
+        let weights = warp.plane(Plane::Weight(i)).download(stream)?;
+        for ((owner, most), weight) in owners.iter_mut().zip(&mut most).zip(weights) {
+            if weight > *most {
+                *most = weight;
+                // The index fits into a `u8`, because there are at most 64 cameras.
+                *owner = camera.map_or(*owner, |camera| camera as u8);
+            }
+        }
     }
     Ok(())
 }

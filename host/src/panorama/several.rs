@@ -13,7 +13,7 @@ use shared_types::warp::{Camera, Canvas};
 
 use super::coverage::Seen;
 use super::error::PanoramaError;
-use super::{PanoramaOptions, downloaded, no_owners, own, seam_between};
+use super::{PanoramaOptions, downloaded, no_owners, own, with_seams};
 use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
 use crate::io::picture::Picture;
@@ -109,9 +109,9 @@ impl Several<'_> {
             warp.feather(stream)?;
             let corrected = first.map_or(Colour::IDENTITY, |camera| self.colours[camera]);
             let colours = Colours::of([corrected, self.colours[next]]);
-            let pictures = [&so_far, &image];
+            let pictures = [(&so_far).into(), (&image).into()];
             let blend = self.options.blend;
-            let found = seam_between(stream, &warp, pictures, colours, blend, &mut without_seam)?;
+            let found = with_seams(stream, &warp, &pictures, colours, blend, &mut without_seam)?;
             let warp = found.as_ref().unwrap_or(&warp);
             own(stream, warp, [first, Some(next)], owners)?;
             if let Some(camera) = first {

@@ -29,7 +29,7 @@ pub(crate) struct Figures {
     pub(crate) similarity: Option<Similarity>,
 }
 
-/// The colour difference between the two cameras in one frame.
+/// The colour difference between two cameras in one frame.
 struct Cameras {
     frame: u64,
     /// The colour difference of the cameras' frames without colour correction.
@@ -37,6 +37,13 @@ struct Cameras {
     /// The colour difference after the correction that the stitch applied. `None` for a finished panorama, because it
     /// is unknown which correction its stitch applied.
     after: Option<CameraDifference>,
+}
+
+impl Cameras {
+    /// Returns the difference that the score counts: after the correction, if there is one.
+    fn counts(&self) -> f64 {
+        self.after.unwrap_or(self.before).colour()
+    }
 }
 
 /// The mean and the maximum of a measured value over all measured frames, and the number of the frame with the maximum.
@@ -63,23 +70,33 @@ impl Figures {
         self.seams.extend(found.map(|found| (frame, found)));
     }
 
-    /// Measures the colour difference between the two cameras' frames in their overlap, without colour correction. If
-    /// `colours` is given, also measures the difference after this correction.
+    /// Measures the colour difference between the frames of each pair of cameras in their overlap, without colour
+    /// correction. If `colours` is given, also measures the differences after this correction. Keeps the pair that
+    /// differs most.
     pub(crate) fn add_cameras(
         &mut self,
         frame: u64,
-        meter: &OverlapMeter,
+        meters: &[OverlapMeter],
         frames: &[Frame<'_>],
         colours: Option<Colours>,
     ) -> Result<(), QualityError> {
-        let before = meter.measure(frames, &Colours::IDENTITY)?;
-        let after = match colours {
-            Some(Colours::IDENTITY) => Some(before),
-            Some(colours) => Some(meter.measure(frames, &colours)?),
-            None => None,
-        };
-        self.overlap = Some(meter.share());
-        self.cameras.push(Cameras { frame, before, after });
+        let mut worst: Option<Cameras> = None;
+        for meter in meters {
+            let before = meter.measure(frames, &Colours::IDENTITY)?;
+            let after = match colours {
+                Some(Colours::IDENTITY) => Some(before),
+                Some(colours) => Some(meter.measure(frames, &colours)?),
+                None => None,
+            };
+            let found = Cameras { frame, before, after };
+            if worst.as_ref().is_none_or(|worst| found.counts() > worst.counts()) {
+                worst = Some(found);
+            }
+        }
+        if let Some(worst) = worst {
+            self.overlap = Some(meters.iter().map(OverlapMeter::share).sum());
+            self.cameras.push(worst);
+        }
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use panoweave::quality::{
     FlickerMeter, Levels, OverlapMeter, SeamLine, owners_of_warp, owners_of_weights,
 };
 use panoweave::video::{Stitched, VideoOptions, for_each_set, stitch_each};
-use panoweave::warp::DeviceWarp;
+use panoweave::warp::{DeviceWarp, MAX_CAMERAS};
 
 use crate::commands::quality::figures::{Figures, SCORES};
 use crate::options::blend::Blending;
@@ -70,15 +70,15 @@ See panoweave --help for exit codes and errors as JSON.";
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
-    /// A finished panorama (picture or video), or the pictures or videos of the left and the right camera, which are
-    /// stitched first.
-    #[arg(required = true, num_args = 1..=2, value_name = "PANORAMA | LEFT RIGHT")]
+    /// A finished panorama (picture or video), or the pictures or videos of the cameras, which are stitched first. For
+    /// two cameras: left, right.
+    #[arg(required = true, num_args = 1..=MAX_CAMERAS, value_name = "PANORAMA | CAMERA CAMERA")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     map: WarpSource,
-    /// Pictures or videos of the two cameras from which the finished panorama was stitched, in order to also measure
-    /// the colour difference of the cameras.
-    #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"])]
+    /// Pictures or videos of the cameras from which the finished panorama was stitched, in order to also measure the
+    /// colour difference of the cameras.
+    #[arg(long, num_args = 2..=MAX_CAMERAS, value_name = "CAMERA")]
     cameras: Vec<PathBuf>,
     /// Pictures only: reference picture of the same size as the panorama. The score ssim states how similar the
     /// panorama is to this picture.
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         [panorama] => (Some(panorama.as_path()), &args.cameras[..]),
         files if args.cameras.is_empty() => (None, files),
         _ => {
-            let usage = "--cameras belongs to a finished panorama, but two files are stitched first; remove --cameras";
+            let usage = "--cameras belongs to a finished panorama, but several files are stitched first; remove --cameras";
             return Err(Failure::Usage(usage));
         }
     };
@@ -195,20 +195,19 @@ impl Job<'_> {
         let made_here = panorama.is_none();
         let mut colours = Colours::IDENTITY;
         let (panorama, owners) = match (panorama, &cameras[..]) {
-            (None, [left, right]) => stages.run("stitch", "stitching", || {
+            (None, [_, _, ..]) => stages.run("stitch", "stitching", || {
                 let options = PanoramaOptions {
                     stitch: args.look.options(Lookup::Planes),
                     match_colour: args.follows(),
                     blend: *blend,
                     owners: true,
                 };
-                let made = stitch_warp(&stream, [left, right], &warp, &options)?;
+                let pictures: Vec<_> = cameras.iter().collect();
+                let made = stitch_warp(&stream, &pictures, &warp, &options)?;
                 for reason in &made.without_seam {
                     tracing::warn!("falling back to feathered blending: {reason}");
                 }
-                if let [left, right] = made.colours[..] {
-                    colours = Colours::of([left, right]);
-                }
+                colours = Colours::of(&made.colours);
                 Ok((made.picture, args.turned(made.owners)))
             })?,
             (Some(panorama), _) => {
@@ -218,19 +217,17 @@ impl Job<'_> {
             }
             (None, _) => {
                 return Err(Failure::Usage(
-                    "a panorama is stitched from two pictures; give the left and the right one",
+                    "a panorama is stitched from two or more pictures; give one per camera",
                 ));
             }
         };
         stages.run("measure", "measuring", || {
             let line = SeamLine::new(&owners, panorama.size())?;
             figures.add_seam(0, line.visibility(&Levels::of_picture(&panorama))?);
-            if let [left, right] = &cameras[..]
-                && let Some(meter) = OverlapMeter::new(&stream, &warp, [0, 1])?
-            {
-                let [left, right] = [frame(left)?, frame(right)?];
+            if !cameras.is_empty() {
+                let frames = cameras.iter().map(frame).collect::<Result<Vec<_>, _>>()?;
                 let corrected = made_here.then_some(colours);
-                figures.add_cameras(0, &meter, &[left, right], corrected)?;
+                figures.add_cameras(0, &meters(&stream, &warp)?, &frames, corrected)?;
             }
             if let Some(reference) = &reference {
                 let (similarity, _) = compare_pictures(&stream, reference, &panorama)
@@ -279,13 +276,12 @@ impl Job<'_> {
             figures.flicker = Some(flicker.found());
             Ok(())
         })?;
-        if cameras.len() == 2
-            && let Some(meter) = OverlapMeter::new(&stream, &warp, [0, 1])?
-        {
+        if !cameras.is_empty() {
+            let meters = meters(&stream, &warp)?;
             stages.run("measure", "measuring", || {
                 for_each_set(cameras, rate, args.every, frames, |n, frames_of| {
                     if n < frames {
-                        figures.add_cameras(n, &meter, frames_of, None)?;
+                        figures.add_cameras(n, &meters, frames_of, None)?;
                     }
                     Ok::<_, Failure>(())
                 })
@@ -294,7 +290,7 @@ impl Job<'_> {
         Ok(device)
     }
 
-    /// Stitches the videos of the left and the right camera in `files`, and measures the panoramas.
+    /// Stitches the videos of the cameras in `files`, and measures the panoramas.
     fn videos(&mut self, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, blend, stages, figures } = self;
         let stop = Stop::default();
@@ -306,13 +302,13 @@ impl Job<'_> {
         })?;
         if sources.len() < 2 {
             return Err(Failure::Usage(
-                "a panorama is stitched from two videos; give the left and the right one",
+                "a panorama is stitched from two or more videos; give one per camera",
             ));
         }
         let device = args.device.open()?;
         let stream = device.stream()?;
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
-        let (size, meter) = (warp.size(), OverlapMeter::new(&stream, &warp, [0, 1])?);
+        let (size, meters) = (warp.size(), meters(&stream, &warp)?);
         let owners = args.owners(&stream, &warp, size)?;
         let options = VideoOptions {
             stitch: args.look.options(Lookup::Mesh),
@@ -338,10 +334,8 @@ impl Job<'_> {
                         line = SeamLine::new(&args.turned(owners), size)?;
                     }
                     figures.add_seam(number, line.visibility(&levels)?);
-                    if let Some(meter) = &meter {
-                        let colours = Some(panorama.colours());
-                        figures.add_cameras(number, meter, &stitched.cameras, colours)?;
-                    }
+                    let colours = Some(panorama.colours());
+                    figures.add_cameras(number, &meters, &stitched.cameras, colours)?;
                 }
                 Ok::<_, Failure>(())
             })
@@ -349,6 +343,18 @@ impl Job<'_> {
         figures.flicker = Some(flicker.found());
         Ok(device)
     }
+}
+
+/// Returns a meter for each pair of cameras that overlap.
+fn meters(stream: &Stream, warp: &DeviceWarp) -> Result<Vec<OverlapMeter>, Failure> {
+    let cameras = warp.sources().len();
+    let mut meters = Vec::new();
+    for right in 1..cameras {
+        for left in 0..right {
+            meters.extend(OverlapMeter::new(stream, warp, [left, right])?);
+        }
+    }
+    Ok(meters)
 }
 
 /// Returns the pixels of a picture as an RGBA frame, without copying.

@@ -123,11 +123,11 @@ fn which(panorama: &StitchedFrame) -> u32 {
 /// Checks that the sums of the newest colour analysis are those of the pair that has the same timestamp as the
 /// analysis.
 fn check_analysis(colour: &ColourState) {
-    let Some(analysis) = colour.analysis else { return };
+    let Some(analysis) = &colour.analysis else { return };
     let i = (analysis.timestamp.as_millis() / FRAME.as_millis()) as u32;
-    let sums = analysis.sums;
-    for (sums, level) in [sums.left, sums.right].into_iter().zip(levels(i)) {
-        assert_eq!(sums[0] / analysis.sums.weight, f32::from(level), "the analysis of pair {i}");
+    let sums = analysis.overlaps[0].sums;
+    for (sums_of, level) in [sums.left, sums.right].into_iter().zip(levels(i)) {
+        assert_eq!(sums_of[0] / sums.weight, f32::from(level), "the analysis of pair {i}");
     }
 }
 

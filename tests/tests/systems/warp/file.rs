@@ -7,7 +7,6 @@ use glam::UVec2;
 use panoweave::geometry::rig::ProjectionName;
 use panoweave::warp::{PixelBox, Plane, PlaneError, Warp, WarpError};
 use safetensors::SafeTensors;
-use shared_types::Rgba8;
 
 use crate::malformed::{assert_variant, refusal};
 
