@@ -280,8 +280,8 @@ fn what_cannot_be_measured() {
     Picture::filled(11, 11, Rgba8::BLACK).save(folder.path("eleven.png")).unwrap();
     for (line, kind, part) in [
         ("p.png", "usage", "--warp <PATH>|--rig <FILE>|--homography <FILE>"),
-        ("--warp map.st", "usage", "PANORAMA | LEFT RIGHT"),
-        ("a.png b.png c.png --warp map.st", "usage", "unexpected"),
+        ("--warp map.st", "usage", "PANORAMA | CAMERA CAMERA"),
+        ("l.png r.png l.png --warp map.st", "input", "3 pictures"),
         (
             "p.png --homography shift120.txt",
             "usage",
@@ -295,7 +295,7 @@ fn what_cannot_be_measured() {
         (
             "l.png r.png --cameras l.png r.png --warp map.st",
             "usage",
-            "two files are stitched first",
+            "several files are stitched first",
         ),
         ("p.png --cameras l.png --warp map.st", "usage", "--cameras"),
         (
