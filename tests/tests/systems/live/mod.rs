@@ -3,6 +3,7 @@
 
 mod failure;
 mod input;
+mod many;
 mod order;
 mod several;
 mod timing;

@@ -5,6 +5,7 @@ mod difference;
 mod live;
 mod scenes;
 mod search;
+mod several;
 mod time;
 mod topology;
 mod weights;
