@@ -12,13 +12,13 @@ use shared_types::stitch::Colour;
 use shared_types::{Chroma, Rgba8};
 
 /// The number of columns of the overlap of two neighbours.
-const BAND: u32 = 96;
+pub(super) const BAND: u32 = 96;
 const HEIGHT: u32 = 160;
 
 /// Returns a warp in which panorama pixel `(x, y)` is pixel `(x, y)` of every camera. Camera `i` shares a band of
 /// columns with camera `i + 1`, and the last camera with the first one. In the rows at the bottom, a third camera has
 /// most of the weight.
-fn ring(cameras: u32) -> Warp {
+pub(super) fn ring(cameras: u32) -> Warp {
     let size = uvec2(cameras * BAND, HEIGHT);
     let pixels = || (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
     let coordinates = (0..cameras).flat_map(|_| {

@@ -3,6 +3,7 @@
 
 mod day;
 mod exposure;
+mod live;
 mod pictures;
 mod properties;
 mod scenes;

@@ -1,0 +1,81 @@
+//! Checks that live colour correction matches more than two cameras, in steps of at most one level, and keeps going when
+//! a camera becomes dark.
+
+use panoweave::device::Device;
+use panoweave::frame::Frame;
+use panoweave::live::{ColourOptions, LiveOptions, StitchedFrames, Stitcher};
+use panoweave::warp::DeviceWarp;
+use panoweave_tests::live::{FRAME, STILL, waiting};
+use panoweave_tests::panoweave_devices;
+
+use super::exposure::{BAND, ring};
+
+/// A live stitcher of three cameras in a ring, each of which sees a uniform gray.
+struct Ring {
+    stitcher: Stitcher,
+    panoramas: StitchedFrames,
+    frame: u32,
+    last: Option<[u8; 3]>,
+}
+
+impl Ring {
+    fn new(device: &Device) -> Self {
+        let stream = device.stream().unwrap();
+        let warp = DeviceWarp::upload(&stream, &ring(3)).unwrap();
+        let colour = ColourOptions { follow: true, ..STILL };
+        let stitcher = Stitcher::new(device, warp, LiveOptions { colour, ..waiting() }).unwrap();
+        let panoramas = stitcher.panoramas();
+        Self { stitcher, panoramas, frame: 0, last: None }
+    }
+
+    /// Stitches frames in which each camera sees a gray of this level. Returns the last panorama's levels in the middle
+    /// of the three overlaps: of cameras 0 and 1, of cameras 1 and 2, and of cameras 2 and 0. As long as the cameras'
+    /// levels stay the same, checks that no level changes by more than one per frame.
+    fn show(&mut self, levels: [u8; 3], frames: u32) -> [u8; 3] {
+        self.last = None;
+        for _ in 0..frames {
+            let format = self.stitcher.input_formats()[0];
+            let bytes = levels.map(|level| vec![level; format.bytes()]);
+            let views = bytes.each_ref().map(|bytes| Frame::tight(format, bytes).unwrap());
+            self.stitcher.submit(&views, FRAME * self.frame).unwrap();
+            let panorama = self.panoramas.next().unwrap();
+            let now = [0, 1, 2].map(|i| panorama.bytes()[4 * (BAND * i + BAND / 2) as usize]);
+            let last = self.last.replace(now).unwrap_or(now);
+            let changes = now.iter().zip(last).map(|(now, last)| now.abs_diff(last));
+            assert!(changes.max() <= Some(1), "frame {}: {last:?} to {now:?}", self.frame);
+            self.frame += 1;
+        }
+        self.last.unwrap()
+    }
+}
+
+fn spread(levels: &[u8]) -> u8 {
+    levels.iter().max().unwrap() - levels.iter().min().unwrap()
+}
+
+#[test]
+fn a_live_ring_follows_the_light() {
+    for device in panoweave_devices() {
+        let mut ring = Ring::new(&device);
+        let matched = ring.show([60, 80, 110], 200);
+        assert!(spread(&matched) <= 1, "{device}: {matched:?}");
+        let overlaps = ring.stitcher.colour().analysis.unwrap().overlaps;
+        let cameras: Vec<_> = overlaps.iter().map(|overlap| overlap.cameras).collect();
+        assert_eq!(cameras, [[0, 1], [0, 2], [1, 2]]);
+        // Camera 1 doubles its brightness.
+        let matched = ring.show([60, 160, 110], 150);
+        assert!(spread(&matched) <= 2, "{device}: {matched:?}");
+        // Camera 2 becomes black. The others are still matched when camera 0 changes, and camera 2 keeps its colours.
+        let before = ring.stitcher.colour().colours;
+        ring.show([60, 160, 0], 30);
+        let held = ring.stitcher.colour().colours;
+        assert!((before[2].gain.y / held[2].gain.y - 1.0).abs() < 0.01, "{device}");
+        ring.show([90, 160, 0], 150);
+        let colours = ring.stitcher.colour().colours;
+        let [a, b] = [90.0 * colours[0].gain.y, 160.0 * colours[1].gain.y];
+        assert!((a / b - 1.0).abs() < 0.02, "{device}: {a} and {b}");
+        // When it comes back, it is matched again.
+        let matched = ring.show([90, 160, 110], 150);
+        assert!(spread(&matched) <= 2, "{device}: {matched:?}");
+    }
+}
