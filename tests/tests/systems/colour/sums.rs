@@ -108,7 +108,7 @@ impl Case {
         };
         let format = any(r);
         // A third of the cases have two formats.
-        let formats = [format, if seed % 3 == 0 { any(r) } else { format }];
+        let formats = [format, if seed.is_multiple_of(3) { any(r) } else { format }];
         let sources = [0, 1].map(|i| picture(r, [left, right][i], formats[i]));
         let rectangles: Vec<_> = (0..r.pick(&[0, 1, 1, 2, 3]))
             .map(|_| {
@@ -144,7 +144,7 @@ impl Case {
             }
         }
         let padding = std::array::from_fn(|_| 8 * r.below(20) as u64);
-        let rule = if seed % 5 == 0 { MORE } else { TWO };
+        let rule = if seed.is_multiple_of(5) { MORE } else { TWO };
         Self { size, sources, planes, rule, padding }
     }
 

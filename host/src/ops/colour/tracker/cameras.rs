@@ -1,6 +1,8 @@
 //! Tests of the colour tracker with any number of cameras: the time to converge, the size of steps, and the numbers of
 //! two cameras, which must not depend on the number of cameras that a tracker supports.
 
+use std::f32::consts::TAU;
+
 use panoweave_tests::random::Random;
 use shared_types::colour::ColourSums;
 
@@ -124,14 +126,14 @@ fn a_camera_of_a_ring_is_corrected_within_the_stated_time() {
 fn a_drifting_ring_stays_matched_in_small_steps() {
     for cameras in [3, 6, 16] {
         let mut random = Random::new(cameras as u64);
-        let phases: Vec<f32> = (0..cameras).map(|_| random.between(0.0, 6.28)).collect();
+        let phases: Vec<f32> = (0..cameras).map(|_| random.between(0.0, TAU)).collect();
         let mut matcher = ColourMatcher::new(cameras, EstimateLimits::default(), None);
         let mut tracker = ColourTracker::default();
         let (mut before, mut worst) = (Colours::IDENTITY, 0.0_f64);
         // Each camera becomes brighter and darker by 40 % once a minute.
         for frame in 0..3600_u32 {
             let mean =
-                |phase: &f32| 60.0 * 1.4_f32.powf((frame as f32 / 1800.0 * 6.28 + phase).sin());
+                |phase: &f32| 60.0 * 1.4_f32.powf((frame as f32 / 1800.0 * TAU + phase).sin());
             let means: Vec<f32> = phases.iter().map(mean).collect();
             if frame.is_multiple_of(EVERY) {
                 let edges = ring(&means, 0.005, &mut random);
