@@ -210,7 +210,9 @@ impl DeviceWarp {
         if let Some(summing) = self.summing.get() {
             return Ok(summing);
         }
-        let summing = Mutex::new(Summing::new(stream, self)?);
+        self.await_ready(stream)?;
+        let cameras = self.all_planes()?.into_iter().zip(self.sources.iter().copied());
+        let summing = Mutex::new(Summing::new(stream, self.size, cameras)?);
         // Return the memory of another thread if it was allocated first.
         Ok(self.summing.get_or_init(|| summing))
     }

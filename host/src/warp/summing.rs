@@ -1,11 +1,12 @@
 //! The memory with which any number of cameras are stitched by planes: the sums of a panorama, and the bounding box of
 //! each camera. All warps that share their coordinates share it, because it does not depend on the weights.
 
+use glam::UVec2;
 use kernels_gpu::colour::FindOverlap;
 use shared_types::colour::{BLOCK, BLOCK_ROWS, OverlapBox, OverlapRule};
 use shared_types::stitch::sum::Sum;
+use shared_types::warp::DeviceCameraPlanes;
 
-use super::DeviceWarp;
 use crate::device::{Buffer, DeviceError, Event, Image, LaunchConfig, Stream};
 
 /// The sums of a panorama while its cameras are added, and the bounding boxes of the cameras.
@@ -19,23 +20,29 @@ pub(crate) struct Summing {
 }
 
 impl Summing {
-    /// Allocates the sums, and waits for the search of the boxes.
+    /// Allocates the sums for a panorama of `size` pixels, and waits for the search of the boxes. `cameras` contains the
+    /// planes and the source size of each camera.
     #[track_caller]
-    pub(super) fn new(stream: &Stream, warp: &DeviceWarp) -> Result<Self, DeviceError> {
-        let size = warp.size();
+    pub(super) fn new<'a>(
+        stream: &Stream,
+        size: UVec2,
+        cameras: impl IntoIterator<Item = (DeviceCameraPlanes<'a>, UVec2)>,
+    ) -> Result<Self, DeviceError> {
         let sums = Image::new(stream.device(), size.x, size.y)?;
-        let cameras = 0..warp.sources().len();
-        let boxes =
-            cameras.map(|camera| seen_box(stream, warp, camera)).collect::<Result<_, _>>()?;
+        let seen = |(planes, source)| seen_box(stream, size, planes, source);
+        let boxes = cameras.into_iter().map(seen).collect::<Result<_, _>>()?;
         Ok(Self { sums, boxes, done: Event::for_order(stream.device())? })
     }
 }
 
-/// Returns the bounding box of the panorama pixels that a camera sees. Waits for the result.
+/// Returns the bounding box of the pixels that a camera sees, in a panorama of `size` pixels. Waits for the result.
 #[track_caller]
-fn seen_box(stream: &Stream, warp: &DeviceWarp, camera: usize) -> Result<OverlapBox, DeviceError> {
-    warp.await_ready(stream)?;
-    let (planes, source, size) = (warp.planes(camera)?, warp.sources()[camera], warp.size());
+fn seen_box(
+    stream: &Stream,
+    size: UVec2,
+    planes: DeviceCameraPlanes<'_>,
+    source: UVec2,
+) -> Result<OverlapBox, DeviceError> {
     let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
     let mut found = Buffer::from_slice(stream, &empty)?;
     let kernel = FindOverlap {

@@ -111,7 +111,7 @@ impl Whitener {
         }
         let mean = power.iter().sum::<f32>() / power.len() as f32;
         // A sample of power p gives bins of power p·FRAME/2 under this window.
-        if !transformed || !(mean > SILENCE * HOP as f32) {
+        if !transformed || mean.is_nan() || mean <= SILENCE * HOP as f32 {
             frame.fill(0.0);
             return;
         }

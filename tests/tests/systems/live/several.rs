@@ -71,9 +71,9 @@ impl One {
 
     /// Pushes [`PAIRS`] frames of one camera to the stitcher.
     fn film(&self, camera: usize) {
-        let format = self.stitcher.input_formats()[camera as usize];
+        let format = self.stitcher.input_formats()[camera];
         for i in 0..PAIRS {
-            let bytes = &self.frames[i as usize % 3][camera as usize];
+            let bytes = &self.frames[i as usize % 3][camera];
             let frame = Frame::tight(format, bytes).unwrap();
             self.stitcher.push(camera, frame, FRAME * i).unwrap();
         }

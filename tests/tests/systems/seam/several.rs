@@ -131,6 +131,7 @@ fn left_share(warp: &Warp, [i, j]: [usize; 2], at: usize, grid: &SeamGrid, path:
 fn exact(warp: &Warp, pairs: &[([usize; 2], SeamGrid, Vec<u32>)]) -> Vec<Vec<f64>> {
     let (cameras, pixels) = (warp.sources().len(), warp.plane(Plane::X(0)).len());
     let mut weights = vec![vec![0.0; pixels]; cameras];
+    #[expect(clippy::needless_range_loop, reason = "`at` is a pixel of all planes")]
     for at in 0..pixels {
         let seen: Vec<_> = (0..cameras).map(|camera| counts(warp, camera, at).is_some()).collect();
         let mut rest = 1.0;

@@ -45,6 +45,7 @@ fn planes(random: &mut Random, size: UVec2, sources: &[Raster]) -> Vec<Vec<f32>>
         let [x, y, weight] = [Plane::X(camera), Plane::Y(camera), Plane::Weight(camera)]
             .map(|plane| plane.index(sources.len()));
         let extent = source.size.as_vec2();
+        #[expect(clippy::needless_range_loop, reason = "`at` is a pixel of three planes")]
         for at in 0..pixels {
             let (column, row) = (at as u32 % size.x, at as u32 / size.x);
             // Weights outside the box must not count, because the source coordinates are outside the picture.
@@ -256,7 +257,8 @@ fn what_a_mesh_cannot_stitch_is_summed() {
                     case.options.power = Power::Fast;
                     case.options.flip = true;
                     case.output.pixels = PixelFormat::Nv12(YuvEncoding::default());
-                    if case.output.size.x % 2 == 0 && case.output.size.y % 2 == 0 {
+                    let UVec2 { x, y } = case.output.size;
+                    if x.is_multiple_of(2) && y.is_multiple_of(2) {
                         continue;
                     }
                 }

@@ -70,7 +70,7 @@ fn places_are_as_near_as_asked_and_shares_are_kept() {
         let warp = render(&random_rig(seed));
         for (error, worst) in [MESH_ERROR, 1e-3, 1e-6].into_iter().zip(&mut worst) {
             let mesh = Mesh::new(&warp, error).unwrap();
-            assert_eq!((mesh.size(), mesh.sources()), (warp.size(), &warp.sources()[..]));
+            assert_eq!((mesh.size(), mesh.sources()), (warp.size(), warp.sources()));
             *worst = worst.max(check(&warp, &mesh, error).0);
         }
     }
