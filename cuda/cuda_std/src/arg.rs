@@ -7,7 +7,7 @@
 //!
 //! Every [`DeviceCopy`] type can be passed by value. The module [`mod@pointer`] has the argument
 //! types for references and raw pointers. `#[derive(KernelArg)]` combines several arguments into
-//! one.
+//! one. A [`Table`] holds several arguments of one type, from which the kernel selects at run time.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -40,11 +40,17 @@
 #[doc(hidden)]
 pub mod list;
 pub mod pointer;
+mod table;
 
 use cust_core::DeviceCopy;
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::launch::{ParamLayout, Params, Place};
+
+pub use table::Table;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use table::DeviceTable;
 
 /// The maximum number of PTX parameters that one kernel argument can take.
 ///
@@ -114,6 +120,19 @@ pub unsafe trait KernelArg: Copy {
     /// # Safety
     /// `params` must be the parameters that the host pushed for one argument of this type.
     unsafe fn from_params(params: Self::Params) -> Self;
+
+    /// Assembles the argument in the kernel's entry. `address` returns the address of the first parameter.
+    ///
+    /// # Safety
+    /// The conditions of [`from_params`](Self::from_params) apply.
+    #[doc(hidden)]
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    unsafe fn from_entry(params: Self::Params, address: impl FnOnce() -> u64) -> Self {
+        let _ = address;
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { Self::from_params(params) }
+    }
 }
 
 /// An image argument that can share its size and pitch with another image. Images that are
@@ -183,6 +202,32 @@ pub unsafe trait ParamList: Sized + list::Slots {
     #[cfg(not(target_arch = "nvptx64"))]
     const LAYOUTS: list::Layouts;
 
+    /// The number of parameters that are not zero-sized.
+    #[doc(hidden)]
+    const COUNT: usize;
+
+    /// The parameters as one value, with the same layout on host and device.
+    #[doc(hidden)]
+    type Packed: Copy;
+
+    /// Loads a packed list that is a part of a kernel parameter, each parameter with its own load.
+    ///
+    /// # Safety
+    /// There must be a list that the host packed at `address`.
+    #[doc(hidden)]
+    #[cfg(target_arch = "nvptx64")]
+    unsafe fn load(address: u64) -> Self;
+
+    /// Returns the parameters of a packed list.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn unpack(packed: Self::Packed) -> Self;
+
+    /// Packs the parameters.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn pack(self) -> Self::Packed;
+
     /// Splits a concatenated list into this list and `Rest`.
     fn split<Rest: ParamList>(joined: Self::Append<Rest>) -> (Self, Rest);
 
@@ -203,6 +248,20 @@ unsafe impl ParamList for () {
     #[cfg(not(target_arch = "nvptx64"))]
     const LAYOUTS: list::Layouts = list::Layouts::EMPTY;
 
+    const COUNT: usize = 0;
+
+    type Packed = ();
+
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    unsafe fn load(_: u64) -> Self {}
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn unpack((): ()) -> Self {}
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn pack(self) {}
+
     #[inline(always)]
     fn split<Rest: ParamList>(joined: Rest) -> (Self, Rest) {
         ((), joined)
@@ -219,6 +278,29 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
     #[cfg(not(target_arch = "nvptx64"))]
     const LAYOUTS: list::Layouts =
         L::LAYOUTS.after(ParamLayout { size: size_of::<P>(), align: align_of::<P>() });
+
+    const COUNT: usize = L::COUNT + (size_of::<P>() > 0) as usize;
+
+    type Packed = list::Packed<P, L::Packed>;
+
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    unsafe fn load(address: u64) -> Self {
+        let others = core::mem::offset_of!(Self::Packed, others) as u64;
+        // SAFETY: the caller guarantees that the list is at the address, so its parts are at their offsets.
+        unsafe { (crate::memory::load_param(address), L::load(address + others)) }
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn unpack(list::Packed { first, others }: Self::Packed) -> Self {
+        (first, L::unpack(others))
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn pack(self) -> Self::Packed {
+        let (first, others) = self;
+        list::Packed { first, others: others.pack() }
+    }
 
     #[inline(always)]
     fn split<Rest: ParamList>((first, others): Self::Append<Rest>) -> (Self, Rest) {

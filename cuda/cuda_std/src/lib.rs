@@ -90,7 +90,7 @@ pub use {glam, half};
 
 pub use cuda_std_macros::{KernelArg, address_space, kernel, shared_array};
 
-pub use arg::KernelArg;
+pub use arg::{KernelArg, Table};
 pub use constant::ConstantArray;
 pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
@@ -105,6 +105,7 @@ pub use unique::{SliceIndex, Unique1d, Unique2d};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {
+    arg::DeviceTable,
     cuda_cpu as cpu,
     image::{DeviceView, DeviceViewMut},
     slice::{DeviceSlice, DeviceSliceMut},
@@ -126,9 +127,9 @@ pub use {
 /// ```
 pub mod prelude {
     pub use crate::{
-        ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d,
-        View, ViewMut, address_space, atomic, constant, dp4a, f16, kernel, print, println, shared,
-        shared_array, thread, trap, warp,
+        ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Table,
+        Texture2d, View, ViewMut, address_space, atomic, constant, dp4a, f16, kernel, print,
+        println, shared, shared_array, thread, trap, warp,
     };
 
     #[cfg(feature = "alloc")]

@@ -86,11 +86,12 @@ pub(crate) fn note<T>(at: *const T, access: Access) {
 /// and `asm!` options.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! load {
-    ($(#[$doc:meta])* $name:ident, $space:literal, $address:ty, [$($option:ident),*]) => {
+    ($(#[$doc:meta])* $name:ident, $space:literal, $address:ty, $bound:ident, [$($option:ident),*]) => {
         $(#[$doc])*
         #[inline(always)]
-        pub(crate) unsafe fn $name<T: Pod>(at: $address) -> T {
-            let mut value = T::zeroed();
+        pub(crate) unsafe fn $name<T: $bound>(at: $address) -> T {
+            // SAFETY: the loop writes all bytes, and `T` is plain data.
+            let mut value = unsafe { core::mem::zeroed::<T>() };
             let mut done = 0;
             while done < size_of::<T>() {
                 let from = at as u64 + done as u64;
@@ -156,7 +157,7 @@ load! {
     /// # Safety
     /// - `at` must point to a `T` in global memory, aligned for `T`.
     /// - Nothing may write there during the launch.
-    load_read_only, "ld.global.nc", *const T, [pure, readonly, nostack, preserves_flags]
+    load_read_only, "ld.global.nc", *const T, Pod, [pure, readonly, nostack, preserves_flags]
 }
 
 #[cfg(target_arch = "nvptx64")]
@@ -165,7 +166,7 @@ load! {
     ///
     /// # Safety
     /// `at` must be the address of a `T` in the block's shared memory, aligned for `T`.
-    load_shared, "ld.shared", u64, [readonly, nostack, preserves_flags]
+    load_shared, "ld.shared", u64, Pod, [readonly, nostack, preserves_flags]
 }
 
 #[cfg(target_arch = "nvptx64")]
@@ -174,7 +175,16 @@ load! {
     ///
     /// # Safety
     /// `at` must be the address of a `T` in constant memory, aligned for `T`.
-    load_constant, "ld.const", u64, [pure, readonly, nostack, preserves_flags]
+    load_constant, "ld.const", u64, Pod, [pure, readonly, nostack, preserves_flags]
+}
+
+#[cfg(target_arch = "nvptx64")]
+load! {
+    /// Loads from a parameter of the kernel, which is constant during a launch.
+    ///
+    /// # Safety
+    /// `at` must be the aligned address of a `T` in a parameter, and `T` must accept any bytes that the host passes.
+    load_param, "ld.param", u64, Copy, [pure, nomem, nostack, preserves_flags]
 }
 
 /// Stores to shared memory. `at` is an address in the shared space, not a generic pointer.

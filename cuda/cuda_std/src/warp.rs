@@ -41,7 +41,7 @@ use {core::panic::Location, cuda_cpu::WarpOp};
 pub use matching::{WarpMatchValue, warp_match_all, warp_match_any};
 pub use reduce::{
     WarpReduceValue, WarpReductionOp, warp_reduce, warp_reduce_add, warp_reduce_add_u32,
-    warp_reduce_by, warp_reduce_max, warp_reduce_min,
+    warp_reduce_by, warp_reduce_max, warp_reduce_min, warp_uniform,
 };
 pub use vote::{warp_vote_all, warp_vote_any, warp_vote_ballot};
 

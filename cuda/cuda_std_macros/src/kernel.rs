@@ -117,6 +117,8 @@ impl Kernel<'_> {
             let dims = self.dims();
             quote!(::cuda_std::__private::assume_dims(#dims);)
         });
+        // The compiler numbers the parameters that are not zero-sized.
+        let address = format!("mov.b64 {{}}, {exported}_param_{{}};");
         let slots: [Ident; 16] = std::array::from_fn(|slot| format_ident!("S{slot}"));
         let mut parameters = Vec::new();
         let mut values = Vec::new();
@@ -127,9 +129,21 @@ impl Kernel<'_> {
             for (name, slot) in names.iter().zip(&slots) {
                 parameters.push(quote!(#name: <#list as ::cuda_std::arg::list::Slots>::#slot));
             }
+            let earlier = self.arguments[..at].iter().map(|argument| &argument.ty);
             let value = quote! {
-                <#ty as ::cuda_std::KernelArg>::from_params(
+                <#ty as ::cuda_std::KernelArg>::from_entry(
                     <#list as ::cuda_std::arg::list::Slots>::from_slots((#(#names),*)),
+                    || {
+                        let address: u64;
+                        ::cuda_std::__private::asm!(
+                            #address,
+                            out(reg64) address,
+                            const 0 #(+ <<#earlier as ::cuda_std::KernelArg>::Params
+                                as ::cuda_std::arg::ParamList>::COUNT)*,
+                            options(pure, nomem, nostack, preserves_flags),
+                        );
+                        address
+                    },
                 )
             };
             values.push(argument.given(value, self.is_unsafe));

@@ -18,6 +18,14 @@ pub(super) unsafe fn absent<P>() -> P {
     unsafe { core::mem::zeroed() }
 }
 
+/// A parameter and the packed parameters after it. Unlike a tuple, it has the same layout on host and device.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Packed<P, L> {
+    pub(super) first: P,
+    pub(super) others: L,
+}
+
 /// The layouts of all parameters of a list that are not zero-sized.
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]

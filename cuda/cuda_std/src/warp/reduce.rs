@@ -328,3 +328,33 @@ pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
     // SAFETY: the caller upholds this function's safety contract.
     unsafe { warp_reduce_by(value, |a, b| if b > a { b } else { a }) }
 }
+
+/// Returns `value`, which must be the same in all lanes. On the GPU, the result of this reduction is in a uniform
+/// register, so the compiler knows that it is the same. It then also loads kernel parameters at this index and reads
+/// textures from a [`Table`](crate::Table) once for the whole warp. On the CPU, the function does nothing.
+///
+/// ```
+/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::{thread, warp};
+///
+/// launch(&Launch::new("uniform", [2, 1, 1], [32, 1, 1]), &|| {
+///     let block = thread::block_idx_x();
+///     // SAFETY: all lanes make the call with the same value.
+///     assert_eq!(unsafe { warp::warp_uniform(block) }, block);
+/// })?;
+/// # Ok::<(), cuda_std::cpu::Fault>(())
+/// ```
+///
+/// # Safety
+/// All lanes of the warp must make the call, with the same value.
+#[inline(always)]
+#[must_use]
+pub unsafe fn warp_uniform(value: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller guarantees that all lanes take part.
+    unsafe {
+        warp_reduce(FULL_MASK, value, WarpReductionOp::Or)
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    value
+}
