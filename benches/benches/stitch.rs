@@ -2,25 +2,31 @@
 //! of formats. The bench compares it with a copy of as many bytes as the pictures and the panorama have, and with the
 //! kernel of the original system, reimplemented in CUDA C++ (`benches/cuda/stitch_planes.cu`), if
 //! `PANOWEAVE_REFERENCE_PTX` names a folder with `stitch_planes.ptx`. It then measures the default lookup at sizes from
-//! 720p to 8K.
+//! 720p to 8K, and the stitch of 2, 4 and 6 cameras of 1080p.
 //!
 //! The lookup `planes` also reads six f32 planes, 24 bytes per panorama pixel. The copy does not include these bytes.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
+use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::{LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
 };
+use panoweave::geometry::Geometry;
 use panoweave::ops::colour::GammaTable;
-use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions, stitch, stitch_with_table};
-use panoweave::warp::{DeviceWarp, Plane};
+use panoweave::ops::stitch::{
+    CamerasOptions, Colours, Lookup, Power, StitchOptions, stitch, stitch_cameras,
+    stitch_with_table,
+};
+use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, Plane};
 use panoweave_benches::{
     Group, SETS, SIZES, bench, bench_copy, bench_original, frame, gpu, home_geometry,
     home_geometry_for, reference,
 };
 use shared_types::Rgba8;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
+use shared_types::warp::{Camera, Canvas};
 
 fn options(power: Option<Power>) -> StitchOptions {
     let colour = |gain: f32, gamma| Colour { gain: glam::Vec3::splat(gain), gamma };
@@ -219,5 +225,64 @@ fn sizes(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(all, benches, sizes);
+/// Returns a geometry of cameras of 1920×1080 pixels in a row, each of which overlaps with the next one by a tenth of its
+/// width.
+fn row(cameras: u32) -> Geometry {
+    let (source, step) = (uvec2(1920, 1080), 1728);
+    let at = |camera: u32| {
+        let place = DVec2::new(-f64::from(step * camera), 0.0);
+        Camera::from_matrix(DMat3::from_translation(place), source)
+    };
+    let size = uvec2(step * (cameras - 1) + source.x, source.y);
+    let canvas = Canvas::of_pixels(DVec2::ZERO, size);
+    Geometry { canvas, cameras: (0..cameras).map(at).collect() }
+}
+
+/// Measures the stitch of 2, 4 and 6 cameras in one launch, with frames of one format and of two.
+fn cameras(criterion: &mut Criterion) {
+    let Some(device) = gpu("stitch, several cameras") else { return };
+    let stream = device.stream().expect("a stream");
+    let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
+    for count in [2, 4, 6] {
+        let geometry = row(count);
+        let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).expect("the mesh");
+        let mesh = DeviceMesh::upload(&stream, &mesh).expect("the mesh");
+        let colours: Vec<_> = (0..count)
+            .map(|i| Colour { gain: glam::Vec3::ONE, gamma: if i % 2 == 0 { 0.9 } else { 1.1 } })
+            .collect();
+        for (label, inputs, output) in
+            [("rgba", [rgba; 2], rgba), ("nv12", [nv12; 2], nv12), ("mixed", [rgba, nv12], nv12)]
+        {
+            let format = |size, pixels| FrameFormat { size, pixels };
+            let inputs: Vec<_> = (0..mesh.sources().len())
+                .map(|camera| format(mesh.sources()[camera], inputs[camera % 2]))
+                .collect();
+            let output = format(mesh.size(), output);
+            let bytes = inputs.iter().map(|input| input.bytes()).sum::<usize>() + output.bytes();
+            let (bytes, size) = (bytes as u64, mesh.size().to_array());
+            let name = format!("{label}, {count} cameras");
+            let mut group = Group::new(criterion, &device, "stitch", &name, size, bytes).briefly();
+            let frames: Vec<Vec<_>> = (0..group.sets() as u32)
+                .map(|set| {
+                    let inputs = (0..).zip(&inputs);
+                    inputs.map(|(i, input)| frame(&stream, *input, count * set + i)).collect()
+                })
+                .collect();
+            let output = |_: &Vec<_>| DeviceFrame::new(&device, output).expect("an output");
+            let mut outputs: Vec<_> = frames.iter().map(output).collect();
+            let copy = bench_copy(&mut group, &stream, bytes);
+            let rust = bench(&mut group, "fast/mesh", &stream, |set| {
+                let frames: Vec<_> = frames[set].iter().map(DeviceFrame::view).collect();
+                let (options, out) = (CamerasOptions::default(), &mut outputs[set]);
+                stitch_cameras(&stream, &frames, &mesh, &colours, options, out).expect("a stitch");
+            });
+            if let (Some(rust), Some(copy)) = (rust, copy) {
+                println!("{name}: {rust:.1} µs, {:.2} times a copy", rust / copy);
+            }
+            group.finish();
+        }
+    }
+}
+
+criterion_group!(all, benches, sizes, cameras);
 criterion_main!(all);

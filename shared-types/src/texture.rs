@@ -65,6 +65,25 @@ impl<'a> DeviceNv12Texture<'a> {
     }
 }
 
+/// A picture in one of several formats, for kernels whose pictures differ in format.
+#[derive(Clone, Copy, Debug)]
+pub enum AnyTexture {
+    /// An RGBA picture.
+    Rgba8(Rgba8Texture),
+    /// An NV12 picture.
+    Nv12(Nv12Texture),
+}
+
+/// The value that the host passes for an [`AnyTexture`] argument of a kernel.
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy, Debug)]
+pub enum DeviceAnyTexture<'a> {
+    /// An RGBA picture.
+    Rgba8(DeviceRgba8Texture<'a>),
+    /// An NV12 picture.
+    Nv12(DeviceNv12Texture<'a>),
+}
+
 /// The planes of one camera in a warp as three textures: the source coordinates and the camera's weight for each
 /// panorama pixel. [`CameraPlanes`](crate::warp::CameraPlanes) is the counterpart in plain memory.
 #[derive(Clone, Copy, Debug, KernelArg)]
@@ -128,6 +147,64 @@ impl HostArg<Nv12Texture> for DeviceNv12Texture<'_> {
         // SAFETY: the caller fulfils the conditions of `on_cpu` for this argument, and therefore for each of its parts.
         unsafe {
             Nv12Texture { y: self.y.on_cpu(), uv: self.uv.on_cpu(), rows: self.rows.on_cpu() }
+        }
+    }
+}
+
+// SAFETY: the parameters are those of an `Nv12Texture`. `DeviceAnyTexture::push` pushes these for an NV12 picture. For
+// an RGBA picture, it pushes the handle of the texture, 0, the parts of the view, a null address and 0.
+unsafe impl KernelArg for AnyTexture {
+    type Params = <Nv12Texture as KernelArg>::Params;
+    #[cfg(not(target_arch = "nvptx64"))]
+    type Host<'a> = DeviceAnyTexture<'a>;
+
+    #[inline(always)]
+    unsafe fn from_params(params: Self::Params) -> Self {
+        let (texels, (_, (rows, (width, (height, (pitch, (chroma, _))))))) = params;
+        // SAFETY: the caller guarantees that `params` are those that `DeviceAnyTexture::push` pushed, and only an NV12
+        // picture has a chroma plane.
+        unsafe {
+            if chroma.is_null() {
+                Self::Rgba8(Rgba8Texture {
+                    texels: Texture2d::from_params((texels, ())),
+                    rows: View::from_params((rows.cast(), (width, (height, (pitch, ()))))),
+                })
+            } else {
+                Self::Nv12(Nv12Texture::from_params(params))
+            }
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl HostArg<AnyTexture> for DeviceAnyTexture<'_> {
+    fn places(&self) -> [Option<Place>; 2] {
+        match self {
+            Self::Rgba8(picture) => picture.places(),
+            Self::Nv12(picture) => picture.places(),
+        }
+    }
+
+    fn push<'a>(&'a self, params: &mut Params<'a>) {
+        match self {
+            Self::Rgba8(DeviceRgba8Texture { texels, rows }) => {
+                texels.push(params);
+                params.push(&0_u64);
+                rows.push(params);
+                params.push(const { &core::ptr::null::<Chroma>() });
+                params.push(&0_u32);
+            }
+            Self::Nv12(picture) => picture.push(params),
+        }
+    }
+
+    unsafe fn on_cpu(&self) -> AnyTexture {
+        // SAFETY: the caller fulfils the conditions of `on_cpu` for this argument, and therefore for the picture.
+        unsafe {
+            match self {
+                Self::Rgba8(picture) => AnyTexture::Rgba8(picture.on_cpu()),
+                Self::Nv12(picture) => AnyTexture::Nv12(picture.on_cpu()),
+            }
         }
     }
 }

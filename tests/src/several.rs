@@ -1,4 +1,4 @@
-//! Two to six simulated cameras on one planar canvas, and a reference stitcher that computes the canvas in f64.
+//! Simulated cameras on one planar canvas, and a reference stitcher that computes the canvas in f64.
 
 use glam::{DMat3, DVec2, UVec2, uvec2};
 use panoweave::geometry::Geometry;
@@ -21,11 +21,24 @@ pub fn made_up(
     seed: u64,
     pixel: impl Fn(&mut Random, u32, u32) -> Rgba8,
 ) -> (Geometry, Vec<Picture>) {
+    made_up_of(seed, 2 + seed as usize % 5, pixel)
+}
+
+/// Returns a geometry and pictures like [`made_up`], but of the given number of cameras.
+///
+/// # Panics
+/// Never panics, because the pictures are valid.
+#[must_use]
+pub fn made_up_of(
+    seed: u64,
+    count: usize,
+    pixel: impl Fn(&mut Random, u32, u32) -> Rgba8,
+) -> (Geometry, Vec<Picture>) {
     let mut random = Random::new(seed);
     let r = &mut random;
     let canvas = Canvas::of_pixels(DVec2::ZERO, CANVAS);
     let (mut cameras, mut pictures) = (Vec::new(), Vec::new());
-    for _ in 0..2 + seed % 5 {
+    for _ in 0..count {
         let size = uvec2(20 + r.below(50) as u32, 20 + r.below(40) as u32);
         let (angle, scale) = (r.between(-0.3, 0.3).into(), r.between(0.7, 1.4).into());
         let place = DVec2::new(r.between(0.0, 70.0).into(), r.between(0.0, 40.0).into());

@@ -315,6 +315,16 @@ macro_rules! slice {
 slice!(Slice, *const T, DeviceSlice, SharedBorrow, "read-only elements");
 slice!(SliceMut, *mut T, DeviceSliceMut, ExclusiveBorrow, "writable elements");
 
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T> Clone for DeviceSlice<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T> Copy for DeviceSlice<'_, T> {}
+
 impl<T: Pod> Slice<T> {
     /// Returns the address that element `i` has or would have.
     #[inline(always)]

@@ -21,7 +21,7 @@ pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::Rgba8;
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Range, YuvEncoding, YuvMatrix};
-pub(crate) use textured::Textured;
+pub(crate) use textured::{Textured, TexturedFrames};
 
 /// The maximum width and height in pixels of a frame, and of the canvas of a panorama.
 pub const MAX_CANVAS_SIDE: u32 = 32_768;

@@ -118,18 +118,6 @@ impl Cameras {
         fades.next(now, conditions, options)
     }
 
-    /// Returns whether the blending weights were written with other presences than those of the newest panorama.
-    #[cfg_attr(not(test), expect(dead_code, reason = "weights do not follow the presence yet"))]
-    pub(super) fn is_unwritten(&self) -> bool {
-        self.fades.is_unwritten()
-    }
-
-    /// Records that the kernel that writes the blending weights for the newest panorama was submitted.
-    #[cfg_attr(not(test), expect(dead_code, reason = "weights do not follow the presence yet"))]
-    pub(super) fn written(&mut self) {
-        self.fades.written();
-    }
-
     /// Returns the state and the counters of each camera.
     pub(super) fn health(&mut self, now: Duration) -> Vec<CameraHealth> {
         self.update(now);

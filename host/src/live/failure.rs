@@ -17,6 +17,9 @@ const MOST: u32 = 1000;
 /// camera covers a pixel, the panorama shows the camera's last frame for the time [`hold`](Self::hold), and then fades
 /// to [`colour`](Self::colour). When the camera works again, it fades in.
 ///
+/// The fades need panoramas (not views) and [`Lookup::Mesh`](crate::ops::stitch::Lookup::Mesh) from the start. In all
+/// other cases, only the states are reported, and the last frame stays visible.
+///
 /// No panorama is made while all cameras are gone, because the cameras set the pace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FailureOptions {

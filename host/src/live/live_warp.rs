@@ -23,6 +23,11 @@ pub(super) struct LiveWarp {
     /// The overlaps, and the memory to analyse them. `None` if no cameras overlap.
     pub(super) overlaps: Option<(Overlaps, Mutex<Summing>)>,
     pub(super) seam: Option<Mutex<LiveSeam>>,
+    /// A copy of the warp for a stitcher without seams. Its mesh follows the presences of cameras that fail. `None` if
+    /// such cameras are not detected, or if another lookup than the mesh is used.
+    pub(super) followed: Option<Mutex<DeviceWarp>>,
+    /// Whether the mesh of the stitched warp follows the presences.
+    pub(super) follows: bool,
     pub(super) viewer: Option<Viewer>,
 }
 
@@ -32,7 +37,7 @@ impl LiveWarp {
         warp: DeviceWarp,
         viewer: Option<Viewer>,
         size: UVec2,
-        (blend, lookup): (Blend, Lookup),
+        Follow { blend, lookup, failures }: Follow,
     ) -> Result<Self, LiveError> {
         let warp = match &viewer {
             Some(viewer) => {
@@ -42,7 +47,8 @@ impl LiveWarp {
             None if warp.size() == size => warp,
             None => warp.resized(stream, size)?,
         };
-        if lookup == Lookup::Mesh && viewer.is_none() {
+        let by_mesh = lookup == Lookup::Mesh && viewer.is_none();
+        if by_mesh {
             // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
             // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
@@ -56,8 +62,22 @@ impl LiveWarp {
             Blend::Feather => None,
             Blend::Seam(options) => LiveSeam::new(stream, &warp, options)?.map(Mutex::new),
         };
-        Ok(Self { warp, overlaps, seam, viewer })
+        let follows = failures && by_mesh;
+        let followed = match seam {
+            None if follows => Some(Mutex::new(warp.reweighted(stream)?)),
+            _ => None,
+        };
+        Ok(Self { warp, overlaps, seam, followed, follows, viewer })
     }
+}
+
+/// The properties of a stitcher that determine which data it derives from a warp.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Follow {
+    pub(super) blend: Blend,
+    pub(super) lookup: Lookup,
+    /// Whether cameras that fail are detected.
+    pub(super) failures: bool,
 }
 
 /// The warp and the stitch options that apply to the next frame.

@@ -75,7 +75,7 @@ use crate::ops::view::{DEFAULT_SIZE, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
 
 use intake::Intake;
-use live_warp::{FrameSettings, LiveWarp, RetiredWarps};
+use live_warp::{Follow, FrameSettings, LiveWarp, RetiredWarps};
 use shared::{Formats, Shared};
 use worker::Worker;
 
@@ -150,8 +150,12 @@ impl Stitcher {
         };
         let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
         let stream = device.stream()?;
-        let how = (options.blend, options.stitch.lookup);
-        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, how)?);
+        let follow = Follow {
+            blend: options.blend,
+            lookup: options.stitch.lookup,
+            failures: options.failure.is_some(),
+        };
+        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, follow)?);
         stream.synchronize()?;
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
@@ -254,8 +258,13 @@ impl Stitcher {
             return Err(LiveError::Sources { found: warp.sources().to_vec(), expected });
         }
         let mut swap = lock(&self.swap);
-        let how = (self.shared.blend, self.shared.current().stitch.lookup);
-        let warp = LiveWarp::new(&swap.stream, warp, viewer, self.shared.formats.output.size, how)?;
+        let follow = Follow {
+            blend: self.shared.blend,
+            lookup: self.shared.current().stitch.lookup,
+            failures: self.shared.with_cameras(|_, _| ()).is_some(),
+        };
+        let size = self.shared.formats.output.size;
+        let warp = LiveWarp::new(&swap.stream, warp, viewer, size, follow)?;
         swap.stream.synchronize()?;
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
         swap.retired.free(former);

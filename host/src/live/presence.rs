@@ -73,14 +73,12 @@ pub(super) struct Fades {
     current: Presence,
     /// Whether `current` is that of a panorama. If not, the next panorama is the first, and starts without a fade.
     started: bool,
-    /// The presences with which the weights were written last.
-    written: [f32; MAX_CAMERAS],
 }
 
 impl Fades {
     pub(super) fn new(cameras: usize) -> Self {
-        let (current, written) = (Presence::FULL, Presence::FULL.presence);
-        Self { cameras: vec![CameraFade::default(); cameras], current, started: false, written }
+        let cameras = vec![CameraFade::default(); cameras];
+        Self { cameras, current: Presence::FULL, started: false }
     }
 
     /// Advances the fades to the next panorama.
@@ -118,15 +116,5 @@ impl Fades {
     /// Returns the presence and cover of the newest panorama.
     pub(super) fn current(&self) -> &Presence {
         &self.current
-    }
-
-    /// Returns whether the blending weights were written with other presences than the current ones.
-    pub(super) fn is_unwritten(&self) -> bool {
-        self.written != self.current.presence
-    }
-
-    /// Records that the kernel that writes the blending weights for the current presences was submitted.
-    pub(super) fn written(&mut self) {
-        self.written = self.current.presence;
     }
 }

@@ -11,7 +11,7 @@ use crate::device::{DeviceError, Pinned, Stream};
 use crate::ops::colour::Colours;
 use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker, Seams};
 use crate::ops::stitch::StitchError;
-use crate::warp::DeviceWarp;
+use crate::warp::{DeviceWarp, RenderError};
 
 /// The seams, the states of their fades, and a copy of the warp with the seams' weights.
 #[derive(Debug)]
@@ -75,15 +75,19 @@ impl LiveSeam {
     }
 
     /// Returns the warp with the seams' weights for the current frame. During a fade, first submits to `stream` the
-    /// kernels that write these weights. If the worker repeats the submission of a frame, it calls this method again.
+    /// kernels that write these weights. `presences` are those of the cameras, if the mesh follows them. If the worker repeats the submission of a frame, it calls this method again.
     pub(super) fn warp(
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
-    ) -> Result<&DeviceWarp, DeviceError> {
+        presences: Option<&[f32]>,
+    ) -> Result<&DeviceWarp, RenderError> {
         if self.unwritten {
             let parts: Vec<_> = self.states.iter().map(|state| state.part).collect();
             self.seams.weigh(stream, warp, &parts, &mut self.seamed)?;
+        }
+        if let Some(presences) = presences {
+            self.seamed.set_presences(stream, presences)?;
         }
         Ok(&self.seamed)
     }

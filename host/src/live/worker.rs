@@ -16,6 +16,9 @@ use std::sync::atomic::Ordering::Acquire;
 use std::sync::mpsc::{Receiver, SendError, SyncSender};
 use std::time::{Duration, Instant};
 
+use glam::Vec3;
+use shared_types::Rgba8;
+
 use super::buffers::{FrameSet, OutputBuffer};
 use super::error::LiveError;
 use super::failure::FailureOptions;
@@ -24,11 +27,12 @@ use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::{ColourOptions, LOOK_AGAIN, Pace};
 use super::panorama::StitchedFrame;
 use super::pool::Pooled;
+use super::presence::Presence;
 use super::shared::{Shared, Streams};
 use crate::device::{DeviceError, insist};
 use crate::lock::lock;
 use crate::ops::colour::{Colours, GammaTable};
-use crate::ops::stitch::{Power, StitchOptions, stitch, stitch_with_table};
+use crate::ops::stitch::{Covers, Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
 /// The maximum number of attempts to submit a set to the device.
@@ -49,6 +53,7 @@ pub(super) struct Flight {
     warp: Arc<LiveWarp>,
     output: Pooled<OutputBuffer>,
     colours: Colours,
+    presence: Option<Presence>,
     timestamp: Duration,
     complete: Instant,
 }
@@ -88,6 +93,8 @@ pub(super) struct Worker {
     view_stays: bool,
     /// The number of sets from one analysis of the pictures to the next, if cameras that fail are detected.
     every: Option<u32>,
+    /// The colour that covers cameras that have failed.
+    cover: Vec3,
     /// The number of sets since the last analysis of the pictures.
     sets: u32,
     flights: SyncSender<Flight>,
@@ -103,6 +110,10 @@ impl Worker {
     ) -> Result<Self, DeviceError> {
         Ok(Self {
             every: failure.map(|failure| failure.every),
+            cover: failure.map_or(Vec3::ZERO, |failure| {
+                let Rgba8 { r, g, b, .. } = failure.colour;
+                Vec3::from([r, g, b].map(f32::from)) / 255.0
+            }),
             sets: 0,
             follower: Follower::new(shared, colour)?,
             table: None,
@@ -154,7 +165,7 @@ impl Worker {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_set(error.into()),
         };
-        shared.with_cameras(|cameras, now| cameras.next(now));
+        let presence = shared.with_cameras(|cameras, now| cameras.next(now));
         if let Some(seam) = &current.warp.seam {
             lock(seam).advance();
         }
@@ -172,8 +183,16 @@ impl Worker {
         let Job { set, timestamp, complete } = job;
         let (set, warp) = (Arc::new(set), Arc::clone(&current.warp));
         let analysed = self.analysed(&set);
-        let flight =
-            held.insert(Flight { set, analysed, warp, output, colours, timestamp, complete });
+        let flight = held.insert(Flight {
+            set,
+            analysed,
+            warp,
+            output,
+            colours,
+            presence,
+            timestamp,
+            complete,
+        });
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
             // The device may still use the buffers, because a part of the set's work was already submitted. Wait until
@@ -226,7 +245,7 @@ impl Worker {
     /// Submits the upload, the stitch and the download of a set to their streams.
     fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
-        let Flight { set, analysed, warp, output, colours, .. } = flight;
+        let Flight { set, analysed, warp, output, colours, presence, .. } = flight;
         for input in &set.frames {
             // SAFETY: the buffers of `input` are not changed during the upload. They are dropped only after the
             // panorama of this set is done or the streams are drained.
@@ -237,7 +256,11 @@ impl Worker {
         for input in &set.frames {
             input.await_ready(compute)?;
         }
-        let options = StitchOptions { colours: *colours, ..current.stitch };
+        let covers = match presence {
+            Some(Presence { cover, .. }) => Covers { colour: self.cover, parts: *cover },
+            None => Covers::NONE,
+        };
+        let options = StitchOptions { colours: *colours, covers, ..current.stitch };
         let frames = set.lock();
         let frames = frames.views();
         if let Some(vitals) = output.vitals.as_mut().filter(|_| !analysed.is_empty()) {
@@ -245,14 +268,21 @@ impl Worker {
             // sets on this output buffer is done.
             unsafe { vitals.sampler.submit(compute, &frames)? };
         }
-        let mut seam = warp.seam.as_ref().map(lock);
+        let presences = presence.as_ref().filter(|_| warp.follows);
+        let presences = presences.map(|Presence { presence, .. }| &presence[..]);
+        let (mut seam, mut followed) =
+            (warp.seam.as_ref().map(lock), warp.followed.as_ref().map(lock));
         let viewer = warp.viewer.as_ref();
-        let (warp, weights) = match &mut seam {
-            Some(seam) => {
-                let seamed = seam.warp(compute, &warp.warp)?;
+        let (warp, weights) = match (&mut seam, &mut followed) {
+            (Some(seam), _) => {
+                let seamed = seam.warp(compute, &warp.warp, presences)?;
                 (seamed, Some(seamed))
             }
-            None => (&warp.warp, None),
+            (None, Some(followed)) => {
+                followed.set_presences(compute, presences.unwrap_or_default())?;
+                (&**followed, None)
+            }
+            (None, None) => (&warp.warp, None),
         };
         let out = &mut output.device;
         if let Some(viewer) = viewer {
@@ -345,7 +375,7 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
         flight.abandon();
         return shared.fail_with_set(error.into());
     }
-    let Flight { set, analysed, warp, output, colours, timestamp, complete } = flight;
+    let Flight { set, analysed, warp, output, colours, timestamp, complete, .. } = flight;
     if let Some(vitals) = output.vitals.as_ref().filter(|_| !analysed.is_empty()) {
         let vitals = analysed.iter().map(|&camera| (camera, vitals.results[camera]));
         shared.with_cameras(|cameras, now| cameras.analysed(now, vitals));

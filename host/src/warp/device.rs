@@ -33,6 +33,8 @@ pub struct DeviceWarp {
     /// [follows](DeviceMesh::follows) the weights is stored here. If an update fails, the mesh stays here, so that the
     /// next update can try again.
     behind: Option<DeviceMesh>,
+    /// The presence of each camera, from 0 to 1; see [`set_presences`](Self::set_presences). Empty if all are 1.
+    presences: Vec<f32>,
     /// A cache of texture objects over the planes, and over the frames that were stitched with this warp.
     textures: Mutex<Textures>,
     /// The memory for stitching more than two cameras by planes. It is empty until it is needed. Warps that differ only
@@ -168,8 +170,20 @@ impl DeviceWarp {
         ready: Event,
     ) -> Self {
         let (mesh, textures) = (OnceLock::new(), Mutex::default());
-        let (coarse, behind, summing) = (None, None, Arc::default());
-        Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures, summing }
+        let (coarse, behind, presences, summing) = (None, None, Vec::new(), Arc::default());
+        Self {
+            size,
+            sources,
+            coordinates,
+            weights,
+            ready,
+            mesh,
+            coarse,
+            behind,
+            presences,
+            textures,
+            summing,
+        }
     }
 
     /// Returns the warp's mesh, with an error of at most [`MESH_ERROR`]. [`stitch`](crate::ops::stitch::stitch) uses
@@ -235,11 +249,43 @@ impl DeviceWarp {
         let ready = Event::for_order(stream.device())?;
         let mut copy = Self::of(self.size, self.sources.clone(), coordinates, weights, ready);
         copy.summing = Arc::clone(&self.summing);
+        copy.presences.clone_from(&self.presences);
         if let Some(mesh) = self.mesh.get() {
             copy.behind = Some(mesh.reweighted(stream)?);
         }
         copy.written(stream)?;
         Ok(copy)
+    }
+
+    /// Sets how much each camera is present, as a number from 0 to 1, and submits the update of the mesh. Missing numbers
+    /// are 1. Only stitches with the mesh regard presences.
+    ///
+    /// A camera with the presence 0 is shown only at pixels that no present camera sees. At all other pixels, the
+    /// cameras that see the pixel replace it, even if a seam gives them no weight there. Numbers between 0 and 1 blend
+    /// the two states. The mesh remembers which cameras see a pixel from the weights from which it was computed. Compute
+    /// it before a seam changes these weights.
+    ///
+    /// Stitches with this warp that are in flight must be earlier in `stream`. The first call may compute the
+    /// [mesh](Self::mesh). Does nothing if the presences are those of the last call.
+    ///
+    /// # Errors
+    /// Returns [`RenderError`] if the mesh cannot be computed or the device fails.
+    #[track_caller]
+    pub fn set_presences(&mut self, stream: &Stream, presences: &[f32]) -> Result<(), RenderError> {
+        if self.behind.is_none() {
+            let mesh = self.mesh(stream)?;
+            if !mesh.follows() {
+                mesh.await_ready(stream)?;
+                self.behind = Some(mesh.reweighted(stream)?);
+                self.mesh = OnceLock::new();
+            } else if self.presences == presences {
+                return Ok(());
+            }
+        }
+        self.presences = presences.to_vec();
+        self.await_ready(stream)?;
+        self.weights_mut();
+        Ok(self.written(stream)?)
     }
 
     /// Returns the weight planes of all cameras for writing. After submitting the work that writes them, the caller
@@ -256,7 +302,8 @@ impl DeviceWarp {
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;
         let Some(mut mesh) = self.behind.take() else { return Ok(()) };
-        let weighed = self.all_planes().and_then(|planes| mesh.weigh(stream, &planes));
+        let weighed =
+            self.all_planes().and_then(|planes| mesh.weigh(stream, &planes, &self.presences));
         match weighed {
             Ok(()) => self.mesh = mesh.into(),
             Err(_) => self.behind = Some(mesh),

@@ -6,10 +6,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use cuda_std::DeviceTable;
 use glam::UVec2;
 use kernels_gpu::stitch::mesh::MeshWeigh;
-use shared_types::stitch::mesh::{Layer, Patch, SourcePoint, WEIGH_BLOCK};
+use shared_types::stitch::MAX_CAMERAS;
+use shared_types::stitch::mesh::{DeviceWeighedCamera, Layer, Patch, SourcePoint, WEIGH_BLOCK};
 use shared_types::warp::DeviceCameraPlanes;
+use thiserror::Error;
 
 use super::mesh::{Mesh, Parts};
 use crate::device::{Buffer, DeviceError, Event, LaunchConfig, Stream, Textures};
@@ -44,6 +47,11 @@ struct Weighed {
     layers: Buffer<Layer>,
     shares: Buffer<u16>,
 }
+
+/// The number of cameras is 0 or exceeds the limit of the kernel.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("the mesh has {0} cameras; it must have 1 to {MAX_CAMERAS}")]
+struct CameraCount(usize);
 
 impl DeviceMesh {
     /// Copies a mesh to the stream's device.
@@ -86,35 +94,50 @@ impl DeviceMesh {
         self.weighed.is_some()
     }
 
-    /// Submits a kernel that computes layers and shares for the weights in the planes `left` and `right` of a warp.
-    /// Does nothing if the mesh does not [follow](Self::follows) the weights. The coordinates in the planes must be
-    /// those from which the mesh was computed. Only the weights may differ.
+    /// Submits a kernel that computes layers and shares for the weights in the planes of all cameras. Does nothing if
+    /// the mesh does not [follow](Self::follows) the weights. The coordinates in the planes must be those from which
+    /// the mesh was computed. Only the weights may differ.
+    ///
+    /// `presences` has a number from 0 to 1 for each camera: 1 for a camera that delivers pictures, 0 for one whose
+    /// picture must not be seen where another camera can replace it, and numbers between for a transition. Missing
+    /// numbers are 1. Where no present camera sees a pixel, the absent cameras stay visible.
     #[track_caller]
     pub(super) fn weigh(
         &mut self,
         stream: &Stream,
         planes: &[DeviceCameraPlanes<'_>],
+        presences: &[f32],
     ) -> Result<(), DeviceError> {
-        let (Some(weighed), &[left_size, right_size], &[left, right]) =
-            (&mut self.weighed, &self.sources[..], planes)
-        else {
-            return Ok(());
-        };
+        let Some(weighed) = &mut self.weighed else { return Ok(()) };
+        let presence =
+            |camera| presences.get(camera).map_or(1.0, |part: &f32| part.clamp(0.0, 1.0));
+        let absent = (0..planes.len()).any(|camera| presence(camera) < 1.0);
+        let cameras: Vec<_> = planes
+            .iter()
+            .zip(&self.sources)
+            .enumerate()
+            .map(|(camera, (planes, size))| DeviceWeighedCamera {
+                planes: *planes,
+                size: *size,
+                presence: presence(camera),
+            })
+            .collect();
+        let cameras = DeviceTable::new(&cameras)
+            .ok_or_else(|| DeviceError::refused("weighing a mesh", CameraCount(cameras.len())))?;
         let tiles = Mesh::tiles_of(self.size);
         let threads = tiles * UVec2::from(WEIGH_BLOCK);
         let config = LaunchConfig::cover(threads.x, threads.y, WEIGH_BLOCK);
         let kernel = MeshWeigh {
             base: self.made.layers.view(),
-            left,
-            right,
-            left_size,
-            right_size,
+            base_shares: self.made.shares.view(),
+            cameras,
+            absent: absent.into(),
             layers: weighed.layers.view_mut(),
             shares: weighed.shares.view_mut(),
         };
-        // SAFETY: `config` has blocks of `WEIGH_BLOCK` threads, as the kernel requires. `base` and `layers` hold the
-        // layers of a valid mesh with two cameras, and `shares` has as many elements as this mesh has shares. So each
-        // index in a layer is in bounds of its buffer.
+        // SAFETY: `config` has a block of `WEIGH_BLOCK` threads for each tile. `base` and `layers` hold the layers of a
+        // valid mesh with at most `MAX_CAMERAS` cameras, and `base_shares` and `shares` have as many elements as this
+        // mesh has shares. So each index in a layer is in bounds of its buffer.
         unsafe { stream.launch_unchecked(&config, &kernel) }?;
         self.ready.record(stream)
     }
@@ -165,3 +188,6 @@ fn uploaded<T: bytemuck::Pod>(stream: &Stream, elements: &[T]) -> Result<Buffer<
         Buffer::from_slice(stream, elements)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Computes a mesh from a geometry, which may have more than the two cameras of a warp.
+//! Computes a mesh from a geometry, without the planes of a warp.
 
 use super::MeshError;
 use crate::device::Stream;
@@ -8,7 +8,7 @@ use crate::warp::mesh::check;
 use crate::warp::mesh::looks::Looks;
 use crate::warp::{DeviceWarp, Plane, RenderError, check_sizes};
 use glam::UVec2;
-use shared_types::stitch::mesh::MAX_CAMERAS;
+use shared_types::stitch::MAX_CAMERAS;
 
 impl Mesh {
     /// Computes a mesh of all cameras of a geometry, which must have 2 to [`MAX_CAMERAS`] cameras. `error` has the same

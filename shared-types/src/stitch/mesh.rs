@@ -7,9 +7,10 @@
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
-use glam::{Vec2, Vec3};
+use glam::{UVec2, Vec2, Vec3};
 
 use crate::stitch::Colour;
+use crate::warp::CameraPlanes;
 use crate::yuv::{RgbToYuv, YuvToRgb};
 
 /// The side of a tile in pixels.
@@ -18,9 +19,6 @@ pub const TILE: u32 = 32;
 /// The possible sides in pixels of a cell, which is the part of a tile that one patch covers. The first is the whole
 /// tile.
 pub const CELLS: [u32; 3] = [TILE, TILE / 2, TILE / 4];
-
-/// The maximum number of cameras in a mesh that the stitch kernels accept.
-pub const MAX_CAMERAS: usize = 4;
 
 /// The threads per block (x, y) of the stitch kernels. A block renders a tile.
 pub const BLOCK: [u32; 2] = [32, 4];
@@ -31,6 +29,17 @@ pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 /// The threads per block (x, y) of `mesh_weigh`, the kernel that rewrites shares. A block processes a tile, and each
 /// warp of the block processes one row of the tile at a time.
 pub const WEIGH_BLOCK: [u32; 2] = [TILE, 8];
+
+/// A camera of a mesh as `mesh_weigh` takes it.
+#[derive(Clone, Copy, Debug, KernelArg)]
+pub struct WeighedCamera {
+    /// The source coordinates and the new weights.
+    pub planes: CameraPlanes,
+    /// The size of the camera's picture in pixels.
+    pub size: UVec2,
+    /// The camera's presence, from 0 (its picture is missing) to 1.
+    pub presence: f32,
+}
 
 /// The total number of threads per block of `mesh_weigh`, for launch bounds.
 pub const WEIGH_THREADS: u32 = WEIGH_BLOCK[0] * WEIGH_BLOCK[1];
@@ -100,48 +109,89 @@ impl Layer {
     };
 }
 
-/// The conversion of one camera's samples, which are fractions from 0 to 1, to colours `clamp(c, 0, 1)^gamma`, where
-/// `c` is
-///
-/// - `gain · sample` for R'G'B' samples,
-/// - `luma · y + blue · cb + red · cr + offset` for Y'CbCr samples.
+/// The conversion of one camera's samples to colours. A sample has three channels, which are fractions from 0 to 1:
+/// R'G'B' or Y'CbCr. Its colour is `clamp(c, 0, 1)^gamma`, where
+/// `c = first · sample[0] + second · sample[1] + third · sample[2] + offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Grading {
-    /// The gains of red, green and blue.
-    pub gain: Vec3,
-    /// The factors by which luma is multiplied for red, green and blue.
-    pub luma: Vec3,
-    /// The factors by which Cb is multiplied for red, green and blue.
-    pub blue: Vec3,
-    /// The factors by which Cr is multiplied for red, green and blue.
-    pub red: Vec3,
+    /// The factors by which R' or luma is multiplied for red, green and blue.
+    pub first: Vec3,
+    /// The factors by which G' or Cb is multiplied for red, green and blue.
+    pub second: Vec3,
+    /// The factors by which B' or Cr is multiplied for red, green and blue.
+    pub third: Vec3,
     /// The constant terms that are added to red, green and blue.
     pub offset: Vec3,
     /// The exponent of the power, for all three channels.
     pub gamma: f32,
 }
 
+/// The conversions of two cameras.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct TwoGradings {
+    /// The conversion of the first camera.
+    pub first: Grading,
+    /// The conversion of the second camera.
+    pub second: Grading,
+}
+
 impl Grading {
-    /// Returns the conversion for a camera with this colour correction. `decode` affects only NV12 pictures.
+    /// Returns the conversion of R'G'B' samples for a camera with this colour correction.
     #[must_use]
-    pub fn new(Colour { gain, gamma }: Colour, decode: &YuvToRgb) -> Self {
+    pub const fn rgb(Colour { gain, gamma }: Colour) -> Self {
+        let Vec3 { x, y, z } = gain;
+        Self {
+            first: Vec3::new(x, 0.0, 0.0),
+            second: Vec3::new(0.0, y, 0.0),
+            third: Vec3::new(0.0, 0.0, z),
+            offset: Vec3::ZERO,
+            gamma,
+        }
+    }
+
+    /// Returns the conversion of Y'CbCr samples for a camera with this colour correction.
+    #[must_use]
+    pub fn yuv(Colour { gain, gamma }: Colour, decode: &YuvToRgb) -> Self {
         let YuvToRgb { black, scale, cr_red, cb_green, cr_green, cb_blue } = *decode;
         let blue = gain * Vec3::new(0.0, cb_green, cb_blue);
         let red = gain * Vec3::new(cr_red, cr_green, 0.0);
         let luma = gain * scale;
         // Subtract the levels of black and of neutral chroma (128), as fractions of 255.
         let offset = luma * (-black / 255.0) - (blue + red) * (128.0 / 255.0);
-        Self { gain, luma, blue, red, offset, gamma }
+        Self { first: luma, second: blue, third: red, offset, gamma }
+    }
+
+    /// Returns the gains of red, green and blue of a conversion from R'G'B' samples.
+    #[inline(always)]
+    #[must_use]
+    pub const fn gain(&self) -> Vec3 {
+        Vec3::new(self.first.x, self.second.y, self.third.z)
+    }
+
+    /// Returns the conversion that mixes the picture with a constant colour (0 to 1). `part` is the part of the colour:
+    /// 0 leaves the picture unchanged, and with 1 the camera shows only the colour. The mix is computed before the
+    /// power.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[must_use]
+    pub fn mixed(&self, colour: Vec3, part: f32) -> Self {
+        let keep = 1.0 - part;
+        let linear = colour.clamp(Vec3::ZERO, Vec3::ONE).powf(1.0 / self.gamma);
+        Self {
+            first: self.first * keep,
+            second: self.second * keep,
+            third: self.third * keep,
+            offset: self.offset * keep + linear * part,
+            gamma: self.gamma,
+        }
     }
 }
 
-/// The parameters of a stitch with a mesh, apart from the mesh itself.
+/// The parameters of a stitch with a mesh, apart from the mesh and the cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct MeshParams {
-    /// The colour conversion of each camera.
-    pub cameras: [Grading; MAX_CAMERAS],
     /// If not 0, the panorama is rotated by 180°; see [`StitchParams::flip`](crate::stitch::StitchParams::flip).
     pub flip: u32,
     /// If not 0, the left and right ends are brightened; see

@@ -17,7 +17,7 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The maximum number of cameras of a warp, and so of live stitching.
+/// The maximum number of cameras of a warp and of a mesh, and so of live stitching.
 pub const MAX_CAMERAS: usize = 16;
 
 /// The weight that a camera must exceed at a panorama pixel to contribute to the pixel.

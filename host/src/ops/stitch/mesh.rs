@@ -1,21 +1,20 @@
-//! Launches the stitch kernels of the `mesh` lookup, for two to four cameras. `planes` launches the kernels of the
-//! other lookups.
+//! Launches the stitch kernels of the `mesh` lookup, which take all cameras in one launch. `planes` launches the kernels
+//! of the other lookups.
 
+use cuda_std::DeviceTable;
 use glam::UVec2;
 use kernels_gpu::stitch::mesh as kernels;
 use shared_types::stitch::Colour;
-use shared_types::stitch::mesh::{BLOCK, Grading, MAX_CAMERAS, MeshParams};
+use shared_types::stitch::mesh::{BLOCK, Grading, MeshParams, TwoGradings};
 
-use super::{StitchError, check_colour};
+use super::{Covers, StitchError, check_colour, check_frames};
 use crate::device::{LaunchConfig, Stream};
 use crate::frame::{
-    FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured, launch_by_formats,
+    FrameFormat, FrameView, FrameViewMut, FrameViewMut as Out, PixelFormat, Textured,
+    TexturedFrames, TexturedFrames as In, launch_by_formats,
 };
 use crate::lock::lock;
-use crate::warp::{DeviceMesh, Mesh};
-
-/// The names of the cameras in error texts.
-const ORDINALS: [&str; MAX_CAMERAS] = ["first", "second", "third", "fourth"];
+use crate::warp::{DeviceMesh, Mesh, camera_name};
 
 /// Options for [`stitch_cameras`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub struct CamerasOptions {
 }
 
 /// Submits the stitch of one frame per camera of a mesh into `out` without waiting, as one launch. `colours` contains
-/// the colour correction of each camera, in the order of `frames`. The gamma correction uses the method
+/// the colour correction of each camera, in the order of `frames`. The formats of the frames may differ. The gamma correction uses the method
 /// [`Power::Fast`](super::Power::Fast).
 ///
 /// # Errors
@@ -44,28 +43,12 @@ pub fn stitch_cameras<'a>(
 ) -> Result<(), StitchError> {
     let out = out.into();
     let (expected, output) = (mesh.sources().len(), out.format());
-    for found in [frames.len(), colours.len()] {
-        if found != expected {
-            return Err(StitchError::Cameras { found, expected });
-        }
+    check_frames(frames, mesh.sources())?;
+    if colours.len() != expected {
+        return Err(StitchError::Cameras { found: colours.len(), expected });
     }
-    let [first, ..] = frames else {
-        return Err(StitchError::Cameras { found: 0, expected });
-    };
-    let input = first.format();
-    let cameras = frames.iter().zip(colours).zip(mesh.sources()).zip(ORDINALS);
-    for (((frame, colour), &expected), side) in cameras {
-        check_colour(side, *colour)?;
-        let found = frame.format();
-        if found.pixels != input.pixels {
-            return Err(StitchError::Formats { left: input, right: found });
-        }
-        if found.size != expected {
-            return Err(StitchError::SourceSize { side, found: found.size, expected });
-        }
-        if !frame.is_whole() {
-            return Err(StitchError::Chroma { which: side });
-        }
+    for (camera, colour) in colours.iter().enumerate() {
+        check_colour(camera_name(camera, expected), *colour)?;
     }
     if output.size != mesh.size() {
         return Err(StitchError::OutputSize { found: output.size, expected: mesh.size() });
@@ -85,8 +68,9 @@ pub fn stitch_cameras<'a>(
             Textured::of(stream.device(), &mut textures, frame)?.ok_or(StitchError::Unaligned(i))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let params = params(colours, options.flip, options.edge_boost, input, output);
-    launch(stream, &textured, mesh, params, out)
+    let params = params(options.flip, options.edge_boost, output);
+    let gradings = gradings(&textured, colours, &Covers::NONE);
+    launch(stream, (&textured, &gradings), mesh, params, out)
 }
 
 /// Returns whether the mesh kernels can write an output of this format, rotated by 180° if `flip` is set. A flipped
@@ -96,50 +80,54 @@ pub(super) fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameForma
     !(flip && shares_chroma && (size.x % 2 != 0 || size.y % 2 != 0))
 }
 
-/// Returns the kernels' parameters: colours, orientation, edge boost and colour conversions.
-pub(super) fn params(
-    colours: &[Colour],
-    flip: bool,
-    edge_boost: bool,
-    input: FrameFormat,
-    output: FrameFormat,
-) -> MeshParams {
-    let decode = input.pixels.encoding().to_rgb();
-    let of = |camera: usize| colours.get(camera).copied().unwrap_or(Colour::IDENTITY);
+/// Returns the kernels' parameters: orientation, edge boost and the conversion to the output's format.
+pub(super) fn params(flip: bool, edge_boost: bool, output: FrameFormat) -> MeshParams {
     MeshParams {
-        cameras: std::array::from_fn(|camera| Grading::new(of(camera), &decode)),
         flip: flip.into(),
         edge_boost: edge_boost.into(),
         encode: output.pixels.encoding().from_rgb(),
     }
 }
 
-/// Launches the kernel that reads the frames through textures. There must be one frame per camera of the mesh, and all
-/// frames must have the same format.
+/// Returns the conversion of each frame's samples to colours.
+pub(super) fn gradings(
+    frames: &[Textured<'_>],
+    colours: &[Colour],
+    covers: &Covers,
+) -> Vec<Grading> {
+    let grading = |((frame, colour), &part): ((&Textured<'_>, &Colour), &f32)| {
+        let grading = match frame.pixels() {
+            PixelFormat::Rgba8 => Grading::rgb(*colour),
+            PixelFormat::Nv12(encoding) => Grading::yuv(*colour, &encoding.to_rgb()),
+        };
+        if part > 0.0 { grading.mixed(covers.colour, part.min(1.0)) } else { grading }
+    };
+    frames.iter().zip(colours).zip(&covers.parts).map(grading).collect()
+}
+
+/// Launches the kernel that reads the frames through textures. There must be one frame and one conversion per camera of
+/// the mesh. Two frames of one format are separate arguments, which is faster; see `kernels_gpu::stitch::mesh`.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
-    frames: &[Textured<'_>],
+    (frames, gradings): (&[Textured<'_>], &[Grading]),
     mesh: &DeviceMesh,
     params: MeshParams,
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
+    let (found, expected) = (gradings.len(), mesh.sources().len());
+    if found != expected || frames.len() != expected {
+        return Err(StitchError::Cameras { found, expected });
+    }
     mesh.await_ready(stream)?;
     let (layers, patches, places, shares) = mesh.buffers();
     let threads = Mesh::tiles_of(mesh.size()) * UVec2::from(BLOCK);
     let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
-    // The kernels have arguments for four frames. If the mesh has fewer cameras, pass the last frame for the others;
-    // the mesh does not refer to cameras that do not exist.
-    let frame = |camera: usize| frames[camera.min(frames.len() - 1)];
-    let (first, second, third, fourth) = (frame(0), frame(1), frame(2), frame(3));
-    /// Launches one of the kernels, which all take these arguments.
+    /// Launches one of the kernels, which differ in the arguments for the cameras.
     macro_rules! launch {
-        ($kernel:ident, $first:ident, $second:ident, $third:ident, $fourth:ident, $out:ident) => {{
+        ($kernel:ident { $($camera:ident),+ }, $out:ident) => {{
             let kernel = kernels::$kernel {
-                first: $first,
-                second: $second,
-                third: $third,
-                fourth: $fourth,
+                $($camera,)+
                 layers: layers.view(),
                 patches: patches.view(),
                 places: places.view(),
@@ -148,15 +136,49 @@ pub(super) fn launch(
                 out: $out,
             };
             // SAFETY: `layers`, `patches`, `places` and `shares` belong to one mesh, so their indices are consistent.
-            // The caller has checked that `out` has the size of the mesh, and that `supports_flip` returns true for
-            // `out`.
+            // There is a conversion for each picture. The caller has checked that `out` has the size of the mesh, and
+            // that `supports_flip` returns true for `out`.
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }
-    match launch_by_formats!(Textured[first, second, third, fourth], out, launch:
-        StitchMeshRgba8, StitchMeshNv12, StitchMeshNv12Rgba8, StitchMeshRgba8Nv12)
+    if let (&[first, second], &[first_grading, second_grading]) = (frames, gradings)
+        && first.is_like(&second)
     {
-        Some(launched) => launched.map_err(StitchError::from),
-        None => unreachable!("the caller has checked that all frames have one format"),
+        let gradings = TwoGradings { first: first_grading, second: second_grading };
+        macro_rules! launch_two {
+            ($kernel:ident, $first:ident, $second:ident, $out:ident) => {{
+                let (first, second) = ($first, $second);
+                launch!($kernel { first, second, gradings }, $out)
+            }};
+        }
+        return match launch_by_formats!(Textured[first, second], out, launch_two:
+            StitchMeshRgba8, StitchMeshNv12, StitchMeshNv12Rgba8, StitchMeshRgba8Nv12)
+        {
+            Some(launched) => launched.map_err(StitchError::from),
+            None => unreachable!("both frames have one format, as just checked"),
+        };
     }
+    let tables = TexturedFrames::new(frames).zip(DeviceTable::new(gradings));
+    let (frames, gradings) = tables.ok_or(StitchError::Cameras { found, expected })?;
+    match (frames, out) {
+        (In::Rgba8(pictures), Out::Rgba8(out)) => {
+            launch!(StitchMeshManyRgba8 { pictures, gradings }, out)
+        }
+        (In::Rgba8(pictures), Out::Nv12(out, _)) => {
+            launch!(StitchMeshManyRgba8Nv12 { pictures, gradings }, out)
+        }
+        (In::Nv12(pictures), Out::Rgba8(out)) => {
+            launch!(StitchMeshManyNv12Rgba8 { pictures, gradings }, out)
+        }
+        (In::Nv12(pictures), Out::Nv12(out, _)) => {
+            launch!(StitchMeshManyNv12 { pictures, gradings }, out)
+        }
+        (In::Mixed(pictures), Out::Rgba8(out)) => {
+            launch!(StitchMeshMixedRgba8 { pictures, gradings }, out)
+        }
+        (In::Mixed(pictures), Out::Nv12(out, _)) => {
+            launch!(StitchMeshMixedNv12 { pictures, gradings }, out)
+        }
+    }
+    .map_err(StitchError::from)
 }

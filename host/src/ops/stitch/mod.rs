@@ -5,6 +5,7 @@
 //! [`live`](crate::live) stitches live video.
 
 mod colours;
+mod covers;
 mod gamma_table;
 mod mesh;
 mod planes;
@@ -22,6 +23,7 @@ use crate::lock::lock;
 use crate::warp::{DeviceWarp, RenderError, camera_name};
 
 pub use colours::Colours;
+pub use covers::Covers;
 pub use gamma_table::GammaTable;
 pub use mesh::{CamerasOptions, stitch_cameras};
 
@@ -98,6 +100,8 @@ pub struct StitchOptions {
     pub edge_boost: bool,
     /// The way the stitch finds source coordinates.
     pub lookup: Lookup,
+    /// The colour that replaces parts of the cameras' pictures. Only [`Lookup::Mesh`] regards it.
+    pub covers: Covers,
 }
 
 impl Default for StitchOptions {
@@ -108,6 +112,7 @@ impl Default for StitchOptions {
             flip: false,
             edge_boost: false,
             lookup: Lookup::default(),
+            covers: Covers::NONE,
         }
     }
 }
@@ -336,9 +341,7 @@ fn submit(
     if !out.is_whole() {
         return Err(StitchError::Chroma { which: "output" });
     }
-    let Ok(input) = common_format(frames) else {
-        return sum::launch(stream, frames, warp, options, out);
-    };
+    let alike = common_format(frames).is_ok();
     // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
     let mut textures = lock(warp.textures());
     let mut textured = || -> Result<Option<Vec<_>>, DeviceError> {
@@ -353,12 +356,12 @@ fn submit(
             if let Some(frames) = textured()? {
                 let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;
                 let colours: Vec<_> = options.colours.iter().take(frames.len()).copied().collect();
-                let params =
-                    mesh::params(&colours, options.flip, options.edge_boost, input, output);
-                return mesh::launch(stream, &frames, mesh, params, out);
+                let params = mesh::params(options.flip, options.edge_boost, output);
+                let gradings = mesh::gradings(&frames, &colours, &options.covers);
+                return mesh::launch(stream, (&frames, &gradings), mesh, params, out);
             }
         }
-        _ if frames.len() > 2 => {}
+        _ if frames.len() > 2 || !alike => {}
         Lookup::HardwareBilinear => {
             if let Some(&[left, right]) = textured()?.as_deref() {
                 return planes::launch_hardware(stream, (left, right), warp, options, out);
@@ -373,7 +376,7 @@ fn submit(
         }
     }
     match *frames {
-        [left, right] => planes::launch(stream, (left, right), warp, options, table, out),
+        [left, right] if alike => planes::launch(stream, (left, right), warp, options, table, out),
         _ => sum::launch(stream, frames, warp, options, out),
     }
 }

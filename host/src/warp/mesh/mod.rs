@@ -25,8 +25,9 @@ mod tensors;
 
 use glam::{UVec2, Vec2};
 use kernels_gpu::stitch::mesh;
+use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{
-    CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, REST, SourcePoint, TILE, WHOLE_SHARE,
+    CELLS, Layer, NO_CAMERA, NONE, Patch, REST, SourcePoint, TILE, WHOLE_SHARE,
 };
 use thiserror::Error;
 

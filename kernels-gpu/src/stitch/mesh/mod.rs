@@ -19,6 +19,7 @@
 //! Gamma uses the fast power. Samples come from the texture unit, whose filter weights have 8 bits.
 
 mod accumulator;
+mod cameras;
 mod patch;
 mod texture;
 mod weigh;
@@ -30,24 +31,27 @@ use crate::colour::grade;
 use crate::io::Target;
 use crate::stitch::edge_boost;
 use crate::stitch::mesh::accumulator::Accumulator;
+use crate::stitch::mesh::cameras::{Cameras, ManyCameras, TwoCameras};
 use crate::stitch::mesh::patch::four_places;
 use crate::stitch::mesh::texture::TextureSampler;
-use crate::stitch::mesh::texture::fetch_ahead;
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec3};
 use shared_types::Rgba8;
 use shared_types::nv12::Nv12Mut;
+use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{
-    BLOCK, BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, REST, SourcePoint,
-    TILE, WHOLE_SHARE,
+    BLOCK, BLOCK_THREADS, Grading, Layer, MeshParams, NONE, Patch, REST, SourcePoint, TILE,
+    TwoGradings, WHOLE_SHARE,
 };
-use shared_types::texture::{Nv12Texture, Rgba8Texture};
+use shared_types::texture::{AnyTexture, Nv12Texture, Rgba8Texture};
 
-/// Defines the kernel for one pair of formats.
+/// Defines a kernel. The cameras are arguments of the kernel, and `$cameras` makes a [`Cameras`] of them.
 macro_rules! stitch_mesh {
-    ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
-        #[doc = concat!("Stitches up to four cameras: ", $formats, ".")]
+    (
+        $title:expr, $name:ident($($camera:ident: $type:ty),+) => $out:ty, $blocks:literal, $cameras:expr
+    ) => {
+        #[doc = concat!("Stitches ", $title, ".")]
         ///
         /// Pixels that no camera sees become opaque black. A block whose index is not less than the length of `layers`
         /// writes nothing.
@@ -55,13 +59,11 @@ macro_rules! stitch_mesh {
         /// # Safety
         /// - The grid must have one block of [`BLOCK`] threads for each tile, and the panorama must be whole.
         /// - Every patch, place, share and further layer to which a layer refers must exist.
+        /// - If `gradings` is a table, it must have an entry for each of the `pictures`.
         /// - Width and height of a flipped NV12 panorama must be even.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
         pub unsafe fn $name(
-            first: $picture,
-            second: $picture,
-            third: $picture,
-            fourth: $picture,
+            $($camera: $type,)+
             layers: Slice<Layer>,
             patches: Slice<Patch>,
             places: Slice<SourcePoint>,
@@ -70,20 +72,58 @@ macro_rules! stitch_mesh {
             out: $out,
         ) {
             let mesh = Mesh { layers, patches, places, shares };
-            let pictures = Pictures { first, second, third, fourth };
             // SAFETY: the caller guarantees the conditions above, which are those of `stitch`.
-            unsafe { stitch(&pictures, &mesh, &params, out) };
+            unsafe { stitch(&$cameras, &mesh, &params, out) };
         }
     };
 }
 
-stitch_mesh!("RGBA to RGBA", Rgba8Texture => ViewMut<Rgba8>, stitch_mesh_rgba8, 8);
+/// Defines the kernel for two cameras of one format, whose pictures are separate arguments.
+macro_rules! stitch_two {
+    ($formats:literal, $picture:ty => $out:ty, $name:ident) => {
+        stitch_mesh!(
+            concat!("two cameras: ", $formats),
+            $name(first: $picture, second: $picture, gradings: TwoGradings) => $out,
+            8,
+            TwoCameras { first, second, gradings }
+        );
+    };
+}
 
-stitch_mesh!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_nv12, 8);
+/// Defines the kernel for up to 16 cameras, whose pictures are in a table.
+macro_rules! stitch_many {
+    ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
+        stitch_mesh!(
+            concat!("up to [`MAX_CAMERAS`] cameras: ", $formats),
+            $name(
+                pictures: Table<$picture, MAX_CAMERAS>,
+                gradings: Table<Grading, MAX_CAMERAS>
+            ) => $out,
+            $blocks,
+            ManyCameras { pictures, gradings }
+        );
+    };
+}
 
-stitch_mesh!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgba8, 8);
+stitch_two!("RGBA to RGBA", Rgba8Texture => ViewMut<Rgba8>, stitch_mesh_rgba8);
 
-stitch_mesh!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12, 8);
+stitch_two!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_nv12);
+
+stitch_two!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgba8);
+
+stitch_two!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12);
+
+stitch_many!("RGBA to RGBA", Rgba8Texture => ViewMut<Rgba8>, stitch_mesh_many_rgba8, 8);
+
+stitch_many!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_many_nv12, 8);
+
+stitch_many!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_many_nv12_rgba8, 8);
+
+stitch_many!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_many_rgba8_nv12, 8);
+
+stitch_many!("RGBA or NV12 to RGBA", AnyTexture => ViewMut<Rgba8>, stitch_mesh_mixed_rgba8, 6);
+
+stitch_many!("RGBA or NV12 to NV12", AnyTexture => Nv12Mut, stitch_mesh_mixed_nv12, 6);
 
 /// The number of groups of four pixels per thread.
 const RUNS: usize = (TILE * TILE / (4 * BLOCK_THREADS)) as usize;
@@ -95,14 +135,6 @@ const AHEAD: u32 = 1024;
 /// The number of tile rows by which prefetches of pictures are ahead. In a panorama of two 4K cameras, these rows
 /// contain about [`AHEAD`] tiles.
 const ROWS_AHEAD: u32 = 6;
-
-/// The pictures of up to four cameras.
-struct Pictures<P> {
-    first: P,
-    second: P,
-    third: P,
-    fourth: P,
-}
 
 /// The arrays of a mesh in device memory.
 struct Mesh {
@@ -117,12 +149,7 @@ struct Mesh {
 /// # Safety
 /// The safety conditions of the kernels that `stitch_mesh!` defines apply.
 #[inline(always)]
-unsafe fn stitch<P: TextureSampler, O: Target>(
-    pictures: &Pictures<P>,
-    mesh: &Mesh,
-    params: &MeshParams,
-    out: O,
-) {
+unsafe fn stitch<C: Cameras, O: Target>(cameras: &C, mesh: &Mesh, params: &MeshParams, out: O) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
     // Prefetch the block's own layer while the previous kernel still runs. This has an effect only in the first blocks,
@@ -144,9 +171,6 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
     let (columns, thread) = (TILE / O::EIGHT.x, rank());
     let (corner, in_tile) = (tile * TILE, uvec2(thread % columns, thread / columns) * O::EIGHT);
     let at = corner + in_tile;
-    if at.x >= out.width() || at.y >= out.height() {
-        return;
-    }
     let fours = [in_tile, in_tile + O::of_eight(4)];
     // All branches from here on are uniform for the block.
     if first.shares == NONE && is_whole(&first) {
@@ -154,13 +178,16 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
         unroll!(RUNS, |run| places[run] = four_places::<O>(&first.patch, fours[run]));
         let ahead = tile.y + ROWS_AHEAD < thread::grid_dim_y();
         let ahead = ahead.then_some(&first.patch);
-        let colours = sample_camera(pictures, params, first.camera, places, O::CELL, ahead);
-        // SAFETY: the caller guarantees that the panorama is whole. `at` is inside, as checked above.
-        unsafe { store(out, at, params, colours) };
+        // SAFETY: all threads of the block have the same layer, so all lanes are here. The caller guarantees that the
+        // panorama is whole.
+        unsafe {
+            let colours = cameras.sample(first.camera, places, O::CELL, ahead);
+            store(out, at, params, colours);
+        }
         return;
     }
     // SAFETY: the caller guarantees the conditions of the kernels. Layer `index` exists, as checked above.
-    unsafe { stitch_layers(pictures, mesh, params, out, (index, at), fours) };
+    unsafe { stitch_layers(cameras, mesh, params, out, (index, at), fours) };
 }
 
 /// Blends the layers of a tile by their shares, starting with layer `index`, and writes the thread's pixels. The first
@@ -169,8 +196,8 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
 /// # Safety
 /// The safety conditions of the kernels that `stitch_mesh!` defines apply. In addition, layer `index` must exist.
 #[inline(always)]
-unsafe fn stitch_layers<P: TextureSampler, O: Target>(
-    pictures: &Pictures<P>,
+unsafe fn stitch_layers<C: Cameras, O: Target>(
+    cameras: &C,
     mesh: &Mesh,
     params: &MeshParams,
     out: O,
@@ -189,7 +216,7 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
             next = layer.next;
             mesh.layers.prefetch(next);
             let places = mesh.places::<O>(&layer, fours);
-            let may_share = P::CHROMA && O::CELL == 2;
+            let may_share = C::Picture::CHROMA && O::CELL == 2;
             let mut shares = [[WHOLE; 4]; RUNS];
             // Without shared chroma, enough registers are free to load the shares early, in flight together with the
             // places.
@@ -199,9 +226,9 @@ unsafe fn stitch_layers<P: TextureSampler, O: Target>(
             // Four pixels share a chroma sample only if one patch covers the whole tile, as in tiles with one layer.
             // With cells or places, the source positions of adjacent pixels may be far apart.
             let mut colours = if may_share && is_whole(&layer) {
-                sample_camera(pictures, params, layer.camera, places, O::CELL, None)
+                cameras.sample(layer.camera, places, O::CELL, None)
             } else {
-                sample_camera(pictures, params, layer.camera, places, 1, None)
+                cameras.sample(layer.camera, places, 1, None)
             };
             if may_share {
                 unroll!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
@@ -249,9 +276,12 @@ type Colours = [[Vec3; 4]; RUNS];
 /// Writes the colours of a thread's pixels, the first one at `at`. Omits pixels outside the panorama.
 ///
 /// # Safety
-/// The panorama must be whole, and `at` must be inside it. A flipped NV12 panorama must have an even width and height.
+/// The panorama must be whole. A flipped NV12 panorama must have an even width and height.
 #[inline(always)]
 unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: Colours) {
+    if at.x >= out.width() || at.y >= out.height() {
+        return;
+    }
     let flip = params.flip != 0;
     if params.edge_boost != 0 {
         unroll!(8, |i| {
@@ -273,60 +303,6 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
             out.store_eight(at.x, at.y, colours, encode, false);
         }
     }
-}
-
-/// Samples a camera's picture at the texture coordinates `places`. Returns black for [`NO_CAMERA`]. If `cell` is 2,
-/// each group of four pixels shares a chroma sample. If `ahead` contains the tile's patch, also prefetches for a later
-/// tile ([`fetch_ahead`]). Each camera has its own branch, because a texture that is selected at run time would be read
-/// in a loop over the lanes of the warp.
-#[inline(always)]
-fn sample_camera<P: TextureSampler>(
-    pictures: &Pictures<P>,
-    params: &MeshParams,
-    camera: u16,
-    places: [[Vec2; 4]; RUNS],
-    cell: u32,
-    ahead: Option<&Patch>,
-) -> Colours {
-    let [one, two, three, four] = &params.cameras;
-    // The branches are uniform. They test one bit at a time, because a switch with four cases would be a jump table.
-    if camera & 2 == 0 {
-        if camera & 1 == 0 {
-            sample_picture(pictures.first, places, one, cell, ahead)
-        } else {
-            sample_picture(pictures.second, places, two, cell, ahead)
-        }
-    } else if camera == NO_CAMERA {
-        [[Vec3::ZERO; 4]; RUNS]
-    } else if camera & 1 == 0 {
-        sample_picture(pictures.third, places, three, cell, ahead)
-    } else {
-        sample_picture(pictures.fourth, places, four, cell, ahead)
-    }
-}
-
-/// Samples a picture at texture coordinates `places`. All samples are in flight before the first one is used.
-#[inline(always)]
-fn sample_picture<P: TextureSampler>(
-    picture: P,
-    places: [[Vec2; 4]; RUNS],
-    grading: &Grading,
-    cell: u32,
-    ahead: Option<&Patch>,
-) -> Colours {
-    // The array needs initial values. Fill it with the first four samples, which are needed in any case.
-    let mut samples = [picture.take(&places[0], cell); RUNS];
-    unroll!(RUNS, |run| {
-        if run > 0 {
-            samples[run] = picture.take(&places[run], cell);
-        }
-    });
-    if let Some(patch) = ahead {
-        fetch_ahead(picture, patch);
-    }
-    let mut colours = [[Vec3::ZERO; 4]; RUNS];
-    unroll!(RUNS, |run| colours[run] = picture.colours(samples[run], grading));
-    colours
 }
 
 impl Mesh {

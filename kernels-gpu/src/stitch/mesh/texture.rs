@@ -9,9 +9,9 @@ use crate::unroll::unroll;
 use bytemuck::Pod;
 use cuda_std::LINE_BYTES;
 use cuda_std::prelude::*;
-use glam::{Vec2, Vec3, vec2};
+use glam::{Vec2, Vec3, vec2, vec3};
 use shared_types::stitch::mesh::{BLOCK_THREADS, Grading, Patch, TILE};
-use shared_types::texture::{Nv12Texture, Rgba8Texture};
+use shared_types::texture::{AnyTexture, Nv12Texture, Rgba8Texture};
 
 /// Prefetches cache lines of the picture into L2, for the tile that is [`ROWS_AHEAD`] rows of tiles further down. Their
 /// position is extrapolated from this tile's patch. The texture unit returns samples in order, so without prefetching,
@@ -70,7 +70,7 @@ impl RowSpan {
 }
 
 /// A picture in textures that is sampled at four positions at a time.
-pub(super) trait TextureSampler: Copy {
+pub(super) trait TextureSampler: KernelArg {
     type Samples: Copy;
 
     /// Whether the picture has a chroma plane, so that pixels may share its samples.
@@ -100,7 +100,15 @@ impl TextureSampler for Rgba8Texture {
     #[inline(always)]
     fn colours(&self, samples: [Vec3; 4], grading: &Grading) -> [Vec3; 4] {
         let mut colours = samples;
-        unroll!(4, |i| colours[i] = samples[i] * grading.gain);
+        let (gain, offset) = (grading.gain(), grading.offset);
+        unroll!(4, |i| {
+            let Vec3 { x, y, z } = samples[i];
+            colours[i] = vec3(
+                x.mul_add(gain.x, offset.x),
+                y.mul_add(gain.y, offset.y),
+                z.mul_add(gain.z, offset.z),
+            );
+        });
         grade::powers(colours, grading.gamma)
     }
 
@@ -137,13 +145,9 @@ impl TextureSampler for Nv12Texture {
 
     #[inline(always)]
     fn colours(&self, (lumas, chromas): Self::Samples, grading: &Grading) -> [Vec3; 4] {
-        let Grading { luma, blue, red, offset, gamma, .. } = *grading;
-        let mut colours = [Vec3::ZERO; 4];
-        unroll!(4, |i| {
-            let base = grade::fused(blue, chromas[i].x, grade::fused(red, chromas[i].y, offset));
-            colours[i] = grade::fused(luma, lumas[i], base);
-        });
-        grade::powers(colours, gamma)
+        let mut samples = [Vec3::ZERO; 4];
+        unroll!(4, |i| samples[i] = vec3(lumas[i], chromas[i].x, chromas[i].y));
+        converted(samples, grading)
     }
 
     /// Prefetches the line of luma (`which` is 0) or of chroma.
@@ -155,4 +159,50 @@ impl TextureSampler for Nv12Texture {
             span.half().fetch(self.rows.uv, 0);
         }
     }
+}
+
+/// A picture in either format. The branches are uniform.
+impl TextureSampler for AnyTexture {
+    type Samples = [Vec3; 4];
+
+    const CHROMA: bool = true;
+
+    #[inline(always)]
+    fn take(&self, places: &[Vec2; 4], cell: u32) -> [Vec3; 4] {
+        match self {
+            Self::Rgba8(picture) => picture.take(places, cell),
+            Self::Nv12(picture) => {
+                let (lumas, chromas) = picture.take(places, cell);
+                let mut samples = [Vec3::ZERO; 4];
+                unroll!(4, |i| samples[i] = vec3(lumas[i], chromas[i].x, chromas[i].y));
+                samples
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn colours(&self, samples: [Vec3; 4], grading: &Grading) -> [Vec3; 4] {
+        converted(samples, grading)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, which: u32, span: RowSpan) {
+        match self {
+            Self::Rgba8(picture) => picture.fetch(which, span),
+            Self::Nv12(picture) => picture.fetch(which, span),
+        }
+    }
+}
+
+/// Converts four samples to colours from 0 to 1 with the whole matrix of a [`Grading`].
+#[inline(always)]
+fn converted(samples: [Vec3; 4], grading: &Grading) -> [Vec3; 4] {
+    let Grading { first, second, third, offset, gamma } = *grading;
+    let mut colours = samples;
+    unroll!(4, |i| {
+        let Vec3 { x, y, z } = samples[i];
+        let base = grade::fused(second, y, grade::fused(third, z, offset));
+        colours[i] = grade::fused(first, x, base);
+    });
+    grade::powers(colours, gamma)
 }

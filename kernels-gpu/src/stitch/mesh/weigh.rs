@@ -1,125 +1,226 @@
-//! The kernel that rewrites a mesh's shares after the weights of a warp changed.
+//! The kernel that rewrites a mesh's shares after the weights or the presence of cameras changed.
 
 use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WarpReductionOp, warp_reduce};
 use glam::{UVec2, uvec2};
-use shared_types::stitch::MIN_WEIGHT;
 use shared_types::stitch::mesh::{
-    Layer, NONE, REST, TILE, WEIGH_BLOCK, WEIGH_THREADS, WHOLE_SHARE,
+    Layer, NO_CAMERA, NONE, REST, TILE, WEIGH_BLOCK, WEIGH_THREADS, WHOLE_SHARE, WeighedCamera,
 };
-use shared_types::warp::CameraPlanes;
+use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
 
-/// Applies new weights of two cameras to a mesh, one block per tile. In tiles that have shares, rewrites the shares
-/// and the first layer.
+/// Applies new weights and presences of the cameras to a mesh, one block per tile. In tiles that have shares, rewrites
+/// the shares and links the layers that have any.
 ///
-/// `base` contains the layers of the mesh as it was computed. `layers` has the same length, and only the first layer of
-/// each tile is written. Both refer to `shares`. If a camera has no layer in a tile, its weights are ignored in this
-/// tile. A tile stays unchanged if its first layer is missing in `base` or in `layers`.
+/// At each pixel, `s` is a camera's weight divided by the sum of all weights. If all cameras are present, `s` is the
+/// camera's share. Otherwise, a camera with the presence `p` keeps `p · s`. The rest is distributed to the cameras in
+/// proportion to `p · b`, where `b` is the camera's share in `base_shares`. So the neighbours fill the pixels of a
+/// missing camera, even if its weight is 1 there, as next to a seam. If no present camera sees the pixel, each camera
+/// keeps `s`.
+///
+/// `base` and `base_shares` contain the layers and shares of the mesh as it was computed. `layers` and `shares` have
+/// the same lengths. If a camera has no layer in a tile, its weights are ignored in this tile. A tile stays unchanged
+/// if its first layer is missing in `base` or in `layers`. Set `absent` if a presence is below 1.
 ///
 /// # Safety
-/// - Blocks must be [`WEIGH_BLOCK`].
-/// - Every layer and share to which `base` refers must exist. Its cameras must be 0 (left) and 1 (right).
+/// - The grid must have one block of [`WEIGH_BLOCK`] threads for each tile.
+/// - Every layer and share to which `base` refers must exist, in both copies. A tile must have at most 32 layers.
 #[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1))]
 pub unsafe fn mesh_weigh(
     base: Slice<Layer>,
-    left: CameraPlanes,
-    right: CameraPlanes,
-    left_size: UVec2,
-    right_size: UVec2,
+    base_shares: Slice<u16>,
+    cameras: Table<WeighedCamera, MAX_CAMERAS>,
+    absent: u32,
     layers: SliceMut<Layer>,
     shares: SliceMut<u16>,
 ) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
-    let index = tile.y * left.width().div_ceil(TILE) + tile.x;
+    let index = tile.y * thread::grid_dim_x() + tile.x;
     if index >= base.len() || index >= layers.len() {
         return;
     }
-    // SAFETY: `index` is less than the length of `base`, as just checked.
-    let first = unsafe { base.load(index) };
-    // This branch is uniform for the block, because the whole block reads the same layer.
-    if first.shares == NONE {
+    // This branch is uniform for the block, because the whole block reads the same layer. SAFETY: `index` is less than
+    // the length of `base`, as just checked.
+    if unsafe { base.load(index) }.shares == NONE {
         return;
     }
-    // SAFETY: the caller guarantees that every layer to which `base` refers exists.
-    let second = (first.next != NONE).then(|| unsafe { base.load(first.next) });
-    let cameras = [
-        SourceLookup { planes: left, size: left_size },
-        SourceLookup { planes: right, size: right_size },
-    ];
-    // For the first and the second layer: whether the layer has the full share at all pixels, and whether it has any
+    let chain = Chain { base, base_shares, cameras: &cameras, first: index };
+    // For each layer of the chain, a bit: whether the layer has the full share at all pixels, and whether it has any
     // share.
-    let (mut whole, mut any) = ([true; 2], [false; 2]);
+    let (mut whole, mut any) = (!0, 0);
     let mut y = thread::thread_idx_y();
     while y < TILE {
         let in_tile = uvec2(thread::thread_idx_x(), y);
-        let UVec2 { x, y: row } = tile * TILE + in_tile;
-        let weight =
-            |camera: SourceLookup| camera.source(x, row, MIN_WEIGHT).map_or(0.0, |(_, w)| w);
-        let [a, b] = cameras.map(weight);
-        let of = |layer: &Layer| if layer.camera == 0 { a } else { b };
-        let [one, other] = [of(&first), second.as_ref().map_or(0.0, of)];
-        let sum = one + other;
-        let scale = if sum > 0.0 { WHOLE_SHARE / sum } else { 0.0 };
-        let inside = left.contains(x, row);
-        let mut store = |which: usize, layer: &Layer, weight: f32| {
-            let share = (weight * scale).round_ties_even() as u16;
-            whole[which] &= share == u16::MAX || !inside;
-            any[which] |= share > 0;
-            if layer.shares != REST {
-                // SAFETY: the layer has shares for the whole tile, and only this thread writes this share.
-                unsafe { shares.store(layer.shares + in_tile.y * TILE + in_tile.x, share) };
-            }
-        };
-        store(0, &first, one);
-        if let Some(second) = &second {
-            store(1, second, other);
-        }
+        // SAFETY: the caller guarantees that the layers and shares exist. Only this thread writes the pixel's shares.
+        let (pixel_whole, pixel_any) =
+            unsafe { chain.weigh(tile * TILE + in_tile, in_tile, absent != 0, shares) };
+        whole &= pixel_whole;
+        any |= pixel_any;
         y += WEIGH_BLOCK[1];
     }
-    let votes = shared_array![u32; WEIGH_BLOCK[1] as usize];
+    let votes = shared_array![u32; 2 * WEIGH_BLOCK[1] as usize];
     // SAFETY: all lanes of all warps reach this code. One thread writes each vote, and thread 0 reads it after the
-    // barrier.
+    // barrier. The caller guarantees that the layers exist.
     unsafe {
-        let vote = |holds: bool| u32::from(warp::warp_vote_all(warp::FULL_MASK, holds));
-        let vote = vote(whole[0]) | vote(whole[1]) << 1 | vote(!any[0]) << 2 | vote(!any[1]) << 3;
+        let whole = warp_reduce(FULL_MASK, whole, WarpReductionOp::And);
+        let any = warp_reduce(FULL_MASK, any, WarpReductionOp::Or);
         if warp::lane_id() == 0 {
-            votes.store(thread::rank() / 32, vote);
+            votes.store(2 * (thread::rank() / 32), whole);
+            votes.store(2 * (thread::rank() / 32) + 1, any);
         }
         thread::sync_threads();
         if thread::rank() != 0 {
             return;
         }
-        let mut vote = !0;
+        let (mut whole, mut any) = (!0, 0);
         let mut i = 0;
         while i < WEIGH_BLOCK[1] {
-            vote &= votes.load(i);
+            whole &= votes.load(2 * i);
+            any |= votes.load(2 * i + 1);
             i += 1;
         }
-        layers.store(index, merged(first, second, vote));
+        chain.link(whole, any, layers);
     }
 }
 
-/// Returns the new first layer of a tile whose shares were rewritten. The bits of `vote`, starting with the lowest one,
-/// have these meanings:
-///
-/// - The first layer has the full share at all pixels.
-/// - The second layer has the full share at all pixels.
-/// - The first layer has no share.
-/// - The second layer has no share.
-#[inline(always)]
-fn merged(first: Layer, second: Option<Layer>, vote: u32) -> Layer {
-    let holds = |bit: u32| vote >> bit & 1 != 0;
-    let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
-    match second {
-        _ if only_first && only_second => Layer::BLACK,
-        // If only the second layer remains, `REST` gives it the full share.
-        Some(second) if only_second => {
-            let alone = holds(1) || second.shares == REST;
-            Layer { shares: if alone { NONE } else { second.shares }, ..second }
+/// The layers of a tile, and the data from which their shares are computed.
+struct Chain<'a> {
+    base: Slice<Layer>,
+    base_shares: Slice<u16>,
+    cameras: &'a Table<WeighedCamera, MAX_CAMERAS>,
+    /// The index of the first layer.
+    first: u32,
+}
+
+/// The numbers from which a layer's share at a pixel is computed.
+#[derive(Clone, Copy)]
+struct Claim {
+    /// The camera's weight.
+    weight: f32,
+    /// The camera's presence.
+    presence: f32,
+    /// The camera's share in the mesh as it was computed.
+    base: f32,
+}
+
+impl Chain<'_> {
+    /// Computes and stores the shares of a pixel. Returns two masks with a bit for each layer of the chain: whether the
+    /// share is full or the pixel is outside the panorama, and whether the layer has any share.
+    ///
+    /// # Safety
+    /// The layers and their shares must exist, and no other thread may access these shares.
+    #[inline(always)]
+    unsafe fn weigh(
+        &self,
+        pixel: UVec2,
+        in_tile: UVec2,
+        absent: bool,
+        shares: SliceMut<u16>,
+    ) -> (u32, u32) {
+        let at = in_tile.y * TILE + in_tile.x;
+        let (mut weights, mut kept, mut claims) = (0.0, 0.0, 0.0);
+        let (mut next, mut left) = (self.first, WHOLE_SHARE);
+        while next != NONE {
+            // SAFETY: the caller guarantees that the layer and its shares exist.
+            let (layer, claim) = unsafe { self.claim(next, pixel, at, absent, &mut left) };
+            weights += claim.weight;
+            kept += claim.presence * claim.weight;
+            claims += claim.presence * claim.base;
+            next = layer.next;
         }
-        _ if only_first => {
-            Layer { shares: if holds(0) { NONE } else { first.shares }, next: NONE, ..first }
+        let scale = if weights > 0.0 { WHOLE_SHARE / weights } else { 0.0 };
+        // The rest of the presences per unit of `presence · base`.
+        let fill = if claims > 0.0 { (WHOLE_SHARE - kept * scale).max(0.0) / claims } else { 0.0 };
+        let inside =
+            self.cameras.get(0).is_some_and(|first| first.planes.contains(pixel.x, pixel.y));
+        let (mut whole, mut any, mut bit) = (!0, 0, 1);
+        (next, left) = (self.first, WHOLE_SHARE);
+        while next != NONE {
+            // SAFETY: the caller guarantees that the layer and its shares exist.
+            let (layer, Claim { weight, presence, base }) =
+                unsafe { self.claim(next, pixel, at, absent, &mut left) };
+            let mut share = weight * scale;
+            if absent && weights > 0.0 && claims > 0.0 {
+                share = presence * share + presence * base * fill;
+            }
+            let share = share.round_ties_even() as u16;
+            if share != u16::MAX && inside {
+                whole &= !bit;
+            }
+            if share > 0 {
+                any |= bit;
+            }
+            if layer.shares != REST {
+                // SAFETY: the layer has shares for the whole tile, and only this thread writes this share.
+                unsafe { shares.store(layer.shares + at, share) };
+            }
+            (next, bit) = (layer.next, bit << 1);
         }
-        _ => first,
+        (whole, any)
+    }
+
+    /// Returns layer `index` and its claim to a pixel. `left` is the part of the pixel that earlier layers of the mesh as it
+    /// was computed leave. If no camera is absent, only the weight is needed.
+    ///
+    /// # Safety
+    /// The layer and its shares must exist.
+    #[inline(always)]
+    unsafe fn claim(
+        &self,
+        index: u32,
+        pixel: UVec2,
+        at: u32,
+        absent: bool,
+        left: &mut f32,
+    ) -> (Layer, Claim) {
+        // SAFETY: the caller guarantees that the layer exists.
+        let layer = unsafe { self.base.load(index) };
+        let Some(WeighedCamera { planes, size, presence }) = self.cameras.get(layer.camera.into())
+        else {
+            return (layer, Claim { weight: 0.0, presence: 0.0, base: 0.0 });
+        };
+        let source = SourceLookup { planes, size }.source(pixel.x, pixel.y, MIN_WEIGHT);
+        let weight = source.map_or(0.0, |(_, weight)| weight);
+        let mut base = 0.0;
+        if absent {
+            base = if layer.shares == REST {
+                left.max(0.0)
+            } else {
+                // SAFETY: the caller guarantees that the layer has shares for the whole tile.
+                unsafe { self.base_shares.load(layer.shares + at) }.into()
+            };
+            *left -= base;
+        }
+        (layer, Claim { weight, presence, base })
+    }
+
+    /// Writes the layers that have any share, linked in the order of the chain. The first one goes to the place of the
+    /// tile's first layer. If only one layer is left and has the full share, it becomes a layer without shares. A tile
+    /// without layers becomes black. `whole` and `any` have a bit for each layer of the chain.
+    ///
+    /// # Safety
+    /// The layers must exist, and no other thread may access them.
+    #[inline(always)]
+    unsafe fn link(&self, mut whole: u32, mut any: u32, layers: SliceMut<Layer>) {
+        let (mut next, mut place) = (self.first, self.first);
+        // The last layer with a share so far, which goes to `place`, and whether it has the full share.
+        let (mut last, mut full) = (Layer::BLACK, false);
+        // SAFETY: the caller guarantees that the layers exist.
+        unsafe {
+            while next != NONE {
+                let layer = self.base.load(next);
+                if any & 1 != 0 {
+                    if last.camera != NO_CAMERA {
+                        layers.store(place, Layer { next, ..last });
+                        place = next;
+                    }
+                    (last, full) = (layer, whole & 1 != 0);
+                }
+                (next, whole, any) = (layer.next, whole >> 1, any >> 1);
+            }
+            let alone = place == self.first && (full || last.shares == REST);
+            let shares = if alone { NONE } else { last.shares };
+            layers.store(place, Layer { shares, next: NONE, ..last });
+        }
     }
 }

@@ -472,10 +472,17 @@ fn lines_of_memory_are_fetched_ahead() {
                     assert_eq!(fetches, 3, "{name}");
                     assert!(before(entry.body.rfind("prefetch")), "{name}");
                 }
-                // Three prefetches are for layers. Each of the four cameras has one more for a cache line of its
-                // picture, or two for NV12 (luma and chroma).
+                // Three prefetches are for layers. The other ones are for a cache line of a picture, or two for NV12
+                // (luma and chroma). Kernels for two cameras have them for each camera. Kernels for mixed formats have
+                // them for each format.
                 _ if name.starts_with("stitch_mesh_") => {
-                    let lines = if name.starts_with("stitch_mesh_nv12") { 8 } else { 4 };
+                    let lines = match name {
+                        _ if name.starts_with("stitch_mesh_mixed") => 3,
+                        _ if name.starts_with("stitch_mesh_many_nv12") => 2,
+                        _ if name.starts_with("stitch_mesh_many") => 1,
+                        _ if name.starts_with("stitch_mesh_nv12") => 4,
+                        _ => 2,
+                    };
                     assert_eq!(fetches, 3 + lines, "{name}");
                     assert!(before(entry.body.find("prefetch")), "{name}");
                 }
