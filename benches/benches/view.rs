@@ -271,5 +271,57 @@ fn sizes(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(all, benches, formats, sizes);
+/// Returns a rig of `count` cameras like the left one of `rig`, side by side and as far apart as its two cameras.
+fn row(rig: &Rig, count: usize) -> Rig {
+    let [left, right] = [0, 1].map(|i| rig.cameras[i].mount().expect("a camera with a lens").yaw);
+    let camera = |i: usize| {
+        let mut camera = rig.cameras[0].clone();
+        camera.name = format!("{i}");
+        let mount = camera.mount_mut().expect("a camera with a lens");
+        mount.yaw = (right - left) * (i as f64 - (count - 1) as f64 / 2.0);
+        camera
+    };
+    Rig { cameras: (0..count).map(camera).collect(), ..rig.clone() }
+}
+
+/// Measures views of two cameras with frames in different formats, and of four and six cameras. A view across shows the
+/// overlap of two of them; a wide one shows up to four cameras.
+fn many(criterion: &mut Criterion) {
+    let Some(device) = gpu("view, many cameras") else { return };
+    let stream = device.stream().expect("a stream");
+    let gains = gains();
+    let wide = ViewPose { fov: 120.0, ..ACROSS };
+    for (count, mixed) in [(2, true), (4, false), (4, true), (6, false)] {
+        let rig = row(&home_rig(), count);
+        let viewer = Viewer::new(&rig.geometry().expect("a geometry"), false).expect("cameras");
+        let pixels = |camera: usize| if mixed && camera % 2 == 1 { nv12() } else { RGBA };
+        let set = |set: usize| {
+            let format = |camera| FrameFormat { size: SOURCE, pixels: pixels(camera) };
+            let seed = |camera| (set * count + camera) as u32;
+            (0..count).map(|i| frame(&stream, format(i), seed(i))).collect::<Vec<_>>()
+        };
+        let sets: Vec<_> = (0..SETS).map(set).collect();
+        let mut outs = views(&device, SIZE, RGBA, SETS);
+        let middle = rig.cameras[count / 2].mount().expect("a camera with a lens").yaw;
+        let within = ViewPose { pan: middle, fov: 35.0, ..ACROSS };
+        for (name, view) in [("across", &ACROSS), ("wide", &wide), ("within a camera", &within)] {
+            let of = format!("{count} cameras, {}{name}", if mixed { "mixed, " } else { "" });
+            // Half of the cameras with mixed formats are NV12.
+            let of_format =
+                |format| bytes(SIZE, shown_of_cameras(&rig, SIZE, view), [format, RGBA]);
+            let bytes = u64::midpoint(of_format(RGBA), of_format(pixels(1)));
+            let mut group =
+                Group::new(criterion, &device, "view", &of, SIZE.to_array(), bytes).briefly();
+            bench_copy(&mut group, &stream, bytes);
+            bench(&mut group, LENSES, &stream, |set| {
+                let frames: Vec<_> = sets[set].iter().map(FrameView::from).collect();
+                let out = &mut outs[set];
+                viewer.submit(&stream, &frames, None, view, &gains, out).expect("a view");
+            });
+            group.finish();
+        }
+    }
+}
+
+criterion_group!(all, benches, formats, sizes, many);
 criterion_main!(all);

@@ -1,4 +1,4 @@
-//! Kernel arguments for a perspective view of a panorama.
+//! Kernel arguments for a perspective view of two or more cameras, or of a panorama.
 //!
 //! The ray of the pixel at offset `(x, y)` from the view's centre is `middle + x·along + y·down`, in the coordinates of
 //! a camera or of the panorama. Kernels compute rays in f32. The host computes the rotations in f64, once per frame.
@@ -28,7 +28,7 @@ pub const fn tile(cell: u32) -> UVec2 {
 }
 
 /// The rays of a view's pixels. They change linearly from pixel to pixel.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Rays {
     /// The ray at the view's centre.
@@ -151,6 +151,53 @@ pub struct ViewCameras {
     pub left: ViewCamera,
     /// The right camera.
     pub right: ViewCamera,
+}
+
+/// A camera of a view of up to [`MAX_CAMERAS`](crate::stitch::MAX_CAMERAS) cameras, its picture in textures, and the
+/// plane of its weights. The fields of [`ViewCamera`] are parameters of their own, so that a kernel loads only those
+/// that it needs.
+#[derive(Clone, Copy, Debug, KernelArg)]
+pub struct ViewSource {
+    /// The handle of the texture of RGBA pixels, or of luma. Samples are fractions from 0 to 1.
+    pub texels: u64,
+    /// The handle of the texture of chroma, which has half the size of luma, rounded up. 0 for an RGBA picture.
+    pub chroma: u64,
+    /// The address of the plane of weights. Unused if the view is feathered.
+    pub weights: u64,
+    /// The width and height of the picture in pixels.
+    pub size: UVec2,
+    /// See [`ViewCamera::rays`].
+    pub rays: Rays,
+    /// See [`ViewCamera::focal`].
+    pub focal: Vec2,
+    /// See [`ViewCamera::centre`].
+    pub centre: Vec2,
+    /// See [`ViewCamera::distortion`].
+    pub distortion: [f32; 5],
+    /// See [`ViewCamera::limit`].
+    pub limit: f32,
+    /// See [`ViewCamera::lens`].
+    pub lens: u32,
+    /// See [`ViewCamera::per_side`].
+    pub per_side: f32,
+    /// See [`ViewCamera::colour`].
+    pub colour: Colour,
+    /// See [`ViewCamera::bounds`].
+    pub bounds: [Vec3; 4],
+    /// The conversion of NV12 samples to R'G'B' levels; unused for an RGBA picture.
+    pub decode: YuvToRgb,
+}
+
+impl ViewSource {
+    /// Returns the camera.
+    #[inline(always)]
+    #[must_use]
+    pub fn camera(&self) -> ViewCamera {
+        let Self { rays, focal, centre, distortion, limit, lens, per_side, colour, bounds, .. } =
+            *self;
+        let lens = Lens(lens);
+        ViewCamera { rays, focal, centre, distortion, limit, lens, per_side, colour, bounds }
+    }
 }
 
 /// The view's centre, and the colour conversions for reading pictures and writing the view.

@@ -12,6 +12,7 @@
 //! Full range stores Y and 128 + C, where C is Cb or Cr; limited range stores 16 + Y·219/255 and 128 + C·224/255.
 
 use bytemuck::{Pod, Zeroable};
+use cuda_std::KernelArg;
 use glam::Vec3;
 
 /// The standard that defines the luma coefficients Kr and Kb.
@@ -62,7 +63,7 @@ pub struct YuvEncoding {
 /// G = y' + cb_green · (Cb − 128) + cr_green · (Cr − 128)
 /// B = y' + cb_blue · (Cb − 128)
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct YuvToRgb {
     /// The stored luma level of black.

@@ -1,54 +1,130 @@
 //! Finds the largest rectangle of a canvas that the cameras cover completely. A panorama cropped to it has no black
 //! pixels.
 
-use glam::{DVec2, UVec2};
+use glam::{DVec2, UVec2, dvec2};
 use kernels_gpu::warp::{project, ray};
+use shared_types::warp::{Camera, Canvas};
 
 use super::{Geometry, inside};
 
 /// Maximum number of columns or rows of the search grid.
 const GRID: u32 = 1024;
 
-/// Returns whether any camera sees a canvas pixel. As in the stitch kernels, the source position of the pixel must be
-/// [`inside`] the camera's picture.
-fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
-    let ray = ray(&geometry.canvas, pixel);
-    geometry.cameras.iter().any(|camera| {
-        project(camera, camera.from_ray * ray).is_some_and(|at| inside(at, camera.size))
-    })
+/// The number of times that [`covered`] halves the sides of a cell. The smallest part is 1/64 of a cell wide.
+const HALVINGS: u32 = 6;
+
+/// Returns whether a camera sees a canvas position. As in the stitch kernels, the source position must be [`inside`]
+/// the camera's picture.
+fn sees(camera: &Camera, canvas: &Canvas, pixel: DVec2) -> bool {
+    project(camera, camera.from_ray * ray(canvas, pixel)).is_some_and(|at| inside(at, camera.size))
+}
+
+/// Returns whether any camera sees a canvas position.
+pub(crate) fn seen(Geometry { canvas, cameras }: &Geometry, pixel: DVec2) -> bool {
+    cameras.iter().any(|camera| sees(camera, canvas, pixel))
+}
+
+/// Returns whether the cameras cover all of a cell, from `low` to `high`. If no camera sees all four corners, the
+/// quarters of the cell must be covered, and so on until `halvings` is 0. So a gap between two pictures is found, and a
+/// hole between three.
+fn covered(geometry: &Geometry, low: DVec2, high: DVec2, halvings: u32) -> bool {
+    let Geometry { canvas, cameras } = geometry;
+    let corners = [low, dvec2(high.x, low.y), dvec2(low.x, high.y), high];
+    if cameras.iter().any(|camera| corners.iter().all(|at| sees(camera, canvas, *at))) {
+        return true;
+    }
+    let half = (high - low) / 2.0;
+    let quarters = [DVec2::ZERO, dvec2(half.x, 0.0), dvec2(0.0, half.y), half].map(|at| low + at);
+    corners.iter().all(|at| seen(geometry, *at))
+        && (halvings == 0
+            || quarters.iter().all(|&from| covered(geometry, from, from + half, halvings - 1)))
 }
 
 /// Returns the first pixel and the size in pixels of the largest rectangle that the cameras cover completely. Its sides
 /// may be a few grid cells shorter than possible. Returns `None` if no grid cell is covered.
 pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
-    let size = geometry.canvas.size;
-    let step = size.max_element().div_ceil(GRID).max(1);
-    // A cell counts as covered if the cameras see its four corners. This is an approximation: a cell may contain
-    // uncovered pixels between covered corners. `shrink` removes them.
-    let many = (size - 1) / step;
-    let corner = |i: u32| f64::from(i * step);
-    let row = |y: u32| -> Vec<bool> {
-        (0..=many.x).map(|x| seen(geometry, DVec2::new(corner(x), corner(y)))).collect()
-    };
-    let mut above = row(0);
-    let mut heights = vec![0_u32; many.x as usize];
-    let mut best = (0_u64, UVec2::ZERO, UVec2::ZERO);
-    for y in 1..=many.y {
-        let below = row(y);
-        for (x, height) in heights.iter_mut().enumerate() {
-            let whole = above[x] && above[x + 1] && below[x] && below[x + 1];
-            *height = if whole { *height + 1 } else { 0 };
+    rectangle_of_cells(geometry, geometry.canvas.size.max_element().div_ceil(GRID).max(1))
+}
+
+/// Returns the largest rectangle as [`largest_rectangle`] does, from grid cells with sides of `step` pixels.
+pub(crate) fn rectangle_of_cells(geometry: &Geometry, step: u32) -> Option<(UVec2, UVec2)> {
+    let mut grid = Grid::new(geometry, step);
+    loop {
+        let (first, size) = grid.largest()?;
+        // At its sides, the rectangle may be smaller by less than a cell, so search for holes inside first.
+        let inner = (first + 1, size.saturating_sub(UVec2::splat(2)));
+        if grid.remove_holes(geometry, (inner.0 * step, inner.1 * step + 1)) {
+            continue;
         }
-        let (area, first, width, height) = under(&heights);
-        if area > best.0 {
-            best = (area, UVec2::new(first, y - height), UVec2::new(width, height));
+        let rectangle = shrink(geometry, first * step, size * step + 1);
+        if !grid.remove_holes(geometry, rectangle) {
+            return Some(rectangle);
         }
-        above = below;
     }
-    if best.0 == 0 {
-        return None;
+}
+
+/// The cells of a canvas, and whether each one is covered.
+struct Grid {
+    /// The side of a cell in pixels.
+    step: u32,
+    /// The rows of cells.
+    rows: Vec<Vec<bool>>,
+}
+
+impl Grid {
+    /// A cell counts as covered if the cameras see its four corners. This is an approximation: a cell may contain
+    /// uncovered pixels between covered corners. [`remove_holes`](Self::remove_holes) and [`shrink`] remove them.
+    fn new(geometry: &Geometry, step: u32) -> Self {
+        let many = (geometry.canvas.size - 1) / step;
+        let corner = |i: u32| f64::from(i * step);
+        let row = |y: u32| -> Vec<bool> {
+            (0..=many.x).map(|x| seen(geometry, dvec2(corner(x), corner(y)))).collect()
+        };
+        let mut above = row(0);
+        let rows = (1..=many.y).map(|y| {
+            let below = row(y);
+            let whole = |x: usize| above[x] && above[x + 1] && below[x] && below[x + 1];
+            let cells = (0..many.x as usize).map(whole).collect();
+            above = below;
+            cells
+        });
+        Self { step, rows: rows.collect() }
     }
-    Some(shrink(geometry, best.1 * step, best.2 * step + 1))
+
+    /// Returns the first cell and the size in cells of the largest rectangle of covered cells, or `None` if there is
+    /// none.
+    fn largest(&self) -> Option<(UVec2, UVec2)> {
+        let mut heights = vec![0_u32; self.rows.first()?.len()];
+        let mut best = (0_u64, UVec2::ZERO, UVec2::ZERO);
+        for (row, y) in self.rows.iter().zip(1..) {
+            for (height, whole) in heights.iter_mut().zip(row) {
+                *height = if *whole { *height + 1 } else { 0 };
+            }
+            let (area, first, width, height) = under(&heights);
+            if area > best.0 {
+                best = (area, UVec2::new(first, y - height), UVec2::new(width, height));
+            }
+        }
+        (best.0 > 0).then_some((best.1, best.2))
+    }
+
+    /// Searches the cells of a rectangle of pixels for parts that no camera sees, and marks these cells as not covered.
+    /// Returns whether it found any. Ignores parts of cells outside the rectangle.
+    fn remove_holes(&mut self, geometry: &Geometry, (first, size): (UVec2, UVec2)) -> bool {
+        let last = first + size.max(UVec2::ONE) - 1;
+        let mut found = false;
+        for y in first.y / self.step..last.y.div_ceil(self.step) {
+            for x in first.x / self.step..last.x.div_ceil(self.step) {
+                let cell = UVec2::new(x, y) * self.step;
+                let (low, high) = (cell.max(first), (cell + self.step).min(last));
+                if !covered(geometry, low.as_dvec2(), high.as_dvec2(), HALVINGS) {
+                    self.rows[y as usize][x as usize] = false;
+                    found = true;
+                }
+            }
+        }
+        found
+    }
 }
 
 /// Returns area, first column, width and height of the largest rectangle under a histogram.
@@ -98,6 +174,9 @@ fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVe
 
 #[cfg(test)]
 mod tests {
+    use glam::DMat3;
+    use shared_types::warp::Projection;
+
     use super::*;
 
     #[test]
@@ -105,6 +184,33 @@ mod tests {
         assert_eq!(under(&[2, 1, 5, 6, 2, 3]), (10, 2, 2, 5));
         assert_eq!(under(&[3, 3, 3]), (9, 0, 3, 3));
         assert_eq!(under(&[0, 0]).0, 0);
+    }
+
+    /// Four pictures of 200×200 pixels around a hole of 1.3×1.3 pixels, on a canvas with cells of 8×8 pixels. The hole
+    /// contains no corner of a cell.
+    #[test]
+    fn a_hole_inside_a_cell_is_left_out() {
+        let (a, b) = (195.3, 196.6);
+        let camera = |[x, y]: [f64; 2]| {
+            let from_ray = DMat3::from_translation(-dvec2(x, y));
+            Camera::from_matrix(from_ray, UVec2::splat(200))
+        };
+        let corners = [[b - 200.0, a - 200.0], [b, b - 200.0], [a, b], [a - 200.0, a]];
+        let canvas = Canvas {
+            centre: DVec2::ZERO,
+            scale: DVec2::ONE,
+            size: UVec2::splat(400),
+            projection: Projection::PLANAR,
+            reserved: 0,
+        };
+        let geometry = Geometry { canvas, cameras: corners.map(camera).to_vec() };
+        assert!(!seen(&geometry, dvec2(196.0, 196.0)) && seen(&geometry, dvec2(190.0, 196.0)));
+        let (first, size) = rectangle_of_cells(&geometry, 8).unwrap();
+        let last = first + size - 1;
+        let apart = first.cmpgt(UVec2::splat(196)) | last.cmplt(UVec2::splat(196));
+        assert!(apart.any(), "{first} {size}");
+        // Two pictures side by side cover 393 pixels, and the cells beside the hole start at 200 and end at 192.
+        assert!(size.max_element() > 380 && size.min_element() > 180, "{first} {size}");
     }
 
     #[test]

@@ -12,10 +12,13 @@
 //! Samples are bilinear, without prefiltering: a view with far fewer pixels than the frames is aliased.
 
 mod camera;
+mod many;
 mod map;
 mod pixel;
 mod shade;
 mod tile;
+
+pub use many::*;
 
 use crate::io::{Sampler2d, Target};
 use crate::view::camera::SourceCamera;

@@ -10,6 +10,7 @@
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, vec2};
+use shared_types::stitch::MAX_CAMERAS;
 
 /// Maximum error of an interpolated coordinate in pixels: one step of the texture unit's filter.
 const TOLERANCE: f32 = 1.0 / 256.0;
@@ -35,7 +36,7 @@ pub(crate) trait Map {
     fn place(&self, at: Vec2) -> Option<Vec2>;
 }
 
-/// The patches that a block uses: one for each of up to [`MAPS`] maps.
+/// The patches that a block uses, one for each map.
 #[derive(Clone, Copy)]
 pub(crate) struct Patches {
     nodes: Shared<Pair>,
@@ -56,17 +57,27 @@ pub(crate) enum Fit {
     Whole,
 }
 
-/// The maximum number of maps per block.
-const MAPS: u32 = 3;
+/// The number of maps in a kernel for up to [`MAX_CAMERAS`] cameras: those of the cameras, and that of a canvas.
+const MANY: usize = MAX_CAMERAS + 1;
 
 impl Patches {
-    /// Allocates the patches in the block's shared memory.
+    /// Allocates three patches in the block's shared memory.
     #[inline(always)]
     pub(crate) fn new() -> Self {
         Self {
-            nodes: shared_array![Pair; (MAPS * NODES) as usize],
-            coefficients: shared_array![Pair; (MAPS * NODES) as usize],
-            fits: shared_array![u32; MAPS as usize],
+            nodes: shared_array![Pair; 3 * NODES as usize],
+            coefficients: shared_array![Pair; 3 * NODES as usize],
+            fits: shared_array![u32; 3],
+        }
+    }
+
+    /// Allocates a patch for each of [`MAX_CAMERAS`] cameras, and one for a canvas, in the block's shared memory.
+    #[inline(always)]
+    pub(crate) fn of_cameras() -> Self {
+        Self {
+            nodes: shared_array![Pair; MANY * NODES as usize],
+            coefficients: shared_array![Pair; MANY * NODES as usize],
+            fits: shared_array![u32; MANY],
         }
     }
 

@@ -55,6 +55,42 @@ fn given_offsets_select_the_frames() {
     assert!(json["sync"][1]["confidence"].is_null());
 }
 
+/// A rig of three cameras side by side.
+const THREE: &str = r#"
+[panorama]
+projection = "cylindrical"
+width = 96
+height = 32
+fov = 150.0
+"#;
+
+#[test]
+fn three_cameras_begin_when_the_last_one_begins() {
+    let folder = Folder::new();
+    let camera = |yaw: i32| {
+        format!(
+            "[[camera]]\nname = \"at {yaw}\"\nsize = [40, 30]\nlens = \"pinhole\"\nyaw = {yaw}.0\n\
+             matrix = {{ fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }}\n"
+        )
+    };
+    folder.write("three.toml", format!("{THREE}{}", [-50, 0, 50].map(camera).concat()));
+    for (file, first) in [("a", 3), ("late", 8), ("early", 0)] {
+        folder.write(&format!("{file}.y4m"), flat("25:1", scene(first, 30)));
+    }
+    let line =
+        "video a.y4m late.y4m early.y4m --sync 0.2,-0.12 --rig three.toml --device cpu --no-colour";
+    let done = folder.words(&format!("{line} -o p.y4m"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let (header, frames) = luma(&folder.read("p.y4m"));
+    assert!(header.contains(" W96 H32 "), "{header}");
+    // The third video has shown 8 of its 30 frames when the second one begins.
+    assert_eq!(frames.len(), 22);
+    for frame in frames {
+        let [a, b, c] = [16, 48, 80].map(|column| frame[16 * 96 + column]);
+        assert!(a.abs_diff(b) <= 1 && b.abs_diff(c) <= 1, "{a} {b} {c}");
+    }
+}
+
 #[test]
 fn compare_follows_a_given_offset() {
     let folder = Folder::new();
@@ -168,7 +204,7 @@ fn sound_that_does_not_match_is_refused() {
     }
     ffmpeg.run(&folder, &format!("{video} mute.mp4"));
     for (first, other, text) in [
-        ("one", "two", "no sound in common"),
+        ("one", "two", "no 3 s of sound in common"),
         ("one", "silent", "silent or shorter"),
         ("one", "mute", "mute.mp4: no sound track"),
         ("tone", "tone", ""),

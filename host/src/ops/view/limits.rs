@@ -2,8 +2,11 @@
 //!
 //! The covered area has an irregular outline. It is projected on a cylinder around the cameras, and the limits are the
 //! largest upright rectangle inside the projection. The rectangle limits pan and tilt independently, so that a limited
-//! view moves as steadily as the requested view. A limited view never shows anything outside the rectangle. If the
-//! rectangle spans the whole circumference of the cylinder, pan is unlimited.
+//! view moves as steadily as the requested view. A limited view never shows anything outside the rectangle.
+//!
+//! If cameras see the direction behind the panorama, the rectangle may lie across it, so the search covers two turns of
+//! the cylinder. If the rectangle spans a whole turn, pan is unlimited. A rectangle of two turns has twice the area of
+//! one turn, so an unlimited pan is preferred to a larger range of tilt.
 
 use std::f64::consts::PI;
 
@@ -11,10 +14,13 @@ use glam::{DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas, Projection};
 
 use super::{MAX_FOV, MIN_FOV, ViewPose};
-use crate::geometry::{Geometry, largest_rectangle};
+use crate::geometry::{Geometry, rectangle_of_cells, seen};
 
 /// The resolution, in pixels per radian, of the cylinder on which the largest rectangle is searched for.
 const SCALE: f64 = 500.0;
+
+/// The side in pixels of the cells of this search.
+const STEP: u32 = 4;
 
 /// The upper and lower end of the cylinder (at a radius of 1). It is the tangent of the elevation, so the ends are at
 /// ±76°.
@@ -33,30 +39,41 @@ const STEEPEST: f64 = 80.0;
 /// The rectangle, on a cylinder around the cameras, within which a limited view stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewLimits {
-    /// The angles of the rectangle's left and right side, in radians, positive to the right.
-    across: [f64; 2],
+    /// The angles of the rectangle's left and right side, in radians, positive to the right. `None` if the rectangle
+    /// spans a whole turn.
+    across: Option<[f64; 2]>,
     /// The tangents of the elevation of the rectangle's upper and lower side, positive down.
     down: [f64; 2],
 }
 
 impl ViewLimits {
-    /// Computes the limits for two cameras, or returns `None` if the cameras cover no rectangle. `flip` rotates the
+    /// Computes the limits for a number of cameras, or returns `None` if the cameras cover no rectangle. `flip` rotates the
     /// panorama by 180°.
-    pub(super) fn of(cameras: &[Camera; 2], flip: bool) -> Option<Self> {
-        let size = UVec2::new((2.0 * PI * SCALE).ceil() as u32, (2.0 * HIGHEST * SCALE) as u32);
-        let canvas = Canvas {
-            centre: (size - 1).as_dvec2() / 2.0,
-            scale: DVec2::splat(SCALE),
-            size,
-            projection: Projection::CYLINDRICAL,
-            reserved: 0,
+    pub(super) fn of(cameras: &[Camera], flip: bool) -> Option<Self> {
+        let cylinder = |turns: f64| {
+            let width = (2.0 * PI * SCALE * turns).ceil() as u32;
+            let size = UVec2::new(width, (2.0 * HIGHEST * SCALE) as u32);
+            let canvas = Canvas {
+                centre: (size - 1).as_dvec2() / 2.0,
+                scale: DVec2::splat(SCALE),
+                size,
+                projection: Projection::CYLINDRICAL,
+                reserved: 0,
+            };
+            Geometry { canvas, cameras: cameras.to_vec() }
         };
-        let geometry = Geometry { canvas, cameras: cameras.to_vec() };
-        let (first, size) = largest_rectangle(&geometry)?;
+        let mut geometry = cylinder(1.0);
+        let mut rows = (0..geometry.canvas.size.y).step_by(STEP as usize);
+        if rows.any(|y| seen(&geometry, DVec2::new(-0.5, y.into()))) {
+            geometry = cylinder(2.0);
+        }
+        let (first, size) = rectangle_of_cells(&geometry, STEP)?;
+        let canvas = &geometry.canvas;
         let place = |pixel: UVec2| (pixel.as_dvec2() - canvas.centre) / canvas.scale;
         let (from, to) = (place(first), place(first + size - 1));
         let (from, to) = if flip { (-to, -from) } else { (from, to) };
-        Some(Self { across: [from.x, to.x], down: [from.y, to.y] })
+        let across = (to.x - from.x < 2.0 * PI).then_some([from.x, to.x]);
+        Some(Self { across, down: [from.y, to.y] })
     }
 
     /// Returns the pose nearest to `view` for which a view of `size` pixels is within the limits. Changes tilt and pan
@@ -75,16 +92,12 @@ impl ViewLimits {
             // If even the narrowest view does not fit, the rectangle is almost empty. In this case, return the
             // narrowest view in the direction of the rectangle's centre.
             narrower(fits).unwrap_or_else(|| {
-                let [pan, tilt] = self.middle();
+                let middle = |[from, to]: [f64; 2]| f64::midpoint(from, to);
+                let pan = self.across.map_or(view.pan, |across| middle(across).to_degrees());
+                let tilt = -libm::atan(middle(self.down)).to_degrees();
                 ViewPose { pan, tilt, fov: MIN_FOV, ..*view }
             })
         })
-    }
-
-    /// Returns the direction of the rectangle's centre: the angles to the right and up, in degrees.
-    fn middle(&self) -> [f64; 2] {
-        let [a, b] = [self.across, self.down].map(|[from, to]| f64::midpoint(from, to));
-        [a.to_degrees(), -libm::atan(b).to_degrees()]
     }
 
     /// Changes the tilt and then the pan of the view so that the view is within the limits. Returns `None` if the view
@@ -114,11 +127,9 @@ impl ViewLimits {
         if lowest > highest || !fits(tilt, inside) {
             return None;
         }
-        if self.across[1] - self.across[0] > 2.0 * PI - 3.0 / SCALE {
-            return Some(ViewPose { tilt, ..*view });
-        }
+        let Some(limit) = self.across else { return Some(ViewPose { tilt, ..*view }) };
         let across = across(&ViewPose { tilt, ..ahead }, size);
-        let [from, to] = [0, 1].map(|end| (self.across[end] - across[end]).to_degrees());
+        let [from, to] = [0, 1].map(|end| (limit[end] - across[end]).to_degrees());
         // Remove full turns from the requested pan before clamping it.
         let turns = ((view.pan - f64::midpoint(from, to)) / 360.0).round();
         (from <= to).then(|| ViewPose {

@@ -1,4 +1,4 @@
-//! The virtual camera: renders perspective views directly from the frames of two cameras, or from a panorama.
+//! The virtual camera: renders perspective views directly from the frames of 2 to 16 cameras, or from a panorama.
 //!
 //! A [`ViewPose`] is the direction and the field of view of the virtual camera. A [`Viewer`] contains the real cameras
 //! and renders views from their frames. [`ViewLimits`] keep a view within the area that the cameras cover. A [`Track`]
@@ -11,37 +11,36 @@
 //! clockwise in the view. Roll is applied first, then tilt, then pan. `fov` is the angle across the view's width.
 //! Pixels are square.
 //!
-//! Lens models for the virtual camera and more than two real cameras are not supported.
+//! Lens models for the virtual camera are not supported.
 
 mod limits;
+mod many;
 mod shot;
 mod track;
+mod two;
+mod viewer;
 
 use std::fmt;
-use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use cuda_std::DeviceView;
-use glam::{DMat3, DVec3, UVec2};
+use glam::{DMat3, UVec2};
 use kernels_gpu::view as kernels;
 use shared_types::Rgba8;
-use shared_types::view::{ViewCamera, ViewCameras, ViewCanvas, ViewFrame};
-use shared_types::warp::{Camera, Canvas};
+use shared_types::stitch::MAX_CAMERAS;
+use shared_types::warp::Canvas;
 use thiserror::Error;
 
-use crate::device::{DeviceError, Image, LaunchConfig, Stream, Textures};
-use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
-use crate::geometry::Geometry;
+use crate::device::{DeviceError, Image, Stream};
+use crate::frame::{FrameView, FrameViewMut, launch_by_formats};
 use crate::geometry::rig::rotation;
 use crate::io::picture::Picture;
-use crate::lock::lock;
-use crate::ops::stitch::{StitchError, StitchOptions, check_frames, check_sources, common_format};
-use crate::warp::{DeviceWarp, Plane};
+use crate::ops::stitch::{StitchError, StitchOptions};
 
 pub use limits::ViewLimits;
-use shot::{Shot, normals};
+use shot::Shot;
 pub use track::{MAX_SMOOTHING, Track, TrackError};
+pub use viewer::Viewer;
 
 /// The minimum field of view, in degrees.
 pub const MIN_FOV: f64 = 0.1;
@@ -131,8 +130,8 @@ pub enum ViewError {
         "view: invalid pose ({0}); angles must be finite, and the field of view must be {MIN_FOV} to {MAX_FOV} degrees"
     )]
     View(ViewPose),
-    /// The geometry does not have two cameras.
-    #[error("view: the geometry has {0} cameras; it must have two")]
+    /// The geometry does not have 2 to 16 cameras.
+    #[error("view: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS}")]
     Cameras(usize),
     /// The warp whose weights blend the overlap does not have the size of the canvas.
     #[error("view: the warp with the weights is {}×{} pixels, but the canvas is {}×{}; make the warp and the viewer from one geometry", found.x, found.y, expected.x, expected.y)]
@@ -161,190 +160,6 @@ impl From<DeviceError> for ViewError {
     }
 }
 
-/// The arguments that all kernels for views of two cameras' frames have in common.
-struct CamerasKernel<'a> {
-    left_weight: DeviceView<'a, f32>,
-    right_weight: DeviceView<'a, f32>,
-    canvas: ViewCanvas,
-    cameras: ViewCameras,
-    frame: ViewFrame,
-}
-
-/// Renders views from the frames of two real cameras.
-#[derive(Debug)]
-pub struct Viewer {
-    canvas: Canvas,
-    cameras: [Camera; 2],
-    /// The normals of the planes that bound each camera's field of view; see [`ViewCamera::new`].
-    normals: [[DVec3; 4]; 2],
-    flip: bool,
-    /// Texture objects over recently rendered frames, which are kept for later frames in the same memory.
-    textures: Mutex<Textures>,
-}
-
-impl Clone for Viewer {
-    /// Clones the cameras. The clone has separate texture objects. If two stitchers shared texture objects, each would
-    /// evict those of the other, and each eviction waits for the GPU.
-    fn clone(&self) -> Self {
-        let Self { canvas, cameras, normals, flip, textures: _ } = self;
-        let textures = Mutex::default();
-        Self { canvas: *canvas, cameras: *cameras, normals: *normals, flip: *flip, textures }
-    }
-}
-
-impl Viewer {
-    /// Creates a viewer for the cameras of a geometry. `flip` rotates the panorama, and with it all views, by 180°.
-    ///
-    /// # Errors
-    /// Returns [`ViewError::Cameras`] if the geometry does not have exactly two cameras.
-    pub fn new(geometry: &Geometry, flip: bool) -> Result<Self, ViewError> {
-        let cameras: [Camera; 2] = geometry.cameras[..]
-            .try_into()
-            .map_err(|_| ViewError::Cameras(geometry.cameras.len()))?;
-        let normals = cameras.each_ref().map(normals);
-        let canvas = geometry.canvas;
-        Ok(Self { canvas, cameras, normals, flip, textures: Mutex::default() })
-    }
-
-    /// Returns the sizes of the cameras' frames in pixels.
-    #[must_use]
-    pub fn sources(&self) -> Vec<UVec2> {
-        self.cameras.iter().map(|camera| camera.size).collect()
-    }
-
-    /// Returns the size of the canvas in pixels.
-    #[must_use]
-    pub fn canvas_size(&self) -> UVec2 {
-        self.canvas.size
-    }
-
-    /// Checks that a warp has the source sizes of the cameras and the size of the canvas.
-    pub(crate) fn check_warp(&self, warp: &DeviceWarp) -> Result<(), ViewError> {
-        check_sources(warp.sources(), &self.sources())?;
-        let (found, expected) = (warp.size(), self.canvas.size);
-        if found == expected { Ok(()) } else { Err(ViewError::Weights { found, expected }) }
-    }
-
-    /// Returns the limits that keep views within the covered area, or `None` if the cameras cover no rectangle.
-    #[must_use]
-    pub fn limits(&self) -> Option<ViewLimits> {
-        ViewLimits::of(&self.cameras, self.flip)
-    }
-
-    /// Submits the rendering of a view of the cameras' frames into `out`, as one launch, without waiting.
-    ///
-    /// The overlap is blended with the weights of `warp`, which must be made from the same geometry as the viewer. If
-    /// `warp` is `None`, the overlap is blended with feathered weights. Only the colours of the options apply, and the
-    /// gamma correction uses the method [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels that no camera sees
-    /// become black.
-    ///
-    /// # Errors
-    /// Returns [`ViewError`] if the pose is invalid, the frames or the warp do not match the cameras, or the device
-    /// fails.
-    #[track_caller]
-    pub fn submit<'a>(
-        &self,
-        stream: &Stream,
-        frames: &[FrameView<'_>],
-        warp: Option<&DeviceWarp>,
-        view: &ViewPose,
-        options: &StitchOptions,
-        out: impl Into<FrameViewMut<'a>>,
-    ) -> Result<(), ViewError> {
-        let out = out.into();
-        view.check()?;
-        options.check(self.cameras.len())?;
-        check_frames(frames, &self.sources())?;
-        common_format(frames)?;
-        whole([("output", out.is_whole())])?;
-        let &[left, right] = frames else { return Err(ViewError::Cameras(frames.len())) };
-        let shot = Shot::new(view, self.flip, left.format(), &out);
-        let camera = |i: usize, colour| {
-            let (camera, normals) = (&self.cameras[i], &self.normals[i]);
-            ViewCamera::new(camera, normals, (shot.turn, shot.focal), shot.cell, colour)
-        };
-        let cameras = ViewCameras {
-            left: camera(0, options.colours[0]),
-            right: camera(1, options.colours[1]),
-        };
-        let [left_weight, right_weight] = self.weights(stream, warp)?;
-        let canvas = shot.canvas(&self.canvas);
-        let shared =
-            CamerasKernel { left_weight, right_weight, canvas, cameras, frame: shot.frame() };
-        self.launch(stream, &shot.config(), [left, right], shared, out)
-    }
-
-    /// Returns the weight planes of `warp`, or empty planes if `warp` is `None`. Makes `stream` wait until the weights
-    /// in `warp` are written.
-    #[track_caller]
-    fn weights<'w>(
-        &self,
-        stream: &Stream,
-        warp: Option<&'w DeviceWarp>,
-    ) -> Result<[DeviceView<'w, f32>; 2], ViewError> {
-        let Some(warp) = warp else {
-            // SAFETY: the view is empty, so the kernel does not access its memory.
-            let empty = || unsafe {
-                DeviceView::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
-            };
-            return Ok([empty(), empty()]);
-        };
-        self.check_warp(warp)?;
-        warp.await_ready(stream)?;
-        Ok([0, 1].map(|camera| warp.plane(Plane::Weight(camera)).view()))
-    }
-
-    /// Launches the kernel for the formats of the frames and the output. The kernel reads the frames through textures
-    /// if the device supports that.
-    #[track_caller]
-    fn launch(
-        &self,
-        stream: &Stream,
-        config: &LaunchConfig,
-        [left, right]: [FrameView<'_>; 2],
-        shared: CamerasKernel<'_>,
-        out: FrameViewMut<'_>,
-    ) -> Result<(), ViewError> {
-        let CamerasKernel { left_weight, right_weight, canvas, cameras, frame } = shared;
-        // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch
-        // uses.
-        let mut textures = lock(&self.textures);
-        let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
-        let textured = textured(&left)?.zip(textured(&right)?);
-        /// Launches one of the kernels, which all take these arguments.
-        macro_rules! launch {
-            ($kernel:ident, $left:ident, $right:ident, $out:ident) => {
-                stream.launch(
-                    config,
-                    &kernels::$kernel {
-                        left: $left,
-                        right: $right,
-                        left_weight,
-                        right_weight,
-                        canvas,
-                        cameras,
-                        frame,
-                        out: $out,
-                    },
-                )
-            };
-        }
-        let launched = match textured {
-            Some((left, right)) => launch_by_formats!(Textured[left, right], out, launch:
-                ViewTexturedRgba8, ViewTexturedNv12, ViewTexturedNv12Rgba8, ViewTexturedRgba8Nv12),
-            None => launch_by_formats!(FrameView[left, right], out, launch:
-                ViewRgba8, ViewNv12, ViewNv12Rgba8, ViewRgba8Nv12),
-        };
-        match launched {
-            Some(launched) => Ok(launched?),
-            None => {
-                let (left, right) = (left.format(), right.format());
-                Err(StitchError::Formats { left, right }.into())
-            }
-        }
-    }
-}
-
 /// Submits the rendering of a view of a panorama into `out` without waiting. `canvas` is the panorama's canvas. Pixels
 /// outside the panorama become black.
 ///
@@ -366,8 +181,8 @@ pub fn view_panorama<'a>(
         return Err(ViewError::Panorama { found: input.size, expected: canvas.size });
     }
     whole([("panorama", panorama.is_whole()), ("output", out.is_whole())])?;
-    let shot = Shot::new(view, false, input, &out);
-    let (canvas, frame, config) = (shot.canvas(canvas), shot.frame(), &shot.config());
+    let shot = Shot::new(view, false, &out);
+    let (canvas, frame, config) = (shot.canvas(canvas), shot.frame(input.pixels), &shot.config());
     macro_rules! launch {
         ($kernel:ident, $panorama:ident, $out:ident) => {
             stream
@@ -379,7 +194,8 @@ pub fn view_panorama<'a>(
     .map_or(Ok(()), |launched| Ok(launched?))
 }
 
-/// Renders a view of `size` pixels of one picture per camera in host memory, with feathered blending, and waits for the result.
+/// Renders a view of `size` pixels of one picture per camera in host memory, with feathered blending, and waits for the
+/// result.
 ///
 /// # Errors
 /// Returns [`ViewError`] if the pose is invalid, the pictures do not match the cameras, or the device fails.

@@ -51,21 +51,15 @@ pub(super) struct Shot {
     /// The width and height, in pixels, of the cell that one thread computes: 2 for NV12, whose chroma samples are
     /// shared by four pixels, and 1 for RGBA.
     pub(super) cell: u32,
-    pub(super) input: PixelFormat,
     pub(super) output: PixelFormat,
 }
 
 impl Shot {
-    pub(super) fn new(
-        view: &ViewPose,
-        flip: bool,
-        input: FrameFormat,
-        out: &FrameViewMut<'_>,
-    ) -> Self {
+    pub(super) fn new(view: &ViewPose, flip: bool, out: &FrameViewMut<'_>) -> Self {
         let FrameFormat { size, pixels: output } = out.format();
         let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
         let (turn, focal) = (upright(flip) * view.turn(), view.focal(size.x));
-        Self { turn, focal, size, cell, input: input.pixels, output }
+        Self { turn, focal, size, cell, output }
     }
 
     pub(super) fn config(&self) -> LaunchConfig {
@@ -78,10 +72,11 @@ impl Shot {
         ViewCanvas::new(canvas, self.turn, self.focal)
     }
 
-    pub(super) fn frame(&self) -> ViewFrame {
+    /// Returns the view's centre and conversions for pictures of the format `input`.
+    pub(super) fn frame(&self, input: PixelFormat) -> ViewFrame {
         ViewFrame {
             middle: (self.size.as_vec2() - 1.0) / 2.0,
-            decode: self.input.encoding().to_rgb(),
+            decode: input.encoding().to_rgb(),
             encode: self.output.encoding().from_rgb(),
         }
     }

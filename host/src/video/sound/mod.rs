@@ -34,6 +34,9 @@ pub const RATE: u32 = 8000;
 /// The maximum length of a recording that is searched, in seconds.
 pub const MAX_SECONDS: u32 = 3600;
 
+/// The length of sound in seconds that two recordings must have in common.
+pub const LEAST_SECONDS: f64 = 3.0;
+
 /// The maximum difference between the speeds of two clocks, as a fraction. Crystal oscillators of cameras differ by
 /// less than 1e-4.
 pub const MAX_DRIFT: f64 = 3e-4;
@@ -65,7 +68,9 @@ pub enum SoundError {
     #[error("one of the recordings is silent or shorter than 0.5 s")]
     Silent,
     /// The recordings have no sound in common.
-    #[error("the two recordings have no sound in common within {most:.0} s")]
+    #[error(
+        "the recordings have no {LEAST_SECONDS} s of sound in common at offsets up to {most:.0} s"
+    )]
     Different {
         /// The largest offset that was searched, in seconds.
         most: f64,

@@ -9,7 +9,7 @@
 //! 1 if the sound repeats.
 
 use super::probe::{NEAR, Peak, Probe};
-use super::{MAX_DRIFT, Offset, RATE};
+use super::{LEAST_SECONDS, MAX_DRIFT, Offset, RATE};
 
 /// The height of a peak, in standard deviations, from which it may begin a line. The highest of 20 million unrelated
 /// values is about 5.5.
@@ -21,8 +21,9 @@ const WEIGHT: [f64; 2] = [7.0, 10.0];
 /// The maximum number of a piece's peaks that may begin the best line.
 const BEGINNERS: usize = 4;
 
-/// The sum of the weights of the pieces that the best line needs.
-const LEAST_WEIGHT: f64 = 1.0;
+/// The length of sound in samples that must agree with the best line, multiplied by the weights of its pieces. Less
+/// sound is too often similar by chance, such as the same note or vowel.
+const LEAST_AGREEING: f64 = LEAST_SECONDS * RATE as f64;
 
 /// The expected error of a peak in samples (0.2 ms), divided by the expected drift (5e-5). It keeps the slope near 0 if
 /// the pieces are too close in time to determine it.
@@ -150,7 +151,10 @@ pub(super) fn vote(probes: &[Probe], long: usize) -> Option<Found> {
     // The second fit uses the peaks near the first one.
     let line = fit(&voters, fit(&voters, best)?)?;
     let agreeing: Vec<_> = voters.iter().filter(|voter| voter.peak(line, None).is_some()).collect();
-    if agreeing.iter().map(|voter| voter.weight).sum::<f64>() < LEAST_WEIGHT {
+    let sound = |voter: &&Voter<'_>| {
+        voter.weight * voter.common(line, long) * voter.probe.range.len() as f64
+    };
+    if agreeing.iter().map(sound).sum::<f64>() < LEAST_AGREEING {
         return None;
     }
     let likeness = |peak: Option<&Peak>| peak.map_or(0.0, |peak| peak.likeness);

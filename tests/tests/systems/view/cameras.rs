@@ -96,7 +96,7 @@ impl Case {
 
     fn exact(&self) -> Exact {
         let cameras = Cameras::new(&self.rig, self.pictures.each_ref(), &self.options);
-        let colour = |ray| cameras.show(ray, |_, margins| margins);
+        let colour = |ray| cameras.show(ray, |_, margins| margins.to_vec());
         Exact::new(&self.view, self.flip, self.format.size, colour)
     }
 

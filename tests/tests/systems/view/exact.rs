@@ -110,48 +110,62 @@ fn inside(at: DVec2, size: DVec2) -> (bool, bool) {
     (inside, edges.iter().all(|edge| edge.abs() > NEAR))
 }
 
-/// The two cameras of a rig and their pictures.
+/// The cameras of a rig and their pictures.
 pub(crate) struct Cameras<'a> {
     rig: &'a Rig,
     /// Rotation from panorama coordinates to world coordinates.
     to_world: DMat3,
-    /// The radii up to which the lens polynomials of both cameras increase. Only these values come from the library.
-    limits: [f64; 2],
-    pictures: [&'a Raster; 2],
+    /// The radii up to which the lens polynomials of the cameras increase. Only these values come from the library.
+    limits: Vec<f64>,
+    pictures: Vec<&'a Raster>,
     options: &'a StitchOptions,
+    /// The share up to which a camera counts as not contributing.
+    pub(crate) least: f64,
 }
 
 impl<'a> Cameras<'a> {
-    pub(crate) fn new(rig: &'a Rig, pictures: [&'a Raster; 2], options: &'a StitchOptions) -> Self {
+    pub(crate) fn new(
+        rig: &'a Rig,
+        pictures: impl AsRef<[&'a Raster]>,
+        options: &'a StitchOptions,
+    ) -> Self {
         let geometry = rig.geometry().unwrap();
-        let limits = [0, 1].map(|i| geometry.cameras[i].limit);
+        let limits = geometry.cameras.iter().map(|camera| camera.limit).collect();
         let to_world = turn(rig.panorama.yaw, rig.panorama.pitch, 0.0);
-        Self { rig, to_world, limits, pictures, options }
+        let pictures = pictures.as_ref().to_vec();
+        // The kernels for two cameras ignore a camera like a stitch, the others count every camera.
+        let least = if pictures.len() == 2 { 0.001 } else { 0.0 };
+        Self { rig, to_world, limits, pictures, options, least }
     }
 
-    /// Returns the blended colour of a ray. `weigh` computes the weights of both cameras from the ray, and from the
-    /// distances of its pixels to the edges of both pictures, as fractions of the pictures' shorter sides.
-    pub(crate) fn show(&self, ray: DVec3, weigh: impl Fn(DVec3, [f64; 2]) -> [f64; 2]) -> Pixel {
+    /// Returns the blended colour of a ray. `weigh` computes the weights of the cameras from the ray, and from the
+    /// distances of its pixels to the edges of the pictures, as fractions of the pictures' shorter sides.
+    pub(crate) fn show(&self, ray: DVec3, weigh: impl Fn(DVec3, &[f64]) -> Vec<f64>) -> Pixel {
         let mut all_sure = true;
-        let places = [0, 1].map(|i| {
-            let (place, sure) = pixel(&self.rig.cameras[i], self.limits[i], self.to_world * ray);
-            let size = self.pictures[i].size.as_dvec2();
-            let (is_inside, inside_sure) = place.map_or((false, true), |at| inside(at, size));
-            all_sure &= sure && inside_sure;
-            let at = place.filter(|_| is_inside)?;
-            let edge = (at + 1.0).min(size - at).min_element();
-            Some((at, edge / size.min_element()))
-        });
-        let margins = places.map(|place| place.map_or(0.0, |(_, margin)| margin));
-        let weights = weigh(ray, margins);
+        let places = self.rig.cameras.iter().zip(&self.limits).zip(&self.pictures);
+        let places: Vec<_> = places
+            .map(|((camera, limit), picture)| {
+                let (place, sure) = pixel(camera, *limit, self.to_world * ray);
+                let size = picture.size.as_dvec2();
+                let (is_inside, inside_sure) = place.map_or((false, true), |at| inside(at, size));
+                all_sure &= sure && inside_sure;
+                let at = place.filter(|_| is_inside)?;
+                let edge = (at + 1.0).min(size - at).min_element();
+                Some((at, edge / size.min_element()))
+            })
+            .collect();
+        let margins: Vec<_> =
+            places.iter().map(|place| place.map_or(0.0, |(_, margin)| margin)).collect();
+        let weights = weigh(ray, &margins);
         let whole: f64 = weights.iter().sum();
         let (mut sum, mut counted) = ([0.0; 3], 0.0);
-        for (i, colour) in [self.options.colours[0], self.options.colours[1]].iter().enumerate() {
-            let Some((at, _)) = places[i] else { continue };
+        for (i, place) in places.iter().enumerate() {
+            let Some((at, _)) = place else { continue };
             let share = weights[i] / whole;
-            all_sure &= (share - 0.001).abs() > 1e-5;
-            if share > 0.001 {
+            all_sure &= self.least == 0.0 || (share - self.least).abs() > 1e-5;
+            if share > self.least {
                 let levels = bilinear(self.pictures[i], at.x, at.y);
+                let colour = &self.options.colours[i];
                 (0..3).for_each(|c| sum[c] += share * grade(colour, c, levels[c]));
                 counted += share;
             }

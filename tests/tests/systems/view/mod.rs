@@ -5,6 +5,7 @@ mod cameras;
 mod exact;
 mod limits;
 mod live;
+mod many;
 mod panorama;
 mod refusals;
 mod track;
@@ -154,18 +155,18 @@ fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
     }
 }
 
-/// Renders a view of two pictures with a viewer. If `warp` is given, uses the weights of this warp.
-fn shown(
+/// Renders a view of one picture per camera with a viewer. If `warp` is given, uses the weights of this warp.
+fn shown<'p>(
     stream: &Stream,
     viewer: &Viewer,
-    pictures: [&Raster; 2],
+    pictures: impl AsRef<[&'p Raster]>,
     warp: Option<&DeviceWarp>,
     view: &ViewPose,
     options: &StitchOptions,
     format: FrameFormat,
 ) -> Raster {
-    let frames = pictures.map(|picture| aligned(stream, picture));
-    let frames = frames.each_ref().map(DeviceFrame::view);
+    let frames: Vec<_> = pictures.as_ref().iter().map(|picture| aligned(stream, picture)).collect();
+    let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
     let mut out = unwritten(stream, format);
     viewer.submit(stream, &frames, warp, view, options, &mut out).unwrap();
     Raster::download(stream, &out)

@@ -99,18 +99,18 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             // The numbers of pixels in the overlap that show only the left camera, a mixture, and only the right
             // camera.
             let count = RefCell::new([0; 3]);
-            let weigh = |ray, margins: [f64; 2]| {
+            let weigh = |ray, margins: &[f64]| {
                 let (place, _) = on_canvas(&geometry.canvas, ray);
                 let Some(at) = place.filter(|_| margins[0] > 0.0 && margins[1] > 0.0) else {
-                    return margins;
+                    return margins.to_vec();
                 };
                 let weights = [Plane::Weight(0), Plane::Weight(1)].map(|p| weight(p, at));
                 if weights[0] + weights[1] == 0.0 {
-                    return margins;
+                    return margins.to_vec();
                 }
                 let [left, right] = weights.map(|weight| weight < 1e-6);
                 count.borrow_mut()[if right { 0 } else { 1 + usize::from(left) }] += 1;
-                weights
+                weights.to_vec()
             };
             let cameras = Cameras::new(&rig, pictures.each_ref(), &options);
             let exact = Exact::new(&view, false, size, |ray| cameras.show(ray, weigh));

@@ -1,0 +1,114 @@
+//! Launches the kernels for views of up to 16 cameras, whose frames may differ in format.
+
+use std::ptr::NonNull;
+
+use cuda_std::{DeviceTable, DeviceView};
+use kernels_gpu::view::{ViewManyNv12, ViewManyRgba8};
+use shared_types::view::{DeviceViewSource, ViewCamera};
+
+use super::ViewError;
+use super::viewer::ViewArgs;
+use crate::device::{Device, DeviceError, Stream, Textures};
+use crate::frame::{DeviceNv12, FrameView, FrameViewMut};
+use crate::ops::stitch::StitchError;
+
+/// Launches the kernel for the format of the output. It reads the frames through textures.
+#[track_caller]
+pub(super) fn launch(
+    stream: &Stream,
+    textures: &mut Textures,
+    frames: &[FrameView<'_>],
+    args: &ViewArgs<'_>,
+    out: FrameViewMut<'_>,
+) -> Result<(), ViewError> {
+    let ViewArgs { shot, canvas, cameras, weights } = args;
+    let device = stream.device();
+    let planes = first_plane(device, weights)?;
+    let sources = frames.iter().zip(cameras).enumerate().map(|(i, (frame, camera))| {
+        let weights = weights.get(i).map_or(0, |plane| plane.rows().0.expose_provenance() as u64);
+        source(device, textures, frame, camera, weights)?.ok_or(StitchError::Unaligned(i))
+    });
+    let sources = sources.collect::<Result<Vec<_>, StitchError>>()?;
+    let found = frames.len();
+    let sources = DeviceTable::new(&sources)
+        .ok_or(StitchError::Cameras { found, expected: cameras.len() })?;
+    let (config, canvas) = (shot.config(), *canvas);
+    let frame = shot.frame(frames[0].format().pixels);
+    // SAFETY: the textures return fractions and are over memory that the frames borrow. The caller ensures that
+    // `textures` does not evict them while the kernel uses them. `first_plane` has checked that all planes are alike,
+    // and `args` borrows them.
+    let launched = unsafe {
+        match out {
+            FrameViewMut::Rgba8(out) => {
+                let kernel = ViewManyRgba8 { sources, planes, canvas, frame, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
+            FrameViewMut::Nv12(out, _) => {
+                let kernel = ViewManyNv12 { sources, planes, canvas, frame, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
+        }
+    };
+    Ok(launched?)
+}
+
+/// The weight planes of a warp differ in size or pitch, so a kernel cannot take them as one argument.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the weight planes of the cameras differ in size or pitch; allocate them alike")]
+struct UnlikeWeights;
+
+/// Returns the plane of the first camera, or an empty one if there are no planes. Checks that all planes are alike.
+#[track_caller]
+fn first_plane<'w>(
+    device: &Device,
+    weights: &[DeviceView<'w, f32>],
+) -> Result<DeviceView<'w, f32>, DeviceError> {
+    let Some((first, others)) = weights.split_first() else {
+        // SAFETY: the view is empty, so the kernel does not access its memory.
+        return Ok(unsafe {
+            DeviceView::new(device.place(), NonNull::dangling().as_ptr(), 0, 0, 0)
+        });
+    };
+    if others.iter().all(|plane| plane.is_like(first)) {
+        Ok(*first)
+    } else {
+        Err(DeviceError::refused("taking a warp's weights", UnlikeWeights))
+    }
+}
+
+/// Returns the kernel argument for a camera, or `None` if the device cannot read the frame's planes as textures. The
+/// textures stay valid until `textures` evicts them for other frames.
+#[track_caller]
+fn source(
+    device: &Device,
+    textures: &mut Textures,
+    frame: &FrameView<'_>,
+    camera: &ViewCamera,
+    weights: u64,
+) -> Result<Option<DeviceViewSource<'static>>, DeviceError> {
+    let handles = match frame {
+        FrameView::Rgba8(rows) => textures.over(device, rows)?.map(|texels| (texels, 0)),
+        FrameView::Nv12(DeviceNv12 { y, uv }, _) => {
+            textures.over(device, y)?.zip(textures.over(device, uv)?)
+        }
+    };
+    let format = frame.format();
+    let ViewCamera { rays, focal, centre, distortion, limit, lens, per_side, colour, bounds } =
+        *camera;
+    Ok(handles.map(|(texels, chroma)| DeviceViewSource {
+        texels,
+        chroma,
+        weights,
+        size: format.size,
+        rays,
+        focal,
+        centre,
+        distortion,
+        limit,
+        lens: lens.0,
+        per_side,
+        colour,
+        bounds,
+        decode: format.pixels.encoding().to_rgb(),
+    }))
+}
