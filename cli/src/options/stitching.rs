@@ -86,6 +86,7 @@ impl Stitching {
             flip: self.flip,
             edge_boost: self.edge_boost,
             lookup: self.lookup.or(lookup),
+            ..StitchOptions::default()
         }
     }
 }

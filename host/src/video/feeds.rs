@@ -1,8 +1,8 @@
 //! Selects the frames of the videos for each panorama by time.
 //!
-//! Each panorama uses the frame of each video that is nearest in time, with the video's [`Offset`], so frames are repeated or dropped if a video's
-//! frame rate differs from the rate of the panoramas. Stitching stops when the shortest video ends. A warning is
-//! logged if one video ends before the others, or before the length stated in its file.
+//! Each panorama uses the frame of each video that is nearest in time, with the video's [`Offset`]. So frames are
+//! repeated or dropped if a video's frame rate differs from the rate of the panoramas. Stitching stops when the first
+//! video ends. A warning is logged if one video ends before the others, or before the length stated in its file.
 
 use std::time::Duration;
 
@@ -152,7 +152,8 @@ impl Feed {
         self.offset.frame(self.source.rate(), tick, ticks).unwrap_or(0)
     }
 
-    /// Advances to frame `n`. Returns false if the video ends before frame `n`.
+    /// Advances to frame `n`. Returns false if the video ends before frame `n`. It is an error if no earlier frame was
+    /// used.
     pub(super) fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
         if self.held.as_ref().is_some_and(|(number, _)| *number == n) {
             self.repeated += 1;
@@ -164,6 +165,10 @@ impl Feed {
             }
             let Some(frame) = self.source.frame()? else {
                 self.ended = !self.source.stop().is_asked();
+                if self.ended && self.read == self.unpaired {
+                    let (file, frames) = (self.source.name().to_owned(), self.read);
+                    return Err(VideoError::EndsBeforeStart { file, frames });
+                }
                 return Ok(false);
             };
             let number = self.read;

@@ -36,7 +36,8 @@ fn given_offsets_select_the_frames() {
         ("l", "late", "0.19", 25),
         ("late", "l", "-0.2", 25),
         ("l", "fast", "0.2", 20),
-        ("fast", "l", "-0.2", 39),
+        // 10 ms avoid ties: both frames of a level are nearest to the same frame.
+        ("fast", "l", "-0.19", 40),
     ] {
         let line = format!("video {left}.y4m {right}.y4m --sync {sync} {MAP} --no-colour");
         // A warning may say which recording ended first.
@@ -122,6 +123,8 @@ fn unusable_offsets_are_refused() {
     refused(&folder, &line("0,0.2"), &["2 offsets", "but 1 are needed"]);
     refused(&folder, &line("soon"), &["audio", "seconds"]);
     refused(&folder, &line("audio"), &["l.y4m: no sound track", "--sync 0.25"]);
+    refused(&folder, &line("0.2"), &["l.y4m: ends after 3 frames", "--sync"]);
+    refused(&folder, "compare l.y4m l.y4m --device cpu --sync -1", &["l.y4m: ends after 3 frames"]);
     refused(&folder, "compare left.png right.png --sync 1", &["--sync requires videos"]);
 }
 

@@ -33,6 +33,14 @@ pub enum VideoError {
         /// The path of the video.
         file: PathBuf,
     },
+    /// The video ends before all videos have begun.
+    #[error("{}: ends after {frames} frames, before all videos have begun; check the offsets of --sync", file.display())]
+    EndsBeforeStart {
+        /// The path of the video.
+        file: PathBuf,
+        /// The number of frames of the video.
+        frames: u64,
+    },
     /// The program `ffmpeg` or `ffprobe` cannot be started, or its state cannot be queried.
     #[error("{}: {program} cannot be started: {source}", file.display())]
     Start {

@@ -11,7 +11,8 @@
 //! A piece of 4 s blurs by 0.4 ms if the clocks differ by 100 ppm, and loses most of its peak if they differ by more
 //! than [`MAX_DRIFT`].
 //!
-//! Not included: microphones so far apart that they hear different sounds, and the time that sound needs from one
+//! Not detected: a sound that occurs twice, such as a record that is played again, if the recordings have only
+//! different performances in common. Not included: microphones so far apart that they hear different sounds, and the time that sound needs from one
 //! microphone to the other (3 ms per metre).
 
 mod probe;
@@ -108,7 +109,7 @@ pub enum SyncError {
 /// Finds the offsets of videos relative to the first one from their sound, searching offsets up to `most` seconds.
 /// Returns one offset for each further video, or `None` if a stop was requested.
 ///
-/// Reads the first hour of each video's sound. Two videos are in memory at a time, which takes up to 230 MB.
+/// Reads the first hour of each video's sound. The sounds of two videos are in memory at a time, up to 115 MB each.
 ///
 /// # Errors
 /// Returns [`SyncError`] if a video has no sound, or if the sound does not determine its offset.

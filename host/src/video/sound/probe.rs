@@ -4,6 +4,9 @@
 //! the variance of the sum is the sum of their squares. That sum is the correlation of the two signals' energies, which
 //! change slowly, so it is computed at 1/[`CELL`] of the rate. A peak's height is given in standard deviations of this
 //! model. So two loud events do not make a high peak unless their waveforms agree.
+//!
+//! The products of two vowels or notes of the same pitch do not have random signs, though, and can agree for a few
+//! tenths of a second by chance. Therefore a height counts fully only if all parts of a piece contribute to the sum.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,6 +27,10 @@ const STEP: usize = BLOCK - PIECE;
 
 /// The number of samples whose energies are added up.
 const CELL: usize = 64;
+
+/// The number of samples of a part of a piece, whose contribution to a peak is computed: 0.26 s. It is about the length
+/// of a syllable.
+const PART: usize = 2048;
 
 /// The minimum number of samples that a piece and the long recording must have in common at a lag: 0.5 s. Less sound is
 /// too often similar by chance, such as two notes of the same pitch.
@@ -49,7 +56,7 @@ pub(super) struct Probe {
 pub(super) struct Peak {
     /// The sample of the long recording minus the sample of the short recording that it corresponds to.
     pub(super) lag: f64,
-    /// The height in standard deviations of unrelated sound.
+    /// The height in standard deviations of unrelated sound, reduced if few parts of the piece contribute.
     pub(super) height: f64,
     /// The normalised correlation, 0 to 1, over the samples that both recordings have at this lag.
     pub(super) likeness: f64,
@@ -70,7 +77,7 @@ pub(super) fn correlate(short: &[f32], long: &[f32], most: usize) -> Vec<Probe> 
         }
         block.start += STEP as i64;
     }
-    pieces.into_iter().map(Piece::finish).collect()
+    pieces.into_iter().map(|piece| piece.finish(short, long)).collect()
 }
 
 /// Chooses the pieces: divides the recording into equal parts, and takes the loudest piece of each part.
@@ -270,13 +277,34 @@ impl Piece {
         self.peaks.truncate(PEAKS);
     }
 
-    /// Scales the heights, so that their root mean square over all lags is 1.
-    fn finish(mut self) -> Probe {
+    /// Scales the heights, so that their root mean square over all lags is 1, and reduces the heights of peaks to which
+    /// few parts of the piece contribute.
+    fn finish(mut self, short: &[f32], long: &[f32]) -> Probe {
         let (squares, count) = self.squares;
         let scale = (squares / count.max(1) as f64).sqrt().max(f64::MIN_POSITIVE);
-        self.peaks.iter_mut().for_each(|peak| peak.height /= scale);
+        for peak in &mut self.peaks {
+            peak.height *= evenness(&self.range, peak.lag, short, long) / scale;
+        }
+        self.peaks.sort_by(|a, b| b.height.total_cmp(&a.height));
         Probe { range: self.range, peaks: self.peaks }
     }
+}
+
+/// Returns the square root of the fraction of a piece's parts that contribute to a peak. With `c` the contribution of
+/// a part, the number of contributing parts is (Σc)² / Σc²: their number if they contribute equally, and 1 for one.
+fn evenness(range: &Range<usize>, lag: f64, short: &[f32], long: &[f32]) -> f64 {
+    let lag = lag.round() as i64;
+    let part = |start: usize| -> f64 {
+        let product = |i: usize| {
+            let other = usize::try_from(i as i64 + lag).ok().and_then(|i| long.get(i));
+            f64::from(short[i]) * other.map_or(0.0, |other| f64::from(*other))
+        };
+        (start..(start + PART).min(range.end)).map(product).sum()
+    };
+    let parts = range.clone().step_by(PART).map(part);
+    let [sum, squares] = parts.fold([0.0; 2], |[sum, squares], c| [sum + c, squares + c * c]);
+    let count = PIECE as f64 / PART as f64;
+    sum.abs() / (squares * count).sqrt().max(f64::MIN_POSITIVE)
 }
 
 /// Returns the summit of the parabola through three values at -1, 0 and 1, of which the middle one is the highest in

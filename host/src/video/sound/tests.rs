@@ -10,7 +10,7 @@ use super::*;
 const HZ: f64 = RATE as f64;
 
 /// The number of random recordings of the property test.
-const CASES: u64 = 60;
+const CASES: u64 = 40;
 
 /// The period of [`Kind::Loop`] in seconds.
 const LOOP_SECONDS: f64 = 4.0;
@@ -192,7 +192,7 @@ impl Case {
         recorders[1].drift = 2e-4 * (rng.f64() - 0.5);
         Self {
             kind: KINDS[rng.usize(0..KINDS.len())],
-            seconds: [0, 1].map(|_| 1.0 + 89.0 * rng.f64().powi(2)),
+            seconds: [0, 1].map(|_| 1.0 + 59.0 * rng.f64()),
             offset: 120.0 * (rng.f64() - 0.5) * rng.f64(),
             recorders,
         }
@@ -234,8 +234,8 @@ impl Case {
     }
 }
 
-/// Returns whether an error is 1 ms or less. Sound that repeats may be found in another repetition if the recordings have
-/// hardly any time in common, because nothing tells the repetitions apart.
+/// Returns whether an error is less than 1 ms. Sound that repeats may be found in another repetition if the recordings
+/// have hardly any time in common, because nothing tells the repetitions apart.
 fn is_right(case: &Case, found: Offset) -> bool {
     let error = case.error(found);
     let common = case.common();
@@ -258,7 +258,22 @@ fn offsets_are_right_or_refused() {
             Err(error) => assert!(!case.is_easy(), "{seed}: {error} {case:?}"),
         }
     }
-    assert!(found > CASES / 4, "{found}");
+    assert!(found > CASES / 8, "{found}");
+}
+
+/// Vowels, notes and claps of different recordings can look alike for some tenths of a second.
+#[test]
+fn unrelated_sound_is_refused() {
+    for (seed, kind) in
+        (0..24).zip([Kind::Speech, Kind::Speech, Kind::Music, Kind::Claps].into_iter().cycle())
+    {
+        let track = |seed: u64| {
+            let mut rng = Rng::with_seed(seed);
+            Track::new(scene(kind, 10.0 + 20.0 * rng.f64(), &mut rng))
+        };
+        let found = offset(&track(seed), &track(seed + 1000), 30.0);
+        assert!(found.is_err(), "{seed} {kind:?}: {found:?}");
+    }
 }
 
 /// A minute of speech, which starts at 0.
@@ -339,11 +354,12 @@ fn unusable_sound_is_refused() {
         (&speech(0.0, 10.0), &speech(8.0, 10.0), different),
         // The offset exceeds the searched ones.
         (&speech(0.0, 30.0), &speech(10.5, 30.0), different),
-        (&speech(0.0, 30.0), &sine, different),
     ] {
         assert_eq!(offset(reference, track, 10.0), expected);
     }
-    assert!(offset(&sine, &sine, 10.0).is_err());
+    for reference in [&speech(0.0, 30.0), &sine] {
+        assert!(offset(reference, &sine, 10.0).is_err());
+    }
     let rng = &mut Rng::with_seed(7);
     let repeated = self::scene(Kind::Loop, 30.0, rng);
     let [a, b] = [0.0, 5.0].map(|start| record(&repeated, CLEAN, start, 20.0));

@@ -18,12 +18,16 @@ use shared_types::stitch::mesh::{Grading, Patch, TwoGradings};
 pub(super) trait Cameras {
     type Picture: TextureSampler;
 
+    /// Whether all lanes of a warp must sample, even lanes whose pixels are outside the panorama.
+    const ALL_LANES: bool;
+
     /// Samples a camera's picture at the texture coordinates `places`. Returns black for
     /// [`NO_CAMERA`](shared_types::stitch::mesh::NO_CAMERA). If `cell` is 2, each group of four pixels shares a chroma
     /// sample. If `ahead` contains the tile's patch, also prefetches for a later tile ([`fetch_ahead`]).
     ///
     /// # Safety
-    /// All lanes of the warp must make the call, with the same `camera`.
+    /// All lanes of the warp must make the call with the same `camera`, or, unless [`ALL_LANES`](Self::ALL_LANES), all
+    /// lanes with pixels.
     unsafe fn sample(
         &self,
         camera: u16,
@@ -42,6 +46,8 @@ pub(super) struct TwoCameras<P> {
 
 impl<P: TextureSampler> Cameras for TwoCameras<P> {
     type Picture = P;
+
+    const ALL_LANES: bool = false;
 
     #[inline(always)]
     unsafe fn sample(
@@ -70,6 +76,8 @@ pub(super) struct ManyCameras<P: TextureSampler> {
 
 impl<P: TextureSampler> Cameras for ManyCameras<P> {
     type Picture = P;
+
+    const ALL_LANES: bool = true;
 
     #[inline(always)]
     unsafe fn sample(

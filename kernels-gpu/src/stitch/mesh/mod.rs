@@ -171,6 +171,9 @@ unsafe fn stitch<C: Cameras, O: Target>(cameras: &C, mesh: &Mesh, params: &MeshP
     let (columns, thread) = (TILE / O::EIGHT.x, rank());
     let (corner, in_tile) = (tile * TILE, uvec2(thread % columns, thread / columns) * O::EIGHT);
     let at = corner + in_tile;
+    if !C::ALL_LANES && (at.x >= out.width() || at.y >= out.height()) {
+        return;
+    }
     let fours = [in_tile, in_tile + O::of_eight(4)];
     // All branches from here on are uniform for the block.
     if first.shares == NONE && is_whole(&first) {
@@ -178,8 +181,8 @@ unsafe fn stitch<C: Cameras, O: Target>(cameras: &C, mesh: &Mesh, params: &MeshP
         unroll!(RUNS, |run| places[run] = four_places::<O>(&first.patch, fours[run]));
         let ahead = tile.y + ROWS_AHEAD < thread::grid_dim_y();
         let ahead = ahead.then_some(&first.patch);
-        // SAFETY: all threads of the block have the same layer, so all lanes are here. The caller guarantees that the
-        // panorama is whole.
+        // SAFETY: all threads of the block have the same layer, so all lanes are here, except those that have no pixels
+        // and need not sample. The caller guarantees that the panorama is whole.
         unsafe {
             let colours = cameras.sample(first.camera, places, O::CELL, ahead);
             store(out, at, params, colours);

@@ -7,7 +7,8 @@ use panoweave::live::{
     CameraState, Dropped, FailureOptions, LiveError, LiveOptions, Pace, StitchedFrames, Stitcher,
     Submitted,
 };
-use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher};
+use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave_tests::live::{CANVAS, FRAME, SOURCE, STILL, frame, stamp, stitcher};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
@@ -20,6 +21,7 @@ fn options() -> LiveOptions {
         every: 1,
         frozen: Duration::ZERO,
         black: Duration::ZERO,
+        hold: Duration::from_secs(100),
         ..FailureOptions::default()
     };
     LiveOptions { colour: STILL, failure: Some(failure), ..LiveOptions::default() }
@@ -153,6 +155,12 @@ impl Test {
     /// Pushes a frame of camera 0 and, if `right` is given, a frame of camera 1 of this level. Returns the levels of
     /// all panoramas that this completes.
     fn push(&mut self, right: Option<u8>) -> Levels {
+        let levels = |bytes: Vec<u8>| (bytes[0], bytes[bytes.len() - 4]);
+        self.completed(right).into_iter().map(levels).collect()
+    }
+
+    /// Pushes frames like [`push`](Self::push). Returns the bytes of all panoramas that this completes.
+    fn completed(&mut self, right: Option<u8>) -> Vec<Vec<u8>> {
         self.sets += 1;
         let time = FRAME * self.sets;
         let read = self.read();
@@ -162,8 +170,7 @@ impl Test {
         self.stitcher.push(0, frame(&stamp(200)), time).unwrap();
         let completed = self.read() - read;
         let panoramas = self.panoramas.by_ref().take(completed as usize);
-        let levels = |bytes: &[u8]| (bytes[0], bytes[bytes.len() - 4]);
-        panoramas.map(|panorama| levels(panorama.bytes())).collect()
+        panoramas.map(|panorama| panorama.bytes().to_vec()).collect()
     }
 
     /// Returns the number of panoramas that can be read.
@@ -175,7 +182,8 @@ impl Test {
 }
 
 /// Frames that are pushed one by one. Camera 1 delivers nothing, then frames, then is absent, and then returns. The
-/// panorama goes on, and shows black or the last frame of camera 1 where only camera 1 covers it.
+/// panorama goes on. Where only camera 1 covers it, it shows the colour of failed cameras, the frames that fade in, or
+/// the last frame.
 #[test]
 fn panoramas_go_on_without_a_camera() {
     for device in panoweave_devices() {
@@ -184,8 +192,11 @@ fn panoramas_go_on_without_a_camera() {
             options().failure.map(|o| FailureOptions { frozen: limit, black: limit, ..o });
         let mut test = Test::new(stitcher(&device, LiveOptions { failure, ..options() }));
         let levels: Levels = (0..6).flat_map(|_| test.push(None)).collect();
-        assert!(levels.len() >= 2 && levels.iter().all(|&levels| levels == (200, 0)), "{levels:?}");
-        let levels: Levels = (50..60).flat_map(|level| test.push(Some(level))).collect();
+        assert!(
+            levels.len() >= 2 && levels.iter().all(|&levels| levels == (200, 40)),
+            "{levels:?}"
+        );
+        let levels: Levels = (40..60).flat_map(|level| test.push(Some(level))).collect();
         assert_eq!(levels.last(), Some(&(200, 59)), "{levels:?}");
         test.stitcher.set_present(1, false).unwrap();
         // The stitcher does not wait for an absent camera, and drops its frames.
@@ -211,4 +222,36 @@ fn cameras_cannot_fail_if_the_stitcher_waits_for_them() {
     let options = LiveOptions { pace: Pace::Wait, ..options() };
     let error = Stitcher::new(&device, warp, options).unwrap_err();
     assert!(matches!(error, LiveError::Options(_)), "{error}");
+}
+
+/// Checks that the neighbour of a lost camera fills all pixels that it sees, with and without a seam. All other pixels
+/// fade to the colour of failed cameras. When the camera returns, the panorama becomes what it was.
+#[test]
+fn neighbours_fill_lost_cameras() {
+    for device in panoweave_devices() {
+        for blend in [Blend::Feather, Blend::Seam(SeamOptions::default())] {
+            let failure = options().failure.map(|o| FailureOptions { hold: Duration::ZERO, ..o });
+            let options = LiveOptions { failure, blend, ..options() };
+            let mut test = Test::new(stitcher(&device, options));
+            let of_last = |test: &mut Test, sets: u32, right: Option<u8>| {
+                (0..sets).flat_map(|_| test.completed(right)).last().unwrap()
+            };
+            let before = of_last(&mut test, 40, Some(100));
+            test.stitcher.set_present(1, false).unwrap();
+            // The panorama before the last step of the fades is not the final one.
+            let during = of_last(&mut test, 3, None);
+            let lost = of_last(&mut test, 40, None);
+            assert!(during != before && during != lost, "{device}, {blend:?}");
+            for (i, pixel) in lost.chunks_exact(4).enumerate() {
+                let level = if i as u32 % CANVAS.x < SOURCE.x { 200 } else { 40 };
+                assert_eq!(pixel, [level, level, level, 255], "{device}, {blend:?}, {i}");
+            }
+            test.stitcher.set_present(1, true).unwrap();
+            let after = of_last(&mut test, 40, Some(100));
+            let ends = |bytes: &[u8]| (bytes[0], bytes[bytes.len() - 4]);
+            assert_eq!((ends(&before), ends(&after)), ((200, 100), (200, 100)));
+            // The time at which a seam is found depends on the machine.
+            assert!(blend != Blend::Feather || before == after, "{device}");
+        }
+    }
 }

@@ -87,6 +87,7 @@ impl Case {
             flip: r.below(2) == 1,
             edge_boost: r.below(2) == 1,
             lookup: r.pick(&Lookup::ALL[1..]),
+            ..StitchOptions::default()
         };
         let output = FrameFormat { size, pixels: format(r) };
         let warp = Warp::new(size, sizes, planes).unwrap();

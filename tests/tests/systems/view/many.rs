@@ -100,7 +100,7 @@ impl Case {
         };
         let colours: Vec<_> = (0..cameras).map(&mut colour).collect();
         let options = StitchOptions { colours: Colours::of(colours), ..StitchOptions::default() };
-        let pixels = if seed / 3 % 2 == 0 { PixelFormat::Rgba8 } else { nv12(r) };
+        let pixels = if (seed / 3).is_multiple_of(2) { PixelFormat::Rgba8 } else { nv12(r) };
         let size = uvec2(1 + r.below(150) as u32, 1 + r.below(90) as u32);
         let format = FrameFormat { size, pixels };
         Self { rig, flip: r.below(3) == 0, pictures, view, options, format }
@@ -111,7 +111,9 @@ impl Case {
     }
 
     fn cameras(&self) -> Cameras<'_> {
-        Cameras { least: 0.0, ..Cameras::new(&self.rig, self.pictures(), &self.options) }
+        let mut cameras = Cameras::new(&self.rig, self.pictures(), &self.options);
+        cameras.least = 0.0;
+        cameras
     }
 
     fn viewed(&self, stream: &Stream, warp: Option<&DeviceWarp>) -> Raster {
