@@ -25,14 +25,19 @@ fn count(counters: &Value, name: &str) -> u64 {
     counters.pointer(name).and_then(Value::as_u64).expect(name)
 }
 
+/// Returns the number of frames received from both cameras.
+fn frames_in(counters: &Value) -> u64 {
+    count(counters, "/cameras/0/frames_in") + count(counters, "/cameras/1/frames_in")
+}
+
 /// Checks that every frame was paired or counted as dropped for lack of a partner, and that every pair was stitched or
 /// counted as dropped.
 fn accounted_for(counters: &Value) {
     let count = |name| count(counters, name);
-    let alone = count("/dropped/left_alone") + count("/dropped/right_alone");
-    assert_eq!(count("/frames_in"), 2 * count("/pairs") + alone, "{counters}");
+    let alone = count("/cameras/0/alone") + count("/cameras/1/alone");
+    assert_eq!(frames_in(counters), 2 * count("/sets") + alone, "{counters}");
     let dropped = count("/dropped/busy") + count("/dropped/reader");
-    assert_eq!(count("/pairs"), count("/panoramas") + dropped, "{counters}");
+    assert_eq!(count("/sets"), count("/panoramas") + dropped, "{counters}");
     for name in ["/dropped/failed", "/dropped/lost", "/dropped/closing"] {
         assert_eq!(count(name), 0, "{counters}");
     }
@@ -62,7 +67,7 @@ fn every_buffer_comes_back_to_the_camera_driver() {
     };
     assert_eq!(number("lent", 0) + number("lent", 3), 30, "{text}");
     assert_eq!(number("are back", 0), number("are back", 2), "{text}");
-    assert_eq!(count(&counters, "/frames_in"), 2 * number("lent", 0));
+    assert_eq!(frames_in(&counters), 2 * number("lent", 0));
     accounted_for(&counters);
     is_whole(&last);
 }

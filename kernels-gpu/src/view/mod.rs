@@ -1,10 +1,10 @@
-//! View: the perspective picture of a virtual camera, rendered from two cameras' frames or from a panorama.
+//! View: the perspective picture of a virtual camera, rendered from the frames of two cameras, of up to 16 cameras
+//! (`many`), or from a panorama.
 //!
 //! A block computes a tile of the view, and a thread eight of its pixels: one column, or, where pixels share chroma,
-//! two columns of four rows. The ray of a pixel is linear in its position. With two cameras, the ray passes through
-//! each camera's lens, as in the computation of a warp but in f32. In the overlap, the cameras are blended: feathered
-//! like a warp, or by the weights of a warp, which may have a seam. The kernel uses neither an intermediate panorama
-//! nor coordinate planes: an RGBA view of 1920×1080 writes 8 MB and reads the visible part of the frames.
+//! two columns of four rows. A pixel's ray, which is linear in its position, passes through each camera's lens in f32.
+//! Overlaps are feathered like a warp, or blended by the weights of a warp, which may have a seam. There is neither an
+//! intermediate panorama nor a plane of coordinates: an RGBA view of 1920×1080 writes 8 MB and reads what is visible.
 //!
 //! The lens is computed at a few positions of a tile and interpolated between them (`warp::patch`) if that is accurate
 //! enough. A block skips cameras that cannot see its tile. Eight samples are in flight at a time.

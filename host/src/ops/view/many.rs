@@ -7,7 +7,7 @@ use kernels_gpu::view::{ViewManyNv12, ViewManyRgba8};
 use shared_types::view::{DeviceViewSource, ViewCamera};
 
 use super::ViewError;
-use super::viewer::ViewArgs;
+use super::shot::ViewArgs;
 use crate::device::{Device, DeviceError, Stream, Textures};
 use crate::frame::{DeviceNv12, FrameView, FrameViewMut};
 use crate::ops::stitch::StitchError;

@@ -1,7 +1,8 @@
 //! Computes the launch parameters of one view (rotation, size and formats), and the bounds of a camera's field of view.
 
+use cuda_std::DeviceView;
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use shared_types::view::{BLOCK, ViewCanvas, ViewFrame, tile};
+use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewFrame, tile};
 use shared_types::warp::{Camera, Canvas};
 
 use super::ViewPose;
@@ -41,6 +42,15 @@ pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
         DVec3::new(0.0, 1.0, -low.y),
         DVec3::new(0.0, -1.0, high.y),
     ]
+}
+
+/// The arguments of a launch that do not depend on the formats of the frames.
+pub(super) struct ViewArgs<'a> {
+    pub(super) shot: Shot,
+    pub(super) canvas: ViewCanvas,
+    pub(super) cameras: Vec<ViewCamera>,
+    /// The weight plane of each camera. It is empty if views are feathered.
+    pub(super) weights: Vec<DeviceView<'a, f32>>,
 }
 
 /// The properties that all launches of a view share.

@@ -7,7 +7,7 @@ use kernels_gpu::view as kernels;
 use shared_types::view::ViewCameras;
 
 use super::ViewError;
-use super::viewer::ViewArgs;
+use super::shot::ViewArgs;
 use crate::device::{Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
 use crate::ops::stitch::StitchError;

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use cuda_std::DeviceView;
 use glam::{DVec3, UVec2};
 use shared_types::stitch::MAX_CAMERAS;
-use shared_types::view::{ViewCamera, ViewCanvas};
+use shared_types::view::ViewCamera;
 use shared_types::warp::{Camera, Canvas};
 
-use super::shot::{Shot, normals};
+use super::shot::{Shot, ViewArgs, normals};
 use super::{ViewError, ViewLimits, ViewPose, many, two, whole};
 use crate::device::{Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut};
@@ -16,15 +16,6 @@ use crate::geometry::Geometry;
 use crate::lock::lock;
 use crate::ops::stitch::{StitchOptions, check_frames, check_sources};
 use crate::warp::{DeviceWarp, Plane};
-
-/// The arguments of a launch that do not depend on the formats of the frames.
-pub(super) struct ViewArgs<'a> {
-    pub(super) shot: Shot,
-    pub(super) canvas: ViewCanvas,
-    pub(super) cameras: Vec<ViewCamera>,
-    /// The weight plane of each camera. It is empty if views are feathered.
-    pub(super) weights: Vec<DeviceView<'a, f32>>,
-}
 
 /// Renders views from the frames of 2 to 16 real cameras.
 #[derive(Debug)]

@@ -546,9 +546,9 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     if (strstr(f->name, "stitch_planes")) {
         t.left = view(params, 0), t.right = view(params, 4), t.out = view(params, 21);
     } else if (strstr(f->name, "stitch_mesh")) {
-        /* Four cameras with a texture and a view each, four slices, and the options. */
+        /* Two cameras with a texture and a view each, four slices, and the options. */
         t.left = read_by(&t.textures[0], params, 0), t.right = read_by(&t.textures[1], params, 5);
-        t.out = view(params, 29);
+        t.out = view(params, 20);
     } else if (strstr(f->name, "colour_sums")) {
         t.left = view(params, 0), t.right = view(params, 4), t.to = *(void **)params[15];
     } else if (strstr(f->name, "find_overlap")) {
