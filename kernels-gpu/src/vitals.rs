@@ -21,7 +21,7 @@ const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 /// Samples one picture per block. Block `i` samples picture `i` and writes element `i` of `out`. Bit `i` of `rgba` is
 /// set if picture `i` has four bytes per pixel; otherwise it has one.
 ///
-/// Sample `i` of a picture is in column `i % CELLS` and row `i / CELLS` of the cells. With `h` = [`mix`]`(i)`, it is the
+/// Sample `i` of a picture is in column `i % CELLS` and row `i / CELLS` of the cells. With `h` = `mix``(i)`, it is the
 /// pixel in column `((i % CELLS) · 2²⁶ + ⌊h / 2⁶⌋) · width / 2³²` and row
 /// `(⌊i / CELLS⌋ · 2²⁶ + ⌊mix(h) / 2⁶⌋) · height / 2³²`, rounded down. It adds `mix(h ^ bytes)` to the checksum. `bytes`
 /// are the luma or, for RGBA, red, green and blue, with red in the lowest byte.

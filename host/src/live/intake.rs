@@ -271,7 +271,7 @@ impl Stitcher {
     /// present again, it returns after it has delivered [`settle`](super::FailureOptions::settle) frames in time.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if there is no such camera, neither [`LiveOptions::deadline`] nor [`LiveOptions::failure`]
+    /// Returns [`LiveError`] if there is no such camera, neither [`LiveOptions::deadline`](field@super::LiveOptions::deadline) nor [`LiveOptions::failure`]
     /// is set, or the stitcher was closed or has failed.
     pub fn set_present(&self, camera: usize, present: bool) -> Result<(), LiveError> {
         self.check_camera(camera)?;

@@ -1,7 +1,7 @@
 //! Finds the time between two recordings of the same scene from their sound.
 //!
 //! 1. [`Track`] whitens a recording, so that different microphones, gains and rooms hardly matter (`whiten`).
-//! 2. `probe` takes up to [`PROBES`] loud pieces of the shorter recording, 4 s each, and correlates each one with the
+//! 2. `probe` takes up to `PROBES` loud pieces of the shorter recording, 4 s each, and correlates each one with the
 //!    longer recording. It keeps the highest peaks, in units of the noise that the energies at each lag predict.
 //! 3. `vote` looks for the line through these peaks that most pieces support. The line gives the offset and the drift
 //!    of the clocks. An offset is refused if a second line explains the pieces almost as well, as with a sound that
