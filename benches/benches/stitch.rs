@@ -225,8 +225,8 @@ fn sizes(criterion: &mut Criterion) {
     }
 }
 
-/// Returns a geometry of cameras of 1920×1080 pixels in a row, each of which overlaps with the next one by a tenth of its
-/// width.
+/// Returns a geometry of cameras of 1920×1080 pixels in a row, each of which overlaps with the next one by a tenth of
+/// its width.
 fn row(cameras: u32) -> Geometry {
     let (source, step) = (uvec2(1920, 1080), 1728);
     let at = |camera: u32| {

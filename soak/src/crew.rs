@@ -1,6 +1,6 @@
-//! Three or more cameras, each with a clock of its own: the timestamps of each camera begin at a different time, and the
-//! second camera's clock drifts. Their frames arrive with jitter. The last camera stops once per cycle, and all cameras
-//! pause at the end of each cycle. Checks that the stitcher estimates the clocks and reports the stops.
+//! Three or more cameras, each with a clock of its own: the timestamps of each camera begin at a different time, and
+//! the second camera's clock drifts. Their frames arrive with jitter. The last camera stops once per cycle, and all
+//! cameras pause at the end of each cycle. Checks that the stitcher estimates the clocks and reports the stops.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The simulated cameras of the soak: their rig and their NV12 frames. The exposure of all cameras but the first changes
-//! during the run, so that the colour correction has differences to correct.
+//! The simulated cameras of the soak: their rig and their NV12 frames. The exposure of all cameras but the first
+//! changes during the run, so that the colour correction has differences to correct.
 //!
 //! All frames show the same pattern, because the soak does not check the content of the panoramas.
 
@@ -62,9 +62,9 @@ impl MadeUpCamera {
         Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps), crew }
     }
 
-    /// Pushes frames until the soak is over, except while the camera is switched off. Skips frames whose time has already
-    /// passed. Adds a random jitter of up to a fifth of the time between two frames: to each timestamp if the cameras
-    /// have one clock, otherwise to the time at which each frame arrives.
+    /// Pushes frames until the soak is over, except while the camera is switched off. Skips frames whose time has
+    /// already passed. Adds a random jitter of up to a fifth of the time between two frames: to each timestamp if the
+    /// cameras have one clock, otherwise to the time at which each frame arrives.
     pub(crate) fn film(
         &self,
         stitcher: &Stitcher,

@@ -42,8 +42,8 @@ pub(crate) struct Args {
     /// Replaces the size of the panorama in the rig file, in pixels, and keeps the field of view.
     #[arg(long, value_name = "WxH", value_parser = canvas_size)]
     size: Option<UVec2>,
-    /// Writes a picture of the panorama's canvas, at most 1600 pixels wide and high. It shows the area of each camera in
-    /// its own colour, paler where cameras overlap, with the outline of its picture and its number.
+    /// Writes a picture of the panorama's canvas, at most 1600 pixels wide and high. It shows the area of each camera
+    /// in its own colour, paler where cameras overlap, with the outline of its picture and its number.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
     /// Pictures of the cameras, PNG or JPEG, in the order of the rig. The preview shows them below the outlines.

@@ -77,9 +77,9 @@ pub(crate) struct Args {
     /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the first video. To
-    /// change the rate, frames are repeated or dropped; the playback speed stays the same. Required for raw videos and
-    /// numbered pictures, which do not store a rate: they are read at this rate, too.
+    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the first video.
+    /// To change the rate, frames are repeated or dropped; the playback speed stays the same. Required for raw videos
+    /// and numbered pictures, which do not store a rate: they are read at this rate, too.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
     /// Format of the output: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension selects

@@ -73,8 +73,8 @@ impl Meter {
     }
 }
 
-/// Formats the colour correction of each of the first `cameras` cameras: the gains of red, green and blue, and the gamma
-/// unless it is 1.
+/// Formats the colour correction of each of the first `cameras` cameras: the gains of red, green and blue, and the
+/// gamma unless it is 1.
 fn colours(colours: &Colours, cameras: usize) -> String {
     let texts: Vec<_> = colours
         .iter()

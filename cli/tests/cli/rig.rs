@@ -80,7 +80,8 @@ fn a_ring_of_six_cameras_overlaps_across_the_edge() {
         let shares = [&pair["smaller"], &pair["pictures"][0], &pair["pictures"][1]].map(number);
         assert!(shares.iter().all(|share| (0.15..0.3).contains(share)), "{pair}");
     }
-    // Cameras 3 and 4 look to 120° and 180°. The middle of their overlap is 150° to the right of the middle of the canvas.
+    // Cameras 3 and 4 look to 120° and 180°. The middle of their overlap is 150° to the right of the middle of the
+    // canvas.
     let bounds = &pairs[3]["bounds"];
     let middle = number(&bounds["x"]) + number(&bounds["width"]) / 2.0;
     assert!((middle - 7860.0 * (0.5 + 150.0 / 360.0)).abs() < 5.0, "{bounds}");

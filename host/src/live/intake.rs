@@ -205,8 +205,8 @@ impl Stitcher {
     /// a set with the frames of the other cameras whose timestamps differ by at most
     /// [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Of a camera with another frame rate, the set has the
     /// nearest frame, so a frame may be in several sets. Frames that are in no set are dropped and counted; see
-    /// [`timing`](Self::timing). In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for frames of the
-    /// other cameras.
+    /// [`timing`](Self::timing). In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for
+    /// frames of the other cameras.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the frame has the wrong format, or the stitcher was closed or has failed.
@@ -271,8 +271,9 @@ impl Stitcher {
     /// present again, it returns after it has delivered [`settle`](super::FailureOptions::settle) frames in time.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if there is no such camera, neither [`LiveOptions::deadline`](field@super::LiveOptions::deadline) nor [`LiveOptions::failure`]
-    /// is set, or the stitcher was closed or has failed.
+    /// Returns [`LiveError`] if there is no such camera, neither
+    /// [`LiveOptions::deadline`](field@super::LiveOptions::deadline) nor [`LiveOptions::failure`] is set, or the
+    /// stitcher was closed or has failed.
     pub fn set_present(&self, camera: usize, present: bool) -> Result<(), LiveError> {
         self.check_camera(camera)?;
         if !lock(&self.intake).keeps_last {
@@ -396,8 +397,8 @@ impl Stitcher {
         });
     }
 
-    /// Counts a set that was dropped because no buffer was free. `received` is whether its frames must still be added to
-    /// the counters of received frames.
+    /// Counts a set that was dropped because no buffer was free. `received` is whether its frames must still be added
+    /// to the counters of received frames.
     fn busy(&self, received: bool) -> Submitted {
         let counters = &mut self.shared.tally().counters;
         counters.dropped.busy += 1;

@@ -1,5 +1,5 @@
-//! The stitcher's warp with the data derived from it (mesh, overlaps and seam), the settings for the next frame, and the
-//! release of replaced warps.
+//! The stitcher's warp with the data derived from it (mesh, overlaps and seam), the settings for the next frame, and
+//! the release of replaced warps.
 
 use std::sync::{Arc, Mutex};
 use std::thread;

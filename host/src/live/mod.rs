@@ -1,9 +1,9 @@
 //! Live stitching: stitches the frames of 2 to 16 cameras to panoramas at the frame rate of the cameras.
 //!
 //! A [`Stitcher`] accepts sets with one frame of each camera ([`submit`](Stitcher::submit)), or single frames that it
-//! combines to sets by timestamp ([`push`](Stitcher::push)). It stitches on its own threads. [`panoramas`](Stitcher::panoramas) delivers the
-//! panoramas in order to a loop, an `async` task or a callback. The caller can change the warp and the options between
-//! any two frames.
+//! combines to sets by timestamp ([`push`](Stitcher::push)). It stitches on its own threads.
+//! [`panoramas`](Stitcher::panoramas) delivers the panoramas in order to a loop, an `async` task or a callback. The
+//! caller can change the warp and the options between any two frames.
 //!
 //! All buffers are allocated at the start and reused. The only exception is the table of
 //! [`Power::Table`](crate::ops::stitch::Power), which is allocated when it is first used. If frames arrive faster than
@@ -331,8 +331,8 @@ impl Stitcher {
         self.shared.with_cameras(|cameras, now| cameras.health(now)).unwrap_or_default()
     }
 
-    /// Returns the changes of the cameras' states since the last call. If more than 256 changes are not read, the oldest
-    /// are lost and counted. There are none if [`LiveOptions::failure`] is `None`.
+    /// Returns the changes of the cameras' states since the last call. If more than 256 changes are not read, the
+    /// oldest are lost and counted. There are none if [`LiveOptions::failure`] is `None`.
     #[must_use]
     pub fn camera_events(&self) -> CameraEvents {
         self.shared.with_cameras(|cameras, now| cameras.take_events(now)).unwrap_or_default()

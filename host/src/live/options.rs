@@ -16,8 +16,8 @@ use crate::ops::stitch::StitchOptions;
 /// The behaviour of a stitcher if frames arrive faster than panoramas can be made or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// For cameras: no call blocks. If no buffer is free, the set of frames is dropped. If the reader is too slow, the oldest
-    /// unread panorama is discarded to make room for a new one.
+    /// For cameras: no call blocks. If no buffer is free, the set of frames is dropped. If the reader is too slow, the
+    /// oldest unread panorama is discarded to make room for a new one.
     #[default]
     Live,
     /// For files: a frame is dropped only if no frames of the other cameras match it. `submit` and `push` block until a
@@ -70,8 +70,8 @@ pub struct LiveOptions {
     pub stitch: StitchOptions,
     /// The options for the colour correction.
     pub colour: ColourOptions,
-    /// The blending in the overlaps. For blending with a seam, the seam search runs as often as the colour analysis; see
-    /// [`seam`](crate::ops::seam).
+    /// The blending in the overlaps. For blending with a seam, the seam search runs as often as the colour analysis;
+    /// see [`seam`](crate::ops::seam).
     pub blend: Blend,
     /// The behaviour if frames arrive faster than panoramas can be made or read.
     pub pace: Pace,
@@ -79,8 +79,9 @@ pub struct LiveOptions {
     /// set of input buffers is reserved for the running colour analysis.
     pub slots: usize,
     /// The maximum difference between the timestamps of a frame and of the reference camera's frame in one set.
-    /// [`Stitcher::push`](super::Stitcher::push) uses half of the measured frame time if that is less. It does not apply
-    /// to a camera with another frame rate than the reference camera: of such a camera, each set has the nearest frame.
+    /// [`Stitcher::push`](super::Stitcher::push) uses half of the measured frame time if that is less. It does not
+    /// apply to a camera with another frame rate than the reference camera: of such a camera, each set has the nearest
+    /// frame.
     pub tolerance: Duration,
     /// The camera whose frame rate the panoramas have, if frames are pushed one by one.
     pub reference: usize,

@@ -75,7 +75,8 @@ impl LiveSeam {
     }
 
     /// Returns the warp with the seams' weights for the current frame. During a fade, first submits to `stream` the
-    /// kernels that write these weights. `presences` are those of the cameras, if the mesh follows them. If the worker repeats the submission of a frame, it calls this method again.
+    /// kernels that write these weights. `presences` are those of the cameras, if the mesh follows them. If the worker
+    /// repeats the submission of a frame, it calls this method again.
     pub(super) fn warp(
         &mut self,
         stream: &Stream,

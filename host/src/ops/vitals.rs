@@ -1,8 +1,8 @@
 //! Samples pictures on the device, so that the caller detects cameras that deliver the same picture again and again, or
 //! pictures that show nothing. `kernels_gpu::vitals` defines the samples.
 //!
-//! [`Vitals::checksum`] is equal for equal pictures, and [`Vitals::variance`] is near 0 for a picture of one colour. This
-//! module does not judge the results; [`live`](crate::live) does.
+//! [`Vitals::checksum`] is equal for equal pictures, and [`Vitals::variance`] is near 0 for a picture of one colour.
+//! This module does not judge the results; [`live`](crate::live) does.
 
 use cuda_std::DeviceView;
 use kernels_gpu::vitals::SamplePictures;

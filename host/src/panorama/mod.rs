@@ -3,9 +3,9 @@
 //!
 //! With a warp, all pictures are one stitch ([`stitch_warp`]). Two pictures of a geometry are, too. More pictures of a
 //! geometry are added one by one to sums in f32, which are rounded once at the end
-//! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the nearest
-//! edge of the picture. A seam is searched between each further picture and the panorama of the pictures before it.
-//! Colour corrections are computed for all pictures first, so they do not depend on the order.
+//! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the
+//! nearest edge of the picture. A seam is searched between each further picture and the panorama of the pictures before
+//! it. Colour corrections are computed for all pictures first, so they do not depend on the order.
 //!
 //! ```no_run
 //! # fn stitch(
@@ -208,8 +208,8 @@ fn no_owners(size: UVec2, options: &PanoramaOptions) -> Vec<u8> {
 }
 
 /// Sets the owner of each pixel to the camera of the warp with the largest weight. `cameras` are the indices of the
-/// warp's cameras. An index is `None` if the picture is the panorama of earlier pictures, whose owners stay. Does nothing
-/// if owners were not requested.
+/// warp's cameras. An index is `None` if the picture is the panorama of earlier pictures, whose owners stay. Does
+/// nothing if owners were not requested.
 #[track_caller]
 fn own(
     stream: &Stream,

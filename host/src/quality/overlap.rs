@@ -98,9 +98,9 @@ impl OverlapMeter {
         self.cameras
     }
 
-    /// Measures the difference of two cameras' frames. `frames` contains one frame per camera of the warp. As in the stitch, the corrections in `colours` first change each
-    /// level `c` to `255 · clamp(gain · c / 255, 0, 1)^gamma`. For NV12, each pixel is converted to RGB with the
-    /// nearest chroma sample.
+    /// Measures the difference of two cameras' frames. `frames` contains one frame per camera of the warp. As in the
+    /// stitch, the corrections in `colours` first change each level `c` to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+    /// For NV12, each pixel is converted to RGB with the nearest chroma sample.
     ///
     /// # Errors
     /// Returns [`QualityError::Size`] if a frame does not have the size of its camera's picture.

@@ -110,8 +110,8 @@ pub fn seam_score(ratio: f64) -> f64 {
     1.0 / ratio.max(1.0)
 }
 
-/// Returns the owner of each pixel of a warp, row by row: the camera with the largest weight, or [`NOBODY`] at pixels to
-/// which no camera contributes. Of several equal weights, the first camera's counts, as in
+/// Returns the owner of each pixel of a warp, row by row: the camera with the largest weight, or [`NOBODY`] at pixels
+/// to which no camera contributes. Of several equal weights, the first camera's counts, as in
 /// [`Panorama::owners`](crate::panorama::Panorama::owners). With feathered blending, the line between the owners is in
 /// the middle of the blend.
 #[must_use]

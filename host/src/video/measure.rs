@@ -47,8 +47,8 @@ impl Stitched<'_> {
     }
 }
 
-/// Stitches the videos of the cameras and passes each panorama to `each`. Returns the number of panoramas. [`VideoOptions::camera`]
-/// has no effect.
+/// Stitches the videos of the cameras and passes each panorama to `each`. Returns the number of panoramas.
+/// [`VideoOptions::camera`] has no effect.
 ///
 /// # Errors
 /// Returns the error of `each`, or [`VideoStitchError`].

@@ -1,7 +1,8 @@
 //! Stitches video files: reads the videos of 2 to 16 cameras, stitches them set by set, and writes the panoramas.
 //!
-//! [`stitch_video`] connects [`VideoSource`](crate::io::video::VideoSource)s and a [`VideoSink`](crate::io::video::VideoSink);
-//! [`compare_videos`] compares two videos. Memory does not grow with the length of a video.
+//! [`stitch_video`] connects [`VideoSource`](crate::io::video::VideoSource)s and a
+//! [`VideoSink`](crate::io::video::VideoSink); [`compare_videos`] compares two videos. Memory does not grow with the
+//! length of a video.
 //!
 //! Frames are selected by time. By default, all videos start together; the [`Offset`] of a video states its start and
 //! the drift of its clock, and [`sound`] finds offsets.

@@ -82,7 +82,8 @@ pub struct Summary {
     pub stopped: bool,
 }
 
-/// Stitches one video per camera of the warp, and writes panoramas or the views of a virtual camera to `sink`, at the sink's picture size.
+/// Stitches one video per camera of the warp, and writes panoramas or the views of a virtual camera to `sink`, at the
+/// sink's picture size.
 ///
 /// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the output is closed
 /// before the error is returned. If the sink or the stitcher fails, the sources' [`Stop`] is set, because a source may

@@ -257,13 +257,13 @@ impl DeviceWarp {
         Ok(copy)
     }
 
-    /// Sets how much each camera is present, as a number from 0 to 1, and submits the update of the mesh. Missing numbers
-    /// are 1. Only stitches with the mesh regard presences.
+    /// Sets how much each camera is present, as a number from 0 to 1, and submits the update of the mesh. Missing
+    /// numbers are 1. Only stitches with the mesh regard presences.
     ///
     /// A camera with the presence 0 is shown only at pixels that no present camera sees. At all other pixels, the
     /// cameras that see the pixel replace it, even if a seam gives them no weight there. Numbers between 0 and 1 blend
-    /// the two states. The mesh remembers which cameras see a pixel from the weights from which it was computed. Compute
-    /// it before a seam changes these weights.
+    /// the two states. The mesh remembers which cameras see a pixel from the weights from which it was computed.
+    /// Compute it before a seam changes these weights.
     ///
     /// Stitches with this warp that are in flight must be earlier in `stream`. The first call may compute the
     /// [mesh](Self::mesh). Does nothing if the presences are those of the last call.

@@ -1,8 +1,9 @@
 //! A warp maps every pixel of a panorama to source coordinates and a weight for each of 2 to 16 cameras.
 //!
-//! A warp has three f32 planes of the panorama's size for each camera, stored row by row from the top without padding. Coordinates are in
-//! pixels of the source, with pixel centres at integers. Weights are from 0 to 1. [`Warp::new`] checks that the planes
-//! have the right lengths, that coordinates are finite, and that weights are in range. Kernels rely on these checks.
+//! A warp has three f32 planes of the panorama's size for each camera, stored row by row from the top without padding.
+//! Coordinates are in pixels of the source, with pixel centres at integers. Weights are from 0 to 1. [`Warp::new`]
+//! checks that the planes have the right lengths, that coordinates are finite, and that weights are in range. Kernels
+//! rely on these checks.
 //!
 //! A camera *contributes* to a panorama pixel if its weight exceeds [`MIN_WEIGHT`] and its coordinates are inside the
 //! source.

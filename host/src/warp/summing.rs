@@ -20,8 +20,8 @@ pub(crate) struct Summing {
 }
 
 impl Summing {
-    /// Allocates the sums for a panorama of `size` pixels, and waits for the search of the boxes. `cameras` contains the
-    /// planes and the source size of each camera.
+    /// Allocates the sums for a panorama of `size` pixels, and waits for the search of the boxes. `cameras` contains
+    /// the planes and the source size of each camera.
     #[track_caller]
     pub(super) fn new<'a>(
         stream: &Stream,

@@ -23,9 +23,9 @@ const PREVIEW_SIDE: u32 = 1600;
 pub(crate) struct Args {
     /// Warp file to inspect.
     file: PathBuf,
-    /// Writes a picture of the warp. Each camera has its own colour (the first is orange, the second is blue), an outline
-    /// and its number. Where cameras overlap, their colours are mixed by weight and paler. Fine lines divide the width
-    /// and the height of each camera's picture into eighths.
+    /// Writes a picture of the warp. Each camera has its own colour (the first is orange, the second is blue), an
+    /// outline and its number. Where cameras overlap, their colours are mixed by weight and paler. Fine lines divide
+    /// the width and the height of each camera's picture into eighths.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
 }

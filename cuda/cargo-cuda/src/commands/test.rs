@@ -27,8 +27,8 @@ pub(crate) struct Args {
     args: Vec<OsString>,
 }
 
-/// Runs the tests. `rest` contains further arguments for `cargo test`. Stops after the first run that fails, and returns
-/// its exit code.
+/// Runs the tests. `rest` contains further arguments for `cargo test`. Stops after the first run that fails, and
+/// returns its exit code.
 pub(crate) fn run(args: Args, rest: Vec<OsString>) -> Result<ExitCode, Error> {
     for checks in runs(args.seeds) {
         if args.seeds.is_some() {

@@ -8,8 +8,8 @@ use shared_types::warp::{Camera, Canvas, Projection};
 use super::*;
 use crate::geometry::rig::{CameraMatrix, LensName, lens_camera, rotation};
 
-/// A planar canvas on which each picture is a rectangle: its left, top, right and bottom edge in pixels from the canvas's
-/// top left corner. `scale` is the number of source pixels per canvas pixel.
+/// A planar canvas on which each picture is a rectangle: its left, top, right and bottom edge in pixels from the
+/// canvas's top left corner. `scale` is the number of source pixels per canvas pixel.
 fn rectangles(size: UVec2, scale: f64, edges: &[[f64; 4]]) -> Geometry {
     let camera = |&[left, top, right, bottom]: &[f64; 4]| {
         let picture = (DVec2::new(right - left, bottom - top) * scale).round().as_uvec2();
@@ -143,8 +143,8 @@ fn random_rectangles_have_their_exact_areas() {
                 .find(|m| m.cameras.iter().fold(0, |set, i| set | 1 << i) == *set);
             close(meeting.map_or(0.0, |meeting| meeting.canvas), area);
         }
-        // Every point belongs to one set, so the shares of all sets add up to the whole canvas. Counted by the number of
-        // cameras: one camera − pairs + meetings counted once for each pair beyond the first …
+        // Every point belongs to one set, so the shares of all sets add up to the whole canvas. Counted by the number
+        // of cameras: one camera − pairs + meetings counted once for each pair beyond the first …
         let once: f64 = found.cameras.iter().map(|camera| camera.canvas).sum();
         let surplus: f64 = found.pairs.iter().map(|pair| pair.canvas).sum();
         let more: f64 = found
@@ -236,7 +236,8 @@ fn a_ring_has_its_exact_angles() {
             within_percent(pair.canvas, overlap / TAU);
             within_percent(pair.smaller, overlap / (2.0 * half));
             within_percent(pair.bounds.width, overlap * 3600.0 / TAU);
-            // The first camera looks at the middle of the canvas. The middle of two neighbours is half a spacing further.
+            // The first camera looks at the middle of the canvas. The middle of two neighbours is half a spacing
+            // further.
             let [a, b] = pair.cameras.map(|i| i as f64);
             let middle = if b - a > 1.0 { -0.5 } else { (a + b) / 2.0 };
             let expected = (1800.0 + middle * spacing * 3600.0 / TAU).rem_euclid(3600.0);

@@ -388,8 +388,8 @@ impl<T: Clone> Pairing<T> {
         }
     }
 
-    /// Returns the time of the oldest frame of a camera that waits and that no set has used. For a frame in an open set,
-    /// it is the time of the set.
+    /// Returns the time of the oldest frame of a camera that waits and that no set has used. For a frame in an open
+    /// set, it is the time of the set.
     fn oldest(&self, camera: usize) -> Option<Duration> {
         let has_frame = |set: &&OpenSet<T>| matches!(set.slots[camera], Slot::Frame(..));
         let open = self.open.iter().find(has_frame).map(|set| set.time);

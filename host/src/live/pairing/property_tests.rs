@@ -155,8 +155,8 @@ fn every_frame_of_random_cameras_has_one_outcome() {
                 (camera.frame_time * 0.63e-9).max(tolerance.as_secs_f64()) + camera.jitter * 2e-9
             };
             let apart = judder(&sets, index);
-            // The limit is for timestamps, which differ from the true times by the jitter. With a deadline, a deputy can
-            // open a set; the limit then holds between the deputy and each of the two cameras.
+            // The limit is for timestamps, which differ from the true times by the jitter. With a deadline, a deputy
+            // can open a set; the limit then holds between the deputy and each of the two cameras.
             let most = match deadline {
                 Some(_) => most(camera) + most(&cameras[0]),
                 None => most(camera) + cameras[0].jitter * 2e-9,

@@ -2,8 +2,8 @@
 //!
 //! The cameras are the nodes of a graph, and each overlap is an edge. The ratio of the mean levels in an overlap is the
 //! ratio by which the two gains must differ. The logarithm of a ratio is a difference of logarithms, so linear least
-//! squares gives the logarithms of all gains. Solving all cameras at once makes loops consistent: in a panorama of 360°,
-//! the corrections of the last and the first camera fit together like those of all other neighbours.
+//! squares gives the logarithms of all gains. Solving all cameras at once makes loops consistent: in a panorama of
+//! 360°, the corrections of the last and the first camera fit together like those of all other neighbours.
 //!
 //! The graph does not use the pixels of the overlaps. It cannot tell which edge of a single loop is wrong: a wrong edge
 //! and an opposite error of any other edge of the loop give the same sums.

@@ -18,8 +18,8 @@ use cuda_std::DeviceSlice;
 #[error("the warp does not have two cameras; use `Seams`")]
 struct TwoCameras;
 
-/// The seam of two cameras of a warp: the grid over the overlap, the current and the previous path, and the memory to search for a
-/// better path.
+/// The seam of two cameras of a warp: the grid over the overlap, the current and the previous path, and the memory to
+/// search for a better path.
 ///
 /// The search and the writing of weights may run on different streams.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 //!
 //! A [`Seam`] belongs to two cameras of a warp. It compares a pair of frames, and finds the cheapest line through the
 //! overlap ([`kernels_gpu::seam`] defines the costs). [`Seams`] has a seam for each overlap of a warp, and writes the
-//! weights of all lines to a copy of the warp. [`seamed`] does all of this for one set of frames. For video, a [`SeamTracker`] decides when a better line justifies a
-//! change, and controls the fade to it.
+//! weights of all lines to a copy of the warp. [`seamed`] does all of this for one set of frames. For video, a
+//! [`SeamTracker`] decides when a better line justifies a change, and controls the fade to it.
 //!
 //! Match the colours first. A different exposure makes the pictures differ everywhere, and the line would follow dark
 //! areas, where the difference is smallest.

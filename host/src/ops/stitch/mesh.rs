@@ -1,5 +1,5 @@
-//! Launches the stitch kernels of the `mesh` lookup, which take all cameras in one launch. `planes` launches the kernels
-//! of the other lookups.
+//! Launches the stitch kernels of the `mesh` lookup, which take all cameras in one launch. `planes` launches the
+//! kernels of the other lookups.
 
 use cuda_std::DeviceTable;
 use glam::UVec2;
@@ -26,8 +26,8 @@ pub struct CamerasOptions {
 }
 
 /// Submits the stitch of one frame per camera of a mesh into `out` without waiting, as one launch. `colours` contains
-/// the colour correction of each camera, in the order of `frames`. The formats of the frames may differ. The gamma correction uses the method
-/// [`Power::Fast`](super::Power::Fast).
+/// the colour correction of each camera, in the order of `frames`. The formats of the frames may differ. The gamma
+/// correction uses the method [`Power::Fast`](super::Power::Fast).
 ///
 /// # Errors
 /// Returns [`StitchError`] if the frames, the colours or the output do not match the mesh, if the device cannot read a

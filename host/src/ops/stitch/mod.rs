@@ -39,8 +39,8 @@ pub enum Power {
     /// A table with one entry per 8-bit level, between which the kernel interpolates. Another kernel rebuilds the table
     /// when gains or gammas change. Compared with [`Exact`](Self::Exact), the interpolation adds an error of at most
     /// 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. For a gamma of 0.45, the error near black is 6 levels.
-    /// Y'CbCr levels above white are clipped before the gain is applied. A stitch of more than two cameras, or of frames
-    /// with different pixel formats, uses [`Exact`](Self::Exact) instead.
+    /// Y'CbCr levels above white are clipped before the gain is applied. A stitch of more than two cameras, or of
+    /// frames with different pixel formats, uses [`Exact`](Self::Exact) instead.
     Table,
 }
 
@@ -51,7 +51,8 @@ pub enum Power {
 /// - [`Power::Exact`] or [`Power::Table`] with a gamma other than 1
 /// - frames or planes that the device cannot read as textures, because their rows are not aligned
 /// - frames with different pixel formats
-/// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), more than two cameras
+/// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), more than two
+///   cameras
 /// - for [`Mesh`](Self::Mesh), a flipped NV12 panorama with an odd number of columns or rows
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {

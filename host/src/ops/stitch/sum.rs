@@ -1,8 +1,8 @@
 //! Stitches any number of cameras by their planes: adds them one by one to a picture of sums, and converts the sums to
 //! a panorama. Each camera may have its own pixel format.
 //!
-//! [`launch`] stitches a frame per camera of a warp. [`add`] and [`finish`] are the two steps, for callers that have the
-//! planes of only one camera at a time.
+//! [`launch`] stitches a frame per camera of a warp. [`add`] and [`finish`] are the two steps, for callers that have
+//! the planes of only one camera at a time.
 
 use glam::UVec2;
 use kernels_gpu::stitch::sum as kernels;

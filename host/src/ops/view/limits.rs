@@ -47,8 +47,8 @@ pub struct ViewLimits {
 }
 
 impl ViewLimits {
-    /// Computes the limits for a number of cameras, or returns `None` if the cameras cover no rectangle. `flip` rotates the
-    /// panorama by 180°.
+    /// Computes the limits for a number of cameras, or returns `None` if the cameras cover no rectangle. `flip` rotates
+    /// the panorama by 180°.
     pub(super) fn of(cameras: &[Camera], flip: bool) -> Option<Self> {
         let cylinder = |turns: f64| {
             let width = (2.0 * PI * SCALE * turns).ceil() as u32;

@@ -12,8 +12,8 @@
 //! than [`MAX_DRIFT`].
 //!
 //! Not detected: a sound that occurs twice, such as a record that is played again, if the recordings have only
-//! different performances in common. Not included: microphones so far apart that they hear different sounds, and the time that sound needs from one
-//! microphone to the other (3 ms per metre).
+//! different performances in common. Not included: microphones so far apart that they hear different sounds, and the
+//! time that sound needs from one microphone to the other (3 ms per metre).
 
 mod probe;
 mod vote;

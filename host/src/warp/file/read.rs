@@ -207,8 +207,9 @@ fn read_metadata(
     Ok((sources, projection, mesh_error, checksum))
 }
 
-/// Checks that the tensors start with the planes of `cameras` cameras in order. There must be no other tensors, except those of a mesh
-/// if `mesh` is true. Returns the size of the panorama in pixels, and the number of bytes of all planes together.
+/// Checks that the tensors start with the planes of `cameras` cameras in order. There must be no other tensors, except
+/// those of a mesh if `mesh` is true. Returns the size of the panorama in pixels, and the number of bytes of all planes
+/// together.
 ///
 /// The parser of the header has already checked that the offsets have no gaps and fit the shapes.
 fn read_layout(

@@ -37,8 +37,8 @@ pub(super) fn distances(
             return 0.0;
         }
         let here = margin(look.place, source);
-        // Far outside the picture, the source position may grow faster than the distance, towards a ray that is parallel
-        // to the picture plane. There is no outline there.
+        // Far outside the picture, the source position may grow faster than the distance, towards a ray that is
+        // parallel to the picture plane. There is no outline there.
         if here < -f64::from(source.max_element()) {
             return f64::INFINITY;
         }

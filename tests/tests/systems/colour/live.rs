@@ -1,5 +1,5 @@
-//! Checks that live colour correction matches more than two cameras, in steps of at most one level, and keeps going when
-//! a camera becomes dark.
+//! Checks that live colour correction matches more than two cameras, in steps of at most one level, and keeps going
+//! when a camera becomes dark.
 
 use panoweave::device::Device;
 use panoweave::frame::Frame;

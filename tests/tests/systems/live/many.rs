@@ -92,8 +92,8 @@ fn each_pixel_is_the_weighted_mean_of_its_cameras() {
     }
 }
 
-/// Pushes frames with random gaps, repetitions, late frames and clocks that are set back, from one thread per camera. At
-/// the end, each frame is in a panorama or counted with a reason, and so is each set.
+/// Pushes frames with random gaps, repetitions, late frames and clocks that are set back, from one thread per camera.
+/// At the end, each frame is in a panorama or counted with a reason, and so is each set.
 #[test]
 fn no_frame_is_lost_without_a_reason() {
     let device = Device::cpu();

@@ -1,5 +1,5 @@
-//! Checks the blending weights of the seams between more than two cameras: against an f64 computation from the paths, and
-//! for steps where several overlaps meet.
+//! Checks the blending weights of the seams between more than two cameras: against an f64 computation from the paths,
+//! and for steps where several overlaps meet.
 
 use glam::{DMat3, DVec2, UVec2, dvec2, uvec2};
 use panoweave::device::{Image, Stream};
@@ -193,9 +193,9 @@ fn weights_follow_from_the_paths_of_all_pairs() {
     }
 }
 
-/// Checks that the weights sum to 1 at each pixel that a camera sees, and change gradually: a feather of 12 pixels changes
-/// a weight by 1/12 per pixel, and up to three seams may meet. Edges of pictures narrower than the feather allow steeper
-/// changes, in proportion to those of the feathered weights.
+/// Checks that the weights sum to 1 at each pixel that a camera sees, and change gradually: a feather of 12 pixels
+/// changes a weight by 1/12 per pixel, and up to three seams may meet. Edges of pictures narrower than the feather
+/// allow steeper changes, in proportion to those of the feathered weights.
 fn check_sums_and_steps(former: &Warp, warp: &Warp, what: &str) {
     let (cameras, width) = (warp.sources().len(), warp.size().x as usize);
     let pixels = warp.plane(Plane::X(0)).len();

@@ -1,5 +1,6 @@
 //! Tests of the stitch kernels. A stitch that uses the lookup `planes` must match the specification's formula, and a
-//! stitch that uses `mesh` must match one that uses `planes`. `sum` tests the lookup `planes` for any number of cameras.
+//! stitch that uses `mesh` must match one that uses `planes`. `sum` tests the lookup `planes` for any number of
+//! cameras.
 
 mod mesh;
 mod planes;
