@@ -15,7 +15,7 @@ const HALVINGS: u32 = 6;
 
 /// Returns whether a camera sees a canvas position. As in the stitch kernels, the source position must be [`inside`]
 /// the camera's picture.
-fn sees(camera: &Camera, canvas: &Canvas, pixel: DVec2) -> bool {
+pub(super) fn sees(camera: &Camera, canvas: &Canvas, pixel: DVec2) -> bool {
     project(camera, camera.from_ray * ray(canvas, pixel)).is_some_and(|at| inside(at, camera.size))
 }
 

@@ -18,8 +18,9 @@ use std::f64::consts::TAU;
 use glam::{DVec2, UVec2};
 use kernels_gpu::warp::{project, ray};
 use serde::Serialize;
-use shared_types::warp::{Camera, Canvas, Projection};
+use shared_types::warp::{Canvas, Projection};
 
+use super::crop::sees;
 use super::rig::MAX_CAMERAS;
 use super::{Geometry, inside};
 
@@ -130,11 +131,6 @@ pub(crate) fn is_full_circle(canvas: &Canvas) -> bool {
 /// Returns the cameras of a set, in ascending order. Bit i of `set` stands for camera i.
 fn members(set: u64) -> impl Iterator<Item = usize> {
     (0..u64::BITS as usize).filter(move |camera| set >> camera & 1 == 1)
-}
-
-/// Returns the source position of a canvas position, if the lens can see it.
-fn place(geometry: &Geometry, camera: &Camera, at: DVec2) -> Option<DVec2> {
-    project(camera, camera.from_ray * ray(&geometry.canvas, at))
 }
 
 /// A part of the canvas, in one or more pieces.
@@ -260,9 +256,8 @@ impl<'a> Survey<'a> {
                 let centre = (UVec2::new(x, y).as_dvec2() + 0.5) / f64::from(SUBCELLS);
                 let at = self.canvas(cell.as_dvec2() + centre);
                 let seen = members(any & !sure).fold(sure, |seen, i| {
-                    let camera = &self.geometry.cameras[i];
-                    let place = place(self.geometry, camera, at);
-                    seen | u64::from(place.is_some_and(|place| inside(place, camera.size))) << i
+                    seen | u64::from(sees(&self.geometry.cameras[i], &self.geometry.canvas, at))
+                        << i
                 });
                 let bits = [1 << x, 1 << y];
                 self.region(seen).add(cell, bits, area / subcells, seen, &pictures);
@@ -278,9 +273,12 @@ impl<'a> Survey<'a> {
     /// Returns the area in source pixels of a cell on the border of a picture, from the derivatives at its centre. The
     /// result is 0 if the lens sees only a part of the cell.
     fn area_in_picture(&self, camera: usize, cell: UVec2) -> f64 {
-        let camera = &self.geometry.cameras[camera];
-        let at =
-            |x, y| place(self.geometry, camera, self.canvas(cell.as_dvec2() + DVec2::new(x, y)));
+        let Geometry { canvas, cameras } = self.geometry;
+        let camera = &cameras[camera];
+        let at = |x, y| {
+            let at = self.canvas(cell.as_dvec2() + DVec2::new(x, y));
+            project(camera, camera.from_ray * ray(canvas, at))
+        };
         match [at(0.0, 0.5), at(1.0, 0.5), at(0.5, 0.0), at(0.5, 1.0)] {
             [Some(left), Some(right), Some(top), Some(bottom)] => {
                 (right - left).perp_dot(bottom - top).abs()
@@ -347,8 +345,7 @@ impl<'a> Survey<'a> {
 
     /// Returns the groups of cameras that overlaps connect.
     fn groups(&self) -> Vec<Vec<usize>> {
-        let mut rest =
-            members(u64::MAX).take(self.geometry.cameras.len()).fold(0, |all, i| all | 1_u64 << i);
+        let mut rest = (0..self.geometry.cameras.len()).fold(0, |all, i| all | 1_u64 << i);
         let mut groups = Vec::new();
         while rest != 0 {
             let mut group = rest & rest.wrapping_neg();

@@ -29,14 +29,9 @@ impl Stitcher {
     }
 
     pub(super) fn check_format(&self, camera: usize, found: FrameFormat) -> Result<(), LiveError> {
-        let (expected, name) = (self.shared.formats.inputs[camera], self.name(camera));
-        self.accept(
-            camera,
-            match () {
-                () if found != expected => Err(LiveError::Format { camera: name, found, expected }),
-                () => Ok(()),
-            },
-        )
+        let expected = self.shared.formats.inputs[camera];
+        let error = || LiveError::Format { camera: self.name(camera), found, expected };
+        self.accept(camera, (found == expected).then_some(()).ok_or_else(error))
     }
 
     /// Checks that the stitcher can use a frame. A buffer must come from this stitcher and be for `camera`. An external

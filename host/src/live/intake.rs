@@ -276,12 +276,12 @@ impl Stitcher {
     /// stitcher was closed or has failed.
     pub fn set_present(&self, camera: usize, present: bool) -> Result<(), LiveError> {
         self.check_camera(camera)?;
-        if !lock(&self.intake).keeps_last {
+        let mut intake = lock(&self.intake);
+        if !intake.keeps_last {
             return Err(LiveError::Options(
                 "only a stitcher with a `deadline` or with `failure` accepts absent cameras",
             ));
         }
-        let mut intake = lock(&self.intake);
         self.check_taking(&intake)?;
         let connect = |cameras: &mut Cameras, now| cameras.connect(camera, present, now);
         if self.shared.with_cameras(connect).is_some() {

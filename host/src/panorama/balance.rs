@@ -18,8 +18,7 @@ pub(super) fn balanced(
     geometry: &Geometry,
     seen: &Seen,
 ) -> Result<(Vec<Colour>, Vec<usize>), PanoramaError> {
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let images = Picture::upload_all(stream, pictures)?;
     let many = images.len();
     let mut edges = Vec::new();
     for right in 1..many {

@@ -32,7 +32,6 @@ mod error;
 mod several;
 
 use glam::UVec2;
-use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
 pub use coverage::Coverage;
@@ -94,8 +93,7 @@ pub fn stitch_warp(
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama, PanoramaError> {
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     let mut colours = options.stitch.colours;
     let mut unmatched = Vec::new();
@@ -113,7 +111,7 @@ pub fn stitch_warp(
     own(stream, warp, (0..pictures.len()).map(Some), &mut owners)?;
     let mut out = Image::new(stream.device(), size.x, size.y)?;
     stitch(stream, &frames, warp, &StitchOptions { colours, ..options.stitch }, &mut out)?;
-    let picture = downloaded(stream, &out)?;
+    let picture = Picture::download(stream, &out)?;
     let colours = colours.iter().take(pictures.len()).copied().collect();
     Ok(Panorama { picture, colours, unmatched, without_seam, owners })
 }
@@ -223,21 +221,19 @@ fn own(
     let mut most = vec![0.0; owners.len()];
     for (i, camera) in cameras.into_iter().enumerate() {
         let weights = warp.plane(Plane::Weight(i)).download(stream)?;
-        for ((owner, most), weight) in owners.iter_mut().zip(&mut most).zip(weights) {
-            if weight > *most {
-                *most = weight;
-                // The index fits into a `u8`, because there are at most 64 cameras.
-                *owner = camera.map_or(*owner, |camera| camera as u8);
-            }
-        }
+        claim(owners, &mut most, &weights, camera);
     }
     Ok(())
 }
 
-/// Waits for the panorama and copies it to host memory.
-#[track_caller]
-fn downloaded(stream: &Stream, panorama: &Image<Rgba8>) -> Result<Picture, PanoramaError> {
-    let mut picture = Picture::filled(panorama.width(), panorama.height(), Rgba8::BLACK);
-    panorama.download_to(stream, picture.pixels_mut())?;
-    Ok(picture)
+/// Sets the owner of each pixel at which a weight of `camera` exceeds `most`, and raises `most` to the weight. The
+/// owner stays if `camera` is `None`.
+fn claim(owners: &mut [u8], most: &mut [f32], weights: &[f32], camera: Option<usize>) {
+    for ((owner, most), &weight) in owners.iter_mut().zip(most).zip(weights) {
+        if weight > *most {
+            *most = weight;
+            // The index fits into a `u8`, because there are at most 64 cameras.
+            *owner = camera.map_or(*owner, |camera| camera as u8);
+        }
+    }
 }

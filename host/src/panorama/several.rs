@@ -13,7 +13,7 @@ use shared_types::warp::{Camera, Canvas};
 
 use super::coverage::Seen;
 use super::error::PanoramaError;
-use super::{PanoramaOptions, downloaded, no_owners, own, with_seams};
+use super::{PanoramaOptions, claim, no_owners, own, with_seams};
 use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
 use crate::io::picture::Picture;
@@ -55,7 +55,7 @@ impl Several<'_> {
         let mut out = Image::new(stream.device(), size.x, size.y)?;
         let turned = (self.options.stitch.flip, self.options.stitch.edge_boost);
         sum::finish(stream, &sums, turned, (&mut out).into())?;
-        Ok(Stitched { picture: downloaded(stream, &out)?, without_seam, owners })
+        Ok(Stitched { picture: Picture::download(stream, &out)?, without_seam, owners })
     }
 
     /// Adds all pictures with their margins as weights.
@@ -76,12 +76,7 @@ impl Several<'_> {
                 continue;
             }
             let margins = warp.plane(Plane::Weight(0)).download(stream)?;
-            for ((owner, largest), margin) in owners.iter_mut().zip(&mut largest).zip(margins) {
-                if margin > *largest {
-                    // The index fits into a `u8`, because there are at most 64 cameras.
-                    (*owner, *largest) = (camera as u8, margin);
-                }
-            }
+            claim(owners, &mut largest, &margins, Some(camera));
         }
         Ok(())
     }
@@ -98,15 +93,18 @@ impl Several<'_> {
         let mut without_seam = Vec::new();
         let order = self.seen.order();
         let mut so_far = self.pictures[order[0]].upload(stream)?;
-        let mut total = None;
+        // The sum of the margins of all cameras that were already added.
+        let mut total: Option<Image<f32>> = None;
         for (step, &next) in order.iter().enumerate().skip(1) {
             let image = self.pictures[next].upload(stream)?;
             // In the first step, the left picture is a camera's. Later, it is the panorama so far.
             let first = (step == 1).then_some(order[0]);
             let left = first.map_or_else(|| itself(canvas), |camera| self.view(camera));
             let mut warp = DeviceWarp::margins(stream, canvas, &[left, self.view(next)])?;
-            total = Some(add_margins(stream, &mut warp, total)?);
-            warp.feather(stream)?;
+            if let (Some(total), [left, _]) = (&total, warp.weights_mut()) {
+                left.copy_from(stream, total)?;
+            }
+            total = Some(warp.feather(stream)?);
             let corrected = first.map_or(Colour::IDENTITY, |camera| self.colours[camera]);
             let colours = Colours::of([corrected, self.colours[next]]);
             let pictures = [(&so_far).into(), (&image).into()];
@@ -159,27 +157,6 @@ impl Several<'_> {
     fn view(&self, camera: usize) -> (Canvas, Camera) {
         (self.geometry.canvas, self.geometry.cameras[camera])
     }
-}
-
-/// Replaces the margins of the warp's left camera by `total`, the sum of the margins of all cameras that were already
-/// added. Keeps the margins if `total` is `None`, in the first step. Returns the sum of the margins of both cameras.
-#[track_caller]
-fn add_margins(
-    stream: &Stream,
-    warp: &mut DeviceWarp,
-    total: Option<Vec<f32>>,
-) -> Result<Vec<f32>, PanoramaError> {
-    let [left, right] = warp.weights_mut() else { return Ok(Vec::new()) };
-    let mut sum = match total {
-        None => left.download(stream)?,
-        Some(total) => {
-            left.upload(stream, &total)?;
-            total
-        }
-    };
-    let more = right.download(stream)?;
-    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-    Ok(sum)
 }
 
 /// Returns a canvas and a camera with which a stitch copies each pixel of a panorama to the same position.

@@ -7,8 +7,7 @@
 use std::time::Duration;
 
 use super::{Offset, VideoStitchError};
-use crate::frame::Frame;
-use crate::frame::Rate;
+use crate::frame::{Frame, Rate};
 use crate::io::video::{VideoError, VideoSource};
 use crate::live::Stitcher;
 
@@ -129,9 +128,8 @@ impl Feeds {
                 return None;
             }
         }
-        let rest: Vec<_> = self.feeds.iter().filter(|feed| !feed.ended).collect();
-        let rest: Vec<_> =
-            rest.iter().map(|feed| feed.source.name().display().to_string()).collect();
+        let rest = self.feeds.iter().filter(|feed| !feed.ended);
+        let rest: Vec<_> = rest.map(|feed| feed.source.name().display().to_string()).collect();
         let Feed { source, read, .. } = &self.feeds[ended];
         tracing::warn!(
             "{} ended after {read} frames; the rest of {} is not stitched",

@@ -108,9 +108,9 @@ impl DeviceWarp {
     }
 
     /// Converts the margins that [`margins`](Self::margins) rendered to blending weights: the margin of a camera
-    /// divided by the sum of all cameras' margins.
+    /// divided by the sum of all cameras' margins. Returns this sum for each pixel.
     #[track_caller]
-    pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+    pub(crate) fn feather(&mut self, stream: &Stream) -> Result<Image<f32>, DeviceError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
         let mut sum = Image::new(stream.device(), self.size.x, self.size.y)?;
         for (camera, margin) in self.weights_mut().iter().enumerate() {
@@ -121,7 +121,8 @@ impl DeviceWarp {
             let (sum, margin) = (sum.view(), margin.view_mut());
             stream.launch(&config, &WarpFeather { sum, margin })?;
         }
-        self.written(stream)
+        self.written(stream)?;
+        Ok(sum)
     }
 
     /// Returns a warp whose panorama shows the same content, scaled to `size` pixels. Does not wait for the device.
@@ -361,6 +362,15 @@ impl DeviceWarp {
         let ([x, y], weight) = (&self.coordinates[camera], &self.weights[camera]);
         DeviceCameraPlanes::new(x.view(), y.view(), weight.view())
             .ok_or_else(|| DeviceError::refused("taking a warp's planes", UnlikePlanes))
+    }
+
+    /// Returns the planes and the source sizes of two cameras as kernel arguments; see [`planes`](Self::planes).
+    #[track_caller]
+    pub(crate) fn pair(
+        &self,
+        [a, b]: [usize; 2],
+    ) -> Result<([DeviceCameraPlanes<'_>; 2], [UVec2; 2]), DeviceError> {
+        Ok(([self.planes(a)?, self.planes(b)?], [self.sources[a], self.sources[b]]))
     }
 
     /// Returns the planes of all cameras as kernel arguments.

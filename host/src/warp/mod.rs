@@ -11,6 +11,7 @@
 //! `file` writes and reads a warp as one safetensors file. `raw` writes and reads a warp of two cameras as six raw
 //! files. `mesh` compresses a warp to a [`Mesh`].
 
+pub(crate) mod bounds;
 mod bytes;
 mod device;
 mod device_mesh;

@@ -8,6 +8,7 @@ mod decoded;
 mod jpeg;
 mod png;
 
+use std::borrow::Borrow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -264,6 +265,23 @@ impl Picture {
     #[track_caller]
     pub fn upload(&self, stream: &Stream) -> Result<Image<Rgba8>, DeviceError> {
         Image::from_slice(stream, self.width, self.height, &self.pixels)
+    }
+
+    /// Copies pictures to the stream's device and waits for the copies.
+    #[track_caller]
+    pub(crate) fn upload_all(
+        stream: &Stream,
+        pictures: &[impl Borrow<Self>],
+    ) -> Result<Vec<Image<Rgba8>>, DeviceError> {
+        pictures.iter().map(|picture| picture.borrow().upload(stream)).collect()
+    }
+
+    /// Copies a picture from device memory and waits for the copy.
+    #[track_caller]
+    pub(crate) fn download(stream: &Stream, image: &Image<Rgba8>) -> Result<Self, DeviceError> {
+        let mut picture = Self::filled(image.width(), image.height(), Rgba8::BLACK);
+        image.download_to(stream, picture.pixels_mut())?;
+        Ok(picture)
     }
 
     /// Returns a mutable slice of all pixels, row by row from the top.

@@ -116,6 +116,11 @@ impl<T> Camera<T> {
         self.phases.clear();
     }
 
+    /// Records that the set at this time is completed without this camera because it is late.
+    pub(super) fn miss(&mut self, set: Duration) {
+        self.late_until = self.late_until.max(Some(set));
+    }
+
     /// Adds the time of a frame in a set that one frame of each camera forms.
     pub(super) fn add_phase(&mut self, frame: Duration, set: Duration) {
         if self.phases.len() == PHASES {

@@ -13,6 +13,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::STEP;
+
 /// The length of a bin in seconds. Each bin gives one point: its frame with the least latency.
 const BIN: f64 = 0.5;
 
@@ -24,10 +26,6 @@ const FEWEST: usize = 8;
 
 /// The largest drift of a camera's clock in seconds per second. Larger slopes are latencies that grow or shrink.
 const MOST_DRIFT: f64 = 1e-3;
-
-/// A frame before the last one by more than this, or less late than possible by more than this, shows that the camera's
-/// clock was set.
-const STEP: Duration = Duration::from_secs(1);
 
 /// A frame: seconds since the first timestamp, and the growth of `arrival − timestamp` since the first frame in
 /// seconds.

@@ -37,7 +37,8 @@ pub use camera::FrameCounts;
 use camera::{Camera, Presence, Reason, Waiting};
 use sets::{OpenSet, Slot};
 
-/// A timestamp before the newest one by more than this shows that the camera's clock was set back.
+/// A timestamp before the newest one by more than this shows that the camera's clock was set back. A frame that is less
+/// late than possible by more than this shows that the clock was set forward.
 const STEP: Duration = Duration::from_secs(1);
 
 /// The clocks of the cameras' timestamps.
@@ -85,6 +86,12 @@ pub(super) struct Outcome<T> {
     pub(super) alone: Vec<(usize, T)>,
     /// Whether the added frame waits for frames of other cameras.
     pub(super) waits: bool,
+}
+
+impl<T> Outcome<T> {
+    fn empty() -> Self {
+        Self { sets: Vec::new(), alone: Vec::new(), waits: false }
+    }
 }
 
 /// The figures of one camera's timestamps.
@@ -163,7 +170,7 @@ impl<T: Clone> Pairing<T> {
     ///   frames are dropped, and pairing restarts with the new frame. If the camera has its own clock, only the
     ///   estimate of this clock restarts.
     pub(super) fn push(&mut self, camera: usize, stamp: Duration, frame: T) -> Outcome<T> {
-        let mut out = Outcome { sets: Vec::new(), alone: Vec::new(), waits: false };
+        let mut out = Outcome::empty();
         let Some(state) = self.cameras.get_mut(camera) else {
             out.alone.push((camera, frame));
             return out;
@@ -206,7 +213,7 @@ impl<T: Clone> Pairing<T> {
     /// Sets whether a camera is present. An absent camera's waiting frames are dropped, and so are frames that it
     /// delivers. When it is present again, sets wait for it from its next frame on.
     pub(super) fn set_present(&mut self, camera: usize, present: bool) -> Outcome<T> {
-        let mut out = Outcome { sets: Vec::new(), alone: Vec::new(), waits: false };
+        let mut out = Outcome::empty();
         let Some(state) = self.cameras.get_mut(camera) else { return out };
         match (present, state.presence) {
             (true, Presence::Absent) => state.presence = Presence::Returning,
@@ -246,7 +253,7 @@ impl<T: Clone> Pairing<T> {
 
     /// Removes and returns all waiting frames. Forgets the timestamps and the frame times.
     pub(super) fn clear(&mut self) -> Vec<(usize, T)> {
-        let mut out = Outcome { sets: Vec::new(), alone: Vec::new(), waits: false };
+        let mut out = Outcome::empty();
         while !self.open.is_empty() {
             self.drop_set(0, &mut out);
         }

@@ -225,7 +225,7 @@ impl<T: Clone> Pairing<T> {
             for (slot, camera) in set.slots.iter_mut().zip(&mut self.cameras) {
                 if matches!(slot, Slot::Awaited) {
                     *slot = Slot::Lost;
-                    camera.late_until = camera.late_until.max(Some(set.time));
+                    camera.miss(set.time);
                 }
             }
         }
@@ -278,8 +278,7 @@ impl<T: Clone> Pairing<T> {
         for &(camera, choice) in choices {
             let Nearest::Frame(found) = choice else {
                 if self.horizon().is_some_and(|horizon| set.time < horizon) {
-                    let late_until = &mut self.cameras[camera].late_until;
-                    *late_until = (*late_until).max(Some(set.time));
+                    self.cameras[camera].miss(set.time);
                 }
                 continue;
             };

@@ -3,20 +3,19 @@
 
 use glam::UVec2;
 use kernels_gpu::colour::{
-    ColourSumsNv12, ColourSumsNv12Rgba8, ColourSumsRgba8, ColourSumsRgba8Nv12, FindOverlap,
-    MapOverlap,
+    ColourSumsNv12, ColourSumsNv12Rgba8, ColourSumsRgba8, ColourSumsRgba8Nv12, MapOverlap,
 };
 use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, OverlapRule, RUNNING_SUMS,
-    SumParams,
+    ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, OverlapRule, RUNNING_SUMS, SumParams,
 };
 use shared_types::stitch::MAX_CAMERAS;
 
 use super::EstimateLimits;
-use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Pinned, Stream};
+use crate::device::{Buffer, Device, DeviceError, Image, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
 use crate::ops::stitch::{StitchError, check_frames};
 use crate::warp::DeviceWarp;
+use crate::warp::bounds::{BoxSearch, cover};
 
 /// The maximum number of overlaps: one for each pair of cameras.
 pub(crate) const MAX_OVERLAPS: u32 = (MAX_CAMERAS * (MAX_CAMERAS - 1) / 2) as u32;
@@ -38,16 +37,6 @@ pub struct Summing {
     sums: Buffer<ColourSums>,
 }
 
-/// Returns the launch configuration for kernels over an overlap of `size` pixels. Each thread processes up to 8 pixels
-/// of one column.
-fn cover(size: UVec2) -> LaunchConfig {
-    LaunchConfig {
-        grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
-        block: [BLOCK[0], BLOCK[1], 1],
-        dynamic_shared: 0,
-    }
-}
-
 /// Returns the rule for the overlaps of a warp. All of its cameras' weights at a pixel add up to 1.
 fn rule(warp: &DeviceWarp) -> OverlapRule {
     match warp.sources().len() {
@@ -67,7 +56,7 @@ pub(crate) fn find_box(
 ) -> Result<OverlapBox, DeviceError> {
     let rule = OverlapRule { weight: min_weight, share: 0.0 };
     warp.await_ready(stream)?;
-    read_box(stream, &submit_box(stream, warp, cameras, rule)?)
+    submit_box(stream, warp, cameras, rule)?.read(stream)
 }
 
 /// Submits the search for the bounding box of an overlap, without waiting. The stream must wait for the warp before.
@@ -75,22 +64,11 @@ pub(crate) fn find_box(
 fn submit_box(
     stream: &Stream,
     warp: &DeviceWarp,
-    [a, b]: [usize; 2],
+    cameras: [usize; 2],
     rule: OverlapRule,
-) -> Result<Buffer<u32>, DeviceError> {
-    let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
-    let mut found = Buffer::from_slice(stream, &empty)?;
-    let corners = found.view_mut();
-    let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
-    let (left, right) = (warp.sources()[a], warp.sources()[b]);
-    let kernel = FindOverlap { planes_left, planes_right, left, right, rule, corners };
-    stream.launch(&cover(warp.size()), &kernel)?;
-    Ok(found)
-}
-
-#[track_caller]
-fn read_box(stream: &Stream, found: &Buffer<u32>) -> Result<OverlapBox, DeviceError> {
-    Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found.download(stream)?)))
+) -> Result<BoxSearch, DeviceError> {
+    let (planes, sources) = warp.pair(cameras)?;
+    BoxSearch::submit(stream, warp.size(), planes, sources, rule)
 }
 
 impl Summing {
@@ -160,7 +138,7 @@ impl Overlap {
         let boxes = pairs.iter().map(search).collect::<Result<Vec<_>, _>>()?;
         let mut overlaps = Vec::new();
         for (&cameras, found) in pairs.iter().zip(&boxes) {
-            let place = read_box(stream, found)?;
+            let place = found.read(stream)?;
             if !place.is_empty() {
                 overlaps.push(Self::map(stream, warp, cameras, place, rule)?);
             }
@@ -181,8 +159,7 @@ impl Overlap {
         let size = place.size();
         let mut pixels = Image::new(stream.device(), size.x, size.y)?;
         let out = pixels.view_mut();
-        let (planes_left, planes_right) = (warp.planes(cameras[0])?, warp.planes(cameras[1])?);
-        let sources = cameras.map(|camera| warp.sources()[camera]);
+        let ([planes_left, planes_right], sources) = warp.pair(cameras)?;
         let [left, right] = sources;
         let kernel = MapOverlap { planes_left, planes_right, left, right, rule, place, out };
         stream.launch(&cover(size), &kernel)?;

@@ -108,8 +108,7 @@ pub fn matched_pictures(
     pictures: &[&Picture],
     warp: &DeviceWarp,
 ) -> Result<Option<Colours>, StitchError> {
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     matched(stream, &frames, warp)
 }

@@ -85,9 +85,9 @@ impl Seam {
         colours: Colours,
     ) -> Result<(), StitchError> {
         let (l, r) = (left.format(), right.format());
-        check_frames(&[left, right], &self.cameras.map(|camera| warp.sources()[camera]))?;
+        let ([planes_left, planes_right], sources) = warp.pair(self.cameras)?;
+        check_frames(&[left, right], &sources)?;
         let [a, b] = self.cameras;
-        let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
         let grid = self.grid();
         let decode = l.pixels.encoding().to_rgb();
         let look = SeamLook { left: colours[a], right: colours[b], decode };
@@ -214,8 +214,7 @@ impl Seam {
         }
         let (grid, blend) = (self.grid(), self.blend(part));
         let [to, from] = self.paths();
-        let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
-        let (left, right) = (warp.sources()[0], warp.sources()[1]);
+        let ([planes_left, planes_right], [left, right]) = warp.pair([0, 1])?;
         let [out_left, out_right] = out.weights_mut() else {
             return Err(DeviceError::refused("writing the weights of a seam", TwoCameras));
         };

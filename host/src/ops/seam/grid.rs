@@ -60,15 +60,14 @@ impl Gridded {
     fn new(
         stream: &Stream,
         warp: &DeviceWarp,
-        [a, b]: [usize; 2],
+        cameras: [usize; 2],
         grid: SeamGrid,
     ) -> Result<Self, DeviceError> {
         let UVec2 { x: across, y: along } = grid.cells();
         let mut cells = Image::new(stream.device(), across, along)?;
         let mut sides = Image::new(stream.device(), across + 1, along)?;
         let out = cells.view_mut();
-        let (planes_left, planes_right) = (warp.planes(a)?, warp.planes(b)?);
-        let (left, right) = (warp.sources()[a], warp.sources()[b]);
+        let ([planes_left, planes_right], [left, right]) = warp.pair(cameras)?;
         let kernel = SeamCells { planes_left, planes_right, left, right, grid, out };
         stream.launch(&cover(grid.cells()), &kernel)?;
         let config = LaunchConfig::cover(along, 1, [BLOCK_THREADS, 1]);

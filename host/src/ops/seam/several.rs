@@ -106,22 +106,15 @@ impl Seams {
             let (planes, size) = (warp.planes(camera)?, warp.sources()[camera]);
             stream.launch(&config, &SeamWhole { planes, size, cover: cover.view_mut() })?;
         }
-        let mut lower = |[a, b]: [usize; 2],
+        let mut lower = |cameras: [usize; 2],
                          grid: SeamGrid,
                          [to, from]: [DeviceSlice<'_, u32>; 2],
                          blend: SeamBlend| {
             let size = grid.max - grid.min;
-            let kernel = SeamCover {
-                planes_left: warp.planes(a)?,
-                planes_right: warp.planes(b)?,
-                left: warp.sources()[a],
-                right: warp.sources()[b],
-                grid,
-                from,
-                to,
-                blend,
-                cover: covers[b].view_mut(),
-            };
+            let ([planes_left, planes_right], [left, right]) = warp.pair(cameras)?;
+            let cover = covers[cameras[1]].view_mut();
+            let kernel =
+                SeamCover { planes_left, planes_right, left, right, grid, from, to, blend, cover };
             stream.launch(&LaunchConfig::cover(size.x, size.y, BLOCK), &kernel)
         };
         for (seam, part) in self.seams.iter().zip(parts) {
@@ -183,8 +176,7 @@ pub fn seamed_pictures(
     options: SeamOptions,
 ) -> Result<DeviceWarp, SeamError> {
     stitch.check(warp.sources().len())?;
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     seamed(stream, warp, &frames, stitch.colours, options)
 }

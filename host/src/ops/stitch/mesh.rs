@@ -7,7 +7,7 @@ use kernels_gpu::stitch::mesh as kernels;
 use shared_types::stitch::Colour;
 use shared_types::stitch::mesh::{BLOCK, Grading, MeshParams, TwoGradings};
 
-use super::{Covers, StitchError, check_colour, check_frames};
+use super::{Covers, StitchError, check_colour, check_frames, check_output};
 use crate::device::{LaunchConfig, Stream};
 use crate::frame::{
     FrameFormat, FrameView, FrameViewMut, FrameViewMut as Out, PixelFormat, Textured,
@@ -50,12 +50,7 @@ pub fn stitch_cameras<'a>(
     for (camera, colour) in colours.iter().enumerate() {
         check_colour(camera_name(camera, expected), *colour)?;
     }
-    if output.size != mesh.size() {
-        return Err(StitchError::OutputSize { found: output.size, expected: mesh.size() });
-    }
-    if !out.is_whole() {
-        return Err(StitchError::Chroma { which: "output" });
-    }
+    check_output(&out, mesh.size())?;
     if !supports_flip(options.flip, output) {
         return Err(StitchError::Flip(output.size));
     }

@@ -12,7 +12,6 @@ mod planes;
 pub(crate) mod sum;
 
 use glam::{UVec2, Vec3};
-use shared_types::Rgba8;
 use shared_types::stitch::{Colour, StitchParams};
 use thiserror::Error;
 
@@ -313,6 +312,18 @@ pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Resul
     }
 }
 
+/// Checks that an output has the size of the panorama, and that its chroma plane is complete.
+fn check_output(out: &FrameViewMut<'_>, expected: UVec2) -> Result<(), StitchError> {
+    let found = out.format().size;
+    if found != expected {
+        return Err(StitchError::OutputSize { found, expected });
+    }
+    if !out.is_whole() {
+        return Err(StitchError::Chroma { which: "output" });
+    }
+    Ok(())
+}
+
 /// Checks that all frames have the pixel format of the first one, and returns the first one's format.
 pub(crate) fn common_format(frames: &[FrameView<'_>]) -> Result<FrameFormat, StitchError> {
     let [first, ..] = frames else {
@@ -336,12 +347,7 @@ fn submit(
     options.check(warp.sources().len())?;
     let output = out.format();
     check_frames(frames, warp.sources())?;
-    if output.size != warp.size() {
-        return Err(StitchError::OutputSize { found: output.size, expected: warp.size() });
-    }
-    if !out.is_whole() {
-        return Err(StitchError::Chroma { which: "output" });
-    }
+    check_output(&out, warp.size())?;
     let alike = common_format(frames).is_ok();
     // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
     let mut textures = lock(warp.textures());
@@ -394,13 +400,10 @@ pub fn stitch_pictures(
     warp: &DeviceWarp,
     options: &StitchOptions,
 ) -> Result<Picture, StitchError> {
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     let UVec2 { x, y } = warp.size();
     let mut out = Image::new(stream.device(), x, y)?;
     stitch(stream, &frames, warp, options, &mut out)?;
-    let mut panorama = Picture::filled(x, y, Rgba8::BLACK);
-    out.download_to(stream, panorama.pixels_mut())?;
-    Ok(panorama)
+    Ok(Picture::download(stream, &out)?)
 }

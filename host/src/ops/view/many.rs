@@ -1,13 +1,11 @@
 //! Launches the kernels for views of up to 16 cameras, whose frames may differ in format.
 
-use std::ptr::NonNull;
-
 use cuda_std::{DeviceTable, DeviceView};
 use kernels_gpu::view::{ViewManyNv12, ViewManyRgba8};
 use shared_types::view::{DeviceViewSource, ViewCamera};
 
 use super::ViewError;
-use super::shot::ViewArgs;
+use super::shot::{ViewArgs, no_plane};
 use crate::device::{Device, DeviceError, Stream, Textures};
 use crate::frame::{DeviceNv12, FrameView, FrameViewMut};
 use crate::ops::stitch::StitchError;
@@ -63,12 +61,7 @@ fn first_plane<'w>(
     device: &Device,
     weights: &[DeviceView<'w, f32>],
 ) -> Result<DeviceView<'w, f32>, DeviceError> {
-    let Some((first, others)) = weights.split_first() else {
-        // SAFETY: the view is empty, so the kernel does not access its memory.
-        return Ok(unsafe {
-            DeviceView::new(device.place(), NonNull::dangling().as_ptr(), 0, 0, 0)
-        });
-    };
+    let Some((first, others)) = weights.split_first() else { return Ok(no_plane(device)) };
     if others.iter().all(|plane| plane.is_like(first)) {
         Ok(*first)
     } else {

@@ -26,7 +26,6 @@ use std::time::Duration;
 
 use glam::{DMat3, UVec2};
 use kernels_gpu::view as kernels;
-use shared_types::Rgba8;
 use shared_types::stitch::MAX_CAMERAS;
 use shared_types::warp::Canvas;
 use thiserror::Error;
@@ -208,14 +207,11 @@ pub fn view_pictures(
     size: UVec2,
     options: &StitchOptions,
 ) -> Result<Picture, ViewError> {
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     let mut out = Image::new(stream.device(), size.x, size.y)?;
     viewer.submit(stream, &frames, None, view, options, &mut out)?;
-    let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
-    out.download_to(stream, picture.pixels_mut())?;
-    Ok(picture)
+    Ok(Picture::download(stream, &out)?)
 }
 
 /// Checks that the chroma plane of each frame has the size that its luma plane requires. Each element of `frames`

@@ -1,12 +1,14 @@
 //! Computes the launch parameters of one view (rotation, size and formats), and the bounds of a camera's field of view.
 
+use std::ptr::NonNull;
+
 use cuda_std::DeviceView;
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewFrame, tile};
 use shared_types::warp::{Camera, Canvas};
 
 use super::ViewPose;
-use crate::device::LaunchConfig;
+use crate::device::{Device, LaunchConfig};
 use crate::frame::{FrameFormat, FrameViewMut, PixelFormat};
 use crate::geometry::border;
 
@@ -51,6 +53,12 @@ pub(super) struct ViewArgs<'a> {
     pub(super) cameras: Vec<ViewCamera>,
     /// The weight plane of each camera. It is empty if views are feathered.
     pub(super) weights: Vec<DeviceView<'a, f32>>,
+}
+
+/// Returns an empty plane, which stands for the weights of a camera that has none.
+pub(super) fn no_plane(device: &Device) -> DeviceView<'static, f32> {
+    // SAFETY: the view is empty, so no kernel accesses its memory.
+    unsafe { DeviceView::new(device.place(), NonNull::dangling().as_ptr(), 0, 0, 0) }
 }
 
 /// The properties that all launches of a view share.

@@ -1,13 +1,10 @@
 //! Launches the kernels for views of two cameras whose frames have one format.
 
-use std::ptr::NonNull;
-
-use cuda_std::DeviceView;
 use kernels_gpu::view as kernels;
 use shared_types::view::ViewCameras;
 
 use super::ViewError;
-use super::shot::ViewArgs;
+use super::shot::{ViewArgs, no_plane};
 use crate::device::{Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
 use crate::ops::stitch::StitchError;
@@ -25,10 +22,8 @@ pub(super) fn launch(
     let ViewArgs { shot, canvas, cameras, weights } = args;
     let (config, canvas, frame) = (&shot.config(), *canvas, shot.frame(left.format().pixels));
     let cameras = ViewCameras { left: cameras[0], right: cameras[1] };
-    // SAFETY: the view is empty, so the kernel does not access its memory.
-    let empty =
-        unsafe { DeviceView::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0) };
-    let weight = |camera: usize| weights.get(camera).copied().unwrap_or(empty);
+    let weight =
+        |camera: usize| weights.get(camera).copied().unwrap_or_else(|| no_plane(stream.device()));
     let (left_weight, right_weight) = (weight(0), weight(1));
     let mut textured = |frame| Textured::of(stream.device(), textures, frame);
     let textured = textured(&left)?.zip(textured(&right)?);

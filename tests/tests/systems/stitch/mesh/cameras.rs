@@ -3,6 +3,7 @@
 
 use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
+use panoweave::geometry::Geometry;
 use panoweave::io::picture::Picture;
 use panoweave::ops::stitch::{CamerasOptions, StitchError, StitchOptions, stitch, stitch_cameras};
 use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, MeshError};
@@ -72,6 +73,28 @@ fn blended(
     out.download(stream).unwrap()
 }
 
+/// Stitches pictures with their colour corrections to panoramas in RGBA and NV12, and raises each element of `worst` to
+/// the largest difference of that panorama from `exact`.
+fn compare(
+    stream: &Stream,
+    geometry: &Geometry,
+    (pictures, colours): (&[Raster], &[Colour]),
+    exact: &[Option<[f64; 3]>],
+    worst: &mut [f64; 2],
+) {
+    let mesh = Mesh::render(stream, geometry, MESH_ERROR).unwrap();
+    let mesh = DeviceMesh::upload(stream, &mesh).unwrap();
+    let frames: Vec<_> = pictures.iter().map(|picture| frame(stream, picture)).collect();
+    let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
+    for (worst, pixels) in worst.iter_mut().zip([PixelFormat::Rgba8, NV12]) {
+        let output = FrameFormat { size: CANVAS, pixels };
+        let mut out = DeviceFrame::new(stream.device(), output).unwrap();
+        let options = CamerasOptions::default();
+        stitch_cameras(stream, &frames, &mesh, colours, options, &mut out).unwrap();
+        *worst = worst.max(oracle::worst(&Raster::download(stream, &out), exact));
+    }
+}
+
 #[test]
 fn several_cameras_in_nv12_are_blended_at_once() {
     for device in panoweave_devices() {
@@ -95,19 +118,8 @@ fn several_cameras_in_nv12_are_blended_at_once() {
                     (!all.is_empty()).then(|| blend(&all))
                 })
                 .collect();
-            let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
-            let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
-            let frames: Vec<_> = pictures.iter().map(|picture| frame(&stream, picture)).collect();
-            let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
-            let colours = vec![Colour::IDENTITY; frames.len()];
-            for (worst, pixels) in worst.iter_mut().zip([PixelFormat::Rgba8, NV12]) {
-                let output = FrameFormat { size: CANVAS, pixels };
-                let mut out = DeviceFrame::new(&device, output).unwrap();
-                let options = CamerasOptions::default();
-                stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut out).unwrap();
-                let found = Raster::download(&stream, &out);
-                *worst = worst.max(oracle::worst(&found, &exact));
-            }
+            let colours = vec![Colour::IDENTITY; pictures.len()];
+            compare(&stream, &geometry, (&pictures, &colours), &exact, &mut worst);
         }
         assert!(several > 5, "{several}");
         // In NV12, the error may be larger, because four pixels share one chroma value, which is sampled at the point
@@ -159,19 +171,8 @@ fn up_to_sixteen_cameras_may_have_different_formats() {
                     (!all.is_empty()).then(|| blend(&all))
                 })
                 .collect();
-            let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
-            let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
-            let frames: Vec<_> = pictures.iter().map(|picture| frame(&stream, picture)).collect();
-            let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
             let worst = &mut worst[seed as usize % 3];
-            for (worst, pixels) in worst.iter_mut().zip([PixelFormat::Rgba8, NV12]) {
-                let output = FrameFormat { size: CANVAS, pixels };
-                let mut out = DeviceFrame::new(&device, output).unwrap();
-                let options = CamerasOptions::default();
-                stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut out).unwrap();
-                let found = Raster::download(&stream, &out);
-                *worst = worst.max(oracle::worst(&found, &exact));
-            }
+            compare(&stream, &geometry, (&pictures, &colours), &exact, worst);
         }
         eprintln!("{device}: {worst:?} levels");
         // The bounds are those for identical formats, times the largest slope of gain and gamma.
