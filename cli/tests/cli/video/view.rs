@@ -31,16 +31,18 @@ fn clip(folder: &Folder) -> [Picture; 2] {
     pictures
 }
 
-/// Renders the 30 expected views with the library. Returns their bytes, and the number of views that were moved into
-/// the area that the cameras cover.
+/// Renders the 30 expected views of a rig with the library. Returns their bytes, and the number of views that were
+/// moved into the area that the cameras cover.
 fn expected(
     folder: &Folder,
-    [left, right]: &[Picture; 2],
+    rig: &str,
+    pictures: &[Picture],
     smooth: f64,
     free: bool,
 ) -> (Vec<u8>, u64) {
     let stream = Device::cpu().stream().unwrap();
-    let geometry = Rig::parse(RIG, "rig").unwrap().geometry().unwrap();
+    let geometry = Rig::parse(rig, "rig").unwrap().geometry().unwrap();
+    let pictures: Vec<_> = pictures.iter().collect();
     let viewer = Viewer::new(&geometry, false).unwrap();
     let rate: Rate = "30".parse().unwrap();
     let track = Track::open(&stream, folder.path("track.csv"), rate, smooth).unwrap();
@@ -51,8 +53,7 @@ fn expected(
         let view = if free { asked } else { limits.keep(&asked, SIZE) };
         limited += u64::from(view != asked);
         let options = StitchOptions::default();
-        let picture =
-            view_pictures(&stream, &[left, right], &viewer, &view, SIZE, &options).unwrap();
+        let picture = view_pictures(&stream, &pictures, &viewer, &view, SIZE, &options).unwrap();
         bytes.extend(rgba(&picture));
     }
     (bytes, limited)
@@ -69,7 +70,7 @@ fn a_view_along_a_track_is_kept_inside() {
     let done = folder.words(&format!("--json {LINE} --view track.csv -o v.rgba"));
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
     let json = done.json();
-    let (bytes, limited) = expected(&folder, &pictures, 0.2, false);
+    let (bytes, limited) = expected(&folder, RIG, &pictures, 0.2, false);
     assert!(folder.read("v.rgba") == bytes);
     assert_eq!(dark(&bytes), 0);
     assert!((5..30).contains(&limited), "{limited}");
@@ -83,7 +84,7 @@ fn a_view_along_a_track_is_kept_inside() {
         .words(&format!("--json {LINE} --view track.csv --view-free --view-smooth 0 -o free.rgba"));
     assert_eq!(free.code, Some(0), "{free:?}");
     assert_eq!(free.json()["view"]["limited"], 0);
-    let (bytes, _) = expected(&folder, &pictures, 0.0, true);
+    let (bytes, _) = expected(&folder, RIG, &pictures, 0.0, true);
     assert!(folder.read("free.rgba") == bytes);
     let last = &bytes[29 * 4 * SIZE.element_product() as usize..];
     assert_eq!(dark(last), SIZE.element_product() as usize, "the view lies outside both cameras");
@@ -92,6 +93,37 @@ fn a_view_along_a_track_is_kept_inside() {
     let line = LINE.replace(" --view-size 33x19", "");
     let none = folder.words(&format!("--json {line} -o p.rgba"));
     assert_eq!(none.json()["view"], json!(null), "{none:?}");
+}
+
+/// Tests a rig with a third camera to the right of the two others. The track ends where only the third camera sees.
+#[test]
+fn a_view_along_a_track_passes_through_three_cameras() {
+    let folder = Folder::new();
+    let [left, right] = clip(&folder);
+    let pictures = [left, right, pattern(33)];
+    folder.write("far.rgba", rgba(&pictures[2]).repeat(30));
+    let (panorama, cameras) = RIG.split_once("[[camera]]").unwrap();
+    let (_, last) = cameras.split_once("[[camera]]").unwrap();
+    let last = last.replace("right", "far").replace("yaw = 20.0", "yaw = 60.0");
+    let panorama = panorama.replace("100.0", "180.0");
+    let rig = format!("{panorama}[[camera]]{cameras}[[camera]]{last}");
+    folder.write("rig.toml", &rig);
+    let line = LINE.replace("r.rgba", "r.rgba far.rgba");
+
+    let done = folder.words(&format!("--json {line} --view track.csv -o v.rgba"));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+    let (bytes, limited) = expected(&folder, &rig, &pictures, 0.2, false);
+    assert!(folder.read("v.rgba") == bytes);
+    assert_eq!(dark(&bytes), 0);
+    assert!((5..30).contains(&limited), "{limited}");
+    assert_eq!(done.json()["view"]["limited"], limited);
+
+    // The last view shows the third camera only. Without this camera, the whole view is black.
+    let (two, _) = expected(&folder, RIG, &pictures[..2], 0.0, true);
+    let (three, _) = expected(&folder, &rig, &pictures, 0.0, true);
+    let last = 29 * 4 * SIZE.element_product() as usize..;
+    assert_eq!(dark(&two[last.clone()]), SIZE.element_product() as usize);
+    assert!(dark(&three[last]) < SIZE.element_product() as usize);
 }
 
 #[test]
