@@ -238,7 +238,8 @@ fn row(cameras: u32) -> Geometry {
     Geometry { canvas, cameras: (0..cameras).map(at).collect() }
 }
 
-/// Measures the stitch of 2, 4 and 6 cameras in one launch, with frames of one format and of two.
+/// Measures the stitch of 2, 4 and 6 cameras by the mesh, which is one launch, and by planes, with frames of one format
+/// and of two.
 fn cameras(criterion: &mut Criterion) {
     let Some(device) = gpu("stitch, several cameras") else { return };
     let stream = device.stream().expect("a stream");
@@ -247,6 +248,7 @@ fn cameras(criterion: &mut Criterion) {
         let geometry = row(count);
         let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).expect("the mesh");
         let mesh = DeviceMesh::upload(&stream, &mesh).expect("the mesh");
+        let warp = DeviceWarp::render(&stream, &geometry).expect("the warp");
         let colours: Vec<_> = (0..count)
             .map(|i| Colour { gain: glam::Vec3::ONE, gamma: if i % 2 == 0 { 0.9 } else { 1.1 } })
             .collect();
@@ -276,8 +278,19 @@ fn cameras(criterion: &mut Criterion) {
                 let (options, out) = (CamerasOptions::default(), &mut outputs[set]);
                 stitch_cameras(&stream, &frames, &mesh, &colours, options, out).expect("a stitch");
             });
-            if let (Some(rust), Some(copy)) = (rust, copy) {
-                println!("{name}: {rust:.1} µs, {:.2} times a copy", rust / copy);
+            let options = StitchOptions {
+                colours: Colours::of(&colours),
+                lookup: Lookup::Planes,
+                ..StitchOptions::default()
+            };
+            let planes = bench(&mut group, "fast/planes", &stream, |set| {
+                let frames: Vec<_> = frames[set].iter().map(DeviceFrame::view).collect();
+                stitch(&stream, &frames, &warp, &options, &mut outputs[set]).expect("a stitch");
+            });
+            if let (Some(mesh), Some(planes), Some(copy)) = (rust, planes, copy) {
+                let [by_mesh, by_planes] = [mesh / copy, planes / copy];
+                println!("{name}: mesh {mesh:.1} µs, {by_mesh:.2} times a copy");
+                println!("{name}: planes {planes:.1} µs, {by_planes:.2} times a copy");
             }
             group.finish();
         }

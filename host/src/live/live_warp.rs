@@ -53,6 +53,10 @@ impl LiveWarp {
             // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
         }
+        if lookup != Lookup::Mesh && viewer.is_none() && warp.sources().len() > 2 {
+            // Allocate the sums here, so that the first set of frames does not wait for them.
+            warp.summing(stream)?;
+        }
         let overlaps = Overlaps::find(stream, &warp)?;
         let overlaps = match overlaps.all() {
             [] => None,

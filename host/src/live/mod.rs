@@ -5,8 +5,9 @@
 //! [`panoramas`](Stitcher::panoramas) delivers the panoramas in order to a loop, an `async` task or a callback. The
 //! caller can change the warp and the options between any two frames.
 //!
-//! All buffers are allocated at the start and reused. The only exception is the table of
-//! [`Power::Table`](crate::ops::stitch::Power), which is allocated when it is first used. If frames arrive faster than
+//! All buffers are allocated at the start and reused. There are two exceptions, which are allocated when they are first
+//! used: the table of [`Power::Table`](crate::ops::stitch::Power), and, for more than two cameras, the memory for a
+//! stitch that falls back from a mesh to [`Planes`](crate::ops::stitch::Lookup::Planes). If frames arrive faster than
 //! the device can stitch them or the caller reads the panoramas, the stitcher either drops and counts frames, or blocks
 //! the caller ([`Pace`]). Colour correction tracks changes in lighting unless it is switched off. With
 //! [`LiveOptions::failure`], the panorama goes on if a camera fails.

@@ -8,7 +8,7 @@ use kernels_gpu::warp::{WarpAddMargin, WarpCamera, WarpFeather, WarpResize};
 use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
-use super::summing::Summing;
+use super::summing::PanoramaSums;
 use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Warp, check_size, check_sizes};
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
@@ -39,7 +39,7 @@ pub struct DeviceWarp {
     textures: Mutex<Textures>,
     /// The memory for stitching more than two cameras by planes. It is empty until it is needed. Warps that differ only
     /// in their weights share it.
-    summing: Arc<OnceLock<Mutex<Summing>>>,
+    summing: Arc<OnceLock<Mutex<PanoramaSums>>>,
 }
 
 /// The planes of a camera differ in size, pitch or device, so a kernel cannot take them as one argument.
@@ -221,13 +221,13 @@ impl DeviceWarp {
     /// Returns the memory for stitching any number of cameras by planes. The first call allocates it, and waits for the
     /// search of the cameras' bounding boxes.
     #[track_caller]
-    pub(crate) fn summing(&self, stream: &Stream) -> Result<&Mutex<Summing>, DeviceError> {
+    pub(crate) fn summing(&self, stream: &Stream) -> Result<&Mutex<PanoramaSums>, DeviceError> {
         if let Some(summing) = self.summing.get() {
             return Ok(summing);
         }
         self.await_ready(stream)?;
         let cameras = self.all_planes()?.into_iter().zip(self.sources.iter().copied());
-        let summing = Mutex::new(Summing::new(stream, self.size, cameras)?);
+        let summing = Mutex::new(PanoramaSums::new(stream, self.size, cameras)?);
         // Return the memory of another thread if it was allocated first.
         Ok(self.summing.get_or_init(|| summing))
     }

@@ -11,7 +11,7 @@ use crate::device::{DeviceError, Event, Image, Stream};
 
 /// The sums of a panorama while its cameras are added, and the bounding boxes of the cameras.
 #[derive(Debug)]
-pub(crate) struct Summing {
+pub(crate) struct PanoramaSums {
     pub(crate) sums: Image<Sum>,
     /// The bounding box of the panorama pixels that each camera sees with any weight.
     pub(crate) boxes: Vec<OverlapBox>,
@@ -19,7 +19,7 @@ pub(crate) struct Summing {
     pub(crate) done: Event,
 }
 
-impl Summing {
+impl PanoramaSums {
     /// Allocates the sums for a panorama of `size` pixels, and waits for the search of the boxes. `cameras` contains
     /// the planes and the source size of each camera.
     #[track_caller]
