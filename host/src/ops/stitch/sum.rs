@@ -3,6 +3,9 @@
 //!
 //! [`launch`] stitches a frame per camera of a warp. [`add`] and [`finish`] are the two steps, for callers that have
 //! the planes of only one camera at a time.
+//!
+//! Cost: memory traffic. On an H100 with RGBA frames and fast gamma, two 4K cameras take 311 µs for a panorama of
+//! 5700×1900 pixels, against 141 µs with the kernels for two cameras. Six take 1,060 µs for 15,700×1900 pixels.
 
 use glam::UVec2;
 use kernels_gpu::stitch::sum as kernels;
