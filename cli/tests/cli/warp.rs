@@ -1,7 +1,7 @@
 //! Tests `panoweave warp`, which makes warp files from rigs, homographies and planes, and `panoweave warp inspect`.
 
 use panoweave::warp::{MESH_ERROR, Mesh, Warp};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Folder;
 
@@ -192,4 +192,98 @@ fn a_damaged_file_is_refused() {
     let json = done.json();
     assert_eq!(json["error"]["kind"], "input");
     assert!(json["error"]["message"].as_str().unwrap().contains("checksum"), "{json}");
+}
+
+/// A rig of four cameras of different sizes on a canvas of 96×24 pixels. Neighbours overlap.
+fn four_cameras() -> String {
+    let mut rig =
+        "[panorama]\nprojection = \"cylindrical\"\nwidth = 96\nheight = 24\nfov = 190.0\n"
+            .to_owned();
+    for (i, width) in [40, 44, 48, 52].into_iter().enumerate() {
+        let (yaw, centre) = (-67.5 + 45.0 * i as f64, f64::from(width - 1) / 2.0);
+        rig += &format!(
+            "[[camera]]\nname = \"{i}\"\nsize = [{width}, 30]\nlens = \"pinhole\"\n\
+             matrix = {{ fx = 30.0, fy = 30.0, cx = {centre:.1}, cy = 14.5 }}\nyaw = {yaw:.1}\n"
+        );
+    }
+    rig
+}
+
+#[test]
+fn a_warp_file_of_four_cameras() {
+    let folder = Folder::new();
+    folder.write("four.toml", four_cameras());
+    folder.quiet("warp --device cpu --rig four.toml -o four.safetensors");
+    folder.quiet("warp --device cpu --rig four.toml --mesh -o meshed.safetensors");
+    let warp = Warp::open(folder.path("four.safetensors")).unwrap();
+    let sizes: Vec<u32> = warp.sources().iter().map(|size| size.x).collect();
+    assert_eq!((sizes, warp.planes().len()), (vec![40, 44, 48, 52], 12));
+    let meshed = Warp::open(folder.path("meshed.safetensors")).unwrap();
+    assert_eq!(meshed.mesh().map(Mesh::error), Some(MESH_ERROR));
+    assert_eq!(meshed.without_mesh(), warp);
+    // Writing the warp again must give the same bytes.
+    warp.save(folder.path("again.safetensors")).unwrap();
+    assert_eq!(folder.read("again.safetensors"), folder.read("four.safetensors"));
+
+    // The planes must have the same areas as the geometry, apart from half a pixel along each border.
+    let json = folder.words("--json warp inspect four.safetensors --preview look.png").json();
+    let areas = folder.words("--json rig four.toml").json();
+    let stats = &json["warp"]["stats"];
+    assert_eq!(stats["sources"], json!([[40, 30], [44, 30], [48, 30], [52, 30]]));
+    for camera in 0..4 {
+        let found = stats["cameras"][camera]["coverage"].as_f64().unwrap();
+        let exact = areas["cameras"][camera]["canvas"].as_f64().unwrap();
+        assert!((found - exact).abs() < 0.03, "{camera}: {found} {exact}");
+    }
+    let text = folder.quiet("warp inspect four.safetensors");
+    assert!(text.contains("\nfirst ") && text.contains("\nfourth "), "{text}");
+    assert_eq!(folder.picture("look.png").size(), (96, 24).into());
+
+    let done = folder.words("warp --warp four.safetensors --export planes -o o.safetensors");
+    assert!(done.code == Some(2) && done.stderr.contains("for two cameras"), "{done:?}");
+}
+
+#[test]
+fn a_damaged_file_of_four_cameras_is_refused() {
+    let folder = Folder::new();
+    folder.write("four.toml", four_cameras());
+    folder.quiet("warp --device cpu --rig four.toml -o four.safetensors");
+    let bytes = folder.read("four.safetensors");
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    assert_eq!(header["__metadata__"]["version"], "3");
+    assert_eq!(header["__metadata__"]["sources"], "40x30 44x30 48x30 52x30");
+    let refused = |header: &Value, tensors: &[u8], words: &str| {
+        let json = serde_json::to_vec(header).unwrap();
+        let file = [&(json.len() as u64).to_le_bytes()[..], &json, tensors].concat();
+        folder.write("bad.safetensors", file);
+        let error = Warp::open(folder.path("bad.safetensors")).unwrap_err().to_string();
+        assert!(error.contains(words), "{words}: {error}");
+    };
+    let tensors = &bytes[8 + length..];
+    let with = |key: &str, value: &str| {
+        let mut header = header.clone();
+        header["__metadata__"][key] = value.into();
+        header
+    };
+    let many = ["40x30"; 17].join(" ");
+    for sources in
+        ["", "40x30", "40x30 44x30", "40x30 44x30 48x30  52x30", "40x030 44x30 48x30", &many]
+    {
+        refused(&with("sources", sources), tensors, "metadata sources");
+    }
+    // The number of sizes must match the number of planes, and the checksum covers each size.
+    refused(&with("sources", "40x30 44x30 48x30"), tensors, "unexpected tensor");
+    refused(&with("sources", "40x30 44x30 48x30 52x30 40x30"), tensors, "is missing");
+    refused(&with("sources", "40x30 44x30 48x30 53x30"), tensors, "checksum");
+    refused(&with("version", "1"), tensors, "metadata left");
+    refused(&with("version", "4"), tensors, "version");
+    refused(&header, &tensors[..tensors.len() - 4], "bytes");
+    let mut renamed = header.clone();
+    let plane = renamed.as_object_mut().unwrap().remove("lut_third_x").unwrap();
+    renamed["lut_fifth_x"] = plane;
+    refused(&renamed, tensors, "lut_fifth_x");
+    let mut flipped = tensors.to_vec();
+    flipped[tensors.len() / 2] ^= 1;
+    refused(&header, &flipped, "checksum");
 }
