@@ -46,17 +46,17 @@ impl Crew {
         use std::fmt::Write as _;
         let step = f64::min(45.0, 360.0 / self.cameras as f64);
         let fov = f64::min(360.0, step * (self.cameras - 1) as f64 + 59.0);
-        let width = (fov / 194.0 * 5620.0 / 2.0) as u32 * 2;
+        let width = (fov / 194.0 * 11_240.0 / 2.0) as u32 * 2;
         let mut text = format!(
-            "[panorama]\nprojection = \"cylindrical\"\nwidth = {width}\nheight = 930\nfov = {fov}\n"
+            "[panorama]\nprojection = \"cylindrical\"\nwidth = {width}\nheight = 1860\nfov = {fov}\n"
         );
         for camera in 0..self.cameras {
             let yaw = step * (camera as f64 - 0.5 * (self.cameras - 1) as f64);
             // Writing to a string cannot fail.
             let _ = write!(
                 text,
-                "[[camera]]\nname = \"{camera}\"\nsize = [1920, 1080]\nlens = \"pinhole\"\nmatrix = {{ fx = 1663.0, \
-                 fy = 1663.0, cx = 959.5, cy = 539.5 }}\nyaw = {yaw}\n"
+                "[[camera]]\nname = \"{camera}\"\nsize = [3840, 2160]\nlens = \"pinhole\"\nmatrix = {{ fx = 3326.0, \
+                 fy = 3326.0, cx = 1919.5, cy = 1079.5 }}\nyaw = {yaw}\n"
             );
         }
         Rig::parse(&text, "the rig of the soak")

@@ -2,11 +2,11 @@
 //! keeps growing, or if a frame is lost.
 //!
 //! `cargo xtask soak [--minutes N] [--device auto|cpu|cuda:N]` builds and runs the program. The bundle contains it for
-//! machines without Rust. On a GPU, two 3840×2160 cameras make a 5700×1900 panorama in NV12. On the CPU, the widths
-//! and heights of the pictures and of the panorama are 16 times smaller.
+//! machines without Rust. On a GPU, two 3840×2160 cameras make a 5700×1900 panorama in NV12. On the CPU, the pictures
+//! and the panorama are 16 times narrower and lower. `--shrink` chooses another factor.
 //!
-//! With `--cameras`, 3 to 16 cameras of 1920×1080 pixels run on clocks of their own, and the last one stops once per
-//! cycle (`crew`). The run then also fails if the stitcher estimates a clock wrongly or misses a stop.
+//! With `--cameras`, 3 to 16 cameras, by default of 1920×1080 pixels, run on clocks of their own, and the last one
+//! stops once per cycle (`crew`). The run then also fails if the stitcher estimates a clock wrongly or misses a stop.
 //!
 //! | file | contents |
 //! |---|---|
@@ -73,6 +73,10 @@ struct Arguments {
     /// once per cycle.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16))]
     cameras: u8,
+    /// Factor by which the cameras' pictures are smaller than 3840×2160 pixels, 1 to 64 [default on a GPU: 1 for two
+    /// cameras, otherwise 2; on the CPU: 16 or 32].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    shrink: Option<u32>,
     /// Drift of the second camera's clock in parts per million, with --cameras 3 or more.
     #[arg(long, default_value_t = 200.0, value_name = "PPM")]
     drift: f64,
@@ -111,10 +115,12 @@ fn soak(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error>> {
     let length = Duration::try_from_secs_f64(seconds)?;
     let device = arguments.device.open()?;
     let (fps, shrink) = match device.cuda_info() {
-        Some(_) if arguments.cameras > 2 => (30.0, 1),
+        Some(_) if arguments.cameras > 2 => (30.0, 2),
         Some(_) => (120.0, 1),
+        None if arguments.cameras > 2 => (30.0, 32),
         None => (30.0, 16),
     };
+    let shrink = arguments.shrink.unwrap_or(shrink);
     let fps = arguments.fps.unwrap_or(fps);
     if !(1.0..=1000.0).contains(&fps) {
         return Err(format!("--fps is {fps}; it must be 1 to 1000").into());

@@ -28,7 +28,7 @@ pub(crate) struct Settings {
     pub(crate) device: Device,
     pub(crate) plan: Plan,
     pub(crate) fps: f64,
-    /// The factor by which the rig in `rigs/home.toml` is downscaled.
+    /// The factor by which the rig, whose pictures have 3840×2160 pixels, is downscaled.
     pub(crate) shrink: u32,
     /// Three or more cameras with clocks of their own; `None` for two cameras on one clock.
     pub(crate) crew: Option<Crew>,
