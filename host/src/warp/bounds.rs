@@ -18,6 +18,20 @@ pub(crate) fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
+/// Waits for the search of the panorama pixels that a camera sees with any weight, and returns their bounding box.
+#[track_caller]
+pub(super) fn seen(
+    stream: &Stream,
+    size: UVec2,
+    planes: DeviceCameraPlanes<'_>,
+    source: UVec2,
+) -> Result<OverlapBox, DeviceError> {
+    // Weights are at least 0, so every weight counts.
+    let any = OverlapRule { weight: -1.0, share: -1.0 };
+    // The overlap of a camera with itself is the area that it sees.
+    BoxSearch::submit(stream, size, [planes; 2], [source; 2], any)?.read(stream)
+}
+
 /// A bounding box that the device searches.
 #[derive(Debug)]
 pub(crate) struct BoxSearch(Buffer<u32>);

@@ -207,7 +207,7 @@ impl DeviceWarp {
                  another mesh (to avoid this, store it with `panoweave warp --warp FILE --mesh -o NEW`)"
             );
         }
-        let warp = self.download(stream)?;
+        let warp = self.download_seen(stream)?;
         let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;
         // Return the mesh of another thread if it was computed first. Both meshes are equal.
         Ok(self.mesh.get_or_init(|| mesh))

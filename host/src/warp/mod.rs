@@ -24,6 +24,7 @@ mod plane_error;
 mod preview;
 mod raw;
 mod render_mesh;
+mod seen;
 mod stats;
 mod summing;
 

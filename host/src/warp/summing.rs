@@ -2,11 +2,11 @@
 //! each camera. All warps that share their coordinates share it, because it does not depend on the weights.
 
 use glam::UVec2;
-use shared_types::colour::{OverlapBox, OverlapRule};
+use shared_types::colour::OverlapBox;
 use shared_types::stitch::sum::Sum;
 use shared_types::warp::DeviceCameraPlanes;
 
-use super::bounds::BoxSearch;
+use super::bounds::seen;
 use crate::device::{DeviceError, Event, Image, Stream};
 
 /// The sums of a panorama while its cameras are added, and the bounding boxes of the cameras.
@@ -29,12 +29,7 @@ impl PanoramaSums {
         cameras: impl IntoIterator<Item = (DeviceCameraPlanes<'a>, UVec2)>,
     ) -> Result<Self, DeviceError> {
         let sums = Image::new(stream.device(), size.x, size.y)?;
-        // Weights are at least 0, so every weight counts.
-        let any = OverlapRule { weight: -1.0, share: -1.0 };
-        // The overlap of a camera with itself is the area that it sees.
-        let seen = |(planes, source)| {
-            BoxSearch::submit(stream, size, [planes; 2], [source; 2], any)?.read(stream)
-        };
+        let seen = |(planes, source)| seen(stream, size, planes, source);
         let boxes = cameras.into_iter().map(seen).collect::<Result<_, _>>()?;
         Ok(Self { sums, boxes, done: Event::for_order(stream.device())? })
     }

@@ -288,11 +288,11 @@ impl<T: Pod> Buffer<T> {
 
     /// Describes the whole buffer as the source of a copy, with all elements in one row.
     fn rows(&self) -> Rows<'_> {
-        Rows::Device { memory: &self.memory, pitch: self.bytes() }
+        Rows::Device { memory: &self.memory, first: 0, pitch: self.bytes() }
     }
 
     fn rows_mut(&mut self) -> RowsMut<'_> {
-        RowsMut::Device { memory: &self.memory, pitch: self.bytes() }
+        RowsMut::Device { memory: &self.memory, first: 0, pitch: self.bytes() }
     }
 
     #[track_caller]

@@ -335,7 +335,31 @@ impl<T: Pod> Image<T> {
     /// ```
     #[must_use]
     pub fn rows(&self) -> Rows<'_> {
-        Rows::Device { memory: &self.memory, pitch: self.pitch as usize }
+        Rows::Device { memory: &self.memory, first: 0, pitch: self.pitch as usize }
+    }
+
+    /// Returns the rows of a part of the image as the source of a copy. The first element of the
+    /// part is in column `x` of row `y`.
+    ///
+    /// ```
+    /// use cust::typed::{Device, Image, RowsMut};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let image = Image::from_slice(&stream, 3, 2, &[1_u8, 2, 3, 4, 5, 6])?;
+    /// let mut bytes = [0; 2];
+    /// // Copies the last two elements of the second row.
+    /// // SAFETY: both sides have one row of two bytes.
+    /// unsafe {
+    ///     let to = RowsMut::Host { bytes: &mut bytes, pitch: 2 };
+    ///     stream.copy_rows_now(image.rows_from(1, 1), to, 2, 1)?;
+    /// }
+    /// assert_eq!(bytes, [5, 6]);
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    pub fn rows_from(&self, x: u32, y: u32) -> Rows<'_> {
+        debug_assert!(x < self.width && y < self.height, "the part starts inside the image");
+        let (x, pitch) = (x as usize * size_of::<T>(), self.pitch as usize);
+        Rows::Device { memory: &self.memory, first: y as usize * pitch + x, pitch }
     }
 
     /// Returns the image's rows as the destination of a copy.
@@ -356,7 +380,7 @@ impl<T: Pod> Image<T> {
     /// ```
     #[must_use]
     pub fn rows_mut(&mut self) -> RowsMut<'_> {
-        RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize }
+        RowsMut::Device { memory: &self.memory, first: 0, pitch: self.pitch as usize }
     }
 
     pub(super) fn memory(&self) -> &Memory {

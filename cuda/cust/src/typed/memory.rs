@@ -32,7 +32,7 @@ fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
 /// use cust::typed::{Device, Image, Rows};
 ///
 /// let image = Image::<u8>::new(&Device::cpu(), 3, 2)?;
-/// let Rows::Device { memory, pitch } = image.rows() else { panic!() };
+/// let Rows::Device { memory, pitch, .. } = image.rows() else { panic!() };
 /// assert_eq!(pitch, 256);
 /// assert_eq!(format!("{memory:?}"), "512 bytes on CPU");
 /// # Ok::<(), cust::typed::DeviceError>(())

@@ -27,10 +27,12 @@ pub enum Rows<'a> {
         /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },
-    /// Rows in device memory. The first row starts at the first byte of the allocation.
+    /// Rows in device memory.
     Device {
         /// The allocation that contains the rows.
         memory: &'a Memory,
+        /// The position of the first row in the allocation in bytes.
+        first: usize,
         /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },
@@ -61,10 +63,12 @@ pub enum RowsMut<'a> {
         /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },
-    /// Rows in device memory. The first row starts at the first byte of the allocation.
+    /// Rows in device memory.
     Device {
         /// The allocation that contains the rows.
         memory: &'a Memory,
+        /// The position of the first row in the allocation in bytes.
+        first: usize,
         /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },

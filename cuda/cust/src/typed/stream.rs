@@ -386,11 +386,18 @@ impl Stream {
             Kind::Cpu { .. } => {
                 let (from, from_pitch) = match from {
                     Rows::Host { bytes, pitch } => (bytes.as_ptr(), pitch),
-                    Rows::Device { memory, pitch } => (memory.pointer::<u8>().cast_const(), pitch),
+                    Rows::Device { memory, first, pitch } => {
+                        let start = memory.pointer::<u8>().cast_const();
+                        // SAFETY: the caller guarantees that the rows are in the allocation.
+                        (unsafe { start.add(first) }, pitch)
+                    }
                 };
                 let (to, to_pitch) = match to {
                     RowsMut::Host { bytes, pitch } => (bytes.as_mut_ptr(), pitch),
-                    RowsMut::Device { memory, pitch } => (memory.pointer(), pitch),
+                    RowsMut::Device { memory, first, pitch } => {
+                        // SAFETY: the caller guarantees that the rows are in the allocation.
+                        (unsafe { memory.pointer::<u8>().add(first) }, pitch)
+                    }
                     RowsMut::Array { .. } => unreachable!("on the CPU an array is an image"),
                 };
                 for row in 0..rows {
@@ -415,9 +422,10 @@ impl Stream {
                         copy.srcMemoryType = CU_MEMORYTYPE_HOST;
                         (copy.srcHost, copy.srcPitch) = (bytes.as_ptr().cast(), pitch);
                     }
-                    Rows::Device { memory, pitch } => {
+                    Rows::Device { memory, first, pitch } => {
                         copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-                        (copy.srcDevice, copy.srcPitch) = (memory.address(), pitch);
+                        let start = memory.address() + first as u64;
+                        (copy.srcDevice, copy.srcPitch) = (start, pitch);
                     }
                 }
                 match to {
@@ -425,9 +433,10 @@ impl Stream {
                         copy.dstMemoryType = CU_MEMORYTYPE_HOST;
                         (copy.dstHost, copy.dstPitch) = (bytes.as_mut_ptr().cast(), pitch);
                     }
-                    RowsMut::Device { memory, pitch } => {
+                    RowsMut::Device { memory, first, pitch } => {
                         copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-                        (copy.dstDevice, copy.dstPitch) = (memory.address(), pitch);
+                        let start = memory.address() + first as u64;
+                        (copy.dstDevice, copy.dstPitch) = (start, pitch);
                     }
                     RowsMut::Array { array, .. } => {
                         copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;

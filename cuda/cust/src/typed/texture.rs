@@ -144,10 +144,10 @@ impl<T: Texel> Array<T> {
             let kind = ErrorKind::SizeMismatch { what: "image for an array", found, expected };
             return Err(DeviceError::new("filling an array", kind));
         }
-        let from = Rows::Device { memory: image.memory(), pitch: image.pitch() as usize };
+        let from = Rows::Device { memory: image.memory(), first: 0, pitch: image.pitch() as usize };
         let to = match &self.0 {
             Storage::Cpu(array) => {
-                RowsMut::Device { memory: array.memory(), pitch: array.pitch() as usize }
+                RowsMut::Device { memory: array.memory(), first: 0, pitch: array.pitch() as usize }
             }
             Storage::Cuda { array, device, .. } => {
                 RowsMut::Array { array: *array, place: device.place() }
