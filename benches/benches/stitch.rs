@@ -8,12 +8,12 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
-use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::{LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
 };
 use panoweave::geometry::Geometry;
+use panoweave::geometry::rig::Rig;
 use panoweave::ops::colour::GammaTable;
 use panoweave::ops::stitch::{
     CamerasOptions, Colours, Lookup, Power, StitchOptions, stitch, stitch_cameras,
@@ -26,7 +26,6 @@ use panoweave_benches::{
 };
 use shared_types::Rgba8;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
-use shared_types::warp::{Camera, Canvas};
 
 fn options(power: Option<Power>) -> StitchOptions {
     let colour = |gain: f32, gamma| Colour { gain: glam::Vec3::splat(gain), gamma };
@@ -225,17 +224,26 @@ fn sizes(criterion: &mut Criterion) {
     }
 }
 
-/// Returns a geometry of cameras of 1920×1080 pixels in a row, each of which overlaps with the next one by a tenth of
-/// its width.
+/// Returns the geometry of a row of cameras of 1920×1080 pixels without lens distortion, 54° apart. Each picture is 60°
+/// wide. The panorama is a cylinder with as many pixels per degree as the centres of the pictures, so every pixel of the
+/// pictures is visible. Six cameras see 330°.
 fn row(cameras: u32) -> Geometry {
-    let (source, step) = (uvec2(1920, 1080), 1728);
-    let at = |camera: u32| {
-        let place = DVec2::new(-f64::from(step * camera), 0.0);
-        Camera::from_matrix(DMat3::from_translation(place), source)
-    };
-    let size = uvec2(step * (cameras - 1) + source.x, source.y);
-    let canvas = Canvas::of_pixels(DVec2::ZERO, size);
-    Geometry { canvas, cameras: (0..cameras).map(at).collect() }
+    use std::fmt::Write as _;
+    let fov = 54 * (cameras - 1) + 60;
+    let width = 1663.0 * f64::from(fov).to_radians();
+    let mut text = format!(
+        "[panorama]\nprojection = \"cylindrical\"\nwidth = {width:.0}\nheight = 1080\nfov = {fov}\n"
+    );
+    for camera in 0..cameras {
+        let yaw = 54.0 * (f64::from(camera) - 0.5 * f64::from(cameras - 1));
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "[[camera]]\nname = \"{camera}\"\nsize = [1920, 1080]\nlens = \"pinhole\"\nmatrix = {{ fx = 1663.0, \
+             fy = 1663.0, cx = 959.5, cy = 539.5 }}\nyaw = {yaw}\n"
+        );
+    }
+    Rig::parse(&text, "the rig of the bench").expect("a rig").geometry().expect("a geometry")
 }
 
 /// Measures the stitch of 2, 4 and 6 cameras by the mesh, which is one launch, and by planes, with frames of one format

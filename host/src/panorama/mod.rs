@@ -179,7 +179,8 @@ fn check(
 }
 
 /// Returns the warp with the weights of the seams between its pictures, or `None` for feathered blending. If the warp
-/// does not allow a seam, returns `None` and adds the reason to `without_seam`.
+/// does not allow a seam, returns `None`. Adds the reason to `without_seam`, and the reasons of all overlaps that allow no
+/// seam.
 #[track_caller]
 fn with_seams(
     stream: &Stream,
@@ -195,7 +196,11 @@ fn with_seams(
             without_seam.push(reason);
             Ok(None)
         }
-        seamed => Ok(Some(seamed?)),
+        seamed => {
+            let (warp, reasons) = seamed?;
+            without_seam.extend(reasons);
+            Ok(Some(warp))
+        }
     }
 }
 

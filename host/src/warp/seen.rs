@@ -41,7 +41,8 @@ impl DeviceWarp {
             }
             Ok(elements)
         };
-        let planes = Plane::all(sources.len()).map(plane).collect::<Result<Vec<_>, RenderError>>()?;
+        let planes =
+            Plane::all(sources.len()).map(plane).collect::<Result<Vec<_>, RenderError>>()?;
         Ok(Warp::new(size, sources.to_vec(), planes)?)
     }
 }

@@ -38,6 +38,16 @@ pub enum SeamError {
         /// The number of rows of cells in the overlap.
         rows: u32,
     },
+    /// Two cameras of a warp with more than two cameras allow no seam.
+    #[error("the {first} and the {second} camera: {reason}")]
+    Pair {
+        /// The name of the first camera.
+        first: &'static str,
+        /// The name of the second camera.
+        second: &'static str,
+        /// The reason.
+        reason: Box<Self>,
+    },
     /// The frames do not match the warp, or an option is out of range.
     #[error(transparent)]
     Stitch(StitchError),
@@ -60,6 +70,10 @@ impl SeamError {
     /// weights of the warp.
     #[must_use]
     pub fn is_of_warp(&self) -> bool {
-        matches!(self, Self::NoOverlap | Self::Inside { .. } | Self::Tangled { .. })
+        match self {
+            Self::NoOverlap | Self::Inside { .. } | Self::Tangled { .. } => true,
+            Self::Pair { reason, .. } => reason.is_of_warp(),
+            Self::Feather { .. } | Self::Stitch(_) | Self::Device(_) => false,
+        }
     }
 }

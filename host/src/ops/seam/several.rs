@@ -9,12 +9,12 @@ use shared_types::seam::{BLOCK, SeamBlend, SeamGrid};
 use shared_types::stitch::MIN_WEIGHT;
 
 use super::{Seam, SeamError, SeamOptions};
-use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::device::{Buffer, DeviceError, ErrorKind, Image, LaunchConfig, Stream};
 use crate::frame::FrameView;
 use crate::io::picture::Picture;
 use crate::ops::colour::{Colours, find_box};
 use crate::ops::stitch::{StitchOptions, check_frames};
-use crate::warp::DeviceWarp;
+use crate::warp::{DeviceWarp, camera_name};
 
 /// The seams of a warp.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Seams {
                         let (min, max) = (place.min, place.max);
                         let grid = SeamGrid { min, max, cell: 1, ..SeamGrid::default() };
                         feathered.push(([left, right], grid));
-                        reasons.push(reason);
+                        reasons.push(of_pair(reason, [left, right], cameras));
                     }
                     Err(error) => return Err(error),
                 }
@@ -84,7 +84,7 @@ impl Seams {
     /// the current path for each seam, from 0 to 1. `out` must be a copy of `warp`, made by [`Seam::copy`].
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if a launch fails.
+    /// Returns [`DeviceError`] if `parts` does not contain one value per seam, or a launch fails.
     #[track_caller]
     pub fn weigh(
         &mut self,
@@ -93,11 +93,15 @@ impl Seams {
         parts: &[f32],
         out: &mut DeviceWarp,
     ) -> Result<(), DeviceError> {
+        let (found, expected) = ((parts.len(), 1), (self.seams.len(), 1));
+        if found != expected {
+            let kind = ErrorKind::SizeMismatch { what: "parts of the fades", found, expected };
+            return Err(DeviceError::new("blending along seams", kind));
+        }
         let Some((rest, no_path)) = &mut self.several else {
-            return match (&self.seams[..], parts) {
-                ([seam], [part]) => seam.weigh(stream, warp, *part, out),
-                _ => Ok(()),
-            };
+            // A warp of two cameras has one seam.
+            return (self.seams.iter().zip(parts))
+                .try_for_each(|(seam, part)| seam.weigh(stream, warp, *part, out));
         };
         out.await_ready(stream)?;
         let config = LaunchConfig::cover(warp.size().x, warp.size().y, BLOCK);
@@ -133,8 +137,17 @@ impl Seams {
     }
 }
 
+/// Adds the names of the cameras to the reason why they allow no seam, if the warp has other cameras too.
+fn of_pair(reason: SeamError, [left, right]: [usize; 2], cameras: usize) -> SeamError {
+    if cameras == 2 {
+        return reason;
+    }
+    let [first, second] = [left, right].map(|camera| camera_name(camera, cameras));
+    SeamError::Pair { first, second, reason: Box::new(reason) }
+}
+
 /// Returns a copy of the warp with the weights of the best seams for these frames, one per camera, which are first
-/// corrected by `colours`.
+/// corrected by `colours`. Also returns the reason for each overlap that allows no seam and keeps the feathered weights.
 ///
 /// # Errors
 /// Returns [`SeamError`] if the warp does not allow a seam (see [`SeamError::is_of_warp`]), an argument is invalid, or
@@ -146,9 +159,9 @@ pub fn seamed(
     frames: &[FrameView<'_>],
     colours: Colours,
     options: SeamOptions,
-) -> Result<DeviceWarp, SeamError> {
+) -> Result<(DeviceWarp, Vec<SeamError>), SeamError> {
     check_frames(frames, warp.sources())?;
-    let (mut seams, _) = Seams::new(stream, warp, options)?;
+    let (mut seams, reasons) = Seams::new(stream, warp, options)?;
     for seam in seams.pairs_mut() {
         let [left, right] = seam.cameras().map(|camera| frames[camera]);
         // SAFETY: the seam is new, so no earlier search is running, and all work is submitted to this stream.
@@ -158,7 +171,7 @@ pub fn seamed(
     let mut out = Seam::copy(stream, warp)?;
     let parts = vec![1.0; seams.pairs().len()];
     seams.weigh(stream, warp, &parts, &mut out)?;
-    Ok(out)
+    Ok((out, reasons))
 }
 
 /// Returns the same warp as [`seamed`], but for pictures in host memory. The pictures are corrected by the colours in
@@ -174,7 +187,7 @@ pub fn seamed_pictures(
     warp: &DeviceWarp,
     stitch: &StitchOptions,
     options: SeamOptions,
-) -> Result<DeviceWarp, SeamError> {
+) -> Result<(DeviceWarp, Vec<SeamError>), SeamError> {
     stitch.check(warp.sources().len())?;
     let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();

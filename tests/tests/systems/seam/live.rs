@@ -35,7 +35,7 @@ fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
     });
     let warp = device_warp(device, 0.0);
     let [l, r] = &frames;
-    let with = seamed(&stream, &warp, &[l.into(), r.into()], Colours::IDENTITY, options).unwrap();
+    let with = seamed(&stream, &warp, &[l.into(), r.into()], Colours::IDENTITY, options).unwrap().0;
     [&warp, &with].map(|warp| {
         let format = FrameFormat::rgba8(warp.size().x, warp.size().y);
         let mut out = DeviceFrame::new(device, format).unwrap();

@@ -94,7 +94,7 @@ fn check_photos(scene: &str, left: &str, least: f64) {
         let options = StitchOptions { colours: Colours::of([left, right]), ..by_planes() };
         let [l, r] = &pictures;
         let seam = SeamOptions::default();
-        let seamed = seamed_pictures(&stream, &[l, r], &warp, &options, seam).unwrap();
+        let seamed = seamed_pictures(&stream, &[l, r], &warp, &options, seam).unwrap().0;
         let on_host = warp.download(&stream).unwrap();
         assert_eq!(check(&on_host, &seamed.download(&stream).unwrap()), 0, "{scene} on {device}");
         let show = |warp: &DeviceWarp| stitch_pictures(&stream, &[l, r], warp, &options).unwrap();

@@ -6,7 +6,7 @@ use panoweave::device::{Image, Stream};
 use panoweave::frame::FrameView;
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::ops::colour::Colours;
-use panoweave::ops::seam::{Seam, SeamOptions, Seams};
+use panoweave::ops::seam::{Seam, SeamOptions, Seams, seamed};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
@@ -242,8 +242,37 @@ fn two_cameras_are_weighed_as_before() {
         let mut out = Seam::copy(&stream, &warp).unwrap();
         seam.weigh(&stream, &warp, 1.0, &mut out).unwrap();
         let frames: Vec<_> = images.iter().map(FrameView::from).collect();
-        let other =
-            panoweave::ops::seam::seamed(&stream, &warp, &frames, Colours::IDENTITY, options);
-        assert!(weights(&out) == weights(&other.unwrap()), "{device}");
+        let other = seamed(&stream, &warp, &frames, Colours::IDENTITY, options);
+        assert!(weights(&out) == weights(&other.unwrap().0), "{device}");
+    }
+}
+
+/// The third camera covers the same area as the second one. Their overlap keeps the feathered weights, and the reason
+/// names both cameras.
+#[test]
+fn the_reasons_name_the_cameras_without_a_seam() {
+    let corners = vec![dvec2(8.0, 8.0), dvec2(68.0, 8.0), dvec2(68.0, 8.0)];
+    let mosaic = Mosaic::new(uvec2(184, 110), uvec2(100, 90), corners);
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let images = mosaic.images(&stream, &mut Random::new(1));
+        let frames: Vec<_> = images.iter().map(FrameView::from).collect();
+        let warp = DeviceWarp::render(&stream, &mosaic.geometry).unwrap();
+        let options = SeamOptions { feather: FEATHER };
+        let (with_seams, reasons) =
+            seamed(&stream, &warp, &frames, Colours::IDENTITY, options).unwrap();
+        let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+        assert_eq!(reasons.len(), 1, "{device}: {reasons:?}");
+        let start = "the second and the third camera: seam: the other camera covers";
+        assert!(reasons[0].starts_with(start), "{device}: {reasons:?}");
+        let out = with_seams.download(&stream).unwrap();
+        // In the area of the second and third camera alone, both have half of the weight.
+        let at = 50 * 184 + 150;
+        let weights = [1, 2].map(|camera| out.plane(Plane::Weight(camera))[at]);
+        assert!(weights.iter().all(|weight| (weight - 0.5).abs() < 1e-4), "{device}: {weights:?}");
+        // There are two seams, and one of the parts is missing.
+        let (mut seams, _) = Seams::new(&stream, &warp, options).unwrap();
+        let mut out = Seam::copy(&stream, &warp).unwrap();
+        assert!(seams.weigh(&stream, &warp, &[1.0], &mut out).is_err(), "{device}");
     }
 }

@@ -301,7 +301,8 @@ fn a_seam_is_seen_in_views() {
             image
         });
         let [l, r] = &frames;
-        let with = seamed(&stream, &warp, &[l.into(), r.into()], Colours::IDENTITY, seam).unwrap();
+        let with =
+            seamed(&stream, &warp, &[l.into(), r.into()], Colours::IDENTITY, seam).unwrap().0;
         let single = |weights| single(&device, &viewer, weights, formats, [left, right], &ahead);
         let (feathered, seamed) = (single(None), single(Some(&with)));
         assert!(feathered != seamed, "the seam changes nothing on {device}");

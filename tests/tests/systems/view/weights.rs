@@ -31,7 +31,7 @@ fn with_seam(stream: &Stream, rig: &Rig, feather: f32) -> (DeviceWarp, [Raster; 
     let [left, right] = &frames;
     let options = SeamOptions { feather };
     let seamed =
-        seamed(stream, &warp, &[left.into(), right.into()], Colours::IDENTITY, options).unwrap();
+        seamed(stream, &warp, &[left.into(), right.into()], Colours::IDENTITY, options).unwrap().0;
     (seamed, pictures)
 }
 

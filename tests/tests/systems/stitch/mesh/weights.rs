@@ -26,7 +26,7 @@ fn meshes_follow_a_seam() {
                 DeviceWarp::upload(&stream, &meshed).unwrap()
             };
             let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 0));
-            let Ok(seam) = seamed(
+            let Ok((seam, _)) = seamed(
                 &stream,
                 &warp,
                 &[(&left).into(), (&right).into()],
