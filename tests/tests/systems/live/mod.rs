@@ -3,6 +3,7 @@
 
 mod failure;
 mod input;
+mod lost_camera;
 mod many;
 mod order;
 mod several;
