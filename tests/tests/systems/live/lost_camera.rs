@@ -32,8 +32,8 @@ const COLOUR: [u8; 3] = [10, 180, 90];
 
 /// Options with times that are long for a slow test machine, but short for a test.
 const FAILURE: FailureOptions = FailureOptions {
-    late: Duration::from_millis(600),
-    gone: Duration::from_millis(1200),
+    late: Duration::from_secs(1),
+    gone: Duration::from_secs(2),
     settle: 3,
     every: 1,
     frozen: Duration::from_secs(100),
@@ -43,7 +43,7 @@ const FAILURE: FailureOptions = FailureOptions {
     act_on_black: true,
     fade_out: 5,
     fade_in: 7,
-    hold: Duration::from_millis(500),
+    hold: Duration::from_secs(2),
     fade_colour: 4,
     colour: Rgba8::opaque(COLOUR[0], COLOUR[1], COLOUR[2]),
 };
@@ -231,10 +231,6 @@ impl Test {
         assert!(self.health.missing >= 2, "{:?}", self.health);
         self.push_until(false, |health| health.presence == 0.0);
         assert_eq!(self.health.cover, 0.0, "the camera is not held");
-        for _ in 0..3 {
-            self.push(false);
-        }
-        assert_eq!(share(&self.health), (0.0, 0.0), "the last frame is not held");
         // Then the colour of failed cameras replaces it where no neighbour sees the pixel.
         self.push_until(false, |health| health.cover > 0.0);
         assert!(failed.elapsed() >= FAILURE.hold, "held for {:?}", failed.elapsed());
