@@ -5,6 +5,7 @@ mod failure;
 mod input;
 mod lost_camera;
 mod many;
+mod mixed_formats;
 mod order;
 mod several;
 mod timing;
