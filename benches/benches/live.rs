@@ -44,7 +44,7 @@ fn filled(stitcher: &Stitcher) -> Option<[FrameBuffer; 2]> {
 /// Returns the wall time that a live stitcher takes for `pairs` pairs of frames.
 fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
     let options = LiveOptions {
-        input: PIXELS,
+        input: PIXELS.into(),
         output: PIXELS,
         pace: Pace::Wait,
         slots,

@@ -35,7 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let warp = DeviceWarp::render(&stream, &geometry()?)?;
     let mut driver = Driver::new(&device, warp.sources()[0], ENCODING, RING)?;
 
-    let options = LiveOptions { input: PixelFormat::Nv12(ENCODING), ..LiveOptions::default() };
+    let options =
+        LiveOptions { input: PixelFormat::Nv12(ENCODING).into(), ..LiveOptions::default() };
     let stitcher = Stitcher::new(&device, warp, options)?;
     let panoramas = stitcher.panoramas();
     let (filmed, last) = thread::scope(|scope| {

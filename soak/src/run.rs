@@ -101,7 +101,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
         };
         let warps = Warps { stream: &aside, rig: shrunk(rig, settings.shrink) };
         let options = LiveOptions {
-            input: PIXELS,
+            input: PIXELS.into(),
             output: PIXELS,
             // The tolerance is less than half the time between two frames of a camera, so a left frame matches only the
             // right frame with the same number.

@@ -72,7 +72,7 @@ impl Pair {
     pub(super) fn options(&self) -> LiveOptions {
         let pixels = PixelFormat::Nv12(NV12);
         let tolerance = self.period.mul_f64(0.4);
-        LiveOptions { input: pixels, output: pixels, tolerance, ..LiveOptions::default() }
+        LiveOptions { input: pixels.into(), output: pixels, tolerance, ..LiveOptions::default() }
     }
 
     /// Returns estimates of the device memory and the page-locked memory that a stitcher takes, in bytes. Ignores the

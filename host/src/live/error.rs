@@ -6,7 +6,7 @@ use glam::UVec2;
 use thiserror::Error;
 
 use crate::device::{DeviceError, Place};
-use crate::frame::FrameFormat;
+use crate::frame::{FrameFormat, PixelFormat};
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
@@ -67,6 +67,27 @@ pub enum LiveError {
         found: usize,
         /// The number of the stitcher's cameras.
         expected: usize,
+    },
+    /// The number of input formats differs from the number of cameras.
+    #[error(
+        "live stitching: {found} input formats were passed, but the warp has {expected} cameras; pass one format per camera, or one `PixelFormat` for all"
+    )]
+    InputFormats {
+        /// The number of formats.
+        found: usize,
+        /// The number of cameras of the warp.
+        expected: usize,
+    },
+    /// Two cameras with a seam between them have different pixel formats.
+    #[error(
+        "live stitching: the frames of the {} and {} cameras are {} and {}, but a seam requires one pixel format; use `Blend::Feather`, or convert the frames of one camera",
+        cameras[0], cameras[1], formats[0], formats[1]
+    )]
+    SeamFormats {
+        /// The names of the cameras, such as `left` or `third`.
+        cameras: [&'static str; 2],
+        /// The pixel formats of the cameras.
+        formats: [PixelFormat; 2],
     },
     /// The source sizes of a warp differ from those of the stitcher.
     #[error(

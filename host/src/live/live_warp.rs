@@ -10,6 +10,7 @@ use glam::UVec2;
 use super::error::LiveError;
 use super::seam::LiveSeam;
 use crate::device::Stream;
+use crate::frame::FrameFormat;
 use crate::ops::colour::{Colours, Overlaps, Summing};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions};
@@ -37,7 +38,7 @@ impl LiveWarp {
         warp: DeviceWarp,
         viewer: Option<Viewer>,
         size: UVec2,
-        Follow { blend, lookup, failures }: Follow,
+        Follow { blend, lookup, failures, inputs }: Follow<'_>,
     ) -> Result<Self, LiveError> {
         let warp = match &viewer {
             Some(viewer) => {
@@ -64,7 +65,7 @@ impl LiveWarp {
         };
         let seam = match blend {
             Blend::Feather => None,
-            Blend::Seam(options) => LiveSeam::new(stream, &warp, options)?.map(Mutex::new),
+            Blend::Seam(options) => LiveSeam::new(stream, &warp, options, inputs)?.map(Mutex::new),
         };
         let follows = failures && by_mesh;
         let followed = match seam {
@@ -77,11 +78,13 @@ impl LiveWarp {
 
 /// The properties of a stitcher that determine which data it derives from a warp.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Follow {
+pub(super) struct Follow<'a> {
     pub(super) blend: Blend,
     pub(super) lookup: Lookup,
     /// Whether cameras that fail are detected.
     pub(super) failures: bool,
+    /// The formats of the cameras' frames.
+    pub(super) inputs: &'a [FrameFormat],
 }
 
 /// The warp and the stitch options that apply to the next frame.

@@ -22,6 +22,7 @@
 //! | `cameras`, `vitals` | the states of the cameras: live, frozen, black, late, gone |
 //! | `presence` | fades of cameras that fail or return |
 //! | `failure` | options, states, events and health figures for cameras that fail |
+//! | `options`, `input_formats` | options, and the pixel formats of the cameras |
 //! | `buffers`, `pool` | buffers and their reuse |
 //! | `panorama`, `readers` | finished panoramas and their readers |
 //! | `counters` | counters and latencies |
@@ -37,6 +38,7 @@ mod counters;
 mod error;
 mod failure;
 mod follow;
+mod input_formats;
 mod intake;
 mod live_warp;
 mod options;
@@ -62,6 +64,7 @@ pub use error::LiveError;
 pub use failure::{
     CameraEvent, CameraEvents, CameraHealth, CameraState, FailureOptions, StateCounts,
 };
+pub use input_formats::InputFormats;
 pub use intake::Submitted;
 pub use options::{ColourOptions, LiveOptions, Pace};
 pub use pairing::{CameraTiming, Clocks, FrameCounts};
@@ -107,7 +110,8 @@ impl Stitcher {
     /// Creates a stitcher for frames of the warp's source sizes, and allocates its buffers.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if an option is invalid, memory runs out, or a thread cannot be started.
+    /// Returns [`LiveError`] if an option is invalid, a seam is between cameras with different pixel formats, memory
+    /// runs out, or a thread cannot be started.
     pub fn new(device: &Device, warp: DeviceWarp, options: LiveOptions) -> Result<Self, LiveError> {
         Self::start(device, warp, None, options)
     }
@@ -134,12 +138,13 @@ impl Stitcher {
         camera: Option<VirtualCamera>,
         options: LiveOptions,
     ) -> Result<Self, LiveError> {
-        options.check(warp.sources().len())?;
+        let sources = warp.sources();
+        options.check(sources.len())?;
         let formats = Formats {
-            inputs: warp
-                .sources()
+            inputs: sources
                 .iter()
-                .map(|&size| FrameFormat { size, pixels: options.input })
+                .zip(options.input.of(sources.len())?)
+                .map(|(&size, &pixels)| FrameFormat { size, pixels })
                 .collect(),
             output: FrameFormat {
                 size: options.size.unwrap_or(match camera {
@@ -155,6 +160,7 @@ impl Stitcher {
             blend: options.blend,
             lookup: options.stitch.lookup,
             failures: options.failure.is_some(),
+            inputs: &formats.inputs,
         };
         let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, follow)?);
         stream.synchronize()?;
@@ -263,6 +269,7 @@ impl Stitcher {
             blend: self.shared.blend,
             lookup: self.shared.current().stitch.lookup,
             failures: self.shared.with_cameras(|_, _| ()).is_some(),
+            inputs: &self.shared.formats.inputs,
         };
         let size = self.shared.formats.output.size;
         let warp = LiveWarp::new(&swap.stream, warp, viewer, size, follow)?;

@@ -7,6 +7,7 @@ use shared_types::stitch::MAX_CAMERAS;
 
 use super::error::LiveError;
 use super::failure::FailureOptions;
+use super::input_formats::InputFormats;
 use super::pairing::{Clocks, PairingOptions};
 use crate::frame::PixelFormat;
 use crate::ops::colour::EVERY;
@@ -58,8 +59,9 @@ impl Default for ColourOptions {
 /// Options of a [`Stitcher`](super::Stitcher).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LiveOptions {
-    /// The pixel format of the cameras' frames. Their sizes are the source sizes of the warp.
-    pub input: PixelFormat,
+    /// The pixel formats of the cameras' frames: one [`PixelFormat`] for all cameras, or one per camera. Their sizes are
+    /// the source sizes of the warp.
+    pub input: InputFormats,
     /// The pixel format of the panoramas.
     pub output: PixelFormat,
     /// The size of the panoramas or views. The default is the size of the warp for panoramas, and
@@ -102,7 +104,7 @@ pub struct LiveOptions {
 impl Default for LiveOptions {
     fn default() -> Self {
         Self {
-            input: PixelFormat::Rgba8,
+            input: InputFormats::default(),
             output: PixelFormat::Rgba8,
             size: None,
             stitch: StitchOptions::default(),

@@ -7,11 +7,13 @@
 use shared_types::seam::SeamCosts;
 
 use super::buffers::FrameSet;
+use super::error::LiveError;
 use crate::device::{DeviceError, Pinned, Stream};
+use crate::frame::FrameFormat;
 use crate::ops::colour::Colours;
-use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker, Seams};
+use crate::ops::seam::{Seam, SeamOptions, SeamTracker, Seams};
 use crate::ops::stitch::StitchError;
-use crate::warp::{DeviceWarp, RenderError};
+use crate::warp::{DeviceWarp, RenderError, camera_name};
 
 /// The seams, the states of their fades, and a copy of the warp with the seams' weights.
 #[derive(Debug)]
@@ -38,12 +40,14 @@ struct State {
 
 impl LiveSeam {
     /// Creates the seams. Logs a warning for each overlap that does not allow a seam. Returns `None` if no overlap
-    /// allows a seam.
+    /// allows a seam. Fails if the frames of two cameras with a seam, whose formats are in `inputs`, differ in their pixel
+    /// formats, because the kernels that compare both cameras read only one format.
     pub(super) fn new(
         stream: &Stream,
         warp: &DeviceWarp,
         options: SeamOptions,
-    ) -> Result<Option<Self>, SeamError> {
+        inputs: &[FrameFormat],
+    ) -> Result<Option<Self>, LiveError> {
         let seams = match Seams::new(stream, warp, options) {
             Err(reason) if reason.is_of_warp() => {
                 tracing::warn!("{reason}");
@@ -55,6 +59,13 @@ impl LiveSeam {
                 seams
             }
         };
+        for seam in seams.pairs() {
+            let formats = seam.cameras().map(|camera| inputs[camera].pixels);
+            if formats[0] != formats[1] {
+                let cameras = seam.cameras().map(|camera| camera_name(camera, inputs.len()));
+                return Err(LiveError::SeamFormats { cameras, formats });
+            }
+        }
         let seamed = Seam::copy(stream, warp)?;
         let state = |_: &Seam| {
             let (tracker, costs) = (SeamTracker::default(), Pinned::new(stream.device(), 1)?);

@@ -14,7 +14,9 @@ use super::{Offset, VideoStitchError};
 use crate::device::Device;
 use crate::frame::{DeviceFrame, FrameFormat, Rate};
 use crate::io::video::{Stop, VideoError, VideoSink, VideoSource};
-use crate::live::{ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Stitcher};
+use crate::live::{
+    ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
+};
 use crate::ops::colour::{Colours, matched};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
@@ -188,7 +190,7 @@ pub(super) fn start(
         stitch.colours = colours;
     }
     let live = LiveOptions {
-        input: sources[0].format().pixels,
+        input: InputFormats::each(sources.iter().map(|source| source.format().pixels)),
         output: output.pixels,
         size: Some(output.size),
         stitch,

@@ -6,6 +6,7 @@
 
 mod files_memory;
 mod live_faults;
+mod live_joins;
 mod live_memory;
 mod lost_gpu;
 mod planted;

@@ -44,6 +44,31 @@ fn raw_frames_are_stitched_like_pictures() {
     assert_eq!(folder.read("p.rgba"), expected[..expected.len() / 3 * 2]);
 }
 
+/// Stitches an NV12 video and an RGBA video of grey frames, which have the same levels in both formats. Only a seam
+/// requires one pixel format.
+#[test]
+fn videos_of_two_pixel_formats_are_stitched() {
+    let folder = Folder::new();
+    let raw = |levels: [u8; 3]| -> Vec<u8> {
+        levels.iter().flat_map(|&level| [level, level, level, 255].repeat(1200)).collect()
+    };
+    folder.write("l.y4m", flat("30:1", [50, 100, 150]));
+    folder.write("l.rgba", raw([50, 100, 150]));
+    folder.write("r.rgba", raw([200, 90, 30]));
+    let line = |left: &str| {
+        format!("video {left} r.rgba --input-size 40x30 --fps 30 {MAP} --no-colour -o p.rgba")
+    };
+    folder.quiet(&line("l.rgba"));
+    let expected = folder.read("p.rgba");
+    assert_eq!(expected.len(), 3 * 65 * 32 * 4);
+    folder.quiet(&line("l.y4m"));
+    assert_eq!(folder.read("p.rgba"), expected);
+
+    let done = folder.words(&format!("{} --blend seam", line("l.y4m")));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("a seam requires one pixel format"), "{done:?}");
+}
+
 #[test]
 fn pictures_are_stitched_like_pictures() {
     let folder = Folder::new();

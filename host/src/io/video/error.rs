@@ -196,8 +196,7 @@ pub enum VideoError {
     /// The bytes of a frame do not fit the format of its video.
     #[error("cannot pair the frames of the two videos: {0}")]
     Pair(#[from] FrameError),
-    /// The two videos have different pixel formats, and the video `file` cannot be converted to the other video's
-    /// format.
+    /// Two videos that are compared have different pixel formats.
     #[error("{}: the pixel format is {found}, but the other video's is {expected}; convert one of them", file.display())]
     Formats {
         /// The path of the video.

@@ -60,11 +60,12 @@ pub struct VideoSource {
 impl VideoSource {
     /// Opens a video and starts to read it.
     ///
-    /// `pixels` is the requested pixel format, for instance that of the other camera's video. `None` requests the
-    /// format in which the video is stored. Only encoded files can be converted to another format.
+    /// `pixels` is the preferred pixel format, for instance that of the other camera's video. `None` selects the format
+    /// in which the video is stored. Only encoded files are converted to the preferred format. All other videos keep
+    /// their own format; see [`format`](Self::format).
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the video cannot be read in the requested format.
+    /// Returns [`VideoError`] if the video cannot be read.
     pub fn open(
         input: &VideoInput,
         pixels: Option<PixelFormat>,
@@ -93,7 +94,6 @@ impl VideoSource {
                 let rate = reader.header().rate.or(input.rate).ok_or_else(no_rate)?;
                 let expected = bytes.map(|bytes| reader.frames_in(bytes));
                 Self::start(name, reader.header().format(), rate, expected, reader, stop)
-                    .and_then(|source| source.wants(pixels))
             }
             Medium::Stream(raw) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
@@ -112,7 +112,6 @@ impl VideoSource {
                 let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
                 let reader = RawReader::new(&name, file);
                 Self::start(name, format, rate, expected, reader, stop)
-                    .and_then(|source| source.wants(pixels))
             }
             Medium::Pictures(pattern) => {
                 let rate = input.rate.ok_or_else(no_rate)?;
@@ -120,7 +119,6 @@ impl VideoSource {
                 let format = FrameFormat { size: reader.size(), pixels: PixelFormat::Rgba8 };
                 let expected = Some(reader.len());
                 Self::start(name, format, rate, expected, reader, stop)
-                    .and_then(|source| source.wants(pixels))
             }
         }
     }
@@ -146,16 +144,6 @@ impl VideoSource {
             .map_err(VideoError::Thread)?;
         let (stop, sound, _child) = (stop.clone(), None, None);
         Ok(Self { name, format, rate, expected, sound, frames, first, empty, stop, _child })
-    }
-
-    fn wants(self, pixels: Option<PixelFormat>) -> Result<Self, VideoError> {
-        let found = self.format.pixels;
-        match pixels {
-            Some(expected) if expected != found => {
-                Err(VideoError::Formats { file: self.name, found, expected })
-            }
-            _ => Ok(self),
-        }
     }
 
     /// Returns the bytes of the next frame without padding, or `None` at the end of the video or after a stop request.

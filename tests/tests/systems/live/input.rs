@@ -274,7 +274,7 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
     let device = Device::cpu();
     let encoding = YuvEncoding::default();
     let nv12 = PixelFormat::Nv12(encoding);
-    let stitcher = stitcher(&device, LiveOptions { input: nv12, ..waiting() });
+    let stitcher = stitcher(&device, LiveOptions { input: nv12.into(), ..waiting() });
     let luma = Image::<u8>::new(&device, SOURCE.x, SOURCE.y).unwrap();
     let chroma = Image::<Chroma>::new(&device, SOURCE.x, SOURCE.y).unwrap();
     let view = |place, size: UVec2| {

@@ -3,7 +3,9 @@
 
 mod failure;
 mod input;
+mod lost_camera;
 mod many;
+mod mixed_formats;
 mod order;
 mod several;
 mod timing;

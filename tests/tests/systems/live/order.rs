@@ -40,7 +40,7 @@ fn expected(
     warp: &DeviceWarp,
 ) -> Vec<u8> {
     let stream = device.stream().unwrap();
-    let format = FrameFormat { size: SOURCE, pixels: options.input };
+    let format = FrameFormat { size: SOURCE, pixels: options.input.of(2).unwrap()[0] };
     let frames = bytes.map(|bytes| {
         let mut on_device = DeviceFrame::new(device, format).unwrap();
         on_device.upload(&stream, &Frame::tight(format, bytes).unwrap()).unwrap();
@@ -75,7 +75,7 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
                 edge_boost: true,
                 ..StitchOptions::default()
             };
-            let options = LiveOptions { input, output, stitch, ..waiting() };
+            let options = LiveOptions { input: input.into(), output, stitch, ..waiting() };
             let stitcher = stitcher(&device, options);
             let mut panoramas = stitcher.panoramas();
             let format = stitcher.input_formats()[0];

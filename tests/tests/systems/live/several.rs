@@ -4,10 +4,10 @@
 use std::thread;
 
 use panoweave::device::Device;
-use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
+use panoweave::frame::{DeviceFrame, Frame, PixelFormat, YuvEncoding};
 use panoweave::live::{ColourOptions, LiveOptions, Pace, Stitcher};
 use panoweave::ops::stitch::{StitchOptions, stitch};
-use panoweave_tests::live::{FRAME, SOURCE, STILL, device_warp, stitcher, waiting};
+use panoweave_tests::live::{FRAME, STILL, device_warp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
@@ -33,7 +33,7 @@ impl One {
         let nv12 = PixelFormat::Nv12(YuvEncoding::default());
         let pixels = [PixelFormat::Rgba8, nv12][i % 2];
         let stitch = StitchOptions { flip: i.is_multiple_of(3), ..StitchOptions::default() };
-        let options = LiveOptions { input: pixels, output: pixels, stitch, ..waiting() };
+        let options = LiveOptions { input: pixels.into(), output: pixels, stitch, ..waiting() };
         let shift = i as f32 * 0.75;
         let stitcher = Stitcher::new(device, device_warp(device, shift), options).unwrap();
         let format = stitcher.input_formats()[0];
@@ -46,7 +46,7 @@ impl One {
     /// Returns the expected panoramas of the three pairs, computed by calls of `stitch` instead of the live stitcher.
     fn expected(&self) -> [Vec<u8>; 3] {
         let (device, stream) = (&self.device, self.device.stream().unwrap());
-        let format = FrameFormat { size: SOURCE, pixels: self.options.input };
+        let format = self.stitcher.input_formats()[0];
         let warp = device_warp(device, self.shift);
         self.frames.each_ref().map(|pair| {
             let [left, right] = pair.each_ref().map(|bytes| {

@@ -9,7 +9,7 @@ use glam::{UVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
 use panoweave::geometry::rig::Rig;
-use panoweave::live::{LiveError, LiveOptions, Stitcher};
+use panoweave::live::{InputFormats, LiveError, LiveOptions, Stitcher};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{Blend, FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::StitchOptions;
@@ -63,15 +63,15 @@ fn single(
     device: &Device,
     viewer: &Viewer,
     weights: Option<&DeviceWarp>,
-    [format, output]: [FrameFormat; 2],
-    bytes: [&[u8]; 2],
+    output: FrameFormat,
+    frames: [Frame<'_>; 2],
     view: &ViewPose,
 ) -> Vec<u8> {
     let stream = device.stream().unwrap();
-    let frames = bytes.map(|bytes| {
-        let mut frame = DeviceFrame::new(device, format).unwrap();
-        frame.upload(&stream, &Frame::tight(format, bytes).unwrap()).unwrap();
-        frame
+    let frames = frames.map(|frame| {
+        let mut on_device = DeviceFrame::new(device, frame.format()).unwrap();
+        on_device.upload(&stream, &frame).unwrap();
+        on_device
     });
     let frames = frames.each_ref().map(DeviceFrame::view);
     let mut out = DeviceFrame::new(device, output).unwrap();
@@ -91,28 +91,29 @@ fn each_view_is_that_of_its_pair_at_its_time() {
     let nv12 = PixelFormat::Nv12(YuvEncoding::default());
     for device in panoweave_devices() {
         for (input, output) in [
-            (PixelFormat::Rgba8, PixelFormat::Rgba8),
-            (nv12, nv12),
-            (nv12, PixelFormat::Rgba8),
-            (PixelFormat::Rgba8, nv12),
+            (PixelFormat::Rgba8.into(), PixelFormat::Rgba8),
+            (nv12.into(), nv12),
+            (nv12.into(), PixelFormat::Rgba8),
+            (PixelFormat::Rgba8.into(), nv12),
+            (InputFormats::each([nv12, PixelFormat::Rgba8]), nv12),
         ] {
             let options = LiveOptions { input, output, ..waiting() };
             let stitcher = with_view(&device, Arc::new(moving), options);
             assert_eq!(stitcher.output_format().size, SIZE);
             let (viewer, _) = viewer(&device, &rig(15.0, 101));
-            let formats = [stitcher.input_formats()[0], stitcher.output_format()];
+            let formats = [0, 1].map(|camera| stitcher.input_formats()[camera]);
             let mut panoramas = stitcher.panoramas();
             let mut last = Vec::new();
             for i in 0..8 {
-                let bytes = [noise(formats[0], i), noise(formats[0], 100 + i)];
-                let [left, right] = bytes.each_ref();
-                let tight = |bytes| Frame::tight(formats[0], bytes).unwrap();
+                let bytes = [noise(formats[0], i), noise(formats[1], 100 + i)];
+                let tight = |camera: usize| Frame::tight(formats[camera], &bytes[camera]).unwrap();
+                let frames = [tight(0), tight(1)];
                 let time = FRAME * i as u32;
-                stitcher.submit(&[tight(left), tight(right)], time).unwrap();
+                stitcher.submit(&frames, time).unwrap();
                 let panorama = panoramas.next().unwrap();
                 assert_eq!(panorama.timestamp(), time);
                 let expected =
-                    single(&device, &viewer, None, formats, [left, right], &moving(time));
+                    single(&device, &viewer, None, stitcher.output_format(), frames, &moving(time));
                 assert!(panorama.bytes() == expected, "{device}, {input:?} to {output:?}, {i}");
                 assert!(expected != last, "two views are the same");
                 last = expected;
@@ -196,14 +197,13 @@ fn viewers_are_swapped_between_frames() {
     let ahead: ViewPath = Arc::new(|_| ViewPose { pan: 12.0, fov: 60.0, ..ViewPose::default() });
     for device in panoweave_devices() {
         let stitcher = with_view(&device, Arc::clone(&ahead), waiting());
-        let formats = [stitcher.input_formats()[0], stitcher.output_format()];
-        let bytes = [noise(formats[0], 1), noise(formats[0], 2)];
-        let [left, right] = bytes.each_ref();
+        let (format, output) = (stitcher.input_formats()[0], stitcher.output_format());
+        let bytes = [noise(format, 1), noise(format, 2)];
+        let frames = bytes.each_ref().map(|bytes| frame(bytes));
         let mut panoramas = stitcher.panoramas();
         let mut check = |viewer: &Viewer| {
-            stitcher.submit(&[frame(left), frame(right)], FRAME).unwrap();
-            let view = ahead(FRAME);
-            let expected = single(&device, viewer, None, formats, [left, right], &view);
+            stitcher.submit(&frames, FRAME).unwrap();
+            let expected = single(&device, viewer, None, output, frames, &ahead(FRAME));
             assert!(panoramas.next().unwrap().bytes() == expected, "on {device}");
             expected
         };
@@ -279,7 +279,7 @@ fn a_seam_is_seen_in_views() {
     for device in panoweave_devices() {
         let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
         let stitcher = with_view(&device, Arc::new(move |_| ahead), options);
-        let formats = [stitcher.input_formats()[0], stitcher.output_format()];
+        let (format, output) = (stitcher.input_formats()[0], stitcher.output_format());
         // Use gray gradients of different brightness, whose levels agree at some positions of the overlap.
         let bytes = [50_u32, 90].map(|level| {
             let pixel = move |at: u32| [(level + at % SOURCE.x + at / SOURCE.x % 7) as u8; 4];
@@ -296,14 +296,16 @@ fn a_seam_is_seen_in_views() {
         let (viewer, warp) = viewer(&device, &rig(15.0, 101));
         let stream = device.stream().unwrap();
         let frames = [left, right].map(|bytes| {
-            let mut image = DeviceFrame::new(&device, formats[0]).unwrap();
+            let mut image = DeviceFrame::new(&device, format).unwrap();
             image.upload(&stream, &frame(bytes)).unwrap();
             image
         });
         let [l, r] = &frames;
         let with =
             seamed(&stream, &warp, &[l.into(), r.into()], Colours::IDENTITY, seam).unwrap().0;
-        let single = |weights| single(&device, &viewer, weights, formats, [left, right], &ahead);
+        let single = |weights| {
+            single(&device, &viewer, weights, output, [frame(left), frame(right)], &ahead)
+        };
         let (feathered, seamed) = (single(None), single(Some(&with)));
         assert!(feathered != seamed, "the seam changes nothing on {device}");
         assert!(*shown.last().unwrap() == seamed, "the last view has no seam on {device}");

@@ -1,0 +1,154 @@
+//! Checks a stitcher whose cameras leave and join 1,000 times: no frame, buffer or device object is lost, and each
+//! camera works at the end. Unit tests of `live::cameras` check the states alone.
+//!
+//! [`Counters`] cover the whole process, so this test runs in its own process.
+
+use std::thread;
+use std::time::Duration;
+
+use glam::{DMat3, DVec2, UVec2, dvec2, uvec2};
+use panoweave::device::{Counters, Device};
+use panoweave::frame::{Frame, FrameFormat};
+use panoweave::geometry::{Camera, Canvas, Geometry};
+use panoweave::live::{CameraState, Dropped, FailureOptions, LiveOptions, Stitcher, Submitted};
+use panoweave::warp::DeviceWarp;
+use panoweave_tests::alone::alone;
+use panoweave_tests::live::{FRAME, STILL};
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+
+const SOURCE: UVec2 = uvec2(12, 10);
+const CAMERAS: usize = 3;
+/// How often a camera leaves, and how often one joins.
+const CHANGES: u64 = 1000;
+
+#[test]
+fn a_thousand_leaves_and_joins_lose_nothing() {
+    alone(a_thousand_leaves_and_joins_lose_nothing, || {
+        for device in panoweave_devices() {
+            let before = Counters::now();
+            leave_and_join(&device);
+            assert_eq!(Counters::now(), before, "{device}");
+        }
+    });
+}
+
+/// Returns a stitcher of cameras side by side, with limits that a slow test machine does not reach.
+fn stitcher(device: &Device) -> Stitcher {
+    let corner = |camera: usize| dvec2(8.0 * camera as f64, 0.0);
+    let camera = |i| Camera::from_matrix(DMat3::from_translation(-corner(i)), SOURCE);
+    let canvas = Canvas::of_pixels(DVec2::ZERO, uvec2(8 * CAMERAS as u32 + 4, SOURCE.y));
+    let geometry = Geometry { canvas, cameras: (0..CAMERAS).map(camera).collect() };
+    let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
+    let limit = Duration::from_secs(1000);
+    let failure = FailureOptions {
+        late: limit,
+        gone: 2 * limit,
+        settle: 1,
+        every: 3,
+        frozen: limit,
+        black: limit,
+        fade_out: 2,
+        fade_in: 3,
+        hold: Duration::from_millis(5),
+        fade_colour: 2,
+        ..FailureOptions::default()
+    };
+    let options = LiveOptions { colour: STILL, failure: Some(failure), ..LiveOptions::default() };
+    Stitcher::new(device, warp, options).unwrap()
+}
+
+/// Returns the number of free input buffers of each camera, when the sets in flight have returned theirs. It is the
+/// largest number that is found in a row of equal results.
+fn free_buffers(stitcher: &Stitcher) -> [usize; CAMERAS] {
+    let count = |camera| {
+        let buffers = std::iter::from_fn(|| stitcher.buffer(camera).unwrap());
+        // All buffers are held until the last one is counted.
+        buffers.collect::<Vec<_>>().len()
+    };
+    let count_all = || std::array::from_fn(count);
+    let (mut counts, mut equal) = (count_all(), 0);
+    while equal < 20 {
+        thread::sleep(Duration::from_millis(5));
+        let now = count_all();
+        equal = if now == counts { equal + 1 } else { 0 };
+        counts = now;
+    }
+    counts
+}
+
+/// Lets cameras leave and join at random times while frames are pushed, and checks the counters at the end.
+fn leave_and_join(device: &Device) {
+    let stitcher = stitcher(device);
+    let buffers = free_buffers(&stitcher);
+    let mut panoramas = stitcher.panoramas();
+    let mut random = Random::new(3);
+    let (mut pushed, mut sets, mut read, mut time) = ([0; CAMERAS], 0, 0, Duration::ZERO);
+    let (mut left, mut joined, mut gone) = ([0; CAMERAS], [0; CAMERAS], [0; CAMERAS]);
+    let mut bytes = vec![0; 4 * SOURCE.element_product() as usize];
+    // Pushes a frame of each camera, but not always of those that are absent.
+    let mut push_all = |random: &mut Random, present: &[bool; CAMERAS]| {
+        time += FRAME;
+        let mut completed = 0;
+        for camera in 0..CAMERAS {
+            if !present[camera] && random.below(2) == 0 {
+                continue;
+            }
+            bytes.fill_with(|| random.bits() as u8);
+            let frame = Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), &bytes).unwrap();
+            let submitted = stitcher.push(camera, frame, time).unwrap();
+            pushed[camera] += 1;
+            assert!(present[camera] || submitted == Submitted::Dropped, "{submitted:?}");
+            let now = stitcher.counters().sets;
+            completed += now - sets;
+            sets = now;
+        }
+        for _ in 0..completed {
+            assert_eq!(panoramas.next().unwrap().bytes().len() % 4, 0);
+            read += 1;
+        }
+    };
+    let mut present = [true; CAMERAS];
+    while left.iter().sum::<u64>() < CHANGES || joined.iter().sum::<u64>() < CHANGES {
+        let camera = random.below(CAMERAS);
+        let was_gone = stitcher.cameras()[camera].state == CameraState::Gone;
+        present[camera] = !present[camera];
+        stitcher.set_present(camera, present[camera]).unwrap();
+        if present[camera] {
+            joined[camera] += 1;
+        } else {
+            left[camera] += 1;
+            gone[camera] += u64::from(!was_gone);
+        }
+        for _ in 0..random.below(6) {
+            push_all(&mut random, &present);
+        }
+    }
+    for camera in 0..CAMERAS {
+        stitcher.set_present(camera, true).unwrap();
+    }
+    for _ in 0..20 {
+        push_all(&mut random, &[true; CAMERAS]);
+    }
+    for (camera, health) in stitcher.cameras().iter().enumerate() {
+        let name = format!("{device}, camera {camera}: {health:?}");
+        let share = (health.presence, health.cover);
+        assert_eq!((health.state, share), (CameraState::Live, (1.0, 0.0)), "{name}");
+        let entered = (health.entered.gone, health.entered.live, health.entered.total());
+        assert_eq!(entered, (gone[camera], gone[camera], 2 * gone[camera]), "{name}");
+        // Most cameras have returned before they leave again.
+        assert!(2 * gone[camera] > left[camera] && left[camera] > CHANGES / 10, "{name}");
+    }
+    let counters = stitcher.counters();
+    assert_eq!((counters.panoramas, counters.sets), (read, read), "{device}: {counters:?}");
+    assert_eq!((counters.dropped, counters.retries), (Dropped::default(), 0), "{device}");
+    for (camera, timing) in stitcher.timing().iter().enumerate() {
+        let (of, frames) = (counters.cameras[camera], timing.frames);
+        assert_eq!(of.frames_in, pushed[camera], "{device}, camera {camera}");
+        // No frame lacked a buffer, so each frame that is in no panorama has a reason.
+        assert_eq!(of.alone, frames.dropped(), "{device}, camera {camera}: {timing:?}");
+        assert_eq!(frames.used + frames.dropped(), of.frames_in, "{device}: {timing:?}");
+        assert!(frames.absent > left[camera] / 2, "{device}, camera {camera}: {timing:?}");
+    }
+    assert_eq!(free_buffers(&stitcher), buffers, "{device}");
+}
