@@ -5,5 +5,6 @@ mod failure;
 mod input;
 mod many;
 mod order;
+mod outside;
 mod several;
 mod timing;
