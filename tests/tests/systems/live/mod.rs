@@ -7,5 +7,6 @@ mod lost_camera;
 mod many;
 mod mixed_formats;
 mod order;
+mod outside;
 mod several;
 mod timing;
