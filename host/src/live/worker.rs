@@ -268,19 +268,19 @@ impl Worker {
             // sets on this output buffer is done.
             unsafe { vitals.sampler.submit(compute, &frames)? };
         }
-        let presences = presence.as_ref().filter(|_| warp.follows);
-        let presences = presences.map(|Presence { presence, .. }| &presence[..]);
-        let (mut seam, mut followed) =
-            (warp.seam.as_ref().map(lock), warp.followed.as_ref().map(lock));
+        let presences = presence.as_ref().unwrap_or(&Presence::FULL).presence;
+        let (mut seam, mut faded) = (warp.seam.as_ref().map(lock), warp.faded.as_ref().map(lock));
         let viewer = warp.viewer.as_ref();
-        let (warp, weights) = match (&mut seam, &mut followed) {
+        let (warp, weights) = match (&mut seam, &mut faded) {
             (Some(seam), _) => {
-                let seamed = seam.warp(compute, &warp.warp, presences)?;
+                let seamed = seam.warp(compute, &warp.warp, &presences)?;
                 (seamed, Some(seamed))
             }
-            (None, Some(followed)) => {
-                followed.set_presences(compute, presences.unwrap_or_default())?;
-                (&**followed, None)
+            (None, Some(faded)) => {
+                let faded = faded.follow(compute, &warp.warp, (&presences, false), |_| Ok(()))?;
+                // A view of present cameras is feathered without the weights of the warp.
+                let absent = presences.iter().any(|presence| *presence < 1.0);
+                (faded, absent.then_some(faded))
             }
             (None, None) => (&warp.warp, None),
         };
