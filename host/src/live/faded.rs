@@ -8,7 +8,14 @@ use shared_types::stitch::MAX_CAMERAS;
 
 use crate::device::{DeviceError, Stream};
 use crate::ops::seam::Seam;
-use crate::warp::DeviceWarp;
+use crate::warp::{DeviceWarp, RenderError};
+
+/// The presences that the weights follow, and whether a frame is stitched with the mesh.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Followed<'a> {
+    pub(super) presences: &'a [f32; MAX_CAMERAS],
+    pub(super) by_mesh: bool,
+}
 
 /// A copy of a warp whose weights follow the presences of the cameras.
 #[derive(Debug)]
@@ -36,7 +43,7 @@ impl FadedWarp {
     /// Returns the copy of the warp with the weights for these presences. If they differ from those of the last call, or
     /// if `stale` is set, first submits the work that writes the weights to `stream`. `weigh` submits the work that
     /// writes the weights of present cameras to the copy, which then has the weights of `warp` or those of an earlier
-    /// call.
+    /// call. If `by_mesh` is set and the copy has no mesh, because the lookup has changed, it gets one.
     ///
     /// If the worker repeats the submission of a frame, it calls this method again.
     #[track_caller]
@@ -44,9 +51,13 @@ impl FadedWarp {
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
-        (presences, stale): (&[f32; MAX_CAMERAS], bool),
+        Followed { presences, by_mesh }: Followed<'_>,
+        stale: bool,
         weigh: impl FnOnce(&mut DeviceWarp) -> Result<(), DeviceError>,
-    ) -> Result<&DeviceWarp, DeviceError> {
+    ) -> Result<&DeviceWarp, RenderError> {
+        if by_mesh {
+            self.copy.adopt_mesh(stream, warp)?;
+        }
         if !stale && self.presences == Some(*presences) {
             return Ok(&self.copy);
         }

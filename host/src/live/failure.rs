@@ -20,7 +20,7 @@ const MOST: u32 = 1000;
 /// Panoramas follow with every [`Lookup`](crate::ops::stitch::Lookup), and so do views. Without failures, the panoramas
 /// cost nothing extra. During a fade, two kernels rewrite the weights of the cameras. While a camera shows `colour`, a
 /// panorama with another lookup than [`Mesh`](crate::ops::stitch::Lookup::Mesh) takes one launch per camera and one
-/// more. A view of two cameras whose frames the device cannot read as textures does not show `colour`.
+/// more, and 16 bytes of device memory per panorama pixel. A view of two cameras whose frames the device cannot read as textures does not show `colour`.
 ///
 /// No panorama is made while all cameras are gone, because the cameras set the pace.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,15 +4,14 @@
 //! The blending weights of the seams are stored in a copy of the warp, which also follows the presences of the cameras.
 
 use shared_types::seam::SeamCosts;
-use shared_types::stitch::MAX_CAMERAS;
 
 use super::buffers::FrameSet;
-use super::faded::FadedWarp;
+use super::faded::{FadedWarp, Followed};
 use crate::device::{DeviceError, Pinned, Stream};
 use crate::ops::colour::Colours;
 use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker, Seams};
 use crate::ops::stitch::StitchError;
-use crate::warp::DeviceWarp;
+use crate::warp::{DeviceWarp, RenderError};
 
 /// The seams, the states of their fades, and a copy of the warp with the seams' weights.
 #[derive(Debug)]
@@ -84,10 +83,10 @@ impl LiveSeam {
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
-        presences: &[f32; MAX_CAMERAS],
-    ) -> Result<&DeviceWarp, DeviceError> {
+        followed: Followed<'_>,
+    ) -> Result<&DeviceWarp, RenderError> {
         let Self { seams, states, seamed, weighed, unwritten } = self;
-        seamed.follow(stream, warp, (presences, *unwritten), |seamed| {
+        seamed.follow(stream, warp, followed, *unwritten, |seamed| {
             if !*weighed {
                 return Ok(());
             }

@@ -274,6 +274,21 @@ impl DeviceWarp {
         self.fade(stream, base, presences)
     }
 
+    /// Gives this copy of `base` a mesh that follows its weights, if it has none. The first call may compute the mesh of
+    /// `base`.
+    #[track_caller]
+    pub(crate) fn adopt_mesh(&mut self, stream: &Stream, base: &Self) -> Result<(), RenderError> {
+        if self.behind.is_some() || self.mesh.get().is_some_and(DeviceMesh::follows) {
+            return Ok(());
+        }
+        let mesh = base.mesh(stream)?;
+        mesh.await_ready(stream)?;
+        self.await_ready(stream)?;
+        self.behind = Some(mesh.reweighted(stream)?);
+        self.mesh = OnceLock::new();
+        Ok(self.written(stream)?)
+    }
+
     /// Submits the copy of the weights of `base` to this warp, without an update of the mesh.
     #[track_caller]
     pub(crate) fn restore(&mut self, stream: &Stream, base: &Self) -> Result<(), DeviceError> {

@@ -216,6 +216,20 @@ impl Test {
         self.panoramas.by_ref().take(completed as usize).map(|it| it.bytes().to_vec()).collect()
     }
 
+    /// Returns the largest difference in levels between the newest panorama and the formula.
+    fn off(&self, panorama: &[u8]) -> f64 {
+        let (health, mut worst) = (self.stitcher.cameras(), 0.0_f64);
+        for (at, pixel) in panorama.chunks_exact(4).enumerate() {
+            if self.case.is_sure(at) {
+                let exact = self.case.exact(&self.warp, at, &health).unwrap_or_default();
+                for (found, exact) in pixel.iter().zip(exact) {
+                    worst = worst.max((f64::from(*found) - exact).abs());
+                }
+            }
+        }
+        worst
+    }
+
     /// Pushes frames until the presence and the cover of [`LOST`] are final. Compares each panorama with the formula.
     /// Returns the largest difference in levels, and the last panorama.
     fn fade(&mut self, all: bool, compares: bool) -> (f64, Vec<u8>) {
@@ -225,19 +239,14 @@ impl Test {
         // A camera that returns counts as live only after a few frames.
         for _ in 0..60 {
             let mut panoramas = self.push(all);
-            let health = self.stitcher.cameras();
             // If one push completes several panoramas, only the presences of the last are known.
             if let Some(panorama) = panoramas.pop() {
-                let pixels = panorama.chunks_exact(4).enumerate();
-                for (at, pixel) in pixels.filter(|(at, _)| compares && self.case.is_sure(*at)) {
-                    let exact = self.case.exact(&self.warp, at, &health).unwrap_or_default();
-                    for (found, exact) in pixel.iter().zip(exact) {
-                        worst = worst.max((f64::from(*found) - exact).abs());
-                    }
+                if compares {
+                    worst = worst.max(self.off(&panorama));
                 }
                 last = panorama;
             }
-            let LostHealth { presence, cover } = LostHealth::of(&health);
+            let LostHealth { presence, cover } = LostHealth::of(&self.stitcher.cameras());
             if (presence, cover) == finals {
                 break;
             }
@@ -323,6 +332,33 @@ fn views_follow_cameras_that_fail() {
     for cameras in [2, 3] {
         for (nv12, holds) in [(false, false), (true, false), (false, true)] {
             check(Case { cameras, nv12, holds, view: true, ..THREE }, 1.5);
+        }
+    }
+}
+
+/// The lookup changes before a camera fails and while it is absent. The mesh then knows which cameras see a pixel, even
+/// if it is computed while one is absent.
+#[test]
+fn lookups_can_change_while_a_camera_is_absent() {
+    for device in panoweave_devices() {
+        for starts in [Lookup::Planes, Lookup::Mesh] {
+            for blend in [Blend::Feather, Blend::Seam(SeamOptions::default())] {
+                let case = Case { lookup: starts, blend, ..THREE };
+                let compares = blend == Blend::Feather;
+                let mut test = Test::new(&device, case);
+                let mut worst = test.fade(true, compares).0;
+                for lookup in [Lookup::Mesh, Lookup::Planes] {
+                    for all in [false, true] {
+                        let stitch = StitchOptions { lookup, ..case.options().stitch };
+                        test.stitcher.set_present(LOST, all).unwrap();
+                        test.stitcher.set_options(stitch).unwrap();
+                        let (off, last) = test.fade(all, compares);
+                        // Without the camera, the seams do not matter, because its neighbours do not overlap.
+                        worst = worst.max(if all { off } else { off.max(test.off(&last)) });
+                    }
+                }
+                assert!(worst <= 1.5, "{device}, {starts:?}, {blend:?}: {worst} levels");
+            }
         }
     }
 }
