@@ -180,8 +180,11 @@ pub struct ViewSource {
     pub lens: u32,
     /// See [`ViewCamera::per_side`].
     pub per_side: f32,
-    /// See [`ViewCamera::colour`].
+    /// See [`ViewCamera::colour`]. If the picture is mixed with a constant colour, the gain is multiplied by the part of
+    /// the picture.
     pub colour: Colour,
+    /// The constant colour times its part, before the power. Unused if no picture is mixed with a colour.
+    pub offset: Vec3,
     /// See [`ViewCamera::bounds`].
     pub bounds: [Vec3; 4],
     /// The conversion of NV12 samples to R'G'B' levels; unused for an RGBA picture.

@@ -129,6 +129,19 @@ pub struct CameraPlanes {
     weight: View<f32>,
 }
 
+/// A camera of the kernel that takes absent cameras out of a warp's weights.
+#[derive(Clone, Copy, Debug, KernelArg)]
+pub struct FadedCamera {
+    /// The source coordinates, and the weights as they were rendered.
+    pub base: CameraPlanes,
+    /// The size of the camera's picture in pixels.
+    pub size: UVec2,
+    /// The address of the plane of the weights that the kernel changes.
+    pub weights: u64,
+    /// The camera's presence, from 0 (its picture is missing) to 1.
+    pub presence: f32,
+}
+
 impl CameraPlanes {
     /// Returns the number of columns.
     #[inline(always)]

@@ -8,9 +8,7 @@ use panoweave::geometry::calibrate::{CalibrateOptions, RigOptions};
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::Lookup;
-use panoweave::panorama::{
-    Coverage, Panorama, PanoramaError, PanoramaOptions, stitch_geometry, stitch_warp,
-};
+use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, open};
@@ -155,16 +153,13 @@ impl Args {
     /// matched colours and a blend along a seam.
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
-        // More than two pictures support fewer options. Reject the other options before any computation.
-        if self.pictures.files().len() > 2 {
-            if !self.look.leaves_colours() {
-                return Err(PanoramaError::Colours.into());
-            }
-            if self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
-                return Err(Failure::Usage(
-                    "--lookup mesh supports only two pictures; remove --lookup to stitch more",
-                ));
-            }
+        let pictures = self.pictures.files().len();
+        self.look.check(pictures)?;
+        // More than two pictures support fewer lookups. Reject the others before any computation.
+        if pictures > 2 && self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
+            return Err(Failure::Usage(
+                "--lookup mesh supports only two pictures; remove --lookup to stitch more",
+            ));
         }
         let otherwise =
             if calibrates { Blend::Seam(SeamOptions::default()) } else { Blend::Feather };

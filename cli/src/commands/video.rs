@@ -112,6 +112,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let inputs = args.inputs()?;
     args.sync.check(inputs.len())?;
+    args.look.check(inputs.len())?;
     let mut video = args.output(&inputs)?;
     let to_stdout = video.path == Path::new(STANDARD);
     if to_stdout && as_json {

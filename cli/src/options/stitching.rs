@@ -5,32 +5,40 @@ use clap::ValueEnum;
 use glam::Vec3;
 use panoweave::ops::colour::Colour;
 use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions};
+use panoweave::warp::MAX_CAMERAS;
 
 use crate::options::lookup::LookupOption;
 use crate::options::values::{gain, gamma};
+use crate::output::failure::Failure;
 
 /// The clap IDs of the options for gains and gammas. None of them may be given together with `--match-colour`.
-pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
+pub(crate) const COLOURS: [&str; 6] =
+    ["gain", "gamma", "gain_left", "gain_right", "gamma_left", "gamma_right"];
 
 /// The options for gains, gammas, flip, edge boost and lookup.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stitching {
-    /// Factor by which the levels of the left picture are multiplied: one number from 0 to 1000, or three such numbers
-    /// for red, green and blue.
-    #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
-    gain_left: Vec3,
-    /// Factor by which the levels of the right picture are multiplied: one number from 0 to 1000, or three such numbers
-    /// for red, green and blue.
-    #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
-    gain_right: Vec3,
-    /// Gamma of the left picture: the exponent applied to its levels, which are scaled to 0 to 1, after --gain-left. A
-    /// value below 1 brightens the picture, a value above 1 darkens it. Greater than 0 and at most 100.
-    #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
-    gamma_left: f32,
-    /// Gamma of the right picture: the exponent applied to its levels, which are scaled to 0 to 1, after --gain-right.
-    /// A value below 1 brightens the picture, a value above 1 darkens it. Greater than 0 and at most 100.
-    #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
-    gamma_right: f32,
+    /// Factor by which the levels of a picture are multiplied: one number from 0 to 1000, or three such numbers for red,
+    /// green and blue. Repeat the option once per camera, in the order of the cameras. Default: 1.
+    #[arg(long, value_name = "R,G,B", value_parser = gain, conflicts_with_all = ["gain_left", "gain_right"])]
+    gain: Vec<Vec3>,
+    /// Gamma of a picture: the exponent applied to its levels, which are scaled to 0 to 1, after the gain. A value below
+    /// 1 brightens the picture, a value above 1 darkens it. Greater than 0 and at most 100. Repeat the option once per
+    /// camera, in the order of the cameras. Default: 1.
+    #[arg(long, value_name = "G", value_parser = gamma, conflicts_with_all = ["gamma_left", "gamma_right"])]
+    gamma: Vec<f32>,
+    /// For two cameras: --gain of the left picture. Default: 1.
+    #[arg(long, value_name = "R,G,B", value_parser = gain)]
+    gain_left: Option<Vec3>,
+    /// For two cameras: --gain of the right picture. Default: 1.
+    #[arg(long, value_name = "R,G,B", value_parser = gain)]
+    gain_right: Option<Vec3>,
+    /// For two cameras: --gamma of the left picture. Default: 1.
+    #[arg(long, value_name = "G", value_parser = gamma)]
+    gamma_left: Option<f32>,
+    /// For two cameras: --gamma of the right picture. Default: 1.
+    #[arg(long, value_name = "G", value_parser = gamma)]
+    gamma_right: Option<f32>,
     /// Method to compute the powers for a gamma other than 1. `exact` is the reference. The result of `fast` differs
     /// from `exact` by at most one of 256 levels. `table` interpolates in a table. For gains up to 2 and gammas from
     /// 0.8 to 1.2, this adds an error of at most 0.6 levels to the result of `exact`.
@@ -55,10 +63,48 @@ enum PowerChoice {
     Table,
 }
 
+/// Returns the value of a camera: from the list with a value per camera or, for two cameras, from the option of its side.
+fn of<T: Copy>(list: &[T], sides: [Option<T>; 2], camera: usize) -> Option<T> {
+    list.get(camera).copied().or(sides.get(camera).copied().flatten())
+}
+
 impl Stitching {
-    /// Returns whether the gains and gammas of both pictures are all 1, so that the stitch does not change colours.
+    /// Checks that gains and gammas are given once per camera, if at all. Call this before the pictures are opened.
+    pub(crate) fn check(&self, cameras: usize) -> Result<(), Failure> {
+        for (option, found) in [("--gain", self.gain.len()), ("--gamma", self.gamma.len())] {
+            if found > 0 && found != cameras {
+                return Err(Failure::ColourCount { option, found, expected: cameras });
+            }
+        }
+        let sides = [self.gain_left, self.gain_right].iter().any(Option::is_some)
+            || [self.gamma_left, self.gamma_right].iter().any(Option::is_some);
+        if sides && cameras != 2 {
+            return Err(Failure::Usage(
+                "--gain-left, --gain-right, --gamma-left and --gamma-right are for two cameras; give --gain and --gamma once per camera",
+            ));
+        }
+        if cameras > MAX_CAMERAS && !(self.gain.is_empty() && self.gamma.is_empty()) {
+            return Err(Failure::Usage(
+                "--gain and --gamma are for at most 16 cameras; remove them, and the colours are matched",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the colour correction of each camera.
+    fn colours(&self) -> Colours {
+        let gains = [self.gain_left, self.gain_right];
+        let gammas = [self.gamma_left, self.gamma_right];
+        let colour = |camera: usize| Colour {
+            gain: of(&self.gain, gains, camera).unwrap_or(Vec3::ONE),
+            gamma: of(&self.gamma, gammas, camera).unwrap_or(1.0),
+        };
+        Colours::of((0..MAX_CAMERAS).map(colour).collect::<Vec<_>>())
+    }
+
+    /// Returns whether the gains and gammas of all pictures are 1, so that the stitch does not change colours.
     pub(crate) fn leaves_colours(&self) -> bool {
-        self.options(Lookup::default()).colours == Colours::IDENTITY
+        self.colours() == Colours::IDENTITY
     }
 
     /// Returns whether `--lookup` is given.
@@ -74,10 +120,7 @@ impl Stitching {
     /// Returns the stitch options that the command line selects. `lookup` is the default for `--lookup`.
     pub(crate) fn options(&self, lookup: Lookup) -> StitchOptions {
         StitchOptions {
-            colours: Colours::of([
-                Colour { gain: self.gain_left, gamma: self.gamma_left },
-                Colour { gain: self.gain_right, gamma: self.gamma_right },
-            ]),
+            colours: self.colours(),
             power: match self.power {
                 PowerChoice::Exact => Power::Exact,
                 PowerChoice::Fast => Power::Fast,

@@ -1,16 +1,17 @@
 //! Formats colour corrections as text and as JSON.
 
 use panoweave::ops::colour::Colour;
+use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
-/// Returns a camera's gains and gamma as JSON. The numbers can be passed to options such as `--gain-left` and
-/// `--gamma-left`.
+/// Returns a camera's gains and gamma as JSON. The numbers can be passed to `--gain` and `--gamma`.
 pub(crate) fn describe(Colour { gain, gamma }: &Colour) -> Value {
     json!({ "gain": gain.to_array(), "gamma": gamma })
 }
 
-/// Formats the colour corrections as one line. For two pictures, the line contains the command line options for the
-/// same correction, such as `--gain-left`. For more pictures, it contains only the gains.
+/// Formats the colour corrections as one line with the command line options for the same correction, such as
+/// `--gain-left` or, for more than two pictures, `--gain`. For more pictures than these options support, the line
+/// contains only the gains.
 pub(crate) fn text(colours: &[Colour]) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
     if let [left, right] = colours {
@@ -21,6 +22,13 @@ pub(crate) fn text(colours: &[Colour]) -> String {
             left.gamma,
             right.gamma
         );
+    }
+    if colours.len() <= MAX_CAMERAS {
+        let mut options: Vec<_> = colours.iter().map(|of| format!("--gain {}", gain(of))).collect();
+        if colours.iter().any(|of| of.gamma != 1.0) {
+            options.extend(colours.iter().map(|of| format!("--gamma {:.3}", of.gamma)));
+        }
+        return format!("colours: {}\n", options.join(" "));
     }
     format!("colours: gains {}\n", colours.iter().map(gain).collect::<Vec<_>>().join(" and "))
 }

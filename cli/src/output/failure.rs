@@ -73,6 +73,10 @@ pub(crate) enum Failure {
         "--sync: {found} offsets are given, but {expected} are needed: one for each video after the first"
     )]
     SyncCount { found: usize, expected: usize },
+    #[error(
+        "{option} is given {found} times for {expected} cameras; give it once per camera, in the order of the cameras"
+    )]
+    ColourCount { option: &'static str, found: usize, expected: usize },
     #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
     NeedsCameras { map: PathBuf, reason: &'static str },
     #[error("{}: stopped by a second signal before it was finished", file.display())]
@@ -213,6 +217,7 @@ impl Failure {
             | Self::SourceSize { .. }
             | Self::NeedsCameras { .. }
             | Self::SyncCount { .. }
+            | Self::ColourCount { .. }
             | Self::Gate { .. } => Kind::Usage,
             Self::OutputIsInput { .. }
             | Self::OutputIsFolder { .. }

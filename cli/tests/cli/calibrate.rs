@@ -179,7 +179,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
         ("stitch a.png b.png --rig made.toml", "made.toml is for 3 pictures, but 2 are given"),
         (
             "stitch a.png b.png c.png --gain-left 2",
-            "gains and gammas can be given only for two pictures",
+            "are for two cameras; give --gain and --gamma once per camera",
         ),
         ("stitch a.png b.png c.png --lookup mesh", "--lookup mesh supports only two pictures"),
         ("calibrate a.png b.png --check made.toml", "made.toml is for 3 pictures, but 2 are given"),

@@ -7,6 +7,7 @@ mod calibrate;
 mod compare;
 mod devices;
 mod features;
+mod gains;
 mod info;
 mod malformed;
 mod quality;

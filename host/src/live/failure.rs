@@ -17,8 +17,10 @@ const MOST: u32 = 1000;
 /// camera covers a pixel, the panorama shows the camera's last frame for the time [`hold`](Self::hold), and then fades
 /// to [`colour`](Self::colour). When the camera works again, it fades in.
 ///
-/// The fades need panoramas (not views) and [`Lookup::Mesh`](crate::ops::stitch::Lookup::Mesh) from the start. In all
-/// other cases, only the states are reported, and the last frame stays visible.
+/// Panoramas follow with every [`Lookup`](crate::ops::stitch::Lookup), and so do views. Without failures, the panoramas
+/// cost nothing extra. During a fade, two kernels rewrite the weights of the cameras. While a camera shows `colour`, a
+/// panorama with another lookup than [`Mesh`](crate::ops::stitch::Lookup::Mesh) takes one launch per camera and one
+/// more, and 16 bytes of device memory per panorama pixel. A view of two cameras whose frames the device cannot read as textures does not show `colour`.
 ///
 /// No panorama is made while all cameras are gone, because the cameras set the pace.
 #[derive(Clone, Copy, Debug, PartialEq)]

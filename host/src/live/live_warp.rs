@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use glam::UVec2;
 
 use super::error::LiveError;
+use super::faded::FadedWarp;
 use super::seam::LiveSeam;
 use crate::device::Stream;
 use crate::frame::FrameFormat;
@@ -24,11 +25,9 @@ pub(super) struct LiveWarp {
     /// The overlaps, and the memory to analyse them. `None` if no cameras overlap.
     pub(super) overlaps: Option<(Overlaps, Mutex<Summing>)>,
     pub(super) seam: Option<Mutex<LiveSeam>>,
-    /// A copy of the warp for a stitcher without seams. Its mesh follows the presences of cameras that fail. `None` if
-    /// such cameras are not detected, or if another lookup than the mesh is used.
-    pub(super) followed: Option<Mutex<DeviceWarp>>,
-    /// Whether the mesh of the stitched warp follows the presences.
-    pub(super) follows: bool,
+    /// A copy of the warp for a stitcher without seams. It follows the presences of cameras that fail. `None` if such
+    /// cameras are not detected.
+    pub(super) faded: Option<Mutex<FadedWarp>>,
     pub(super) viewer: Option<Viewer>,
 }
 
@@ -48,14 +47,13 @@ impl LiveWarp {
             None if warp.size() == size => warp,
             None => warp.resized(stream, size)?,
         };
-        let by_mesh = lookup == Lookup::Mesh && viewer.is_none();
-        if by_mesh {
+        if lookup == Lookup::Mesh && viewer.is_none() {
             // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
             // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
         }
-        if lookup != Lookup::Mesh && viewer.is_none() && warp.sources().len() > 2 {
-            // Allocate the sums here, so that the first set of frames does not wait for them.
+        if lookup != Lookup::Mesh && viewer.is_none() && (warp.sources().len() > 2 || failures) {
+            // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails.
             warp.summing(stream)?;
         }
         let overlaps = Overlaps::find(stream, &warp)?;
@@ -67,12 +65,11 @@ impl LiveWarp {
             Blend::Feather => None,
             Blend::Seam(options) => LiveSeam::new(stream, &warp, options, inputs)?.map(Mutex::new),
         };
-        let follows = failures && by_mesh;
-        let followed = match seam {
-            None if follows => Some(Mutex::new(warp.reweighted(stream)?)),
+        let faded = match seam {
+            None if failures => Some(Mutex::new(FadedWarp::new(stream, &warp)?)),
             _ => None,
         };
-        Ok(Self { warp, overlaps, seam, followed, follows, viewer })
+        Ok(Self { warp, overlaps, seam, faded, viewer })
     }
 }
 

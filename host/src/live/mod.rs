@@ -36,6 +36,7 @@ mod checks;
 mod colour_state;
 mod counters;
 mod error;
+mod faded;
 mod failure;
 mod follow;
 mod input_formats;
@@ -305,7 +306,7 @@ impl Stitcher {
     }
 
     /// Returns the blending weights of each camera that were used for the last set of frames, row by row. The weights
-    /// include the seam. Waits until the sets in flight are stitched. If frames arrive during the call, it is
+    /// include the seam and the presences of cameras that fail. Waits until the sets in flight are stitched. If frames arrive during the call, it is
     /// unspecified to which set the weights belong.
     ///
     /// # Errors
@@ -313,8 +314,13 @@ impl Stitcher {
     #[track_caller]
     pub fn weights(&self) -> Result<Vec<Vec<f32>>, LiveError> {
         let (current, stream) = (self.shared.current(), &self.shared.streams.compute);
-        let seam = current.warp.seam.as_ref().map(lock);
-        let warp = seam.as_ref().map_or(&current.warp.warp, |seam| seam.seamed());
+        let (seam, faded) =
+            (current.warp.seam.as_ref().map(lock), current.warp.faded.as_ref().map(lock));
+        let warp = match (&seam, &faded) {
+            (Some(seam), _) => seam.seamed(),
+            (None, Some(faded)) => faded.warp(),
+            (None, None) => &current.warp.warp,
+        };
         warp.await_ready(stream)?;
         let weights = (0..warp.sources().len()).map(Plane::Weight);
         Ok(weights.map(|plane| warp.plane(plane).download(stream)).collect::<Result<_, _>>()?)

@@ -1,13 +1,13 @@
 //! The seams of the warp in use. The `follow` module searches for better paths of the seams in parallel with the
 //! stitching. When it finds one, the blending weights fade to the new path over 12 frames.
 //!
-//! The blending weights of the seams are stored in a copy of the warp. They are written only during a fade, on the
-//! stream of the stitch kernels and before the stitch of the frame. Therefore no stitch reads partly written weights.
+//! The blending weights of the seams are stored in a copy of the warp, which also follows the presences of the cameras.
 
 use shared_types::seam::SeamCosts;
 
 use super::buffers::FrameSet;
 use super::error::LiveError;
+use super::faded::{FadedWarp, Followed};
 use crate::device::{DeviceError, Pinned, Stream};
 use crate::frame::FrameFormat;
 use crate::ops::colour::Colours;
@@ -21,7 +21,9 @@ pub(super) struct LiveSeam {
     seams: Seams,
     /// The state of each seam.
     states: Vec<State>,
-    seamed: DeviceWarp,
+    seamed: FadedWarp,
+    /// Whether a seam has a path, so that the weights of the seams differ from those of the warp.
+    weighed: bool,
     /// Whether the weights for the next frame are not written yet.
     unwritten: bool,
 }
@@ -66,13 +68,13 @@ impl LiveSeam {
                 return Err(LiveError::SeamFormats { cameras, formats });
             }
         }
-        let seamed = Seam::copy(stream, warp)?;
+        let seamed = FadedWarp::new(stream, warp)?;
         let state = |_: &Seam| {
             let (tracker, costs) = (SeamTracker::default(), Pinned::new(stream.device(), 1)?);
             Ok::<_, DeviceError>(State { tracker, part: 0.0, costs, searching: false })
         };
         let states = seams.pairs().iter().map(state).collect::<Result<_, _>>()?;
-        Ok(Some(Self { seams, states, seamed, unwritten: false }))
+        Ok(Some(Self { seams, states, seamed, weighed: false, unwritten: false }))
     }
 
     /// Advances the fades between two paths to the next frame.
@@ -80,33 +82,33 @@ impl LiveSeam {
         for state in &mut self.states {
             if let Some(part) = state.tracker.advance() {
                 state.part = part;
-                self.unwritten = true;
+                (self.weighed, self.unwritten) = (true, true);
             }
         }
     }
 
-    /// Returns the warp with the seams' weights for the current frame. During a fade, first submits to `stream` the
-    /// kernels that write these weights. `presences` are those of the cameras, if the mesh follows them. If the worker
-    /// repeats the submission of a frame, it calls this method again.
+    /// Returns the warp with the weights of the seams and the presences for the current frame. During a fade of either,
+    /// first submits to `stream` the kernels that write these weights. If the worker repeats the submission of a frame,
+    /// it calls this method again.
     pub(super) fn warp(
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
-        presences: Option<&[f32]>,
+        followed: Followed<'_>,
     ) -> Result<&DeviceWarp, RenderError> {
-        if self.unwritten {
-            let parts: Vec<_> = self.states.iter().map(|state| state.part).collect();
-            self.seams.weigh(stream, warp, &parts, &mut self.seamed)?;
-        }
-        if let Some(presences) = presences {
-            self.seamed.set_presences(stream, presences)?;
-        }
-        Ok(&self.seamed)
+        let Self { seams, states, seamed, weighed, unwritten } = self;
+        seamed.follow(stream, warp, followed, *unwritten, |seamed| {
+            if !*weighed {
+                return Ok(());
+            }
+            let parts: Vec<_> = states.iter().map(|state| state.part).collect();
+            seams.weigh(stream, warp, &parts, seamed)
+        })
     }
 
     /// Returns the copy of the warp that contains the weights of the seams, as written for the latest frame.
     pub(super) fn seamed(&self) -> &DeviceWarp {
-        &self.seamed
+        self.seamed.warp()
     }
 
     /// Records that the kernels for the weights of the current frame were submitted, so that they are not submitted

@@ -21,6 +21,7 @@ use shared_types::Rgba8;
 
 use super::buffers::{FrameSet, OutputBuffer};
 use super::error::LiveError;
+use super::faded::Followed;
 use super::failure::FailureOptions;
 use super::follow::Follower;
 use super::live_warp::{FrameSettings, LiveWarp};
@@ -32,7 +33,7 @@ use super::shared::{Shared, Streams};
 use crate::device::{DeviceError, insist};
 use crate::lock::lock;
 use crate::ops::colour::{Colours, GammaTable};
-use crate::ops::stitch::{Covers, Power, StitchOptions, stitch, stitch_with_table};
+use crate::ops::stitch::{Covers, Lookup, Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
 /// The maximum number of attempts to submit a set to the device.
@@ -268,19 +269,21 @@ impl Worker {
             // sets on this output buffer is done.
             unsafe { vitals.sampler.submit(compute, &frames)? };
         }
-        let presences = presence.as_ref().filter(|_| warp.follows);
-        let presences = presences.map(|Presence { presence, .. }| &presence[..]);
-        let (mut seam, mut followed) =
-            (warp.seam.as_ref().map(lock), warp.followed.as_ref().map(lock));
+        let presences = presence.as_ref().unwrap_or(&Presence::FULL).presence;
+        let (mut seam, mut faded) = (warp.seam.as_ref().map(lock), warp.faded.as_ref().map(lock));
         let viewer = warp.viewer.as_ref();
-        let (warp, weights) = match (&mut seam, &mut followed) {
+        let by_mesh = viewer.is_none() && options.lookup == Lookup::Mesh;
+        let followed = Followed { presences: &presences, by_mesh };
+        let (warp, weights) = match (&mut seam, &mut faded) {
             (Some(seam), _) => {
-                let seamed = seam.warp(compute, &warp.warp, presences)?;
+                let seamed = seam.warp(compute, &warp.warp, followed)?;
                 (seamed, Some(seamed))
             }
-            (None, Some(followed)) => {
-                followed.set_presences(compute, presences.unwrap_or_default())?;
-                (&**followed, None)
+            (None, Some(faded)) => {
+                let faded = faded.follow(compute, &warp.warp, followed, false, |_| Ok(()))?;
+                // A view of present cameras is feathered without the weights of the warp.
+                let absent = presences.iter().any(|presence| *presence < 1.0);
+                (faded, absent.then_some(faded))
             }
             (None, None) => (&warp.warp, None),
         };

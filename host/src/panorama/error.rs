@@ -1,6 +1,7 @@
 //! The error type of panoramas.
 
 use glam::UVec2;
+use shared_types::stitch::MAX_CAMERAS as MOST_COLOURS;
 use thiserror::Error;
 
 use crate::device::DeviceError;
@@ -28,7 +29,7 @@ pub enum PanoramaError {
     },
     /// Gains or gammas were set, but there are more than two pictures.
     #[error(
-        "panorama: gains and gammas can be given only for two pictures; use colour matching for more than two pictures"
+        "panorama: gains and gammas can be given for at most {MOST_COLOURS} pictures; use colour matching for more pictures"
     )]
     Colours,
     /// The size of the panorama or of a picture is invalid.

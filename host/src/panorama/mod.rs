@@ -31,8 +31,10 @@ mod coverage;
 mod error;
 mod several;
 
+use std::iter;
+
 use glam::UVec2;
-use shared_types::stitch::Colour;
+use shared_types::stitch::{Colour, MAX_CAMERAS as MOST_COLOURS};
 
 pub use coverage::Coverage;
 pub use error::PanoramaError;
@@ -53,8 +55,8 @@ use several::{Several, Stitched};
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
-    /// Flip, edge boost, gamma method, lookup and colours. The colours apply to two pictures if `match_colour` is
-    /// false. For more than two pictures, they must be the identity, and the lookup is always
+    /// Flip, edge boost, gamma method, lookup and colours. The colours apply if `match_colour` is false. For more than 16
+    /// pictures, they must be the identity. For more than two pictures, the lookup is always
     /// [`Planes`](crate::ops::stitch::Lookup::Planes).
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
@@ -143,7 +145,9 @@ pub fn stitch_geometry(
     let (colours, unmatched) = if options.match_colour {
         balanced(stream, pictures, geometry, &seen)?
     } else {
-        (vec![Colour::IDENTITY; pictures.len()], Vec::new())
+        // `check` has ensured that the pictures without an element here are not corrected.
+        let given = options.stitch.colours.iter().copied().chain(iter::repeat(Colour::IDENTITY));
+        (given.take(pictures.len()).collect(), Vec::new())
     };
     let several = Several { pictures, geometry, colours: &colours, seen: &seen, options };
     let Stitched { picture, without_seam, owners } = several.stitch(stream)?;
@@ -163,7 +167,7 @@ fn check(
         let (pictures, cameras) = (pictures.len(), cameras.len());
         return Err(PanoramaError::Pictures { pictures, cameras });
     }
-    if cameras.len() > 2 && options.stitch.colours != Colours::IDENTITY {
+    if cameras.len() > MOST_COLOURS && options.stitch.colours != Colours::IDENTITY {
         return Err(PanoramaError::Colours);
     }
     check_size(canvas.size)?;

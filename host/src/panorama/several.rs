@@ -140,6 +140,7 @@ impl Several<'_> {
             frame: picture.into(),
             planes: warp.planes(of_warp)?,
             colour: self.colours[camera],
+            offset: None,
             power: self.options.stitch.power,
             place: self.seen.place(camera),
             // Margins are small near the edges of pictures, where they still count.

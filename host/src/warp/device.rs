@@ -3,9 +3,11 @@
 use crate::warp::plane_error::RenderError;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use cuda_std::DeviceTable;
 use glam::UVec2;
+use kernels_gpu::warp::fade::WarpFade;
 use kernels_gpu::warp::{WarpAddMargin, WarpCamera, WarpFeather, WarpResize};
-use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
+use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes, DeviceFadedCamera};
 use thiserror::Error;
 
 use super::summing::PanoramaSums;
@@ -33,8 +35,6 @@ pub struct DeviceWarp {
     /// [follows](DeviceMesh::follows) the weights is stored here. If an update fails, the mesh stays here, so that the
     /// next update can try again.
     behind: Option<DeviceMesh>,
-    /// The presence of each camera, from 0 to 1; see [`set_presences`](Self::set_presences). Empty if all are 1.
-    presences: Vec<f32>,
     /// A cache of texture objects over the planes, and over the frames that were stitched with this warp.
     textures: Mutex<Textures>,
     /// The memory for stitching more than two cameras by planes. It is empty until it is needed. Warps that differ only
@@ -46,6 +46,11 @@ pub struct DeviceWarp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a camera's planes differ in size, pitch or device; allocate them alike")]
 struct UnlikePlanes;
+
+/// Two warps differ in the size of the panorama or of the pictures, or in the number of cameras.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the warp is not a copy of the other warp")]
+struct OtherWarp;
 
 impl DeviceWarp {
     /// Copies a warp to the stream's device. Also copies its mesh if the error of the mesh is at most [`MESH_ERROR`].
@@ -171,20 +176,8 @@ impl DeviceWarp {
         ready: Event,
     ) -> Self {
         let (mesh, textures) = (OnceLock::new(), Mutex::default());
-        let (coarse, behind, presences, summing) = (None, None, Vec::new(), Arc::default());
-        Self {
-            size,
-            sources,
-            coordinates,
-            weights,
-            ready,
-            mesh,
-            coarse,
-            behind,
-            presences,
-            textures,
-            summing,
-        }
+        let (coarse, behind, summing) = (None, None, Arc::default());
+        Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures, summing }
     }
 
     /// Returns the warp's mesh, with an error of at most [`MESH_ERROR`]. [`stitch`](crate::ops::stitch::stitch) uses
@@ -250,7 +243,6 @@ impl DeviceWarp {
         let ready = Event::for_order(stream.device())?;
         let mut copy = Self::of(self.size, self.sources.clone(), coordinates, weights, ready);
         copy.summing = Arc::clone(&self.summing);
-        copy.presences.clone_from(&self.presences);
         if let Some(mesh) = self.mesh.get() {
             copy.behind = Some(mesh.reweighted(stream)?);
         }
@@ -258,35 +250,93 @@ impl DeviceWarp {
         Ok(copy)
     }
 
-    /// Sets how much each camera is present, as a number from 0 to 1, and submits the update of the mesh. Missing
-    /// numbers are 1. Only stitches with the mesh regard presences.
+    /// Sets how much each camera is present, as a number from 0 to 1, and submits the update of the weights and of the
+    /// mesh. Missing numbers are 1. `base` is the warp from which this one was [copied](crate::ops::seam::Seam::copy).
+    /// Its weights replace those of this warp first.
     ///
     /// A camera with the presence 0 is shown only at pixels that no present camera sees. At all other pixels, the
-    /// cameras that see the pixel replace it, even if a seam gives them no weight there. Numbers between 0 and 1 blend
-    /// the two states. The mesh remembers which cameras see a pixel from the weights from which it was computed.
-    /// Compute it before a seam changes these weights.
+    /// cameras that see the pixel replace it. Numbers between 0 and 1 blend the two states. All lookups regard the
+    /// presences, and so do views with the weights of this warp.
     ///
-    /// Stitches with this warp that are in flight must be earlier in `stream`. The first call may compute the
-    /// [mesh](Self::mesh). Does nothing if the presences are those of the last call.
+    /// Stitches with this warp that are in flight must be earlier in `stream`. Compute the [mesh](Self::mesh) of `base`
+    /// before it is copied. Otherwise, each call discards the mesh of this warp.
     ///
     /// # Errors
-    /// Returns [`RenderError`] if the mesh cannot be computed or the device fails.
+    /// Returns [`DeviceError`] if `base` has another size or another number of cameras, or if the device fails.
     #[track_caller]
-    pub fn set_presences(&mut self, stream: &Stream, presences: &[f32]) -> Result<(), RenderError> {
-        if self.behind.is_none() {
-            let mesh = self.mesh(stream)?;
-            if !mesh.follows() {
-                mesh.await_ready(stream)?;
-                self.behind = Some(mesh.reweighted(stream)?);
-                self.mesh = OnceLock::new();
-            } else if self.presences == presences {
-                return Ok(());
-            }
+    pub fn set_presences(
+        &mut self,
+        stream: &Stream,
+        base: &Self,
+        presences: &[f32],
+    ) -> Result<(), DeviceError> {
+        self.restore(stream, base)?;
+        self.fade(stream, base, presences)
+    }
+
+    /// Gives this copy of `base` a mesh that follows its weights, if it has none. The first call may compute the mesh of
+    /// `base`.
+    #[track_caller]
+    pub(crate) fn adopt_mesh(&mut self, stream: &Stream, base: &Self) -> Result<(), RenderError> {
+        if self.behind.is_some() || self.mesh.get().is_some_and(DeviceMesh::follows) {
+            return Ok(());
         }
-        self.presences = presences.to_vec();
+        let mesh = base.mesh(stream)?;
+        mesh.await_ready(stream)?;
         self.await_ready(stream)?;
-        self.weights_mut();
+        self.behind = Some(mesh.reweighted(stream)?);
+        self.mesh = OnceLock::new();
         Ok(self.written(stream)?)
+    }
+
+    /// Submits the copy of the weights of `base` to this warp, without an update of the mesh.
+    #[track_caller]
+    pub(crate) fn restore(&mut self, stream: &Stream, base: &Self) -> Result<(), DeviceError> {
+        self.await_ready(stream)?;
+        base.await_ready(stream)?;
+        for (to, from) in self.weights_mut().iter_mut().zip(&base.weights) {
+            to.copy_from(stream, from)?;
+        }
+        Ok(())
+    }
+
+    /// Submits the kernel that takes absent cameras out of the weights in place, and the update of the mesh. The weights
+    /// must not contain the effect of an earlier call; see [`restore`](Self::restore).
+    #[track_caller]
+    pub(crate) fn fade(
+        &mut self,
+        stream: &Stream,
+        base: &Self,
+        presences: &[f32],
+    ) -> Result<(), DeviceError> {
+        self.await_ready(stream)?;
+        base.await_ready(stream)?;
+        if self.size != base.size || self.sources != base.sources {
+            return Err(DeviceError::refused("fading cameras of a warp", OtherWarp));
+        }
+        let planes = base.all_planes()?;
+        let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
+        let mut weights: Vec<_> = self.weights_mut().iter_mut().map(Image::view_mut).collect();
+        let alike = weights.iter().all(|plane| plane.is_like(&weights[0]));
+        let presence =
+            |camera| presences.get(camera).map_or(1.0, |part: &f32| part.clamp(0.0, 1.0));
+        let cameras = planes.iter().zip(&base.sources).zip(&weights).enumerate();
+        let cameras: Vec<_> = cameras
+            .map(|(camera, ((base, size), weights))| DeviceFadedCamera {
+                base: *base,
+                size: *size,
+                weights: weights.rows().0.expose_provenance() as u64,
+                presence: presence(camera),
+            })
+            .collect();
+        let cameras = DeviceTable::new(&cameras).filter(|_| alike);
+        let cameras = cameras
+            .ok_or_else(|| DeviceError::refused("fading cameras of a warp", UnlikePlanes))?;
+        let first = weights.swap_remove(0);
+        // SAFETY: all planes of weights are alike, as just checked. `self` is borrowed mutably, and the caller orders
+        // the work on `stream`.
+        unsafe { stream.launch_unchecked(&config, &WarpFade { cameras, first }) }?;
+        self.written(stream)
     }
 
     /// Returns the weight planes of all cameras for writing. After submitting the work that writes them, the caller
@@ -303,8 +353,7 @@ impl DeviceWarp {
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;
         let Some(mut mesh) = self.behind.take() else { return Ok(()) };
-        let weighed =
-            self.all_planes().and_then(|planes| mesh.weigh(stream, &planes, &self.presences));
+        let weighed = self.all_planes().and_then(|planes| mesh.weigh(stream, &planes));
         match weighed {
             Ok(()) => self.mesh = mesh.into(),
             Err(_) => self.behind = Some(mesh),

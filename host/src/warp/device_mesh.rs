@@ -97,30 +97,17 @@ impl DeviceMesh {
     /// Submits a kernel that computes layers and shares for the weights in the planes of all cameras. Does nothing if
     /// the mesh does not [follow](Self::follows) the weights. The coordinates in the planes must be those from which
     /// the mesh was computed. Only the weights may differ.
-    ///
-    /// `presences` has a number from 0 to 1 for each camera: 1 for a camera that delivers pictures, 0 for one whose
-    /// picture must not be seen where another camera can replace it, and numbers between for a transition. Missing
-    /// numbers are 1. Where no present camera sees a pixel, the absent cameras stay visible.
     #[track_caller]
     pub(super) fn weigh(
         &mut self,
         stream: &Stream,
         planes: &[DeviceCameraPlanes<'_>],
-        presences: &[f32],
     ) -> Result<(), DeviceError> {
         let Some(weighed) = &mut self.weighed else { return Ok(()) };
-        let presence =
-            |camera| presences.get(camera).map_or(1.0, |part: &f32| part.clamp(0.0, 1.0));
-        let absent = (0..planes.len()).any(|camera| presence(camera) < 1.0);
         let cameras: Vec<_> = planes
             .iter()
             .zip(&self.sources)
-            .enumerate()
-            .map(|(camera, (planes, size))| DeviceWeighedCamera {
-                planes: *planes,
-                size: *size,
-                presence: presence(camera),
-            })
+            .map(|(planes, size)| DeviceWeighedCamera { planes: *planes, size: *size })
             .collect();
         let cameras = DeviceTable::new(&cameras)
             .ok_or_else(|| DeviceError::refused("weighing a mesh", CameraCount(cameras.len())))?;
@@ -129,15 +116,12 @@ impl DeviceMesh {
         let config = LaunchConfig::cover(threads.x, threads.y, WEIGH_BLOCK);
         let kernel = MeshWeigh {
             base: self.made.layers.view(),
-            base_shares: self.made.shares.view(),
             cameras,
-            absent: absent.into(),
             layers: weighed.layers.view_mut(),
             shares: weighed.shares.view_mut(),
         };
         // SAFETY: `config` has a block of `WEIGH_BLOCK` threads for each tile. `base` and `layers` hold the layers of a
-        // valid mesh with at most `MAX_CAMERAS` cameras, and `base_shares` and `shares` have as many elements as this
-        // mesh has shares. So each index in a layer is in bounds of its buffer.
+        // valid mesh with at most `MAX_CAMERAS` cameras, and `shares` has as many elements as this mesh has shares. So each index in a layer is in bounds of its buffer.
         unsafe { stream.launch_unchecked(&config, &kernel) }?;
         self.ready.record(stream)
     }

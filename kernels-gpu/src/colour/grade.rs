@@ -25,6 +25,23 @@ pub(crate) struct Exact(pub(crate) Colour);
 /// 0.25 to 4 and results above 1/255, its relative error is at most 1e-5.
 pub(crate) struct Fast(pub(crate) Colour);
 
+/// The correction of a camera that is mixed with a constant colour. `colour.gain` is multiplied by the part of the
+/// picture, and `offset` is the constant colour times its part, before the power. The power is that of [`Exact`].
+pub(crate) struct Mixed {
+    pub(crate) colour: Colour,
+    pub(crate) offset: Vec3,
+}
+
+impl Grade for Mixed {
+    #[inline(always)]
+    fn apply(&self, levels: Vec3) -> Vec3 {
+        let Colour { gain, gamma } = self.colour;
+        let mixed = levels * (gain * (1.0 / 255.0)) + self.offset;
+        let Vec3 { x, y, z } = mixed.clamp(Vec3::ZERO, Vec3::ONE);
+        vec3(x.positive_powf(gamma), y.positive_powf(gamma), z.positive_powf(gamma))
+    }
+}
+
 impl Grade for Linear {
     #[inline(always)]
     fn apply(&self, levels: Vec3) -> Vec3 {
@@ -57,20 +74,33 @@ fn gained(colour: &Colour, levels: Vec3) -> Vec3 {
 
 /// A camera's colour correction for samples on a given scale: white is 255, or 1 if the samples come from a texture.
 #[derive(Clone, Copy)]
-pub(crate) struct Scaled(Colour);
+pub(crate) struct Scaled {
+    colour: Colour,
+    /// See [`Mixed`]. `None` if the picture is not mixed with a colour.
+    offset: Option<Vec3>,
+}
 
 impl Scaled {
     #[inline(always)]
     pub(crate) fn new(Colour { gain, gamma }: Colour, white: f32) -> Self {
-        Self(Colour { gain: gain * (1.0 / white), gamma })
+        Self { colour: Colour { gain: gain * (1.0 / white), gamma }, offset: None }
+    }
+
+    /// Adds a constant to the colours before the power.
+    #[inline(always)]
+    pub(crate) fn mixed(self, offset: Vec3) -> Self {
+        Self { offset: Some(offset), ..self }
     }
 
     /// Converts four samples to corrected colours from 0 to 1.
     #[inline(always)]
     pub(crate) fn apply(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
-        let Self(Colour { gain, gamma }) = *self;
+        let Self { colour: Colour { gain, gamma }, offset } = *self;
         let mut colours = samples;
         unroll!(4, |i| colours[i] = samples[i] * gain);
+        if let Some(offset) = offset {
+            unroll!(4, |i| colours[i] += offset);
+        }
         powers(colours, gamma)
     }
 }

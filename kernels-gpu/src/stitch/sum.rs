@@ -9,7 +9,7 @@
 //! Cost per panorama pixel: 16 bytes written by the first camera, 32 bytes and the planes (up to 12 bytes) in the box of
 //! each further camera, and 16 bytes read at the end.
 
-use crate::colour::grade::{Exact, Fast, Grade, Linear};
+use crate::colour::grade::{Exact, Fast, Grade, Linear, Mixed};
 use crate::io::{Sampler2d, Target};
 use crate::stitch::edge_boost;
 use crate::stitch::planes::WeightedSum;
@@ -24,6 +24,22 @@ use shared_types::warp::CameraPlanes;
 
 /// Defines the kernel that adds a camera, for a picture format and a colour correction.
 macro_rules! stitch_add {
+    ($(#[$doc:meta])* $name:ident, $picture:ty, Mixed) => {
+        $(#[$doc])*
+        ///
+        /// `params.colour.gain` is multiplied by the part of the picture, and `offset` is the constant colour times its
+        /// part, before the power. The other conditions are those of [`stitch_add_exact`].
+        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
+        pub fn $name(
+            picture: $picture,
+            planes: CameraPlanes,
+            params: AddParams,
+            offset: Vec3,
+            sums: ViewMut<Sum>,
+        ) {
+            add(picture, planes, &Mixed { colour: params.colour, offset }, &params, sums);
+        }
+    };
     ($(#[$doc:meta])* $name:ident, $picture:ty, $grade:ident) => {
         $(#[$doc])*
         ///
@@ -69,6 +85,16 @@ stitch_add! {
 stitch_add! {
     /// Adds an NV12 picture with fast gamma.
     stitch_add_nv12_fast, Nv12, Fast
+}
+
+stitch_add! {
+    /// Adds an RGBA picture with exact gamma, mixed with a constant colour.
+    stitch_add_mixed, View<Rgba8>, Mixed
+}
+
+stitch_add! {
+    /// Adds an NV12 picture with exact gamma, mixed with a constant colour.
+    stitch_add_nv12_mixed, Nv12, Mixed
 }
 
 /// Converts sums to an RGBA panorama. Pixels without a camera become opaque black.

@@ -24,6 +24,12 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
         Self { picture, colour, per_side: camera.per_side, decode }
     }
 
+    /// Adds a constant colour to the picture; see [`ViewSource::offset`](shared_types::view::ViewSource::offset).
+    #[inline(always)]
+    pub(super) fn mixed(self, offset: Vec3) -> Self {
+        Self { colour: self.colour.mixed(offset), ..self }
+    }
+
     /// Returns the position one pixel beyond the centre of the last pixel, along both axes.
     #[inline(always)]
     pub(super) fn end(&self) -> Vec2 {

@@ -30,7 +30,7 @@ use shared_types::view::{BLOCK, BLOCK_THREADS, ViewCamera, ViewCanvas, ViewFrame
 
 /// Defines the kernel for one output format.
 macro_rules! many_cameras_kernel {
-    ($format:literal, $out:ty, $name:ident) => {
+    ($format:literal, $out:ty, $name:ident, $mixed:literal) => {
         #[doc = concat!("Renders a view from up to [`MAX_CAMERAS`] cameras to ", $format, ".")]
         ///
         /// Blends the cameras by the weight planes if the planes have the size of `canvas`. Otherwise, and at pixels
@@ -52,14 +52,28 @@ macro_rules! many_cameras_kernel {
         ) {
             let cameras = Cameras { sources: &sources, planes: &planes, canvas: &canvas };
             // SAFETY: the caller guarantees the conditions above, which are those of `from_many`.
-            unsafe { from_many(&cameras, &frame, out) };
+            unsafe { from_many::<_, $mixed>(&cameras, &frame, out) };
         }
     };
 }
 
-many_cameras_kernel!("RGBA", ViewMut<Rgba8>, view_many_rgba8);
+many_cameras_kernel!("RGBA", ViewMut<Rgba8>, view_many_rgba8, false);
 
-many_cameras_kernel!("NV12", Nv12Mut, view_many_nv12);
+many_cameras_kernel!("NV12", Nv12Mut, view_many_nv12, false);
+
+many_cameras_kernel!(
+    "RGBA, with pictures that are mixed with a colour",
+    ViewMut<Rgba8>,
+    view_mixed_rgba8,
+    true
+);
+
+many_cameras_kernel!(
+    "NV12, with pictures that are mixed with a colour",
+    Nv12Mut,
+    view_mixed_nv12,
+    true
+);
 
 /// The cameras of a view, a plane like those of their weights, and the canvas of the weights.
 struct Cameras<'a> {
@@ -157,12 +171,26 @@ unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) -> Nv12Text
     unsafe { Nv12Texture::from_params((*texels, (*chroma, luma))) }
 }
 
+/// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour.
+#[inline(always)]
+fn source_camera<P: Sampler2d, const MIXED: bool>(
+    picture: P,
+    source: &ViewSource,
+) -> SourceCamera<'_, P> {
+    let camera = SourceCamera::new(picture, &source.camera(), &source.decode);
+    if MIXED { camera.mixed(source.offset) } else { camera }
+}
+
 /// The body of every kernel for many cameras.
 ///
 /// # Safety
 /// The conditions of the kernels apply.
 #[inline(always)]
-unsafe fn from_many<O: Target>(cameras: &Cameras<'_>, frame: &ViewFrame, out: O) {
+unsafe fn from_many<O: Target, const MIXED: bool>(
+    cameras: &Cameras<'_>,
+    frame: &ViewFrame,
+    out: O,
+) {
     let tile = ViewTile::new::<Rgba8Texture>(&[], frame, out);
     let patches = Patches::of_cameras();
     let mut seen = 0;
@@ -204,16 +232,16 @@ unsafe fn from_many<O: Target>(cameras: &Cameras<'_>, frame: &ViewFrame, out: O)
             let source = &cameras.sources.get_unchecked(first);
             let map = tile.columns(patches, first);
             if source.chroma != 0 {
-                let camera = SourceCamera::new(nv12(source), &source.camera(), &source.decode);
+                let camera = source_camera::<_, MIXED>(nv12(source), source);
                 tile.each_four(&OneCamera { camera, map });
             } else {
-                let camera = SourceCamera::new(rgba8(source), &source.camera(), &source.decode);
+                let camera = source_camera::<_, MIXED>(rgba8(source), source);
                 tile.each_four(&OneCamera { camera, map });
             }
         } else if cameras.weighed(patches, seen) || any_off(patches, seen) {
-            tile.each(&ManyCameras::<_, true> { cameras, tile: &tile, patches, seen });
+            tile.each(&ManyCameras::<_, true, MIXED> { cameras, tile: &tile, patches, seen });
         } else {
-            tile.each_four(&ManyCameras::<_, false> { cameras, tile: &tile, patches, seen });
+            tile.each_four(&ManyCameras::<_, false, MIXED> { cameras, tile: &tile, patches, seen });
         }
     }
 }
@@ -231,7 +259,7 @@ macro_rules! each {
 
 /// The shader of tiles that several cameras can see, or that have no patch. If `EXACT` is false, all patches must be
 /// accurate and the cameras are feathered.
-struct ManyCameras<'a, O, const EXACT: bool> {
+struct ManyCameras<'a, O, const EXACT: bool, const MIXED: bool> {
     cameras: &'a Cameras<'a>,
     tile: &'a ViewTile<O>,
     patches: Patches,
@@ -239,7 +267,7 @@ struct ManyCameras<'a, O, const EXACT: bool> {
     seen: u32,
 }
 
-impl<O: Target, const EXACT: bool> ManyCameras<'_, O, EXACT> {
+impl<O: Target, const EXACT: bool, const MIXED: bool> ManyCameras<'_, O, EXACT, MIXED> {
     /// Returns the position of a pixel by a patch or, if the patch is not accurate enough, by its map.
     #[inline(always)]
     fn place(&self, patch: u32, map: &impl Map, pixel: Pixel) -> Option<Vec2> {
@@ -278,9 +306,9 @@ impl<O: Target, const EXACT: bool> ManyCameras<'_, O, EXACT> {
             // SAFETY: the conditions of the kernels apply, and the picture has this format.
             let (colours, mut weights) = unsafe {
                 if source.chroma != 0 {
-                    sampled::<_, N>(nv12(source), source, &places)
+                    sampled::<_, N, MIXED>(nv12(source), source, &places)
                 } else {
-                    sampled::<_, N>(rgba8(source), source, &places)
+                    sampled::<_, N, MIXED>(rgba8(source), source, &places)
                 }
             };
             if weighed {
@@ -310,12 +338,12 @@ impl<O: Target, const EXACT: bool> ManyCameras<'_, O, EXACT> {
 /// Returns the colours of the first `N` pixels in a camera's picture, and their distances from its edge as fractions of
 /// its shorter side.
 #[inline(always)]
-fn sampled<P: Sampler2d, const N: usize>(
+fn sampled<P: Sampler2d, const N: usize, const MIXED: bool>(
     picture: P,
     source: &ViewSource,
     places: &[Option<Vec2>; 4],
 ) -> ([Vec3; 4], [f32; 4]) {
-    let camera = SourceCamera::new(picture, &source.camera(), &source.decode);
+    let camera = source_camera::<_, MIXED>(picture, source);
     let (mut samples, mut margins) = ([Vec3::ZERO; 4], [0.0; 4]);
     each!(N, |i| samples[i] = camera.sample(places[i].unwrap_or_default()));
     each!(N, |i| margins[i] = camera.margin(places[i]) * camera.per_side);
@@ -323,7 +351,7 @@ fn sampled<P: Sampler2d, const N: usize>(
 }
 
 /// Takes four pixels at a time.
-impl<O: Target> Shader for ManyCameras<'_, O, false> {
+impl<O: Target, const MIXED: bool> Shader for ManyCameras<'_, O, false, MIXED> {
     type Sample = Pixel;
 
     const AHEAD: bool = false;
@@ -340,7 +368,7 @@ impl<O: Target> Shader for ManyCameras<'_, O, false> {
 }
 
 /// Takes one pixel at a time, which needs fewer registers.
-impl<O: Target> Shader for ManyCameras<'_, O, true> {
+impl<O: Target, const MIXED: bool> Shader for ManyCameras<'_, O, true, MIXED> {
     type Sample = Vec3;
 
     const AHEAD: bool = false;

@@ -5,12 +5,13 @@
 //! [`warp_add_margin`] sums the distances of all cameras, and [`warp_feather`] turns them into weights that sum to 1.
 //! Rigs and homographies use the same kernels: a homography is represented by a planar canvas and a matrix.
 //!
-//! [`warp_resize`] scales a warp to another output size.
+//! [`warp_resize`] scales a warp to another output size. [`fade`] takes absent cameras out of the weights.
 //!
 //! [`warp_camera`] computes coordinates in f64, with [`sin_cos`] instead of library functions, so CPU and GPU agree to
 //! the bit. Cost: a few hundred f64 operations per pixel, once per rig.
 
 pub(crate) mod camera;
+pub mod fade;
 pub mod lens;
 pub(crate) mod patch;
 

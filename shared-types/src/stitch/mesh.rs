@@ -37,8 +37,6 @@ pub struct WeighedCamera {
     pub planes: CameraPlanes,
     /// The size of the camera's picture in pixels.
     pub size: UVec2,
-    /// The camera's presence, from 0 (its picture is missing) to 1.
-    pub presence: f32,
 }
 
 /// The total number of threads per block of `mesh_weigh`, for launch bounds.

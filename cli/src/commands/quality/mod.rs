@@ -135,6 +135,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "options for blending and colours apply only if the panorama is stitched first; give the cameras' pictures or videos instead of a panorama",
         ));
     }
+    if panorama.is_none() {
+        args.look.check(cameras.len())?;
+    }
     let pictures = args.clips.are_pictures(&files)?;
     if args.reference.is_some() && !pictures {
         return Err(Failure::Usage(

@@ -1,10 +1,15 @@
 //! A constant colour that replaces parts of the cameras' pictures, for instance of a camera that has failed.
 
 use glam::Vec3;
-use shared_types::stitch::MAX_CAMERAS;
+use shared_types::stitch::mesh::Grading;
+use shared_types::stitch::{Colour, MAX_CAMERAS};
 
 /// A colour that covers each camera's picture by a part from 0 (only the picture is visible) to 1 (only the colour is
-/// visible). Only [`Lookup::Mesh`](super::Lookup::Mesh) regards it.
+/// visible).
+///
+/// A stitch or a view with a part above 0 runs other kernels. A stitch uses [`Lookup::Mesh`](super::Lookup::Mesh) or else
+/// [`Lookup::Planes`](super::Lookup::Planes), which takes one launch per camera and one more, and computes the power of
+/// a covered camera by [`Power::Exact`](super::Power::Exact).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Covers {
     /// The R'G'B' colour. Each channel is from 0 to 1.
@@ -16,6 +21,26 @@ pub struct Covers {
 impl Covers {
     /// No camera is covered.
     pub const NONE: Self = Self { colour: Vec3::ZERO, parts: [0.0; MAX_CAMERAS] };
+
+    /// Returns whether any of the first `cameras` cameras is covered.
+    pub(crate) fn covers_any(&self, cameras: usize) -> bool {
+        self.parts.iter().take(cameras).any(|&part| part > 0.0)
+    }
+
+    /// Returns the conversion of a camera's samples, mixed with the colour if the camera is covered.
+    pub(super) fn grade(&self, camera: usize, grading: Grading) -> Grading {
+        match self.parts[camera] {
+            part if part > 0.0 => grading.mixed(self.colour, part.min(1.0)),
+            _ => grading,
+        }
+    }
+
+    /// Returns the colour correction of a camera as kernels with a constant colour take it: the correction with gains
+    /// that are multiplied by the part of the picture, and the offset that is added before the power.
+    pub(crate) fn mixed(&self, camera: usize, colour: Colour) -> (Colour, Vec3) {
+        let grading = self.grade(camera, Grading::rgb(colour));
+        (Colour { gain: grading.gain(), gamma: grading.gamma }, grading.offset)
+    }
 }
 
 impl Default for Covers {

@@ -4,8 +4,8 @@
 use cuda_std::DeviceTable;
 use glam::UVec2;
 use kernels_gpu::stitch::mesh as kernels;
-use shared_types::stitch::Colour;
 use shared_types::stitch::mesh::{BLOCK, Grading, MeshParams, TwoGradings};
+use shared_types::stitch::{Colour, MAX_CAMERAS};
 
 use super::{Covers, StitchError, check_colour, check_frames, check_output};
 use crate::device::{LaunchConfig, Stream};
@@ -90,14 +90,14 @@ pub(super) fn gradings(
     colours: &[Colour],
     covers: &Covers,
 ) -> Vec<Grading> {
-    let grading = |((frame, colour), &part): ((&Textured<'_>, &Colour), &f32)| {
+    let grading = |(camera, (frame, colour)): (usize, (&Textured<'_>, &Colour))| {
         let grading = match frame.pixels() {
             PixelFormat::Rgba8 => Grading::rgb(*colour),
             PixelFormat::Nv12(encoding) => Grading::yuv(*colour, &encoding.to_rgb()),
         };
-        if part > 0.0 { grading.mixed(covers.colour, part.min(1.0)) } else { grading }
+        covers.grade(camera, grading)
     };
-    frames.iter().zip(colours).zip(&covers.parts).map(grading).collect()
+    frames.iter().zip(colours).take(MAX_CAMERAS).enumerate().map(grading).collect()
 }
 
 /// Launches the kernel that reads the frames through textures. There must be one frame and one conversion per camera of

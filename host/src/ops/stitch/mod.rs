@@ -52,6 +52,8 @@ pub enum Power {
 /// - frames with different pixel formats
 /// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), more than two
 ///   cameras
+/// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), a colour that
+///   [covers](Covers) a camera
 /// - for [`Mesh`](Self::Mesh), a flipped NV12 panorama with an odd number of columns or rows
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
@@ -100,7 +102,7 @@ pub struct StitchOptions {
     pub edge_boost: bool,
     /// The way the stitch finds source coordinates.
     pub lookup: Lookup,
-    /// The colour that replaces parts of the cameras' pictures. Only [`Lookup::Mesh`] regards it.
+    /// The colour that replaces parts of the cameras' pictures.
     pub covers: Covers,
 }
 
@@ -246,7 +248,7 @@ fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<()
 /// Submits the stitch of one frame per camera of `warp` into `out` without waiting. With [`Lookup::Mesh`], and for two
 /// cameras with every lookup, the stitch is a single launch. With more than two cameras, [`Lookup::Planes`] takes one
 /// launch per camera and one more, and 16 bytes of device memory per panorama pixel, which `warp` keeps. So do frames
-/// that differ in their pixel formats.
+/// that differ in their pixel formats, and a colour that [covers](Covers) a camera.
 ///
 /// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///
@@ -349,6 +351,7 @@ fn submit(
     check_frames(frames, warp.sources())?;
     check_output(&out, warp.size())?;
     let alike = common_format(frames).is_ok();
+    let covered = options.covers.covers_any(frames.len());
     // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
     let mut textures = lock(warp.textures());
     let mut textured = || -> Result<Option<Vec<_>>, DeviceError> {
@@ -368,7 +371,7 @@ fn submit(
                 return mesh::launch(stream, (&frames, &gradings), mesh, params, out);
             }
         }
-        _ if frames.len() > 2 || !alike => {}
+        _ if frames.len() > 2 || !alike || covered => {}
         Lookup::HardwareBilinear => {
             if let Some(&[left, right]) = textured()?.as_deref() {
                 return planes::launch_hardware(stream, (left, right), warp, options, out);
@@ -383,7 +386,9 @@ fn submit(
         }
     }
     match *frames {
-        [left, right] if alike => planes::launch(stream, (left, right), warp, options, table, out),
+        [left, right] if alike && !covered => {
+            planes::launch(stream, (left, right), warp, options, table, out)
+        }
         _ => sum::launch(stream, frames, warp, options, out),
     }
 }

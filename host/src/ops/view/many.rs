@@ -1,7 +1,8 @@
 //! Launches the kernels for views of up to 16 cameras, whose frames may differ in format.
 
 use cuda_std::{DeviceTable, DeviceView};
-use kernels_gpu::view::{ViewManyNv12, ViewManyRgba8};
+use glam::Vec3;
+use kernels_gpu::view::{ViewManyNv12, ViewManyRgba8, ViewMixedNv12, ViewMixedRgba8};
 use shared_types::view::{DeviceViewSource, ViewCamera};
 
 use super::ViewError;
@@ -19,24 +20,33 @@ pub(super) fn launch(
     args: &ViewArgs<'_>,
     out: FrameViewMut<'_>,
 ) -> Result<(), ViewError> {
-    let ViewArgs { shot, canvas, cameras, weights } = args;
+    let ViewArgs { shot, canvas, cameras, offsets, weights } = args;
     let device = stream.device();
     let planes = first_plane(device, weights)?;
     let sources = frames.iter().zip(cameras).enumerate().map(|(i, (frame, camera))| {
         let weights = weights.get(i).map_or(0, |plane| plane.rows().0.expose_provenance() as u64);
-        source(device, textures, frame, camera, weights)?.ok_or(StitchError::Unaligned(i))
+        let offset = offsets.as_ref().map_or(Vec3::ZERO, |offsets| offsets[i]);
+        source(device, textures, frame, (camera, offset), weights)?.ok_or(StitchError::Unaligned(i))
     });
     let sources = sources.collect::<Result<Vec<_>, StitchError>>()?;
     let found = frames.len();
     let sources = DeviceTable::new(&sources)
         .ok_or(StitchError::Cameras { found, expected: cameras.len() })?;
-    let (config, canvas) = (shot.config(), *canvas);
+    let (config, canvas, mixed) = (shot.config(), *canvas, offsets.is_some());
     let frame = shot.frame(frames[0].format().pixels);
     // SAFETY: the textures return fractions and are over memory that the frames borrow. The caller ensures that
     // `textures` does not evict them while the kernel uses them. `first_plane` has checked that all planes are alike,
     // and `args` borrows them.
     let launched = unsafe {
         match out {
+            FrameViewMut::Rgba8(out) if mixed => {
+                let kernel = ViewMixedRgba8 { sources, planes, canvas, frame, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
+            FrameViewMut::Nv12(out, _) if mixed => {
+                let kernel = ViewMixedNv12 { sources, planes, canvas, frame, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
             FrameViewMut::Rgba8(out) => {
                 let kernel = ViewManyRgba8 { sources, planes, canvas, frame, out };
                 stream.launch_unchecked(&config, &kernel)
@@ -76,7 +86,7 @@ fn source(
     device: &Device,
     textures: &mut Textures,
     frame: &FrameView<'_>,
-    camera: &ViewCamera,
+    (camera, offset): (&ViewCamera, Vec3),
     weights: u64,
 ) -> Result<Option<DeviceViewSource<'static>>, DeviceError> {
     let handles = match frame {
@@ -101,6 +111,7 @@ fn source(
         lens: lens.0,
         per_side,
         colour,
+        offset,
         bounds,
         decode: format.pixels.encoding().to_rgb(),
     }))

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use cuda_std::DeviceView;
-use glam::{DMat3, DVec2, DVec3, UVec2};
+use glam::{DMat3, DVec2, DVec3, UVec2, Vec3};
 use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewFrame, tile};
 use shared_types::warp::{Camera, Canvas};
 
@@ -51,6 +51,9 @@ pub(super) struct ViewArgs<'a> {
     pub(super) shot: Shot,
     pub(super) canvas: ViewCanvas,
     pub(super) cameras: Vec<ViewCamera>,
+    /// The constant that is added to each camera's colours before the power. `None` if no picture is mixed with a
+    /// colour.
+    pub(super) offsets: Option<Vec<Vec3>>,
     /// The weight plane of each camera. It is empty if views are feathered.
     pub(super) weights: Vec<DeviceView<'a, f32>>,
 }

@@ -19,7 +19,7 @@ pub(super) fn launch(
     args: &ViewArgs<'_>,
     out: FrameViewMut<'_>,
 ) -> Result<(), ViewError> {
-    let ViewArgs { shot, canvas, cameras, weights } = args;
+    let ViewArgs { shot, canvas, cameras, weights, .. } = args;
     let (config, canvas, frame) = (&shot.config(), *canvas, shot.frame(left.format().pixels));
     let cameras = ViewCameras { left: cameras[0], right: cameras[1] };
     let weight =

@@ -11,10 +11,10 @@ use shared_types::warp::{Camera, Canvas};
 use super::shot::{Shot, ViewArgs, normals};
 use super::{ViewError, ViewLimits, ViewPose, many, two, whole};
 use crate::device::{Stream, Textures};
-use crate::frame::{FrameView, FrameViewMut};
+use crate::frame::{FrameView, FrameViewMut, Textured};
 use crate::geometry::Geometry;
 use crate::lock::lock;
-use crate::ops::stitch::{StitchOptions, check_frames, check_sources};
+use crate::ops::stitch::{Covers, StitchOptions, check_frames, check_sources};
 use crate::warp::{DeviceWarp, Plane};
 
 /// Renders views from the frames of 2 to 16 real cameras.
@@ -81,12 +81,13 @@ impl Viewer {
     /// Submits the rendering of a view of one frame per camera into `out`, as one launch, without waiting.
     ///
     /// Overlaps are blended with the weights of `warp`, which must be made from the same geometry as the viewer. If
-    /// `warp` is `None`, they are blended with feathered weights. Only the colours of the options apply, and the gamma
-    /// correction uses the method [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels that no camera sees become
-    /// black.
+    /// `warp` is `None`, they are blended with feathered weights. Only the colours and the covers of the options apply,
+    /// and the gamma correction uses the method [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels that no camera
+    /// sees become black.
     ///
     /// The formats of the frames may differ. Frames of more than two cameras, or in different formats, must have rows
-    /// that the device can read as textures, such as those of a [`DeviceFrame`](crate::frame::DeviceFrame).
+    /// that the device can read as textures, such as those of a [`DeviceFrame`](crate::frame::DeviceFrame). A view of
+    /// two cameras whose frames cannot be read as textures ignores the covers.
     ///
     /// # Errors
     /// Returns [`ViewError`] if the pose is invalid, the frames or the warp do not match the cameras, the device cannot
@@ -107,19 +108,31 @@ impl Viewer {
         check_frames(frames, &self.sources())?;
         whole([("output", out.is_whole())])?;
         let shot = Shot::new(view, self.flip, &out);
-        let cameras = self.cameras.iter().zip(&self.normals).enumerate();
-        let cameras = cameras.map(|(i, (camera, normals))| {
-            let colour = options.colours[i];
-            ViewCamera::new(camera, normals, (shot.turn, shot.focal), shot.cell, colour)
-        });
-        let (canvas, cameras) = (shot.canvas(&self.canvas), cameras.collect());
         let weights = self.weights(stream, warp)?;
-        let args = ViewArgs { shot, canvas, cameras, weights };
         // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch
         // uses.
         let mut textures = lock(&self.textures);
+        let two = matches!(frames, [left, right] if left.format().pixels == right.format().pixels);
+        // The kernels for two cameras cannot mix a picture with a colour. The others need textures.
+        let mut covered = options.covers.covers_any(frames.len());
+        if two && covered {
+            for frame in frames {
+                covered &= Textured::of(stream.device(), &mut textures, frame)?.is_some();
+            }
+        }
+        let covers = if covered { options.covers } else { Covers::NONE };
+        let colours = options.colours.iter().take(self.cameras.len()).enumerate();
+        let (colours, offsets): (Vec<_>, Vec<_>) =
+            colours.map(|(camera, colour)| covers.mixed(camera, *colour)).unzip();
+        let cameras = self.cameras.iter().zip(&self.normals).zip(colours);
+        let cameras = cameras.map(|((camera, normals), colour)| {
+            ViewCamera::new(camera, normals, (shot.turn, shot.focal), shot.cell, colour)
+        });
+        let (canvas, cameras) = (shot.canvas(&self.canvas), cameras.collect());
+        let offsets = covered.then_some(offsets);
+        let args = ViewArgs { shot, canvas, cameras, offsets, weights };
         match *frames {
-            [left, right] if left.format().pixels == right.format().pixels => {
+            [left, right] if two && !covered => {
                 two::launch(stream, &mut textures, [left, right], &args, out)
             }
             _ => many::launch(stream, &mut textures, frames, &args, out),

@@ -1,12 +1,13 @@
-//! Compares the shares of a mesh after [`DeviceMesh::weigh`] with a formula in f64.
+//! Compares the weights of a warp and the shares of its mesh after a fade of cameras with a formula in f64.
 
 use glam::{UVec2, uvec2};
 use panoweave_tests::random::Random;
+use shared_types::stitch::MIN_WEIGHT;
 use shared_types::stitch::mesh::{NONE, REST, TILE, WHOLE_SHARE};
 
 use super::*;
-use crate::device::{Device, Image};
-use crate::warp::{Plane, Warp};
+use crate::device::Device;
+use crate::warp::{DeviceWarp, Plane, Warp};
 
 const SIZE: UVec2 = uvec2(70, 50);
 const SOURCE: UVec2 = uvec2(200, 150);
@@ -73,7 +74,7 @@ fn shown(layers: &[Layer], shares: &[u16], cameras: usize, pixel: UVec2) -> Vec<
 }
 
 /// Returns the exact share of each camera: `p · s` and a part of the rest in proportion to `p · b`, where `s` are the
-/// normalised weights, `b` the shares before the weights changed, and `p` the presences.
+/// normalised weights, `b` the weights before they changed, and `p` the presences.
 fn exact(weights: &[f64], base: &[f64], presences: &[f32]) -> Vec<f64> {
     let whole: f64 = weights.iter().sum();
     let presence = |camera: usize| presences.get(camera).map_or(1.0, |p| f64::from(*p));
@@ -106,41 +107,42 @@ fn shares_follow_weights_and_presences() {
                 Plane::Weight(camera) => cameras[camera][2].clone(),
             })
             .collect();
-        let mesh = Mesh::new(&Warp::new(SIZE, vec![SOURCE; count], planes).unwrap(), 0.01).unwrap();
-        let made = DeviceMesh::upload(&stream, &mesh).unwrap();
+        let warp = Warp::new(SIZE, vec![SOURCE; count], planes).unwrap();
+        let base = DeviceWarp::upload(&stream, &warp).unwrap();
+        base.mesh(&stream).unwrap();
         let weights = new_weights(random, &cameras);
-        let image = |plane: &Vec<f32>| Image::from_slice(&stream, SIZE.x, SIZE.y, plane).unwrap();
-        let images: Vec<_> = cameras
-            .iter()
-            .zip(&weights)
-            .map(|([x, y, _], weight)| [x, y, weight].map(image))
-            .collect();
-        let planes: Vec<_> = images
-            .iter()
-            .map(|planes| planes.each_ref().map(Image::view))
-            .map(|[x, y, weight]| DeviceCameraPlanes::new(x, y, weight).unwrap())
-            .collect();
         // In a third of the cases, all cameras are present.
         let presences: Vec<_> = (0..if seed % 3 == 0 { 0 } else { count })
             .map(|_| [0.0, 1.0, random.between(0.0, 1.0)][random.below(3)])
             .collect();
-        let mut followed = made.reweighted(&stream).unwrap();
-        followed.weigh(&stream, &planes, &presences).unwrap();
-        let (layers, _, _, shares) = followed.buffers();
+        let mut copy = base.reweighted(&stream).unwrap();
+        for (to, from) in copy.weights_mut().iter_mut().zip(&weights) {
+            to.upload(&stream, from).unwrap();
+        }
+        copy.fade(&stream, &base, &presences).unwrap();
+        let faded: Vec<_> = (0..count)
+            .map(|camera| copy.plane(Plane::Weight(camera)).download(&stream).unwrap())
+            .collect();
+        let (layers, _, _, shares) = copy.mesh(&stream).unwrap().buffers();
         let (layers, shares) =
             (layers.download(&stream).unwrap(), shares.download(&stream).unwrap());
         for at in 0..SIZE.element_product() as usize {
             let pixel = uvec2(at as u32 % SIZE.x, at as u32 / SIZE.x);
-            let mut base = vec![0.0; count];
-            for (camera, _, share) in mesh.at(pixel) {
-                base[camera] = f64::from(share);
-            }
-            let of: Vec<_> = weights.iter().map(|plane| f64::from(plane[at])).collect();
+            let at_pixel = |plane: &Vec<f32>| f64::from(plane[at]);
+            let base: Vec<_> = cameras.iter().map(|[.., weight]| at_pixel(weight)).collect();
+            let of: Vec<_> = weights.iter().map(at_pixel).collect();
+            let whole: f64 = of.iter().sum();
             let found = shown(&layers, &shares, count, pixel);
-            for (camera, exact) in exact(&of, &base, &presences).into_iter().enumerate() {
+            let exact = exact(&of, &base, &presences);
+            // Weights of at most `MIN_WEIGHT` are ignored.
+            let small = exact.iter().filter(|share| *share * whole <= MIN_WEIGHT.into());
+            let small: f64 = small.sum::<f64>() * f64::from(WHOLE_SHARE);
+            for (camera, exact) in exact.into_iter().enumerate() {
+                let weight = at_pixel(&faded[camera]);
+                assert!((weight - exact * whole).abs() < 1e-5, "{seed}, {pixel}, {camera}");
                 let off = (f64::from(found[camera]) - exact * f64::from(WHOLE_SHARE)).abs();
                 // Each of the other shares is rounded, which changes the rest by half a unit.
-                let bound = 0.6 + 0.5 * count as f64;
+                let bound = 0.6 + 0.5 * count as f64 + small;
                 assert!(off < bound, "{seed}, {pixel}, {camera}: {} is {exact}", found[camera]);
                 filled += u32::from(of[camera] == 0.0 && found[camera] > 0);
                 let absent = presences.get(camera) == Some(&0.0);

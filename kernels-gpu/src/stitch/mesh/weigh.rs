@@ -1,4 +1,4 @@
-//! The kernel that rewrites a mesh's shares after the weights or the presence of cameras changed.
+//! The kernel that rewrites a mesh's shares after the weights of cameras changed.
 
 use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
@@ -9,28 +9,21 @@ use shared_types::stitch::mesh::{
 };
 use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
 
-/// Applies new weights and presences of the cameras to a mesh, one block per tile. In tiles that have shares, rewrites
-/// the shares and links the layers that have any.
+/// Applies new weights of the cameras to a mesh, one block per tile. In tiles that have shares, rewrites the shares and
+/// links the layers that have any. At each pixel, a camera's share is its weight divided by the sum of all weights.
 ///
-/// At each pixel, `s` is a camera's weight divided by the sum of all weights. If all cameras are present, `s` is the
-/// camera's share. Otherwise, a camera with the presence `p` keeps `p · s`. The rest is distributed to the cameras in
-/// proportion to `p · b`, where `b` is the camera's share in `base_shares`. So the neighbours fill the pixels of a
-/// missing camera, even if its weight is 1 there, as next to a seam. If no present camera sees the pixel, each camera
-/// keeps `s`.
-///
-/// `base` and `base_shares` contain the layers and shares of the mesh as it was computed. `layers` and `shares` have
-/// the same lengths. If a camera has no layer in a tile, its weights are ignored in this tile. A tile stays unchanged
-/// if its first layer is missing in `base` or in `layers`. Set `absent` if a presence is below 1.
+/// `base` contains the layers of the mesh as it was computed. `layers` has the same length. If a camera has no layer in
+/// a tile, its weights are ignored in this tile. A tile stays unchanged if its first layer is missing in `base` or in
+/// `layers`.
 ///
 /// # Safety
 /// - The grid must have one block of [`WEIGH_BLOCK`] threads for each tile.
-/// - Every layer and share to which `base` refers must exist, in both copies. A tile must have at most 32 layers.
+/// - Every layer to which `base` refers must exist in `base` and in `layers`, and every share in `shares`. A tile must
+///   have at most 32 layers.
 #[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1))]
 pub unsafe fn mesh_weigh(
     base: Slice<Layer>,
-    base_shares: Slice<u16>,
     cameras: Table<WeighedCamera, MAX_CAMERAS>,
-    absent: u32,
     layers: SliceMut<Layer>,
     shares: SliceMut<u16>,
 ) {
@@ -44,7 +37,7 @@ pub unsafe fn mesh_weigh(
     if unsafe { base.load(index) }.shares == NONE {
         return;
     }
-    let chain = Chain { base, base_shares, cameras: &cameras, first: index };
+    let chain = Chain { base, cameras: &cameras, first: index };
     // For each layer of the chain, a bit: whether the layer has the full share at all pixels, and whether it has any
     // share.
     let (mut whole, mut any) = (!0, 0);
@@ -53,7 +46,7 @@ pub unsafe fn mesh_weigh(
         let in_tile = uvec2(thread::thread_idx_x(), y);
         // SAFETY: the caller guarantees that the layers and shares exist. Only this thread writes the pixel's shares.
         let (pixel_whole, pixel_any) =
-            unsafe { chain.weigh(tile * TILE + in_tile, in_tile, absent != 0, shares) };
+            unsafe { chain.weigh(tile * TILE + in_tile, in_tile, shares) };
         whole &= pixel_whole;
         any |= pixel_any;
         y += WEIGH_BLOCK[1];
@@ -83,24 +76,12 @@ pub unsafe fn mesh_weigh(
     }
 }
 
-/// The layers of a tile, and the data from which their shares are computed.
+/// The layers of a tile, and the cameras whose weights give their shares.
 struct Chain<'a> {
     base: Slice<Layer>,
-    base_shares: Slice<u16>,
     cameras: &'a Table<WeighedCamera, MAX_CAMERAS>,
     /// The index of the first layer.
     first: u32,
-}
-
-/// The numbers from which a layer's share at a pixel is computed.
-#[derive(Clone, Copy)]
-struct Claim {
-    /// The camera's weight.
-    weight: f32,
-    /// The camera's presence.
-    presence: f32,
-    /// The camera's share in the mesh as it was computed.
-    base: f32,
 }
 
 impl Chain<'_> {
@@ -110,40 +91,24 @@ impl Chain<'_> {
     /// # Safety
     /// The layers and their shares must exist, and no other thread may access these shares.
     #[inline(always)]
-    unsafe fn weigh(
-        &self,
-        pixel: UVec2,
-        in_tile: UVec2,
-        absent: bool,
-        shares: SliceMut<u16>,
-    ) -> (u32, u32) {
+    unsafe fn weigh(&self, pixel: UVec2, in_tile: UVec2, shares: SliceMut<u16>) -> (u32, u32) {
         let at = in_tile.y * TILE + in_tile.x;
-        let (mut weights, mut kept, mut claims) = (0.0, 0.0, 0.0);
-        let (mut next, mut left) = (self.first, WHOLE_SHARE);
+        let (mut weights, mut next) = (0.0, self.first);
         while next != NONE {
-            // SAFETY: the caller guarantees that the layer and its shares exist.
-            let (layer, claim) = unsafe { self.claim(next, pixel, at, absent, &mut left) };
-            weights += claim.weight;
-            kept += claim.presence * claim.weight;
-            claims += claim.presence * claim.base;
+            // SAFETY: the caller guarantees that the layer exists.
+            let (layer, weight) = unsafe { self.weight(next, pixel) };
+            weights += weight;
             next = layer.next;
         }
         let scale = if weights > 0.0 { WHOLE_SHARE / weights } else { 0.0 };
-        // The rest of the presences per unit of `presence · base`.
-        let fill = if claims > 0.0 { (WHOLE_SHARE - kept * scale).max(0.0) / claims } else { 0.0 };
         let inside =
             self.cameras.get(0).is_some_and(|first| first.planes.contains(pixel.x, pixel.y));
         let (mut whole, mut any, mut bit) = (!0, 0, 1);
-        (next, left) = (self.first, WHOLE_SHARE);
+        next = self.first;
         while next != NONE {
-            // SAFETY: the caller guarantees that the layer and its shares exist.
-            let (layer, Claim { weight, presence, base }) =
-                unsafe { self.claim(next, pixel, at, absent, &mut left) };
-            let mut share = weight * scale;
-            if absent && weights > 0.0 && claims > 0.0 {
-                share = presence * share + presence * base * fill;
-            }
-            let share = share.round_ties_even() as u16;
+            // SAFETY: the caller guarantees that the layer exists.
+            let (layer, weight) = unsafe { self.weight(next, pixel) };
+            let share = (weight * scale).round_ties_even() as u16;
             if share != u16::MAX && inside {
                 whole &= !bit;
             }
@@ -159,39 +124,19 @@ impl Chain<'_> {
         (whole, any)
     }
 
-    /// Returns layer `index` and its claim to a pixel. `left` is the part of the pixel that earlier layers of the mesh as it
-    /// was computed leave. If no camera is absent, only the weight is needed.
+    /// Returns layer `index` and the weight of its camera at a pixel.
     ///
     /// # Safety
-    /// The layer and its shares must exist.
+    /// The layer must exist.
     #[inline(always)]
-    unsafe fn claim(
-        &self,
-        index: u32,
-        pixel: UVec2,
-        at: u32,
-        absent: bool,
-        left: &mut f32,
-    ) -> (Layer, Claim) {
+    unsafe fn weight(&self, index: u32, pixel: UVec2) -> (Layer, f32) {
         // SAFETY: the caller guarantees that the layer exists.
         let layer = unsafe { self.base.load(index) };
-        let Some(WeighedCamera { planes, size, presence }) = self.cameras.get(layer.camera.into())
-        else {
-            return (layer, Claim { weight: 0.0, presence: 0.0, base: 0.0 });
+        let Some(WeighedCamera { planes, size }) = self.cameras.get(layer.camera.into()) else {
+            return (layer, 0.0);
         };
         let source = SourceLookup { planes, size }.source(pixel.x, pixel.y, MIN_WEIGHT);
-        let weight = source.map_or(0.0, |(_, weight)| weight);
-        let mut base = 0.0;
-        if absent {
-            base = if layer.shares == REST {
-                left.max(0.0)
-            } else {
-                // SAFETY: the caller guarantees that the layer has shares for the whole tile.
-                unsafe { self.base_shares.load(layer.shares + at) }.into()
-            };
-            *left -= base;
-        }
-        (layer, Claim { weight, presence, base })
+        (layer, source.map_or(0.0, |(_, weight)| weight))
     }
 
     /// Writes the layers that have any share, linked in the order of the chain. The first one goes to the place of the

@@ -1,6 +1,7 @@
 //! Tests of the live stitcher: its input, the order and content of its panoramas, several stitchers at once, and
 //! cameras with unequal rates or without frames.
 
+mod absent;
 mod failure;
 mod input;
 mod lost_camera;

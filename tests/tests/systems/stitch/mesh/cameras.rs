@@ -5,6 +5,7 @@ use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
 use panoweave::geometry::Geometry;
 use panoweave::io::picture::Picture;
+use panoweave::ops::seam::Seam;
 use panoweave::ops::stitch::{CamerasOptions, StitchError, StitchOptions, stitch, stitch_cameras};
 use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, MeshError};
 use panoweave_tests::oracle::{self, bilinear};
@@ -198,7 +199,9 @@ fn neighbours_fill_missing_cameras() {
             let frames: Vec<_> =
                 pictures.iter().map(|picture| picture.upload(&stream).unwrap()).collect();
             let frames: Vec<FrameView<'_>> = frames.iter().map(FrameView::from).collect();
-            let mut warp = DeviceWarp::render(&stream, &geometry).unwrap();
+            let base = DeviceWarp::render(&stream, &geometry).unwrap();
+            base.mesh(&stream).unwrap();
+            let mut warp = Seam::copy(&stream, &base).unwrap();
             let stitched = |warp: &DeviceWarp| {
                 let output = FrameFormat { size: CANVAS, pixels: PixelFormat::Rgba8 };
                 let mut out = DeviceFrame::new(&device, output).unwrap();
@@ -206,7 +209,7 @@ fn neighbours_fill_missing_cameras() {
                 Raster::download(&stream, &out)
             };
             let before = stitched(&warp);
-            warp.set_presences(&stream, &presences).unwrap();
+            warp.set_presences(&stream, &base, &presences).unwrap();
             let found = stitched(&warp);
             let (mut exact, mut sure) = (Vec::new(), Vec::new());
             for i in 0..CANVAS.element_product() {
@@ -231,7 +234,7 @@ fn neighbours_fill_missing_cameras() {
                 exact.push((!all.is_empty()).then(|| blend(&all)));
             }
             worst = worst.max(oracle::worst_where(&found, &exact, &sure));
-            warp.set_presences(&stream, &[]).unwrap();
+            warp.set_presences(&stream, &base, &[]).unwrap();
             assert!(stitched(&warp) == before, "{device}, {seed}");
         }
         eprintln!("{device}: {worst} levels");

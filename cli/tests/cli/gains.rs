@@ -1,0 +1,152 @@
+//! Tests `--gain` and `--gamma` of `stitch`, `video` and `quality`, which are given once per camera.
+
+use panoweave::frame::Rgba8;
+use panoweave::io::picture::Picture;
+use serde_json::Value;
+
+use crate::{Folder, RIG};
+
+/// The cameras' levels of red, green and blue.
+const LEVELS: [[u8; 3]; 3] = [[200, 150, 100], [90, 120, 60], [40, 80, 240]];
+/// The gains that [`OPTIONS`] contains.
+const GAINS: [[f64; 3]; 3] = [[0.5, 0.5, 0.5], [1.2, 1.0, 0.8], [2.0, 2.0, 0.5]];
+/// The gammas that [`OPTIONS`] contains.
+const GAMMAS: [f64; 3] = [1.0, 0.8, 1.25];
+const OPTIONS: &str =
+    "--gain 0.5 --gain 1.2,1,0.8 --gain 2,2,0.5 --gamma 1 --gamma 0.8 --gamma 1.25";
+const STITCH: &str = "stitch a.png b.png c.png --rig rig.toml --device cpu -o p.png";
+const VIDEO: &str =
+    "video a.rgba b.rgba c.rgba --input-size 40x30 --fps 30 --rig rig.toml --device cpu";
+
+/// Returns a folder with a rig of three cameras whose angles are 40° apart, on a panorama with a pixel per degree, and a
+/// picture and a video of two frames for each camera. All pixels of a camera are equal.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let (panorama, cameras) = RIG.split_once("[[camera]]").unwrap();
+    let (first, last) = cameras.split_once("[[camera]]").unwrap();
+    let panorama = panorama.replace("100.0", "180.0").replace("width = 64", "width = 180");
+    let first = first.replace("-20.0", "-40.0");
+    let middle = last.replace("right", "middle").replace("20.0", "0.0");
+    let last = last.replace("20.0", "40.0");
+    let rig = format!("{panorama}[[camera]]{first}[[camera]]{middle}[[camera]]{last}");
+    folder.write("rig.toml", rig);
+    for (name, [r, g, b]) in ["a", "b", "c"].into_iter().zip(LEVELS) {
+        folder.write(&format!("{name}.rgba"), [r, g, b, 255].repeat(2400));
+        Picture::filled(40, 30, Rgba8::opaque(r, g, b))
+            .save(folder.path(format!("{name}.png")))
+            .unwrap();
+    }
+    folder
+}
+
+/// Checks the pixels in the middle of each camera of a panorama against a formula in f64.
+fn check(pixels: &[Rgba8], tolerance: f64) {
+    for camera in 0..3 {
+        let Rgba8 { r, g, b, .. } = pixels[16 * 180 + 50 + 40 * camera];
+        for (c, found) in [r, g, b].into_iter().enumerate() {
+            let level = f64::from(LEVELS[camera][c]) * GAINS[camera][c] / 255.0;
+            let exact = 255.0 * level.clamp(0.0, 1.0).powf(GAMMAS[camera]);
+            assert!(
+                (f64::from(found) - exact).abs() <= tolerance,
+                "{camera}, {c}: {found} is not {exact}"
+            );
+        }
+    }
+}
+
+/// Returns the gains and the gamma of a camera in the JSON of a command.
+fn described(colour: &Value) -> ([f64; 3], f64) {
+    let rounded = |value: &Value| (1e4 * value.as_f64().unwrap()).round() / 1e4;
+    let gain = &colour["gain"];
+    ([0, 1, 2].map(|c| rounded(&gain[c])), rounded(&colour["gamma"]))
+}
+
+#[test]
+fn each_camera_has_its_gain_and_gamma() {
+    let folder = folder();
+    for blend in ["", "--blend seam"] {
+        let done = folder.words(&format!("{STITCH} {OPTIONS} {blend} --json"));
+        assert_eq!(done.code, Some(0), "{done:?}");
+        // The panorama so far is rounded before the next camera is added along a seam.
+        check(folder.picture("p.png").pixels(), if blend.is_empty() { 0.51 } else { 1.0 });
+        let colours = done.json()["colour"].as_array().unwrap().clone();
+        let expected: Vec<_> = GAINS.into_iter().zip(GAMMAS).collect();
+        assert_eq!(colours.iter().map(described).collect::<Vec<_>>(), expected);
+    }
+    for lookup in ["mesh", "planes"] {
+        let line = format!("{VIDEO} {OPTIONS} --lookup {lookup} -o p.rgba --json");
+        let json: Value = serde_json::from_str(&folder.quiet(&line)).unwrap();
+        let bytes = folder.read("p.rgba");
+        let pixels: &[Rgba8] = bytemuck::cast_slice(&bytes);
+        assert_eq!(pixels.len(), 2 * 180 * 32);
+        check(&pixels[180 * 32..], 1.0);
+        for camera in 0..3 {
+            let found = described(&json["cameras"][camera]["colour"]);
+            assert_eq!(found, (GAINS[camera], GAMMAS[camera]));
+        }
+    }
+    folder.quiet(&format!("quality a.png b.png c.png --rig rig.toml --device cpu {OPTIONS}"));
+}
+
+#[test]
+fn the_options_of_two_cameras_are_short_forms() {
+    let folder = Folder::new();
+    let stitch = |options: &str| {
+        folder.quiet(&format!(
+            "stitch left.png right.png --rig rig.toml --device cpu -o p.png {options}"
+        ));
+        folder.read("p.png")
+    };
+    let plain = stitch("");
+    let sides = stitch("--gain-left 0.5 --gain-right 1.2,1,0.8 --gamma-right 0.8");
+    assert_ne!(sides, plain);
+    assert_eq!(stitch("--gain 0.5 --gain 1.2,1,0.8 --gamma 1 --gamma 0.8"), sides);
+    // A short form and a list can be mixed if one is for gains and the other for gammas.
+    assert_eq!(stitch("--gain 0.5 --gain 1.2,1,0.8 --gamma-right 0.8"), sides);
+    assert_eq!(stitch("--gain 1 --gain 1"), plain);
+}
+
+#[test]
+fn printed_colours_can_be_given_again() {
+    let folder = folder();
+    let said = folder.quiet(&format!("{STITCH} --match-colour"));
+    let matched = folder.picture("p.png");
+    let options = said.lines().find_map(|line| line.strip_prefix("colours: ")).unwrap();
+    assert_eq!(options.matches("--gain ").count(), 3, "{said}");
+    folder.quiet(&format!("{STITCH} {options}"));
+    let given = folder.picture("p.png");
+    for (a, b) in matched.pixels().iter().zip(given.pixels()) {
+        // The gains are printed with three decimals.
+        assert!([(a.r, b.r), (a.g, b.g), (a.b, b.b)].iter().all(|(a, b)| a.abs_diff(*b) <= 1));
+    }
+}
+
+#[test]
+fn gains_for_another_number_of_cameras_are_rejected() {
+    let folder = folder();
+    let quality = "quality a.png b.png c.png --rig rig.toml --device cpu";
+    let video = format!("{VIDEO} -o p.rgba");
+    let sides = "are for two cameras; give --gain and --gamma once per camera";
+    for line in [STITCH, &video, quality] {
+        for (options, said) in [
+            ("--gain 2", "--gain is given 1 times for 3 cameras; give it once per camera"),
+            ("--gain 1 --gain 1 --gain 1 --gain 1", "--gain is given 4 times for 3 cameras"),
+            ("--gamma 2 --gamma 1", "--gamma is given 2 times for 3 cameras"),
+            ("--gain-left 2", sides),
+            ("--gamma-right 1", sides),
+            ("--gain 2 --gain-left 2", "cannot be used with"),
+            ("--gamma 2 --gamma-right 2", "cannot be used with"),
+            ("--gain 1,2 --gain 1 --gain 1", "three numbers as R,G,B"),
+            ("--gain 1 --gain 1 --gain 1001", "from 0 to 1000"),
+            ("--gamma 1 --gamma 0 --gamma 1", "greater than 0 and at most 100"),
+        ] {
+            let done = folder.words(&format!("{line} {options}"));
+            assert_eq!(done.code, Some(2), "{line} {options}: {done:?}");
+            assert!(done.stderr.contains(said), "{line} {options}: {done:?}");
+        }
+    }
+    let done = folder.words(&format!("{STITCH} --match-colour {OPTIONS}"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("cannot be used with"), "{done:?}");
+    assert!(!folder.path("p.png").exists() && !folder.path("p.rgba").exists());
+}
