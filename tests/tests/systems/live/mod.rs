@@ -1,5 +1,5 @@
-//! Tests of the live stitcher: its input, the order and content of its panoramas, several stitchers at once, and
-//! cameras with unequal rates or without frames.
+//! Tests of the live stitcher: its input, the order and content of its panoramas, several stitchers at once,
+//! cameras with unequal rates or without frames, and photographs as cameras with drifting exposure.
 
 mod absent;
 mod failure;
