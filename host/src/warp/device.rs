@@ -448,3 +448,6 @@ fn planes(stream: &Stream, size: UVec2) -> Result<[Image<f32>; 3], DeviceError> 
     let plane = || Image::new(stream.device(), size.x, size.y);
     Ok([plane()?, plane()?, plane()?])
 }
+
+#[cfg(test)]
+mod tests;

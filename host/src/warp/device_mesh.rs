@@ -172,6 +172,3 @@ fn uploaded<T: bytemuck::Pod>(stream: &Stream, elements: &[T]) -> Result<Buffer<
         Buffer::from_slice(stream, elements)
     }
 }
-
-#[cfg(test)]
-mod tests;

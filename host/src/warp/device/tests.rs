@@ -3,11 +3,10 @@
 use glam::{UVec2, uvec2};
 use panoweave_tests::random::Random;
 use shared_types::stitch::MIN_WEIGHT;
-use shared_types::stitch::mesh::{NONE, REST, TILE, WHOLE_SHARE};
+use shared_types::stitch::mesh::{Layer, NONE, REST, TILE, WHOLE_SHARE};
 
 use super::*;
 use crate::device::Device;
-use crate::warp::{DeviceWarp, Plane, Warp};
 
 const SIZE: UVec2 = uvec2(70, 50);
 const SOURCE: UVec2 = uvec2(200, 150);
