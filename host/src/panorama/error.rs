@@ -27,7 +27,7 @@ pub enum PanoramaError {
         /// The number of cameras.
         cameras: usize,
     },
-    /// Gains or gammas were set, but there are more than two pictures.
+    /// Gains or gammas were set, but there are more than 16 pictures.
     #[error(
         "panorama: gains and gammas can be given for at most {MOST_COLOURS} pictures; use colour matching for more pictures"
     )]

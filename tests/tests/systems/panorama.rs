@@ -296,6 +296,12 @@ fn what_is_no_panorama() {
     assert!(said.contains("picture 1 is"), "{said}");
     let colour = Colour { gamma: 0.9, ..Colour::IDENTITY };
     let stitch = StitchOptions { colours: Colours::of([Colour::IDENTITY, colour]), ..by_planes() };
-    let said = error(&pictures, &geometry, &PanoramaOptions { stitch, ..options });
-    assert!(said.contains("given only for two pictures"), "{said}");
+    let options = PanoramaOptions { stitch, ..options };
+    let (panorama, _) = stitch_geometry(&stream, &pictures, &geometry, &options).unwrap();
+    assert_eq!(panorama.colours[..3], [Colour::IDENTITY, colour, Colour::IDENTITY]);
+    // Colours can be given for at most 16 pictures.
+    let pictures: Vec<_> = pictures.iter().cloned().cycle().take(17).collect();
+    let cameras = geometry.cameras.iter().copied().cycle().take(17).collect();
+    let said = error(&pictures, &Geometry { cameras, ..geometry }, &options);
+    assert!(said.contains("for at most 16 pictures"), "{said}");
 }
