@@ -225,8 +225,8 @@ fn sizes(criterion: &mut Criterion) {
 }
 
 /// Returns the geometry of a row of cameras of 1920×1080 pixels without lens distortion, 54° apart. Each picture is 60°
-/// wide. The panorama is a cylinder with as many pixels per degree as the centres of the pictures, so every pixel of the
-/// pictures is visible. Six cameras see 330°.
+/// wide. The panorama is a cylinder with as many pixels per degree as the centres of the pictures, so every pixel of
+/// the pictures is visible. Six cameras see 330°.
 fn row(cameras: u32) -> Geometry {
     use std::fmt::Write as _;
     let fov = 54 * (cameras - 1) + 60;

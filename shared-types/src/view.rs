@@ -180,8 +180,8 @@ pub struct ViewSource {
     pub lens: u32,
     /// See [`ViewCamera::per_side`].
     pub per_side: f32,
-    /// See [`ViewCamera::colour`]. If the picture is mixed with a constant colour, the gain is multiplied by the part of
-    /// the picture.
+    /// See [`ViewCamera::colour`]. If the picture is mixed with a constant colour, the gain already contains the
+    /// factor of the picture, which is 1 minus the part of the colour.
     pub colour: Colour,
     /// The constant colour times its part, before the power. Unused if no picture is mixed with a colour.
     pub offset: Vec3,

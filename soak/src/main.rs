@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask soak [--minutes N] [--device auto|cpu|cuda:N]` builds and runs the program. The bundle contains it for
 //! machines without Rust. On a GPU, two 3840×2160 cameras make a 5700×1900 panorama in NV12. On the CPU, the pictures
-//! and the panorama are 16 times narrower and lower. `--shrink` chooses another factor.
+//! and the panorama are 16 times narrower and lower. `--shrink` sets another factor.
 //!
 //! With `--cameras`, 3 to 16 cameras, by default of 1920×1080 pixels, run on clocks of their own, and the last one
 //! stops once per cycle (`crew`). The run then also fails if the stitcher estimates a clock wrongly or misses a stop.
@@ -73,8 +73,8 @@ struct Arguments {
     /// once per cycle.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16))]
     cameras: u8,
-    /// Factor by which the cameras' pictures are smaller than 3840×2160 pixels, 1 to 64 [default on a GPU: 1 for two
-    /// cameras, otherwise 2; on the CPU: 16 or 32].
+    /// Factor by which the cameras' pictures are smaller than 3840×2160 pixels, 1 to 64 [default: 1 on a GPU and 16
+    /// on the CPU; twice that with more than two cameras].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     shrink: Option<u32>,
     /// Drift of the second camera's clock in parts per million, with --cameras 3 or more.

@@ -18,13 +18,13 @@ pub(crate) const COLOURS: [&str; 6] =
 /// The options for gains, gammas, flip, edge boost and lookup.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stitching {
-    /// Factor by which the levels of a picture are multiplied: one number from 0 to 1000, or three such numbers for red,
-    /// green and blue. Repeat the option once per camera, in the order of the cameras. Default: 1.
+    /// Factor by which the levels of a picture are multiplied: one number from 0 to 1000, or three such numbers for
+    /// red, green and blue. Repeat the option once per camera, in the order of the cameras. Default: 1.
     #[arg(long, value_name = "R,G,B", value_parser = gain, conflicts_with_all = ["gain_left", "gain_right"])]
     gain: Vec<Vec3>,
-    /// Gamma of a picture: the exponent applied to its levels, which are scaled to 0 to 1, after the gain. A value below
-    /// 1 brightens the picture, a value above 1 darkens it. Greater than 0 and at most 100. Repeat the option once per
-    /// camera, in the order of the cameras. Default: 1.
+    /// Gamma of a picture: the exponent applied to its levels, which are scaled to 0 to 1, after the gain. A value
+    /// below 1 brightens the picture, a value above 1 darkens it. Greater than 0 and at most 100. Repeat the option
+    /// once per camera, in the order of the cameras. Default: 1.
     #[arg(long, value_name = "G", value_parser = gamma, conflicts_with_all = ["gamma_left", "gamma_right"])]
     gamma: Vec<f32>,
     /// For two cameras: --gain of the left picture. Default: 1.
@@ -63,7 +63,8 @@ enum PowerChoice {
     Table,
 }
 
-/// Returns the value of a camera: from the list with a value per camera or, for two cameras, from the option of its side.
+/// Returns the value of a camera: from the list with a value per camera or, for two cameras, from the option of its
+/// side.
 fn of<T: Copy>(list: &[T], sides: [Option<T>; 2], camera: usize) -> Option<T> {
     list.get(camera).copied().or(sides.get(camera).copied().flatten())
 }
@@ -85,7 +86,7 @@ impl Stitching {
         }
         if cameras > MAX_CAMERAS && !(self.gain.is_empty() && self.gamma.is_empty()) {
             return Err(Failure::Usage(
-                "--gain and --gamma are for at most 16 cameras; remove them, and the colours are matched",
+                "--gain and --gamma support at most 16 cameras; remove them, or use --match-colour instead",
             ));
         }
         Ok(())

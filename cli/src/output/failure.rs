@@ -74,7 +74,7 @@ pub(crate) enum Failure {
     )]
     SyncCount { found: usize, expected: usize },
     #[error(
-        "{option} is given {found} times for {expected} cameras; give it once per camera, in the order of the cameras"
+        "{option}: found {found} values for {expected} cameras; give the option once per camera, in the order of the cameras"
     )]
     ColourCount { option: &'static str, found: usize, expected: usize },
     #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]

@@ -18,8 +18,8 @@ const STITCH: &str = "stitch a.png b.png c.png --rig rig.toml --device cpu -o p.
 const VIDEO: &str =
     "video a.rgba b.rgba c.rgba --input-size 40x30 --fps 30 --rig rig.toml --device cpu";
 
-/// Returns a folder with a rig of three cameras whose angles are 40° apart, on a panorama with a pixel per degree, and a
-/// picture and a video of two frames for each camera. All pixels of a camera are equal.
+/// Returns a folder with a rig of three cameras whose angles are 40° apart, on a panorama with a pixel per degree, and
+/// a picture and a video of two frames for each camera. All pixels of a camera are equal.
 fn folder() -> Folder {
     let folder = Folder::new();
     let (panorama, cameras) = RIG.split_once("[[camera]]").unwrap();
@@ -129,9 +129,9 @@ fn gains_for_another_number_of_cameras_are_rejected() {
     let sides = "are for two cameras; give --gain and --gamma once per camera";
     for line in [STITCH, &video, quality] {
         for (options, said) in [
-            ("--gain 2", "--gain is given 1 times for 3 cameras; give it once per camera"),
-            ("--gain 1 --gain 1 --gain 1 --gain 1", "--gain is given 4 times for 3 cameras"),
-            ("--gamma 2 --gamma 1", "--gamma is given 2 times for 3 cameras"),
+            ("--gain 2", "--gain: found 1 values for 3 cameras; give the option once per camera"),
+            ("--gain 1 --gain 1 --gain 1 --gain 1", "--gain: found 4 values for 3 cameras"),
+            ("--gamma 2 --gamma 1", "--gamma: found 2 values for 3 cameras"),
             ("--gain-left 2", sides),
             ("--gamma-right 1", sides),
             ("--gain 2 --gain-left 2", "cannot be used with"),

@@ -31,7 +31,7 @@ impl Stitcher {
     pub(super) fn check_format(&self, camera: usize, found: FrameFormat) -> Result<(), LiveError> {
         let expected = self.shared.formats.inputs[camera];
         let error = || LiveError::Format { camera: self.name(camera), found, expected };
-        self.accept(camera, (found == expected).then_some(()).ok_or_else(error))
+        self.accept(camera, if found == expected { Ok(()) } else { Err(error()) })
     }
 
     /// Checks that the stitcher can use a frame. A buffer must come from this stitcher and be for `camera`. An external

@@ -80,7 +80,7 @@ pub enum LiveError {
     },
     /// Two cameras with a seam between them have different pixel formats.
     #[error(
-        "live stitching: the frames of the {} and {} cameras are {} and {}, but a seam requires one pixel format; use `Blend::Feather`, or convert the frames of one camera",
+        "live stitching: the frames of the {} and {} cameras are {} and {}, but a seam requires one pixel format; use feathered blending, or convert the frames of one camera",
         cameras[0], cameras[1], formats[0], formats[1]
     )]
     SeamFormats {

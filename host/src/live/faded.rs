@@ -1,8 +1,8 @@
 //! A copy of the warp whose weights follow the presences of the cameras.
 //!
 //! The weights are written only when a presence or a seam changes, on the stream of the stitch kernels and before the
-//! stitch of the frame. Therefore no stitch reads partly written weights, and panoramas of present cameras cost nothing
-//! extra.
+//! stitch of the frame. Therefore no stitch reads partly written weights, and panoramas without absent cameras need no
+//! extra work.
 
 use shared_types::stitch::MAX_CAMERAS;
 
@@ -40,10 +40,10 @@ impl FadedWarp {
         &self.copy
     }
 
-    /// Returns the copy of the warp with the weights for these presences. If they differ from those of the last call, or
-    /// if `stale` is set, first submits the work that writes the weights to `stream`. `weigh` submits the work that
-    /// writes the weights of present cameras to the copy, which then has the weights of `warp` or those of an earlier
-    /// call. If `by_mesh` is set and the copy has no mesh, because the lookup has changed, it gets one.
+    /// Returns the copy of the warp with the weights for these presences. If they differ from those of the last call,
+    /// or if `stale` is set, first submits the work that writes the weights to `stream`. `weigh` submits the work that
+    /// writes the weights without absent cameras. When it is called, the copy has the weights of `warp` or those of the
+    /// last call of `weigh`. If `by_mesh` is set and the copy has no mesh, because the lookup has changed, it gets one.
     ///
     /// If the worker repeats the submission of a frame, it calls this method again.
     #[track_caller]

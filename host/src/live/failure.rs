@@ -17,10 +17,15 @@ const MOST: u32 = 1000;
 /// camera covers a pixel, the panorama shows the camera's last frame for the time [`hold`](Self::hold), and then fades
 /// to [`colour`](Self::colour). When the camera works again, it fades in.
 ///
-/// Panoramas follow with every [`Lookup`](crate::ops::stitch::Lookup), and so do views. Without failures, the panoramas
-/// cost nothing extra. During a fade, two kernels rewrite the weights of the cameras. While a camera shows `colour`, a
-/// panorama with another lookup than [`Mesh`](crate::ops::stitch::Lookup::Mesh) takes one launch per camera and one
-/// more, and 16 bytes of device memory per panorama pixel. A view of two cameras whose frames the device cannot read as textures does not show `colour`.
+/// Panoramas follow with every [`Lookup`](crate::ops::stitch::Lookup), and so do views. While all cameras work, no
+/// extra work is submitted. In each panorama of a fade, a kernel rewrites the weights of all cameras, and with
+/// [`Mesh`](crate::ops::stitch::Lookup::Mesh) another kernel the shares of the mesh. While a camera shows `colour`, a
+/// panorama with another lookup takes one launch per camera and one more.
+///
+/// Device memory per panorama pixel: 4 bytes per camera for a copy of the weights and, with a lookup other than `Mesh`,
+/// 16 bytes for sums.
+///
+/// A view of two cameras does not show `colour` if the device cannot read their frames as textures.
 ///
 /// No panorama is made while all cameras are gone, because the cameras set the pace.
 #[derive(Clone, Copy, Debug, PartialEq)]

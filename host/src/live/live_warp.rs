@@ -52,8 +52,11 @@ impl LiveWarp {
             // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
         }
-        if lookup != Lookup::Mesh && viewer.is_none() && (warp.sources().len() > 2 || failures) {
-            // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails.
+        let alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
+        let needs_sums = warp.sources().len() > 2 || failures || !alike;
+        if lookup != Lookup::Mesh && viewer.is_none() && needs_sums {
+            // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails or if
+            // their formats differ.
             warp.summing(stream)?;
         }
         let overlaps = Overlaps::find(stream, &warp)?;

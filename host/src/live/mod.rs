@@ -5,12 +5,13 @@
 //! [`panoramas`](Stitcher::panoramas) delivers the panoramas in order to a loop, an `async` task or a callback. The
 //! caller can change the warp and the options between any two frames.
 //!
-//! All buffers are allocated at the start and reused. There are two exceptions, which are allocated when they are first
-//! used: the table of [`Power::Table`](crate::ops::stitch::Power), and, for more than two cameras, the memory for a
-//! stitch that falls back from a mesh to [`Planes`](crate::ops::stitch::Lookup::Planes). If frames arrive faster than
-//! the device can stitch them or the caller reads the panoramas, the stitcher either drops and counts frames, or blocks
-//! the caller ([`Pace`]). Colour correction tracks changes in lighting unless it is switched off. With
-//! [`LiveOptions::failure`], the panorama goes on if a camera fails.
+//! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the table
+//! of [`Power::Table`](crate::ops::stitch::Power), the sums for a stitch that falls back from a mesh to
+//! [`Planes`](crate::ops::stitch::Lookup::Planes), and the mesh or the sums for a lookup that
+//! [`set_options`](Stitcher::set_options) selects later. If frames arrive faster than the device can stitch them or the
+//! caller reads the panoramas, the stitcher either drops and counts frames, or blocks the caller ([`Pace`]). Colour
+//! correction tracks changes in lighting unless it is switched off. With [`LiveOptions::failure`], the panorama goes on
+//! if a camera fails.
 //!
 //! | file | contents |
 //! |---|---|
@@ -18,7 +19,7 @@
 //! | `pairing` | pairs frames by timestamp, corrects clocks |
 //! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
-//! | `live_warp`, `seam` | the warp in use, its seam, and fades to a new seam |
+//! | `live_warp`, `seam`, `faded` | the warp in use, its seam, fades to a new seam, weights without absent cameras |
 //! | `cameras`, `vitals` | the states of the cameras: live, frozen, black, late, gone |
 //! | `presence` | fades of cameras that fail or return |
 //! | `failure` | options, states, events and health figures for cameras that fail |
@@ -234,8 +235,8 @@ impl Stitcher {
     /// stitcher frees it.
     ///
     /// # Errors
-    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes, if the stitcher renders
-    /// views, or if the device fails.
+    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes or a seam between cameras
+    /// with different pixel formats, if the stitcher renders views, or if the device fails.
     pub fn swap_warp(&self, warp: DeviceWarp) -> Result<(), LiveError> {
         self.swap(warp, None)
     }
@@ -244,8 +245,9 @@ impl Stitcher {
     /// `viewer` and `warp` must be made from the same geometry.
     ///
     /// # Errors
-    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes or does not match `viewer`,
-    /// if the stitcher outputs panoramas, or if the device fails.
+    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes, does not match `viewer`, or
+    /// has a seam between cameras with different pixel formats, if the stitcher outputs panoramas, or if the device
+    /// fails.
     pub fn swap_viewer(&self, warp: DeviceWarp, viewer: Viewer) -> Result<(), LiveError> {
         self.swap(warp, Some(viewer))
     }
@@ -305,9 +307,10 @@ impl Stitcher {
         self.shared.colour().clone()
     }
 
-    /// Returns the blending weights of each camera that were used for the last set of frames, row by row. The weights
-    /// include the seam and the presences of cameras that fail. Waits until the sets in flight are stitched. If frames arrive during the call, it is
-    /// unspecified to which set the weights belong.
+    /// Returns the blending weights of each camera for the last set of frames, row by row. The weights include the seam
+    /// and the presences of cameras that fail. Views without a seam use them only while a camera is absent. Waits until
+    /// the sets in flight are stitched. If frames arrive during the call, it is unspecified to which set the weights
+    /// belong.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the download of the weights fails.

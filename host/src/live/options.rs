@@ -59,8 +59,8 @@ impl Default for ColourOptions {
 /// Options of a [`Stitcher`](super::Stitcher).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LiveOptions {
-    /// The pixel formats of the cameras' frames: one [`PixelFormat`] for all cameras, or one per camera. Their sizes are
-    /// the source sizes of the warp.
+    /// The pixel formats of the cameras' frames: one [`PixelFormat`] for all cameras, or one per camera. Their sizes
+    /// are the source sizes of the warp.
     pub input: InputFormats,
     /// The pixel format of the panoramas.
     pub output: PixelFormat,
@@ -73,7 +73,7 @@ pub struct LiveOptions {
     /// The options for the colour correction.
     pub colour: ColourOptions,
     /// The blending in the overlaps. For blending with a seam, the seam search runs as often as the colour analysis;
-    /// see [`seam`](crate::ops::seam).
+    /// see [`seam`](crate::ops::seam). The two cameras of a seam must have the same pixel format.
     pub blend: Blend,
     /// The behaviour if frames arrive faster than panoramas can be made or read.
     pub pace: Pace,

@@ -41,9 +41,9 @@ struct State {
 }
 
 impl LiveSeam {
-    /// Creates the seams. Logs a warning for each overlap that does not allow a seam. Returns `None` if no overlap
-    /// allows a seam. Fails if the frames of two cameras with a seam, whose formats are in `inputs`, differ in their pixel
-    /// formats, because the kernels that compare both cameras read only one format.
+    /// Creates the seams. Logs a warning for each overlap that allows no seam. If none allows a seam, logs only the
+    /// first reason and returns `None`. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
+    /// pixel formats in `inputs`: the kernels that compare both cameras read only one format.
     pub(super) fn new(
         stream: &Stream,
         warp: &DeviceWarp,

@@ -55,8 +55,8 @@ use several::{Several, Stitched};
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
-    /// Flip, edge boost, gamma method, lookup and colours. The colours apply if `match_colour` is false. For more than 16
-    /// pictures, they must be the identity. For more than two pictures, the lookup is always
+    /// Flip, edge boost, gamma method, lookup and colours. The colours apply if `match_colour` is false. For more than
+    /// 16 pictures, they must be the identity. For more than two pictures, [`stitch_geometry`] always uses the lookup
     /// [`Planes`](crate::ops::stitch::Lookup::Planes).
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
@@ -145,7 +145,7 @@ pub fn stitch_geometry(
     let (colours, unmatched) = if options.match_colour {
         balanced(stream, pictures, geometry, &seen)?
     } else {
-        // `check` has ensured that the pictures without an element here are not corrected.
+        // `check` rejects colours for more than `MOST_COLOURS` pictures, so further pictures keep theirs.
         let given = options.stitch.colours.iter().copied().chain(iter::repeat(Colour::IDENTITY));
         (given.take(pictures.len()).collect(), Vec::new())
     };
@@ -183,8 +183,8 @@ fn check(
 }
 
 /// Returns the warp with the weights of the seams between its pictures, or `None` for feathered blending. If the warp
-/// does not allow a seam, returns `None`. Adds the reason to `without_seam`, and the reasons of all overlaps that allow no
-/// seam.
+/// does not allow a seam, returns `None` and adds the first reason to `without_seam`. Otherwise, adds the reason of
+/// each overlap that allows no seam.
 #[track_caller]
 fn with_seams(
     stream: &Stream,

@@ -18,9 +18,9 @@ pub(crate) fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
-/// Waits for the search of the panorama pixels that a camera sees with any weight, and returns their bounding box.
+/// Returns the bounding box of the panorama pixels that a camera sees with any weight. Waits for the result.
 #[track_caller]
-pub(super) fn seen(
+pub(super) fn visible_box(
     stream: &Stream,
     size: UVec2,
     planes: DeviceCameraPlanes<'_>,
@@ -32,7 +32,7 @@ pub(super) fn seen(
     BoxSearch::submit(stream, size, [planes; 2], [source; 2], any)?.read(stream)
 }
 
-/// A bounding box that the device searches.
+/// A search for a bounding box that was submitted to the device.
 #[derive(Debug)]
 pub(crate) struct BoxSearch(Buffer<u32>);
 

@@ -252,17 +252,18 @@ impl DeviceWarp {
 
     /// Sets how much each camera is present, as a number from 0 to 1, and submits the update of the weights and of the
     /// mesh. Missing numbers are 1. `base` is the warp from which this one was [copied](crate::ops::seam::Seam::copy).
-    /// Its weights replace those of this warp first.
+    /// The call first replaces the weights of this warp, including those of seams, by the weights of `base`.
     ///
     /// A camera with the presence 0 is shown only at pixels that no present camera sees. At all other pixels, the
-    /// cameras that see the pixel replace it. Numbers between 0 and 1 blend the two states. All lookups regard the
-    /// presences, and so do views with the weights of this warp.
+    /// cameras that see the pixel replace it. Numbers between 0 and 1 blend the two states. All lookups use the
+    /// new weights, and so do views to which this warp is passed.
     ///
     /// Stitches with this warp that are in flight must be earlier in `stream`. Compute the [mesh](Self::mesh) of `base`
     /// before it is copied. Otherwise, each call discards the mesh of this warp.
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if `base` has another size or another number of cameras, or if the device fails.
+    /// Returns [`DeviceError`] if `base` differs in the size of the panorama, in the sizes of the pictures or in the
+    /// number of cameras, or if the device fails.
     #[track_caller]
     pub fn set_presences(
         &mut self,
@@ -270,12 +271,13 @@ impl DeviceWarp {
         base: &Self,
         presences: &[f32],
     ) -> Result<(), DeviceError> {
+        self.check_copy(base)?;
         self.restore(stream, base)?;
         self.fade(stream, base, presences)
     }
 
-    /// Gives this copy of `base` a mesh that follows its weights, if it has none. The first call may compute the mesh of
-    /// `base`.
+    /// Gives this copy of `base` a mesh that follows its weights, if it has none. The first call may compute the mesh
+    /// of `base`.
     #[track_caller]
     pub(crate) fn adopt_mesh(&mut self, stream: &Stream, base: &Self) -> Result<(), RenderError> {
         if self.behind.is_some() || self.mesh.get().is_some_and(DeviceMesh::follows) {
@@ -300,8 +302,8 @@ impl DeviceWarp {
         Ok(())
     }
 
-    /// Submits the kernel that takes absent cameras out of the weights in place, and the update of the mesh. The weights
-    /// must not contain the effect of an earlier call; see [`restore`](Self::restore).
+    /// Submits the kernel that takes absent cameras out of the weights in place, and the update of the mesh. The
+    /// weights must not contain the effect of an earlier call; see [`restore`](Self::restore).
     #[track_caller]
     pub(crate) fn fade(
         &mut self,
@@ -311,9 +313,7 @@ impl DeviceWarp {
     ) -> Result<(), DeviceError> {
         self.await_ready(stream)?;
         base.await_ready(stream)?;
-        if self.size != base.size || self.sources != base.sources {
-            return Err(DeviceError::refused("fading cameras of a warp", OtherWarp));
-        }
+        self.check_copy(base)?;
         let planes = base.all_planes()?;
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
         let mut weights: Vec<_> = self.weights_mut().iter_mut().map(Image::view_mut).collect();
@@ -333,10 +333,20 @@ impl DeviceWarp {
         let cameras = cameras
             .ok_or_else(|| DeviceError::refused("fading cameras of a warp", UnlikePlanes))?;
         let first = weights.swap_remove(0);
-        // SAFETY: all planes of weights are alike, as just checked. `self` is borrowed mutably, and the caller orders
-        // the work on `stream`.
+        // SAFETY: each address is that of one of `self.weights`, which are distinct images and alike, as just checked.
+        // `self` is borrowed mutably, `await_ready` orders the launch after earlier writes, and the caller orders
+        // stitches in flight before it.
         unsafe { stream.launch_unchecked(&config, &WarpFade { cameras, first }) }?;
         self.written(stream)
+    }
+
+    /// Returns an error if this warp cannot be a copy of `base`.
+    #[track_caller]
+    fn check_copy(&self, base: &Self) -> Result<(), DeviceError> {
+        if self.size == base.size && self.sources == base.sources {
+            return Ok(());
+        }
+        Err(DeviceError::refused("fading cameras of a warp", OtherWarp))
     }
 
     /// Returns the weight planes of all cameras for writing. After submitting the work that writes them, the caller

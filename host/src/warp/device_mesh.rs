@@ -121,7 +121,8 @@ impl DeviceMesh {
             shares: weighed.shares.view_mut(),
         };
         // SAFETY: `config` has a block of `WEIGH_BLOCK` threads for each tile. `base` and `layers` hold the layers of a
-        // valid mesh with at most `MAX_CAMERAS` cameras, and `shares` has as many elements as this mesh has shares. So each index in a layer is in bounds of its buffer.
+        // valid mesh with at most `MAX_CAMERAS` cameras, and `shares` has as many elements as this mesh has shares. So
+        // each index in a layer is in bounds of its buffer.
         unsafe { stream.launch_unchecked(&config, &kernel) }?;
         self.ready.record(stream)
     }

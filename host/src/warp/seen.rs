@@ -1,14 +1,15 @@
-//! Copies what the cameras see in a warp from the device to the host, for computing a mesh while live video runs.
+//! Copies the visible parts of a warp's planes to the host in pieces, so that a mesh can be computed while live video
+//! runs.
 //!
-//! A copy to pageable memory occupies the GPU's copy engine until it is done. The planes of six 4K cameras have 2.2 GB,
-//! and such copies of them delayed panoramas by 1.5 s on an H100. Therefore the planes are copied in pieces through
-//! page-locked memory. Of each camera, only the tiles of the mesh in which it sees anything are copied.
+//! A copy to pageable memory delays the copies of other streams until it is done. On an H100, such copies of the planes
+//! of six 4K cameras (2.2 GB) delayed panoramas by 1.5 s. Therefore the planes are copied in pieces through page-locked
+//! memory. For each camera, only the mesh tiles in the bounding box of its visible pixels are copied.
 
 use bytemuck::cast_slice_mut;
 use shared_types::colour::OverlapBox;
 use shared_types::stitch::mesh::TILE;
 
-use super::bounds::seen;
+use super::bounds::visible_box;
 use super::{DeviceWarp, Plane, RenderError, Warp};
 use crate::device::{Image, Pinned, RowsMut, Stream};
 
@@ -27,14 +28,16 @@ impl DeviceWarp {
         let (size, sources) = (self.size(), self.sources());
         let mut areas = Vec::with_capacity(sources.len());
         for (camera, source) in sources.iter().enumerate() {
-            let OverlapBox { min, max } = seen(stream, size, self.planes(camera)?, *source)?;
+            let OverlapBox { min, max } = visible_box(stream, size, self.planes(camera)?, *source)?;
             let tiles_end = max.map(|side| side.next_multiple_of(TILE)).min(size);
             areas.push(OverlapBox { min: min / TILE * TILE, max: tiles_end });
         }
-        let mut piece = Pinned::new(stream.device(), PIECE.max(size.x as usize))?;
+        // A piece has room for a row, because no panorama is as wide as `PIECE`.
+        let pixels = size.element_product() as usize;
+        let mut piece = Pinned::new(stream.device(), PIECE.min(pixels))?;
         let plane = |plane| {
             let (Plane::X(camera) | Plane::Y(camera) | Plane::Weight(camera)) = plane;
-            let mut elements = vec![0.0; size.element_product() as usize];
+            let mut elements = vec![0.0; pixels];
             let area = areas[camera];
             if !area.is_empty() {
                 copy(stream, self.plane(plane), area, &mut elements, &mut piece)?;
@@ -47,8 +50,8 @@ impl DeviceWarp {
     }
 }
 
-/// Copies the elements of `plane` in an area to the same places in `elements`. The area must not be empty and must be in
-/// the plane, and `piece` must have room for one of its rows.
+/// Copies the elements of `plane` in an area to the same places in `elements`. The area must not be empty and must be
+/// in the plane, and `piece` must have room for one of its rows.
 #[track_caller]
 fn copy(
     stream: &Stream,
@@ -64,10 +67,8 @@ fn copy(
         let rows = at_once.min(to.y - first) as usize;
         let bytes = cast_slice_mut(&mut piece[..width * rows]);
         let (part, pitch) = (plane.rows_from(from.x, first), bytes_of(width));
-        // SAFETY: both sides have `rows` rows of `width` elements. Nothing else uses the page-locked memory until the
-        // copy is done, because of the wait. If the wait fails, the device is lost.
-        unsafe { stream.copy_rows(part, RowsMut::Host { bytes, pitch }, pitch, rows) }?;
-        stream.synchronize()?;
+        // SAFETY: both sides have `rows` rows of `width` elements, because the area is in the plane.
+        unsafe { stream.copy_rows_now(part, RowsMut::Host { bytes, pitch }, pitch, rows) }?;
         let starts =
             (first..to.y).map(|row| row as usize * plane.width() as usize + from.x as usize);
         for (row, start) in piece[..width * rows].chunks_exact(width).zip(starts) {

@@ -6,7 +6,7 @@ use shared_types::colour::OverlapBox;
 use shared_types::stitch::sum::Sum;
 use shared_types::warp::DeviceCameraPlanes;
 
-use super::bounds::seen;
+use super::bounds::visible_box;
 use crate::device::{DeviceError, Event, Image, Stream};
 
 /// The sums of a panorama while its cameras are added, and the bounding boxes of the cameras.
@@ -29,8 +29,8 @@ impl PanoramaSums {
         cameras: impl IntoIterator<Item = (DeviceCameraPlanes<'a>, UVec2)>,
     ) -> Result<Self, DeviceError> {
         let sums = Image::new(stream.device(), size.x, size.y)?;
-        let seen = |(planes, source)| seen(stream, size, planes, source);
-        let boxes = cameras.into_iter().map(seen).collect::<Result<_, _>>()?;
+        let find = |(planes, source)| visible_box(stream, size, planes, source);
+        let boxes = cameras.into_iter().map(find).collect::<Result<_, _>>()?;
         Ok(Self { sums, boxes, done: Event::for_order(stream.device())? })
     }
 }

@@ -18,8 +18,8 @@ use shared_types::warp::{BLOCK_THREADS, FadedCamera};
 /// `first` is the plane of the first camera's weights.
 ///
 /// # Safety
-/// Each address in `cameras` must be that of a plane with the size and pitch of `first`, and no other thread may access
-/// these planes.
+/// Each camera must have a weight plane of its own with the size and pitch of `first` at its address. No work outside
+/// this launch may access these planes while it runs.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub unsafe fn warp_fade(cameras: Table<FadedCamera, MAX_CAMERAS>, first: ViewMut<f32>) {
     let at = thread::index_2d();
@@ -69,8 +69,8 @@ unsafe fn plane(camera: &FadedCamera, first: ViewMut<f32>) -> ViewMut<f32> {
 /// not contribute to the pixel, whatever its current weight is.
 ///
 /// # Safety
-/// `first` must contain the pixel. There must be a plane with the size and pitch of `first` at the camera's address, and
-/// no other thread may write the pixel.
+/// `first` must contain the pixel. There must be a plane with the size and pitch of `first` at the camera's address,
+/// and no other thread may write this pixel of the plane.
 #[inline(always)]
 unsafe fn weights(camera: &FadedCamera, first: ViewMut<f32>, at: UVec2) -> Option<(f32, f32)> {
     let FadedCamera { base, size, .. } = *camera;

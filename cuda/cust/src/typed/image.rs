@@ -338,8 +338,9 @@ impl<T: Pod> Image<T> {
         Rows::Device { memory: &self.memory, first: 0, pitch: self.pitch as usize }
     }
 
-    /// Returns the rows of a part of the image as the source of a copy. The first element of the
-    /// part is in column `x` of row `y`.
+    /// Returns the rows of the image from column `x` of row `y` on, as the source of a copy. `x` and
+    /// `y` must be inside the image; only debug builds check this. The part has at most
+    /// `width - x` columns and `height - y` rows.
     ///
     /// ```
     /// use cust::typed::{Device, Image, RowsMut};
@@ -356,6 +357,7 @@ impl<T: Pod> Image<T> {
     /// assert_eq!(bytes, [5, 6]);
     /// # Ok::<(), cust::typed::DeviceError>(())
     /// ```
+    #[must_use]
     pub fn rows_from(&self, x: u32, y: u32) -> Rows<'_> {
         debug_assert!(x < self.width && y < self.height, "the part starts inside the image");
         let (x, pitch) = (x as usize * size_of::<T>(), self.pitch as usize);

@@ -31,7 +31,7 @@ pub enum Rows<'a> {
     Device {
         /// The allocation that contains the rows.
         memory: &'a Memory,
-        /// The position of the first row in the allocation in bytes.
+        /// The offset of the first row from the start of the allocation in bytes.
         first: usize,
         /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
@@ -67,7 +67,7 @@ pub enum RowsMut<'a> {
     Device {
         /// The allocation that contains the rows.
         memory: &'a Memory,
-        /// The position of the first row in the allocation in bytes.
+        /// The offset of the first row from the start of the allocation in bytes.
         first: usize,
         /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,

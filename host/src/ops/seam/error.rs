@@ -30,7 +30,7 @@ pub enum SeamError {
     },
     /// No single line separates the area that only one camera sees from the area that only the other camera sees.
     #[error(
-        "seam: no single line separates the area of the left camera alone from that of the right camera alone; along the best line, picture edges would be visible at {breaches} positions in {rows} rows of cells; use feathered blending"
+        "seam: no single line separates the area of one camera alone from that of the other camera alone; along the best line, picture edges would be visible at {breaches} positions in {rows} rows of cells; use feathered blending"
     )]
     Tangled {
         /// The number of positions at which an edge of a picture would be visible.
@@ -38,8 +38,8 @@ pub enum SeamError {
         /// The number of rows of cells in the overlap.
         rows: u32,
     },
-    /// Two cameras of a warp with more than two cameras allow no seam.
-    #[error("the {first} and the {second} camera: {reason}")]
+    /// Two cameras allow no seam. The warp has further cameras.
+    #[error("no seam between the {first} and the {second} camera: {reason}")]
     Pair {
         /// The name of the first camera.
         first: &'static str,

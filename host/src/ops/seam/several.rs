@@ -147,7 +147,8 @@ fn of_pair(reason: SeamError, [left, right]: [usize; 2], cameras: usize) -> Seam
 }
 
 /// Returns a copy of the warp with the weights of the best seams for these frames, one per camera, which are first
-/// corrected by `colours`. Also returns the reason for each overlap that allows no seam and keeps the feathered weights.
+/// corrected by `colours`. Also returns the reason for each overlap that allows no seam and keeps the feathered
+/// weights.
 ///
 /// # Errors
 /// Returns [`SeamError`] if the warp does not allow a seam (see [`SeamError::is_of_warp`]), an argument is invalid, or
@@ -174,8 +175,8 @@ pub fn seamed(
     Ok((out, reasons))
 }
 
-/// Returns the same warp as [`seamed`], but for pictures in host memory. The pictures are corrected by the colours in
-/// `stitch`.
+/// Returns the same warp and reasons as [`seamed`], but for pictures in host memory. The pictures are corrected by the
+/// colours in `stitch`.
 ///
 /// # Errors
 /// Returns [`SeamError`] if the warp does not allow a seam (see [`SeamError::is_of_warp`]), an argument is invalid, or

@@ -7,9 +7,9 @@ use shared_types::stitch::{Colour, MAX_CAMERAS};
 /// A colour that covers each camera's picture by a part from 0 (only the picture is visible) to 1 (only the colour is
 /// visible).
 ///
-/// A stitch or a view with a part above 0 runs other kernels. A stitch uses [`Lookup::Mesh`](super::Lookup::Mesh) or else
-/// [`Lookup::Planes`](super::Lookup::Planes), which takes one launch per camera and one more, and computes the power of
-/// a covered camera by [`Power::Exact`](super::Power::Exact).
+/// If a part is above 0, [`Lookup::Mesh`](super::Lookup::Mesh) still takes one launch. All other lookups fall back to
+/// [`Lookup::Planes`](super::Lookup::Planes) with one launch per camera and one more. This fallback computes the power
+/// of a covered camera by [`Power::Exact`](super::Power::Exact).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Covers {
     /// The R'G'B' colour. Each channel is from 0 to 1.

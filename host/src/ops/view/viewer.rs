@@ -87,7 +87,7 @@ impl Viewer {
     ///
     /// The formats of the frames may differ. Frames of more than two cameras, or in different formats, must have rows
     /// that the device can read as textures, such as those of a [`DeviceFrame`](crate::frame::DeviceFrame). A view of
-    /// two cameras whose frames cannot be read as textures ignores the covers.
+    /// two cameras ignores [`StitchOptions::covers`] if the device cannot read their frames as textures.
     ///
     /// # Errors
     /// Returns [`ViewError`] if the pose is invalid, the frames or the warp do not match the cameras, the device cannot

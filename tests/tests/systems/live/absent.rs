@@ -48,8 +48,8 @@ impl Case {
         SOURCE + uvec2(STEP * (self.cameras as u32 - 1), 0)
     }
 
-    /// Returns cameras in a row on a planar canvas. Each sees an upright rectangle of the canvas, pixel by pixel. So does
-    /// a virtual camera with the pose [`POSE`] and the size of the canvas.
+    /// Returns cameras in a row on a planar canvas. Each sees an upright rectangle of the canvas, pixel by pixel. So
+    /// does a virtual camera with the pose [`POSE`] and the size of the canvas.
     fn geometry(&self) -> Geometry {
         let size = self.canvas();
         let focal = DVec2::splat(f64::from(size.x) / 2.0 / (POSE.fov.to_radians() / 2.0).tan());
@@ -270,8 +270,8 @@ impl LostHealth {
     }
 }
 
-/// Lets a camera fail and return, and compares each panorama or view with the formula. Returns those without the camera,
-/// one per device.
+/// Lets a camera fail and return, and compares each panorama or view with the formula. Returns those without the
+/// camera, one per device.
 fn check(case: Case, bound: f64) -> Vec<Vec<u8>> {
     let run = |device: &Device| {
         let mut test = Test::new(device, case);
@@ -307,6 +307,9 @@ fn planes_follow_cameras_that_fail() {
             let case = Case { cameras, nv12, holds, ..THREE };
             let planes = check(case, 0.6);
             let mesh = check(Case { lookup: Lookup::Mesh, ..case }, 1.5);
+            let lengths =
+                |panoramas: &[Vec<u8>]| panoramas.iter().map(Vec::len).collect::<Vec<_>>();
+            assert_eq!(lengths(&planes), lengths(&mesh), "{case:?}");
             for (planes, mesh) in planes.iter().flatten().zip(mesh.iter().flatten()) {
                 assert!(planes.abs_diff(*mesh) <= 1, "{case:?}: {planes}, {mesh}");
             }
@@ -381,6 +384,7 @@ fn neighbours_fill_cameras_behind_seams() {
             let (_, exact) = feathered.fade(false, false);
             let (_, found) = test.fade(false, false);
             let off = |(a, b): (&u8, &u8)| a.abs_diff(*b);
+            assert_eq!(exact.len(), found.len());
             let worst = exact.iter().zip(&found).map(off).max();
             assert!(worst <= Some(1), "{device}, {view}: {worst:?} levels");
             test.stitcher.set_present(LOST, true).unwrap();

@@ -1,5 +1,5 @@
-//! Tests of a live stitcher whose cameras deliver different pixel formats: two encodings of NV12, and RGBA. The expected
-//! pixels are computed in f64 from the planes of the warp. `view::live` tests views of such cameras.
+//! Tests of a live stitcher whose cameras deliver different pixel formats: two encodings of NV12, and RGBA. The
+//! expected pixels are computed in f64 from the planes of the warp. `view::live` tests views of such cameras.
 
 use std::time::Duration;
 
@@ -196,7 +196,7 @@ fn formats_that_do_not_match_are_refused() {
     let error = new(InputFormats::each(FORMATS), seam).unwrap_err();
     assert!(matches!(error, LiveError::SeamFormats { .. }), "{error}");
     let text = error.to_string();
-    assert!(text.contains("first and second cameras") && text.contains("Feather"), "{text}");
+    assert!(text.contains("first and second cameras") && text.contains("feathered"), "{text}");
     new(InputFormats::each([FULL; 3]), seam).unwrap();
 
     let stitcher = new(InputFormats::each(FORMATS), Blend::Feather).unwrap();

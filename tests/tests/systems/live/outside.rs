@@ -3,13 +3,13 @@
 //!
 //! The cameras are calibrated from the photographs, as `panoweave stitch` does. The *step* of two cameras is the median
 //! difference of their corrected levels over the blocks of their overlap. With a seam, only the blocks on the line
-//! between the cameras count, because a step is visible only there. After 3 s, no step may exceed 3 levels, about 1 % of
-//! the range. With such steps, the panoramas show no line, even in a clear sky, where the uncorrected streams show one.
-//! Photographs whose exposures differ by a factor of 3 have two exceptions:
+//! between the cameras count, because a step is visible only there. After 3 s, no step may exceed 3 levels, about 1 %
+//! of the range. With such steps, the panoramas show no line, even in a clear sky, where the uncorrected streams show
+//! one. Photographs whose exposures differ by a factor of 3 have two exceptions:
 //!
 //! - The correction changes by at most one level per frame, so it needs 4 s instead of 3 s.
-//! - A gain matches the means, but not the shapes of the response curves. The test therefore compares the step with that
-//!   of the gains that fit the current frames best.
+//! - A gain matches the means, but not the shapes of the response curves. The test therefore compares the step with
+//!   that of the gains that fit the current frames best.
 //!
 //! If the environment variable `PANOWEAVE_LOOK` names a folder, the tests write the panoramas after 0, 3 and 6 s to it,
 //! corrected and uncorrected.
@@ -346,8 +346,8 @@ fn check(name: &'static str, files: &[&str], blends: &[Blend]) {
     }
 }
 
-/// Checks photographs whose exposures differ by a factor of 3: after 4 s, the steps are close to those of the gains that
-/// fit the current frames best.
+/// Checks photographs whose exposures differ by a factor of 3: after 4 s, the steps are close to those of the gains
+/// that fit the current frames best.
 fn check_extreme(name: &'static str, files: &[&str], blend: Blend) {
     let Some(scene) = Scene::open(name, files) else { return };
     let steps = scene.steps(blend);
