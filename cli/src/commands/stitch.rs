@@ -31,7 +31,7 @@ Examples:
   panoweave stitch l.png r.png --warp planes/ --size 5700x1900 -o pano.png --flip
 
 Without --warp, --rig or --homography, the pictures are calibrated first, like `panoweave calibrate` does. Their
-colours are matched, and they are blended along a seam. --warp and --homography accept only two pictures.
+colours are matched, and they are blended along a seam. --homography accepts only two pictures.
 A homography file has nine numbers, row by row: the matrix that maps right pixels to left pixels.
 See panoweave --help for exit codes and errors as JSON.";
 
@@ -132,10 +132,15 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 
 /// Logs what a user should check in a panorama whose cameras overlap in the fraction `overlap` of its pixels.
 fn warn(panorama: &Panorama, overlap: f64) {
-    if overlap == 0.0 {
+    if overlap == 0.0 && panorama.colours.len() == 2 {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
              homography maps right to left"
+        );
+    } else if overlap == 0.0 {
+        tracing::warn!(
+            "no two pictures overlap in this panorama; check that their order is that of the cameras, which \
+             `panoweave rig` shows"
         );
     }
     for reason in &panorama.without_seam {

@@ -90,11 +90,11 @@ pub(crate) struct Args {
     /// and makes the smallest file.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
-    /// Stops after N frames of output. Default: stitches until the shorter video ends.
+    /// Stops after N frames of output. Default: stitches until the first video ends.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
     /// Stitches without colour correction. By default, the colours of the cameras are measured again and again and
-    /// matched, unless a gain or gamma is given.
+    /// matched, unless a gain or gamma other than 1 is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]

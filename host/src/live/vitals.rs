@@ -61,7 +61,7 @@ impl Rhythm {
             return;
         }
         for (steady, limit) in self.steady.iter_mut().zip([options.late, options.gone]) {
-            *steady = if gap <= limit * 3 / 4 { steady.saturating_add(1) } else { 0 };
+            *steady = if gap <= limit.saturating_mul(3) / 4 { steady.saturating_add(1) } else { 0 };
         }
         // Frames in time for `late` are in time for `gone`, too, so this order covers a return from `Gone`.
         let [late, gone] = self.steady.map(|steady| steady >= options.settle);

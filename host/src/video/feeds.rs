@@ -80,7 +80,7 @@ impl Feeds {
             }
         };
         let stopped = self.feeds.iter().any(|feed| feed.source.stop().is_asked());
-        let ended_first = if stopped { None } else { self.ended_first(n) };
+        let ended_first = if stopped || result.is_err() { None } else { self.ended_first(n) };
         if !stopped {
             self.feeds.iter().for_each(Feed::complain);
         }

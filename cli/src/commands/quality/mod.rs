@@ -39,9 +39,9 @@ Examples:
   panoweave quality left.jpg right.jpg --rig rig.toml --blend seam --reference truth.png
   panoweave quality left.mp4 right.mp4 --warp rig.safetensors --every 30 --fail-below 0.8 --json
 
-A single file is a finished panorama; give the --warp, --rig or --homography from which it was made. Two files are the
-pictures or videos of the left and the right camera. They are stitched first, like `panoweave stitch` or `panoweave
-video` does. Their colours are matched, unless a gain, a gamma or --no-colour is given.
+A single file is a finished panorama; give the --warp, --rig or --homography from which it was made. Two
+to 16 files are the pictures or videos of the cameras, in their order. They are stitched first, like `panoweave stitch`
+or `panoweave video` does. Their colours are matched, unless a gain or gamma other than 1, or --no-colour, is given.
 
 Each score is from 0 (worst) to 1 (best):
   seam     1 / max(ratio, 1). The ratio is the panorama's change across the border between the cameras, divided by its
@@ -94,7 +94,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     fail_below: FailBelow,
     /// Stitches without colour correction. By default, the stitch matches the colours of the cameras, unless a gain or
-    /// gamma is given.
+    /// gamma other than 1 is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]

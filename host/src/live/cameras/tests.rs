@@ -95,6 +95,17 @@ fn a_silent_camera_is_late_then_gone_and_returns_after_steady_frames() {
 }
 
 #[test]
+fn a_camera_without_limits_is_never_late() {
+    let (late, gone) = (Duration::MAX - FRAME, Duration::MAX);
+    let limits = FailureOptions { late, gone, ..FailureOptions::default() };
+    let mut test = Test::new(2, limits);
+    test.sets(10, [true, true]);
+    test.sets(1000, [true, false]);
+    test.sets(10, [true, true]);
+    assert_eq!((test.states(), test.events().len()), (vec![Live, Live], 0));
+}
+
+#[test]
 fn a_camera_near_a_threshold_does_not_flap() {
     for limit in [150, 1000] {
         for seed in 0..20 {
