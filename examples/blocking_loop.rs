@@ -1,9 +1,9 @@
-//! A blocking loop: two cameras push frames from their own threads, and a `for` loop takes the panoramas.
+//! A blocking loop: three cameras push frames from their own threads, and a `for` loop takes the panoramas.
 //!
 //! `cargo run --release -p panoweave-examples --bin blocking_loop -- [PANORAMAS] [FILE] [DEVICE]` stops after
 //! PANORAMAS panoramas and writes the last one to FILE.
 //!
-//! Use this interface in programs with threads instead of `async`. The stitcher pairs frames by timestamp. If it cannot
+//! Use this interface in programs with threads instead of `async`. The stitcher matches frames by timestamp. If it cannot
 //! keep up, it drops and counts frames, so a push never blocks a camera.
 
 use std::error::Error;
@@ -13,20 +13,24 @@ use std::time::{Duration, Instant};
 use panoweave::frame::Frame;
 use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::warp::DeviceWarp;
-use panoweave_examples::{Arguments, MadeUpCamera, geometry};
+use panoweave_examples::{Arguments, MadeUpCamera, row};
+
+/// The number of cameras. A stitcher takes 2 to 16.
+const CAMERAS: usize = 3;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let Arguments { count, file, device } = Arguments::read()?;
     let stream = device.stream()?;
-    let warp = DeviceWarp::render(&stream, &geometry()?)?;
+    let geometry = row(CAMERAS)?;
+    let warp = DeviceWarp::render(&stream, &geometry)?;
     let stitcher = Stitcher::new(&device, warp, LiveOptions::default())?;
     println!("{} on {device}", stitcher.output_format());
 
-    let cameras = MadeUpCamera::pair()?;
+    let cameras = MadeUpCamera::all(&geometry);
     let mut panoramas = stitcher.panoramas();
     let start = Instant::now();
     let last = thread::scope(|scope| {
-        for (which, camera) in (0..2).zip(&cameras) {
+        for (which, camera) in cameras.iter().enumerate() {
             let (stitcher, format) = (&stitcher, stitcher.input_formats()[which]);
             scope.spawn(move || {
                 camera.film(start, |time, picture| {
@@ -46,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let fps = f64::from(i) / start.elapsed().as_secs_f64();
                 let latency = panorama.latency().as_secs_f64() * 1e3;
                 let gain = panorama.colours()[1].gain;
-                println!("{fps:.1} fps, {latency:.1} ms, right camera × {gain:.3}");
+                println!("{fps:.1} fps, {latency:.1} ms, second camera × {gain:.3}");
             }
             // Keep only the newest panorama, because each one occupies one of the stitcher's buffers.
             last = Some(panorama);
@@ -54,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         stitcher.close();
         last
     });
-    // After `close`, the stitcher still finishes the pairs in flight. Discard their panoramas. If the loop ended before
+    // After `close`, the stitcher still finishes the sets in flight. Discard their panoramas. If the loop ended before
     // `count` panoramas, `health` returns the reason.
     panoramas.for_each(drop);
     stitcher.health()?;

@@ -1,7 +1,7 @@
 //! Code that the examples share: simulated cameras that turn in a generated landscape, and the command line.
 //!
-//! The cameras have different exposures, and the exposure of the right camera drifts, so that the colour correction has
-//! a difference to correct. A real program would use the driver of its cameras and a calibrated rig file instead.
+//! The cameras have different exposures, and the exposures of all but the first camera drift, so that the colour
+//! correction has a difference to correct. A real program would use the driver of its cameras and a calibrated rig file instead.
 
 use std::env;
 use std::error::Error;
@@ -57,6 +57,30 @@ pub fn geometry() -> Result<Geometry, RigError> {
     Rig::parse(RIG, "the examples' rig")?.geometry()
 }
 
+/// Returns the geometry of a row of `cameras` cameras, each turned by 50° from the one before. Two make the panorama of
+/// [`RIG`]; each further camera makes it wider.
+///
+/// # Errors
+/// Returns [`RigError`] if there are fewer than two cameras, or so many that they see more than 360°.
+pub fn row(cameras: usize) -> Result<Geometry, RigError> {
+    let mut rig = Rig::parse(RIG, "the examples' rig")?;
+    let middle = 0.5 * (cameras as f64 - 1.0);
+    let turned = |i: usize| {
+        let mut camera = rig.cameras[0].clone();
+        camera.name = format!("{}", i + 1);
+        if let Some(mount) = camera.mount_mut() {
+            mount.yaw = 50.0 * (i as f64 - middle);
+        }
+        camera
+    };
+    let turned = (0..cameras).map(turned).collect();
+    rig.cameras = turned;
+    let fov = rig.panorama.fov + 50.0 * (cameras as f64 - 2.0);
+    rig.panorama.width = (f64::from(rig.panorama.width) * fov / rig.panorama.fov).round() as u32;
+    rig.panorama.fov = fov;
+    rig.geometry()
+}
+
 /// A simulated camera, which renders its pictures from the landscape.
 pub struct MadeUpCamera {
     size: UVec2,
@@ -74,14 +98,21 @@ impl MadeUpCamera {
     /// Returns the errors of [`geometry`].
     pub fn pair() -> Result<[Self; 2], RigError> {
         let cameras = geometry()?.cameras;
-        let camera = |i: usize, exposure| {
-            let optics: &Optics = &cameras[i];
-            let size = optics.size;
-            let sees = |i| place(optics, UVec2::new(i % size.x, i / size.x));
-            let sees = (0..size.element_product()).map(sees).collect();
-            Self { size, sees, landscape: landscape(), exposure }
-        };
-        Ok([camera(0, [1.0, 0.0]), camera(1, [0.8, 0.08])])
+        Ok([0, 1].map(|i| Self::new(&cameras[i], i)))
+    }
+
+    /// Creates the cameras of a geometry.
+    #[must_use]
+    pub fn all(geometry: &Geometry) -> Vec<Self> {
+        geometry.cameras.iter().enumerate().map(|(i, optics)| Self::new(optics, i)).collect()
+    }
+
+    fn new(optics: &Optics, index: usize) -> Self {
+        let size = optics.size;
+        let sees = |i| place(optics, UVec2::new(i % size.x, i / size.x));
+        let sees = (0..size.element_product()).map(sees).collect();
+        let exposure = [[1.0, 0.0], [0.8, 0.08], [0.9, -0.08]][index.min(2)];
+        Self { size, sees, landscape: landscape(), exposure }
     }
 
     /// Returns the camera's picture at `time` after the start.
