@@ -23,8 +23,17 @@ pub(super) struct FadedWarp {
     copy: DeviceWarp,
     /// The presences that the weights contain. `None` after a failure, which may leave any weights.
     presences: Option<[f32; MAX_CAMERAS]>,
-    /// Whether the weights may contain presences below 1.
-    faded: bool,
+}
+
+impl Followed<'_> {
+    /// Returns whether a camera is not wholly present.
+    pub(super) fn any_absent(&self) -> bool {
+        any_absent(self.presences)
+    }
+}
+
+fn any_absent(presences: &[f32; MAX_CAMERAS]) -> bool {
+    presences.iter().any(|presence| *presence < 1.0)
 }
 
 impl FadedWarp {
@@ -32,7 +41,7 @@ impl FadedWarp {
     #[track_caller]
     pub(super) fn new(stream: &Stream, warp: &DeviceWarp) -> Result<Self, DeviceError> {
         let copy = Seam::copy(stream, warp)?;
-        Ok(Self { copy, presences: Some([1.0; MAX_CAMERAS]), faded: false })
+        Ok(Self { copy, presences: Some([1.0; MAX_CAMERAS]) })
     }
 
     /// Returns the copy of the warp as written for the latest frame.
@@ -42,8 +51,9 @@ impl FadedWarp {
 
     /// Returns the copy of the warp with the weights for these presences. If they differ from those of the last call,
     /// or if `stale` is set, first submits the work that writes the weights to `stream`. `weigh` submits the work that
-    /// writes the weights without absent cameras. When it is called, the copy has the weights of `warp` or those of the
-    /// last call of `weigh`. If `by_mesh` is set and the copy has no mesh, because the lookup has changed, it gets one.
+    /// writes the weights without absent cameras, and does not call [`DeviceWarp::written`]. When it is called, the copy
+    /// has the weights of `warp` or those of the last call of `weigh`. If `by_mesh` is set and the copy has no mesh,
+    /// because the lookup has changed, it gets one.
     ///
     /// If the worker repeats the submission of a frame, it calls this method again.
     #[track_caller]
@@ -61,18 +71,15 @@ impl FadedWarp {
         if !stale && self.presences == Some(*presences) {
             return Ok(&self.copy);
         }
-        self.presences = None;
-        if self.faded {
+        if self.presences.take().is_none_or(|written| any_absent(&written)) {
             // The kernel changes the weights in place, and the seam of two cameras writes only a part of them.
             self.copy.restore(stream, warp)?;
         }
         weigh(&mut self.copy)?;
-        if presences.iter().any(|presence| *presence < 1.0) {
-            self.faded = true;
+        if any_absent(presences) {
             self.copy.fade(stream, warp, presences)?;
         } else {
             self.copy.written(stream)?;
-            self.faded = false;
         }
         self.presences = Some(*presences);
         Ok(&self.copy)

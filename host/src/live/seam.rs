@@ -22,8 +22,6 @@ pub(super) struct LiveSeam {
     /// The state of each seam.
     states: Vec<State>,
     seamed: FadedWarp,
-    /// Whether a seam has a path, so that the weights of the seams differ from those of the warp.
-    weighed: bool,
     /// Whether the weights for the next frame are not written yet.
     unwritten: bool,
 }
@@ -74,7 +72,7 @@ impl LiveSeam {
             Ok::<_, DeviceError>(State { tracker, part: 0.0, costs, searching: false })
         };
         let states = seams.pairs().iter().map(state).collect::<Result<_, _>>()?;
-        Ok(Some(Self { seams, states, seamed, weighed: false, unwritten: false }))
+        Ok(Some(Self { seams, states, seamed, unwritten: false }))
     }
 
     /// Advances the fades between two paths to the next frame.
@@ -82,7 +80,7 @@ impl LiveSeam {
         for state in &mut self.states {
             if let Some(part) = state.tracker.advance() {
                 state.part = part;
-                (self.weighed, self.unwritten) = (true, true);
+                self.unwritten = true;
             }
         }
     }
@@ -96,13 +94,14 @@ impl LiveSeam {
         warp: &DeviceWarp,
         followed: Followed<'_>,
     ) -> Result<&DeviceWarp, RenderError> {
-        let Self { seams, states, seamed, weighed, unwritten } = self;
+        let Self { seams, states, seamed, unwritten } = self;
         seamed.follow(stream, warp, followed, *unwritten, |seamed| {
-            if !*weighed {
+            let parts: Vec<_> = states.iter().map(|state| state.part).collect();
+            // Before the first fade, no seam has a path, and the weights are those of the warp.
+            if parts.iter().all(|part| *part == 0.0) {
                 return Ok(());
             }
-            let parts: Vec<_> = states.iter().map(|state| state.part).collect();
-            seams.weigh(stream, warp, &parts, seamed)
+            seams.write(stream, warp, &parts, seamed)
         })
     }
 

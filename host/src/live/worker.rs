@@ -282,8 +282,7 @@ impl Worker {
             (None, Some(faded)) => {
                 let faded = faded.follow(compute, &warp.warp, followed, false, |_| Ok(()))?;
                 // A view of present cameras is feathered without the weights of the warp.
-                let absent = presences.iter().any(|presence| *presence < 1.0);
-                (faded, absent.then_some(faded))
+                (faded, followed.any_absent().then_some(faded))
             }
             (None, None) => (&warp.warp, None),
         };

@@ -62,11 +62,10 @@ fn copy(
 ) -> Result<(), RenderError> {
     let width = (to.x - from.x) as usize;
     let at_once = (piece.len() / width) as u32;
-    let bytes_of = |elements: usize| elements * size_of::<f32>();
     for first in (from.y..to.y).step_by(at_once as usize) {
         let rows = at_once.min(to.y - first) as usize;
         let bytes = cast_slice_mut(&mut piece[..width * rows]);
-        let (part, pitch) = (plane.rows_from(from.x, first), bytes_of(width));
+        let (part, pitch) = (plane.rows_from(from.x, first), width * size_of::<f32>());
         // SAFETY: both sides have `rows` rows of `width` elements, because the area is in the plane.
         unsafe { stream.copy_rows_now(part, RowsMut::Host { bytes, pitch }, pitch, rows) }?;
         let starts =

@@ -24,23 +24,7 @@ use shared_types::warp::CameraPlanes;
 
 /// Defines the kernel that adds a camera, for a picture format and a colour correction.
 macro_rules! stitch_add {
-    ($(#[$doc:meta])* $name:ident, $picture:ty, Mixed) => {
-        $(#[$doc])*
-        ///
-        /// `params.colour.gain` is multiplied by the part of the picture, and `offset` is the constant colour times its
-        /// part, before the power. The other conditions are those of [`stitch_add_exact`].
-        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
-        pub fn $name(
-            picture: $picture,
-            planes: CameraPlanes,
-            params: AddParams,
-            offset: Vec3,
-            sums: ViewMut<Sum>,
-        ) {
-            add(picture, planes, &Mixed { colour: params.colour, offset }, &params, sums);
-        }
-    };
-    ($(#[$doc:meta])* $name:ident, $picture:ty, $grade:ident) => {
+    ($(#[$doc:meta])* $name:ident, $picture:ty, $grade:expr $(, $offset:ident)?) => {
         $(#[$doc])*
         ///
         /// `sums` and the planes should have the size of the panorama. If planes are smaller, pixels outside them have
@@ -50,9 +34,10 @@ macro_rules! stitch_add {
             picture: $picture,
             planes: CameraPlanes,
             params: AddParams,
+            $($offset: Vec3,)?
             sums: ViewMut<Sum>,
         ) {
-            add(picture, planes, &$grade(params.colour), &params, sums);
+            add(picture, planes, &($grade)(params.colour $(, $offset)?), &params, sums);
         }
     };
 }
@@ -88,13 +73,15 @@ stitch_add! {
 }
 
 stitch_add! {
-    /// Adds an RGBA picture with exact gamma, mixed with a constant colour.
-    stitch_add_mixed, View<Rgba8>, Mixed
+    /// Adds an RGBA picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
+    /// factor of the picture, and `offset` is the constant colour times its part, before the power.
+    stitch_add_mixed, View<Rgba8>, |colour, offset| Mixed { colour, offset }, offset
 }
 
 stitch_add! {
-    /// Adds an NV12 picture with exact gamma, mixed with a constant colour.
-    stitch_add_nv12_mixed, Nv12, Mixed
+    /// Adds an NV12 picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
+    /// factor of the picture, and `offset` is the constant colour times its part, before the power.
+    stitch_add_nv12_mixed, Nv12, |colour, offset| Mixed { colour, offset }, offset
 }
 
 /// Converts sums to an RGBA panorama. Pixels without a camera become opaque black.

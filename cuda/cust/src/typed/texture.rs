@@ -11,7 +11,7 @@ use glam::{UVec4, Vec4};
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
-use super::rows::{Rows, RowsMut};
+use super::rows::RowsMut;
 use super::{Device, Image, Kind, Stream};
 
 /// The filter of a texture, and the value of reads outside the texture.
@@ -144,7 +144,7 @@ impl<T: Texel> Array<T> {
             let kind = ErrorKind::SizeMismatch { what: "image for an array", found, expected };
             return Err(DeviceError::new("filling an array", kind));
         }
-        let from = Rows::Device { memory: image.memory(), first: 0, pitch: image.pitch() as usize };
+        let from = image.rows();
         let to = match &self.0 {
             Storage::Cpu(array) => {
                 RowsMut::Device { memory: array.memory(), first: 0, pitch: array.pitch() as usize }

@@ -196,12 +196,26 @@ impl Seam {
     ///
     /// The warp must have two cameras; [`Seams::weigh`](super::Seams::weigh) is for any number. `out` must be a copy of
     /// `warp`, made by [`copy`](Self::copy). The kernel writes only the weights inside the bounding box of the overlap.
-    /// If the seam has no path yet, this method does nothing.
+    /// If the seam has no path yet, the weights stay as they are.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the warp does not have two cameras or a launch fails.
     #[track_caller]
     pub fn weigh(
+        &self,
+        stream: &Stream,
+        warp: &DeviceWarp,
+        part: f32,
+        out: &mut DeviceWarp,
+    ) -> Result<(), DeviceError> {
+        self.write(stream, warp, part, out)?;
+        out.written(stream)
+    }
+
+    /// Does the same as [`weigh`](Self::weigh), but leaves the call of [`DeviceWarp::written`] to the caller, who may
+    /// change the weights further.
+    #[track_caller]
+    pub(super) fn write(
         &self,
         stream: &Stream,
         warp: &DeviceWarp,
@@ -233,8 +247,7 @@ impl Seam {
             out_left,
             out_right,
         };
-        stream.launch(&config, &kernel)?;
-        out.written(stream)
+        stream.launch(&config, &kernel)
     }
 
     /// Submits a copy of `warp` without waiting, and returns the copy. [`weigh`](Self::weigh) can then change the

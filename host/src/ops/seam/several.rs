@@ -93,6 +93,20 @@ impl Seams {
         parts: &[f32],
         out: &mut DeviceWarp,
     ) -> Result<(), DeviceError> {
+        self.write(stream, warp, parts, out)?;
+        out.written(stream)
+    }
+
+    /// Does the same as [`weigh`](Self::weigh), but leaves the call of [`DeviceWarp::written`] to the caller, who may
+    /// change the weights further.
+    #[track_caller]
+    pub(crate) fn write(
+        &mut self,
+        stream: &Stream,
+        warp: &DeviceWarp,
+        parts: &[f32],
+        out: &mut DeviceWarp,
+    ) -> Result<(), DeviceError> {
         let (found, expected) = ((parts.len(), 1), (self.seams.len(), 1));
         if found != expected {
             let kind = ErrorKind::SizeMismatch { what: "parts of the fades", found, expected };
@@ -101,7 +115,7 @@ impl Seams {
         let Some((rest, no_path)) = &mut self.several else {
             // A warp of two cameras has one seam.
             return (self.seams.iter().zip(parts))
-                .try_for_each(|(seam, part)| seam.weigh(stream, warp, *part, out));
+                .try_for_each(|(seam, part)| seam.write(stream, warp, *part, out));
         };
         out.await_ready(stream)?;
         let config = LaunchConfig::cover(warp.size().x, warp.size().y, BLOCK);
@@ -133,7 +147,7 @@ impl Seams {
             let (last, rest) = ((i == 0).into(), rest.view_mut());
             stream.launch(&config, &SeamLayer { last, rest, cover: cover.view_mut() })?;
         }
-        out.written(stream)
+        Ok(())
     }
 }
 

@@ -55,22 +55,16 @@ pub(crate) fn add(
     let OverlapBox { min, max } = place;
     let params = AddParams { min, max, colour, min_weight, combine, decode };
     macro_rules! launch {
-        ($kernel:ident, $picture:ident) => {{
-            let sums = sums.view_mut();
-            stream.launch(&config, &kernels::$kernel { picture: $picture, planes, params, sums })
+        ($kernel:ident, $picture:ident $(, $offset:ident)?) => {{
+            let (picture, sums) = ($picture, sums.view_mut());
+            let kernel = kernels::$kernel { picture, planes, params, $($offset,)? sums };
+            stream.launch(&config, &kernel)
         }};
     }
     if let Some(offset) = offset {
-        let sums = sums.view_mut();
         return match frame {
-            FrameView::Rgba8(picture) => stream.launch(
-                &config,
-                &kernels::StitchAddMixed { picture, planes, params, offset, sums },
-            ),
-            FrameView::Nv12(picture, _) => stream.launch(
-                &config,
-                &kernels::StitchAddNv12Mixed { picture, planes, params, offset, sums },
-            ),
+            FrameView::Rgba8(view) => launch!(StitchAddMixed, view, offset),
+            FrameView::Nv12(view, _) => launch!(StitchAddNv12Mixed, view, offset),
         };
     }
     match (frame, power) {
