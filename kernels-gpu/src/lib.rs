@@ -16,6 +16,7 @@
 //! 5. `convolve`: sliding windows in shared memory
 //! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `resample`, `vitals`: one
 //!    system each
+//! 7. `multiband`: changes the panoramas of `stitch`
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![no_std]
 
@@ -27,6 +28,7 @@ pub mod convolve;
 pub mod features;
 mod io;
 pub mod matching;
+pub mod multiband;
 pub mod resample;
 pub mod seam;
 pub mod ssim;

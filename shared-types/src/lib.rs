@@ -9,6 +9,7 @@ pub mod colour;
 pub mod convolve;
 pub mod features;
 pub mod matching;
+pub mod multiband;
 pub mod nv12;
 mod pixel;
 pub mod resample;

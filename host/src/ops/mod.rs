@@ -5,6 +5,7 @@ pub mod colour;
 pub mod convolve;
 pub mod features;
 pub mod matching;
+pub mod multiband;
 pub mod resample;
 pub mod seam;
 pub mod ssim;

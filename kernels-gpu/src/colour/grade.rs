@@ -66,6 +66,23 @@ impl Grade for Fast {
     }
 }
 
+/// Returns the correction of [`Mixed`], with its power if `exact` is set, and otherwise with that of [`Fast`]. Omits the
+/// power if the gamma is 1. Both branches are uniform, because all pixels of a camera have the same correction.
+#[inline(always)]
+pub(crate) fn corrected(colour: &Colour, offset: Vec3, levels: Vec3, exact: bool) -> Vec3 {
+    let Colour { gain, gamma } = *colour;
+    let mixed = levels * (gain * (1.0 / 255.0)) + offset;
+    let mixed = mixed.clamp(Vec3::ZERO, Vec3::ONE);
+    let Vec3 { x, y, z } = mixed;
+    if gamma == 1.0 {
+        mixed
+    } else if exact {
+        vec3(x.positive_powf(gamma), y.positive_powf(gamma), z.positive_powf(gamma))
+    } else {
+        vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
+    }
+}
+
 /// Returns `clamp(gain · c / 255, 0, 1)` for the level `c` of each channel.
 #[inline(always)]
 fn gained(colour: &Colour, levels: Vec3) -> Vec3 {

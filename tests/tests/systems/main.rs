@@ -13,6 +13,7 @@ mod kit;
 mod live;
 mod malformed;
 mod matching;
+mod multiband;
 mod panorama;
 mod quality;
 mod resample;

@@ -316,7 +316,7 @@ pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Resul
 }
 
 /// Checks that an output has the size of the panorama, and that its chroma plane is complete.
-fn check_output(out: &FrameViewMut<'_>, expected: UVec2) -> Result<(), StitchError> {
+pub(crate) fn check_output(out: &FrameViewMut<'_>, expected: UVec2) -> Result<(), StitchError> {
     let found = out.format().size;
     if found != expected {
         return Err(StitchError::OutputSize { found, expected });

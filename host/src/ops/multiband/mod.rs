@@ -1,0 +1,284 @@
+//! Multiband blending: changes a stitched panorama so that differences between cameras fade over a distance that fits
+//! their size. [`kernels_gpu::multiband`] defines the method.
+//!
+//! Use it with a seam that is a few pixels wide. Fine detail then appears only once, as with a seam alone, and a
+//! difference in brightness fades gradually, as with a wide blend. [`Multiband::submit`] follows a
+//! [`stitch`](crate::ops::stitch::stitch) with any lookup, input and output format.
+//!
+//! Differences fade inside the overlap and, by up to the reach of the last level, beyond it. If an overlap is narrower
+//! than this reach, the fade is limited by the overlap.
+//!
+//! Cost: device memory of 14 bytes per overlap pixel, and for `n` levels `2n + cameras` short launches per panorama.
+
+mod layout;
+
+use cuda_std::{DeviceTable, KernelArg};
+use glam::UVec2;
+use half::f16;
+use kernels_gpu::multiband as kernels;
+use shared_types::multiband::{
+    ApplyParams, BLOCK, CameraPart, Cell, CombineParams, DeviceWeightedCamera, MAX_LEVELS,
+    SPLIT_CELLS, SplitParams, WeightedCamera,
+};
+use shared_types::stitch::MAX_CAMERAS;
+use thiserror::Error;
+
+use crate::device::{DeviceError, Image, LaunchConfig, Stream};
+use crate::frame::{FrameView, FrameViewMut};
+use crate::ops::stitch::{Power, StitchError, StitchOptions, check_frames, check_output};
+use crate::warp::{DeviceWarp, Plane};
+use layout::Layout;
+
+/// The number of levels with which differences in brightness fade over about a hundred pixels.
+pub const DEFAULT_LEVELS: u32 = 5;
+
+/// The error if the number of levels is wrong, frames, warp and panorama do not match, or the device failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MultibandError {
+    /// The number of levels is out of range.
+    #[error("multiband blending: the number of levels is {0}; it must be 1 to {MAX_LEVELS}")]
+    Levels(u32),
+    /// The frames or the panorama do not match the warp.
+    #[error(transparent)]
+    Stitch(#[from] StitchError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// The memory to blend the panoramas of one warp. Only one stream at a time may use it.
+#[derive(Debug)]
+pub struct Multiband {
+    layout: Layout,
+    /// The differences of all cameras from the panorama, from level 1 on.
+    cells: Vec<Image<Cell>>,
+    /// The weights of all cameras, from level 1 on.
+    masks: Vec<Image<f16>>,
+    /// The sum of the bands from a level on, from level 1 on.
+    sums: Vec<Image<Cell>>,
+}
+
+impl Multiband {
+    /// Allocates the memory for a warp and 1 to [`MAX_LEVELS`] levels. Waits for the search of the overlaps. Returns
+    /// `None` if no cameras overlap; then there is nothing to blend.
+    ///
+    /// # Errors
+    /// Returns [`MultibandError`] if the number of levels is out of range or the device fails.
+    #[track_caller]
+    pub fn new(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        levels: u32,
+    ) -> Result<Option<Self>, MultibandError> {
+        if !(1..=MAX_LEVELS).contains(&levels) {
+            return Err(MultibandError::Levels(levels));
+        }
+        let Some(layout) = Layout::find(stream, warp, levels)? else { return Ok(None) };
+        let device = stream.device();
+        let (mut cells, mut masks, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+        for level in 1..=levels {
+            let all = layout.image >> UVec2::splat(level);
+            let area = layout.area.size >> UVec2::splat(level);
+            cells.push(Image::new(device, all.x, all.y)?);
+            masks.push(Image::new(device, all.x, all.y)?);
+            sums.push(Image::new(device, area.x, area.y)?);
+        }
+        Ok(Some(Self { layout, cells, masks, sums }))
+    }
+
+    /// Submits the change of a panorama that was stitched from `frames` with `options`, without waiting.
+    ///
+    /// `warp` is the warp for which this memory was allocated. `weights` is the warp with which the panorama was
+    /// stitched: `warp` itself, or a [copy](crate::ops::seam::Seam::copy) with other weights.
+    ///
+    /// # Errors
+    /// Returns [`MultibandError`] if frames, warps and panorama do not match, or the device fails. The panorama may
+    /// then have changed in part.
+    #[track_caller]
+    pub fn submit<'a>(
+        &mut self,
+        stream: &Stream,
+        frames: &[FrameView<'_>],
+        [warp, weights]: [&DeviceWarp; 2],
+        options: &StitchOptions,
+        panorama: impl Into<FrameViewMut<'a>>,
+    ) -> Result<(), MultibandError> {
+        let panorama = panorama.into();
+        options.check(warp.sources().len())?;
+        check_frames(frames, warp.sources())?;
+        check_frames(frames, weights.sources())?;
+        check_output(&panorama, self.layout.panorama)?;
+        check_output(&panorama, warp.size())?;
+        check_output(&panorama, weights.size())?;
+        warp.await_ready(stream)?;
+        weights.await_ready(stream)?;
+        for (camera, frame) in frames.iter().enumerate() {
+            self.split(stream, (camera, *frame), [warp, weights], options, panorama.read())?;
+        }
+        self.combine(stream)?;
+        Ok(self.apply(stream, weights, options, panorama)?)
+    }
+
+    /// Submits the comparison of a camera's picture with the panorama.
+    #[track_caller]
+    fn split(
+        &mut self,
+        stream: &Stream,
+        (camera, frame): (usize, FrameView<'_>),
+        [warp, weights]: [&DeviceWarp; 2],
+        options: &StitchOptions,
+        panorama: FrameView<'_>,
+    ) -> Result<(), DeviceError> {
+        let part = self.layout.parts[camera];
+        let cells = (part.size / 2).to_array();
+        let blocks = [0, 1].map(|axis| cells[axis].div_ceil(SPLIT_CELLS[axis]));
+        if blocks.contains(&0) {
+            return Ok(());
+        }
+        let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
+        let covered = options.covers.parts[camera] > 0.0;
+        let decode = |frame: &FrameView<'_>| frame.format().pixels.encoding().to_rgb();
+        let params = SplitParams {
+            part,
+            colour,
+            offset,
+            exact: (covered || options.power != Power::Fast).into(),
+            flip: options.flip.into(),
+            edge_boost: options.edge_boost.into(),
+            decode: decode(&frame),
+            decode_panorama: decode(&panorama),
+        };
+        let config = LaunchConfig {
+            grid: [blocks[0], blocks[1], 1],
+            block: [BLOCK[0], BLOCK[1], 1],
+            dynamic_shared: 0,
+        };
+        let (planes, weights) = (warp.planes(camera)?, weights.plane(Plane::Weight(camera)).view());
+        let (cells, masks) = (self.cells[0].view_mut(), self.masks[0].view_mut());
+        macro_rules! launch {
+            ($kernel:ident, $picture:ident, $panorama:ident) => {{
+                let (picture, panorama) = ($picture, $panorama);
+                let kernel =
+                    kernels::$kernel { picture, planes, weights, panorama, params, cells, masks };
+                // SAFETY: blocks have `BLOCK_THREADS` threads.
+                unsafe { stream.launch_unchecked(&config, &kernel) }
+            }};
+        }
+        match (frame, panorama) {
+            (FrameView::Rgba8(from), FrameView::Rgba8(to)) => {
+                launch!(MultibandSplitRgba8, from, to)
+            }
+            (FrameView::Nv12(from, _), FrameView::Nv12(to, _)) => {
+                launch!(MultibandSplitNv12, from, to)
+            }
+            (FrameView::Nv12(from, _), FrameView::Rgba8(to)) => {
+                launch!(MultibandSplitNv12Rgba8, from, to)
+            }
+            (FrameView::Rgba8(from), FrameView::Nv12(to, _)) => {
+                launch!(MultibandSplitRgba8Nv12, from, to)
+            }
+        }
+    }
+
+    /// Submits the computation of the further levels, and of the sums of the bands.
+    #[track_caller]
+    fn combine(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        let last = self.cells.len() - 1;
+        for next in 1..=last {
+            let (cells, next_cells) = self.cells.split_at_mut(next);
+            let (masks, next_masks) = self.masks.split_at_mut(next);
+            let (out_cells, out_masks) = (next_cells[0].view_mut(), next_masks[0].view_mut());
+            let (width, height) = out_cells.size();
+            let config = LaunchConfig::cover(width, height, BLOCK);
+            let (cells, masks) = (cells[next - 1].view(), masks[next - 1].view());
+            stream.launch(
+                &config,
+                &kernels::MultibandReduce { cells, masks, out_cells, out_masks },
+            )?;
+        }
+        let cameras = table::<CameraPart>(&self.layout.parts)?;
+        for i in (0..=last).rev() {
+            let (sums, next_sums) = self.sums.split_at_mut(i + 1);
+            let sums = sums[i].view_mut();
+            let (width, height) = sums.size();
+            let config = LaunchConfig::cover(width, height, BLOCK);
+            let (cells, masks) = (self.cells[i].view(), self.masks[i].view());
+            let min = self.layout.area.min;
+            let params = CombineParams { min, level: i as u32 + 1, last: (i == last).into() };
+            // The kernel does not read the next level of the last level, so any image can stand in for it.
+            let next_cells = self.cells.get(i + 1).map_or(cells, Image::view);
+            let next_sums = next_sums.first().map_or(cells, Image::view);
+            let kernel = kernels::MultibandCombine {
+                cameras,
+                params,
+                cells,
+                masks,
+                next_cells,
+                next_sums,
+                sums,
+            };
+            stream.launch(&config, &kernel)?;
+        }
+        Ok(())
+    }
+
+    /// Submits the change of the panorama.
+    #[track_caller]
+    fn apply(
+        &mut self,
+        stream: &Stream,
+        weights: &DeviceWarp,
+        options: &StitchOptions,
+        panorama: FrameViewMut<'_>,
+    ) -> Result<(), DeviceError> {
+        let cameras = self.layout.parts.iter().enumerate();
+        let cameras: Vec<_> = cameras
+            .map(|(camera, part)| DeviceWeightedCamera {
+                part: *part,
+                weights: weights.plane(Plane::Weight(camera)).view(),
+            })
+            .collect();
+        let cameras = table::<WeightedCamera>(&cameras)?;
+        let cell = if let FrameViewMut::Nv12(..) = panorama { 2 } else { 1 };
+        let [from, end] = self.layout.stored(options.flip);
+        let from = from / cell * cell;
+        let threads = (end - from + (cell - 1)) / cell;
+        let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
+        let CameraPart { min, size, .. } = self.layout.area;
+        let encoding = panorama.format().pixels.encoding();
+        let (decode, encode) = (encoding.to_rgb(), encoding.from_rgb());
+        let flip = options.flip.into();
+        let params = ApplyParams { min, size, from, flip, decode, encode };
+        let (cells, sums) = (self.cells[0].view(), self.sums[0].view());
+        macro_rules! launch {
+            ($kernel:ident, $panorama:ident) => {
+                stream.launch(
+                    &config,
+                    &kernels::$kernel { cameras, cells, sums, params, panorama: $panorama },
+                )
+            };
+        }
+        match panorama {
+            FrameViewMut::Rgba8(panorama) => launch!(MultibandApplyRgba8, panorama),
+            FrameViewMut::Nv12(panorama, _) => launch!(MultibandApplyNv12, panorama),
+        }
+    }
+}
+
+/// Returns one entry per camera as a kernel argument.
+#[track_caller]
+fn table<'a, A: KernelArg>(
+    cameras: &[A::Host<'a>],
+) -> Result<DeviceTable<'a, A, MAX_CAMERAS>, DeviceError>
+where
+    A::Host<'a>: Copy,
+{
+    DeviceTable::new(cameras)
+        .ok_or_else(|| DeviceError::refused("multiband blending", CameraCount(cameras.len())))
+}
+
+/// The number of cameras exceeds the limit of the kernels.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("the warp has {0} cameras; it must have 1 to {MAX_CAMERAS}")]
+struct CameraCount(usize);
