@@ -37,12 +37,12 @@ pub struct Cell {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct CameraPart {
-    /// The first panorama pixel, a multiple of the cells of the last level.
+    /// The first panorama column and row, multiples of the side of the last level's cells.
     pub min: UVec2,
-    /// The number of panorama columns and rows, a multiple of the cells of the last level.
+    /// The number of panorama columns and rows.
     pub size: UVec2,
     /// The row of the first pixel in an image of level 0 with all cameras below each other. It is a multiple of the
-    /// cells of the last level.
+    /// side of the last level's cells.
     pub row: u32,
 }
 
@@ -81,7 +81,7 @@ pub struct SplitParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct CombineParams {
-    /// The first pixel of the combined area in the panorama, a multiple of the cells of the last level.
+    /// The first panorama column and row of the combined area, multiples of the side of the last level's cells.
     pub min: UVec2,
     /// The level, from 1.
     pub level: u32,
@@ -93,7 +93,7 @@ pub struct CombineParams {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ApplyParams {
-    /// The first pixel of the combined area in the panorama, a multiple of the cells of the last level.
+    /// The first panorama column and row of the combined area, multiples of the side of the last level's cells.
     pub min: UVec2,
     /// The number of panorama columns and rows of the combined area.
     pub size: UVec2,

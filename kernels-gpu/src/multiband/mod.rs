@@ -7,7 +7,7 @@
 //! pictures I and the weights w of cameras c, and K levels:
 //!
 //! 1. D is I − B at each pixel that camera c sees, and undefined elsewhere. D is 0 where c has the whole weight.
-//! 2. A level is half as wide and high as the level before it. Each of its cells is the mean of 5×5 cells of the level
+//! 2. A level is half as wide and high as the level before it, rounded up. Each of its cells is the mean of 5×5 cells of the level
 //!    before, with the binomial weights (1, 4, 6, 4, 1)/16 along each axis. Undefined cells do not count; they are
 //!    represented by a weight of 0. The weights w are averaged alike, but all cells count.
 //! 3. `up` interpolates a level at the cells of the level before, with the same binomial weights. Undefined cells do not
@@ -99,7 +99,7 @@ fn apply<O: Retouch>(
     if !(panorama.is_whole() && stored.x < width && stored.y < height) {
         return;
     }
-    let area = Part { size: params.size / 2, row: 0 };
+    let area = Part { size: (params.size + 1) / 2, row: 0 };
     let change = |x: u32, y: u32| {
         let at = if params.flip != 0 { uvec2(width - 1 - x, height - 1 - y) } else { uvec2(x, y) };
         let place = at.wrapping_sub(params.min);

@@ -80,7 +80,17 @@ impl Part {
     /// Returns the rows of a camera in the image of level `level`.
     #[inline(always)]
     pub(super) fn of(part: &CameraPart, level: u32) -> Self {
-        Self { size: part.size / (1 << level), row: part.row >> level }
+        // `div_ceil` of a vector is a division, which takes many instructions.
+        let side = 1 << level;
+        Self { size: (part.size + (side - 1)) / side, row: part.row >> level }
+    }
+
+    /// Returns the column and row of cell `place` in an image, or `None` if it is outside the part. A negative
+    /// coordinate is passed as its wrapped `u32`.
+    #[inline(always)]
+    pub(super) fn at(&self, place: UVec2) -> Option<UVec2> {
+        let inside = place.x < self.size.x && place.y < self.size.y;
+        inside.then(|| uvec2(place.x, self.row + place.y))
     }
 }
 
@@ -97,38 +107,47 @@ pub(super) fn up(level: View<Cell>, part: Part, at: UVec2) -> Option<Vec3> {
     unroll!(9, |i| {
         let place = (base + uvec2(i as u32 % 3, i as u32 / 3)).wrapping_sub(UVec2::ONE);
         let factor = across[i % 3] * down[i / 3];
-        let inside = place.x < part.size.x && place.y < part.size.y;
-        if factor > 0.0 && inside && level.contains(place.x, part.row + place.y) {
+        if factor > 0.0
+            && let Some(at) = part.at(place)
+            && level.contains(at.x, at.y)
+        {
             // SAFETY: `level` contains the cell, as just checked.
-            mean.add(unsafe { level.load(place.x, part.row + place.y) }, factor);
+            mean.add(unsafe { level.load(at.x, at.y) }, factor);
         }
     });
     mean.get()
 }
 
-/// Computes the next level of the differences and of the weights of all cameras. Cells outside `cells` do not count.
-///
-/// Each output should be half as wide and high as its input, rounded up.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+/// Computes level `level` of the differences and of the weights of all cameras from the level before. The index of a
+/// block along z is that of a camera. Cells outside the camera's part do not count.
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(3))]
 pub fn multiband_reduce(
+    cameras: Table<CameraPart, MAX_CAMERAS>,
+    level: u32,
     cells: View<Cell>,
     masks: View<f16>,
     out_cells: ViewMut<Cell>,
     out_masks: ViewMut<f16>,
 ) {
-    let at = thread::index_2d();
+    let Some(camera) = cameras.get(thread::block_idx_z()) else { return };
+    let (from, to) = (Part::of(&camera, level - 1), Part::of(&camera, level));
+    let place = thread::index_2d();
+    let Some(at) = to.at(place) else { return };
     if !(out_cells.contains(at.x, at.y) && out_masks.contains(at.x, at.y)) {
         return;
     }
     let (mut mean, mut mask) = (Mean::NONE, 0.0);
     unroll!(5, |j| {
-        let y = (2 * at.y + j as u32).wrapping_sub(2);
         unroll!(5, |i| {
-            let x = (2 * at.x + i as u32).wrapping_sub(2);
-            if cells.contains(x, y) && masks.contains(x, y) {
+            let tap = (2 * place + uvec2(i as u32, j as u32)).wrapping_sub(UVec2::splat(2));
+            if let Some(tap) = from.at(tap)
+                && cells.contains(tap.x, tap.y)
+                && masks.contains(tap.x, tap.y)
+            {
                 let factor = TAPS[i] * TAPS[j] * (1.0 / 256.0);
                 // SAFETY: both images contain the cell, as just checked.
-                let (cell, weight) = unsafe { (cells.load(x, y), masks.load(x, y)) };
+                let (cell, weight) =
+                    unsafe { (cells.load(tap.x, tap.y), masks.load(tap.x, tap.y)) };
                 mean.add(cell, factor);
                 mask += factor * weight.widen();
             }
@@ -168,13 +187,12 @@ pub fn multiband_combine(
         let part = Part::of(&camera, level);
         let side = 1 << level;
         let place = (at + min / side).wrapping_sub(camera.min / side);
-        let (x, y) = (place.x, part.row + place.y);
-        let inside = place.x < part.size.x && place.y < part.size.y;
-        if !(inside && cells.contains(x, y) && masks.contains(x, y)) {
+        let Some(at) = part.at(place) else { continue };
+        if !(cells.contains(at.x, at.y) && masks.contains(at.x, at.y)) {
             continue;
         }
         // SAFETY: both images contain the cell, as just checked.
-        let (cell, mask) = unsafe { (cells.load(x, y), masks.load(x, y).widen()) };
+        let (cell, mask) = unsafe { (cells.load(at.x, at.y), masks.load(at.x, at.y).widen()) };
         if mask > 0.0 {
             let coarse = if last != 0 {
                 Vec3::ZERO

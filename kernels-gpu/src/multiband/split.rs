@@ -2,7 +2,7 @@
 
 use crate::colour::grade::corrected;
 use crate::io::Sampler2d;
-use crate::multiband::pyramid::{Mean, TAPS, cell, tap};
+use crate::multiband::pyramid::{Mean, Part, TAPS, cell, tap};
 use crate::stitch::edge_boost;
 use crate::unroll::unroll;
 use crate::warp::camera::SourceLookup;
@@ -105,7 +105,7 @@ impl<P: Sampler2d, O: Sampler2d> Compared<P, O> {
             i += BLOCK_THREADS;
         }
         thread::sync_threads();
-        let size = self.params.part.size / 2;
+        let part = Part::of(&self.params.part, 1);
         let mut i = thread::rank();
         while i < SPLIT_CELLS[0] * SPLIT_CELLS[1] {
             let in_block = uvec2(i % SPLIT_CELLS[0], i / SPLIT_CELLS[0]);
@@ -123,13 +123,14 @@ impl<P: Sampler2d, O: Sampler2d> Compared<P, O> {
                     mask += factor * weight.widen();
                 });
             }
-            let at = first + in_block;
-            let (x, y) = (at.x, at.y + self.params.part.row / 2);
-            if at.x < size.x && at.y < size.y && cells.contains(x, y) && masks.contains(x, y) {
+            if let Some(at) = part.at(first + in_block)
+                && cells.contains(at.x, at.y)
+                && masks.contains(at.x, at.y)
+            {
                 // SAFETY: both outputs contain the cell, as just checked, and only this thread writes it.
                 unsafe {
-                    cells.store(x, y, mean.cell());
-                    masks.store(x, y, f16::narrow_pair(mask, 0.0)[0]);
+                    cells.store(at.x, at.y, mean.cell());
+                    masks.store(at.x, at.y, f16::narrow_pair(mask, 0.0)[0]);
                 }
             }
         }

@@ -22,6 +22,11 @@ pub(super) struct Layout {
     pub(super) image: UVec2,
 }
 
+/// Returns the number of cells of level `level` along both sides of an image of level 0.
+pub(super) fn cells(size: UVec2, level: u32) -> UVec2 {
+    size.map(|side| side.div_ceil(1 << level))
+}
+
 impl Layout {
     /// Finds the overlaps and the visible part of each camera, and waits for them. Returns `None` if no cameras overlap.
     #[track_caller]
@@ -67,11 +72,7 @@ impl Layout {
             min: min.saturating_sub(UVec2::splat(reach)) / cell * cell,
             max: max.saturating_add(UVec2::splat(reach)).min(panorama),
         };
-        let part = |OverlapBox { min, max }: OverlapBox, row| {
-            // The last cells may extend beyond the panorama.
-            let size = max.saturating_sub(min).map(|side| side.next_multiple_of(cell));
-            CameraPart { min, size, row }
-        };
+        let part = |found: OverlapBox, row| CameraPart { min: found.min, size: found.size(), row };
         let overlap = overlaps.iter().filter(|overlap| !overlap.is_empty());
         let all = overlap.fold(OverlapBox::EMPTY, union);
         if all.is_empty() {
@@ -87,8 +88,7 @@ impl Layout {
                 if seen.is_empty() { OverlapBox { min: all.min, max: all.min } } else { seen };
             let camera = part(seen, image.y);
             parts.push(camera);
-            // Four empty cells of the last level separate the cameras. Means extend by less than two cells.
-            image.y += camera.size.y + 4 * cell;
+            image.y += camera.size.y.next_multiple_of(cell);
             image.x = image.x.max(camera.size.x);
         }
         Some(Self { panorama, area: part(all, 0), parts, image })
@@ -96,7 +96,7 @@ impl Layout {
 
     /// Returns the first stored pixel of the area that changes, and the one just after the last one.
     pub(super) fn stored(&self, flip: bool) -> [UVec2; 2] {
-        let (from, end) = (self.area.min, (self.area.min + self.area.size).min(self.panorama));
+        let (from, end) = (self.area.min, self.area.min + self.area.size);
         if flip { [self.panorama - end, self.panorama - from] } else { [from, end] }
     }
 }
@@ -117,10 +117,10 @@ mod tests {
         let visible = [area([0, 10], [600, 290]), area([500, 10], [1000, 290])];
         let overlap = area([500, 10], [600, 290]);
         let layout = Layout::new(uvec2(1001, 301), &[overlap], &visible, 3).unwrap();
-        assert_eq!((layout.area.min, layout.area.size), (uvec2(464, 0), uvec2(168, 304)));
+        assert_eq!((layout.area.min, layout.area.size), (uvec2(464, 0), uvec2(168, 301)));
         assert_eq!(layout.parts[0], layout.area);
-        assert_eq!(layout.parts[1], CameraPart { row: 304 + 32, ..layout.area });
-        assert_eq!(layout.image, uvec2(168, 2 * 336));
+        assert_eq!(layout.parts[1], CameraPart { row: 304, ..layout.area });
+        assert_eq!(layout.image, uvec2(168, 2 * 304));
         assert_eq!(layout.stored(false), [uvec2(464, 0), uvec2(632, 301)]);
         assert_eq!(layout.stored(true), [uvec2(1001 - 632, 0), uvec2(1001 - 464, 301)]);
     }

@@ -78,8 +78,8 @@ impl Multiband {
         let device = stream.device();
         let (mut cells, mut masks, mut sums) = (Vec::new(), Vec::new(), Vec::new());
         for level in 1..=levels {
-            let all = layout.image >> UVec2::splat(level);
-            let area = layout.area.size >> UVec2::splat(level);
+            let all = layout::cells(layout.image, level);
+            let area = layout::cells(layout.area.size, level);
             cells.push(Image::new(device, all.x, all.y)?);
             masks.push(Image::new(device, all.x, all.y)?);
             sums.push(Image::new(device, area.x, area.y)?);
@@ -131,7 +131,7 @@ impl Multiband {
         panorama: FrameView<'_>,
     ) -> Result<(), DeviceError> {
         let part = self.layout.parts[camera];
-        let cells = (part.size / 2).to_array();
+        let cells = layout::cells(part.size, 1).to_array();
         let blocks = [0, 1].map(|axis| cells[axis].div_ceil(SPLIT_CELLS[axis]));
         if blocks.contains(&0) {
             return Ok(());
@@ -185,19 +185,21 @@ impl Multiband {
     #[track_caller]
     fn combine(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let last = self.cells.len() - 1;
+        let cameras = table::<CameraPart>(&self.layout.parts)?;
+        let largest = self.layout.parts.iter().map(|part| part.size).fold(UVec2::ZERO, UVec2::max);
         for next in 1..=last {
             let (cells, next_cells) = self.cells.split_at_mut(next);
             let (masks, next_masks) = self.masks.split_at_mut(next);
             let (out_cells, out_masks) = (next_cells[0].view_mut(), next_masks[0].view_mut());
-            let (width, height) = out_cells.size();
-            let config = LaunchConfig::cover(width, height, BLOCK);
+            let level = next as u32 + 1;
+            let most = layout::cells(largest, level);
+            let mut config = LaunchConfig::cover(most.x, most.y, BLOCK);
+            config.grid[2] = self.layout.parts.len() as u32;
             let (cells, masks) = (cells[next - 1].view(), masks[next - 1].view());
-            stream.launch(
-                &config,
-                &kernels::MultibandReduce { cells, masks, out_cells, out_masks },
-            )?;
+            let kernel =
+                kernels::MultibandReduce { cameras, level, cells, masks, out_cells, out_masks };
+            stream.launch(&config, &kernel)?;
         }
-        let cameras = table::<CameraPart>(&self.layout.parts)?;
         for i in (0..=last).rev() {
             let (sums, next_sums) = self.sums.split_at_mut(i + 1);
             let sums = sums[i].view_mut();

@@ -81,11 +81,10 @@ impl Level {
         if inside { self.cells[(y * i64::from(self.size.x) + x) as usize] } else { ([0.0; 3], 0.0) }
     }
 
-    /// Returns the next level: the mean of 5×5 cells around every second cell. It is one cell wider and higher than half
-    /// of this level, so that it includes all cells that this level reaches inside and just beyond it.
+    /// Returns the next level: the mean of 5×5 cells around every second cell.
     fn reduced(&self) -> Self {
         const TAPS: [f64; 5] = [1.0, 4.0, 6.0, 4.0, 1.0];
-        let size = self.size / 2 + 1;
+        let size = self.size.map(|side| side.div_ceil(2));
         let cell = |at: u32| {
             let (x, y) = (2 * i64::from(at % size.x) - 2, 2 * i64::from(at / size.x) - 2);
             let tap = |i: usize| {
