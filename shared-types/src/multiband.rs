@@ -7,6 +7,7 @@ use glam::{UVec2, Vec3};
 use half::f16;
 
 use crate::stitch::Colour;
+use crate::warp::CameraPlanes;
 use crate::yuv::{RgbToYuv, YuvToRgb};
 
 /// The maximum number of levels. Level `k` has cells of 2ᵏ × 2ᵏ panorama pixels.
@@ -20,6 +21,13 @@ pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
 /// The columns and rows of level 1 that a block of the `multiband_split` kernels computes.
 pub const SPLIT_CELLS: [u32; 2] = [32, 16];
+
+/// The number of adjacent rows of cells that a thread computes from the level before.
+pub const RUN: u32 = 2;
+
+/// The number of cells with weight 0 on each side of a camera's part, and of the combined area, at every level. Kernels
+/// read them instead of checking whether a cell is inside.
+pub const BORDER: u32 = 2;
 
 /// One cell of a pyramid: a colour in levels (−255 to 255), and the weight of this colour.
 ///
@@ -41,24 +49,19 @@ pub struct CameraPart {
     pub min: UVec2,
     /// The number of panorama columns and rows.
     pub size: UVec2,
-    /// The row of the first pixel in an image of level 0 with all cameras below each other. It is a multiple of the
-    /// side of the last level's cells.
+    /// The first row of the part, without its border, in an image of level 0 with all cameras below each other. It is a
+    /// multiple of the side of the last level's cells. At level `k`, the first cell of the part is in column
+    /// [`BORDER`] and row `row / 2ᵏ + BORDER`.
     pub row: u32,
 }
 
-/// A camera of the last kernel, which changes the panorama.
+/// A camera of the kernel that computes the first level.
 #[derive(Clone, Copy, Debug, KernelArg)]
-pub struct WeightedCamera {
-    /// The part of the panorama that the camera's pyramid covers.
-    pub part: CameraPart,
-    /// The camera's weights in the panorama.
+pub struct SplitCamera {
+    /// The source coordinates, and the weights as they were rendered.
+    pub planes: CameraPlanes,
+    /// The weights with which the panorama was stitched.
     pub weights: View<f32>,
-}
-
-/// Parameters for the first level of a camera's pyramid.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
-#[repr(C)]
-pub struct SplitParams {
     /// The part of the panorama that the pyramid covers.
     pub part: CameraPart,
     /// The colour correction of the camera.
@@ -67,14 +70,29 @@ pub struct SplitParams {
     pub offset: Vec3,
     /// If not 0, the power of the colour correction is computed in f32 arithmetic instead of the special function unit.
     pub exact: u32,
+    /// The conversion of NV12 samples of the picture to R'G'B' levels; unused for RGBA.
+    pub decode: YuvToRgb,
+}
+
+/// Parameters for the first level of all cameras.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct SplitParams {
     /// See [`StitchParams::flip`](crate::stitch::StitchParams::flip).
     pub flip: u32,
     /// See [`StitchParams::edge_boost`](crate::stitch::StitchParams::edge_boost).
     pub edge_boost: u32,
-    /// The conversion of NV12 samples of the picture to R'G'B' levels; unused for RGBA.
-    pub decode: YuvToRgb,
     /// The conversion of an NV12 panorama to R'G'B' levels; unused for RGBA.
-    pub decode_panorama: YuvToRgb,
+    pub decode: YuvToRgb,
+}
+
+/// A camera of the kernel that changes the panorama.
+#[derive(Clone, Copy, Debug, KernelArg)]
+pub struct WeightedCamera {
+    /// The part of the panorama that the camera's pyramid covers.
+    pub part: CameraPart,
+    /// The camera's weights in the panorama.
+    pub weights: View<f32>,
 }
 
 /// Parameters for the combination of all cameras at one level.
@@ -83,6 +101,8 @@ pub struct SplitParams {
 pub struct CombineParams {
     /// The first panorama column and row of the combined area, multiples of the side of the last level's cells.
     pub min: UVec2,
+    /// The number of columns and rows of the combined area, in cells of the level.
+    pub size: UVec2,
     /// The level, from 1.
     pub level: u32,
     /// If not 0, the level is the last one.
@@ -97,7 +117,7 @@ pub struct ApplyParams {
     pub min: UVec2,
     /// The number of panorama columns and rows of the combined area.
     pub size: UVec2,
-    /// The first pixel to change, as stored. It is a multiple of 2 in an NV12 panorama.
+    /// The first stored pixel of the panorama to change. It is a multiple of 2 in an NV12 panorama.
     pub from: UVec2,
     /// See [`StitchParams::flip`](crate::stitch::StitchParams::flip).
     pub flip: u32,

@@ -26,7 +26,7 @@
 //!
 //! | kernel | launches | result |
 //! |---|---|---|
-//! | `multiband_split_…` | one per camera | level 1 of D and w |
+//! | `multiband_split_…` | one per pixel format of the pictures | level 1 of D and w, of all cameras |
 //! | [`multiband_reduce`] | one per further level | the next level of D and w, of all cameras |
 //! | [`multiband_combine`] | one per level, last level first | S(k) + up(S(k+1) + …) |
 //! | `multiband_apply_…` | one | the changed panorama |
@@ -44,12 +44,13 @@ mod split;
 pub use pyramid::*;
 pub use split::*;
 
-use crate::multiband::pyramid::{Part, up};
+use crate::multiband::pyramid::{mean, origin, up};
 use crate::multiband::retouch::Retouch;
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec3, uvec2};
+use glam::{IVec2, UVec2, Vec3, Vec4, ivec2};
 use shared_types::Rgba8;
-use shared_types::multiband::{ApplyParams, BLOCK_THREADS, Cell, WeightedCamera};
+use shared_types::multiband::{ApplyParams, BLOCK_THREADS, BORDER, Cell, WeightedCamera};
 use shared_types::nv12::Nv12Mut;
 use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
 
@@ -58,18 +59,22 @@ macro_rules! multiband_apply {
     ($(#[$doc:meta])* $name:ident, $panorama:ty) => {
         $(#[$doc])*
         ///
-        /// `sums` is the first level of the combined area, and `cells` that of all cameras. Pixels outside the area, or
-        /// without a camera, do not change. Nothing is written if the chroma plane of an NV12 panorama is not half the
-        /// size of its luma plane.
+        /// A thread changes 2×2 pixels. `sums` is the first level of the combined area, and `cells` that of all cameras.
+        /// Pixels outside the area, or without a camera, do not change.
+        ///
+        /// # Safety
+        /// `sums` must contain the area, and `cells` the parts of all cameras, with their borders. The weights of each
+        /// camera must contain its part. The panorama must be whole.
         #[kernel(launch_bounds(BLOCK_THREADS, 4))]
-        pub fn $name(
+        pub unsafe fn $name(
             cameras: Table<WeightedCamera, MAX_CAMERAS>,
             cells: View<Cell>,
             sums: View<Cell>,
             params: ApplyParams,
             panorama: $panorama,
         ) {
-            apply(&cameras, cells, sums, &params, panorama);
+            // SAFETY: the caller guarantees the conditions above, which are those of `apply`.
+            unsafe { apply(&cameras, cells, sums, &params, panorama) };
         }
     };
 }
@@ -84,63 +89,94 @@ multiband_apply! {
     multiband_apply_nv12, Nv12Mut
 }
 
-/// The body of the kernels that change a panorama. One thread changes one cell of the panorama
-/// ([`Target::CELL`](crate::io::Target::CELL)).
+/// The body of the kernels that change a panorama.
+///
+/// # Safety
+/// The conditions of the kernels that `multiband_apply!` defines apply.
 #[inline(always)]
-fn apply<O: Retouch>(
+unsafe fn apply<O: Retouch>(
     cameras: &Table<WeightedCamera, MAX_CAMERAS>,
     cells: View<Cell>,
     sums: View<Cell>,
     params: &ApplyParams,
     panorama: O,
 ) {
-    let stored = params.from + thread::index_2d() * O::CELL;
+    let stored = params.from + thread::index_2d() * 2;
     let (width, height) = (panorama.width(), panorama.height());
-    if !(panorama.is_whole() && stored.x < width && stored.y < height) {
+    if stored.x >= width || stored.y >= height {
         return;
     }
-    let area = Part { size: (params.size + 1) / 2, row: 0 };
-    let change = |x: u32, y: u32| {
-        let at = if params.flip != 0 { uvec2(width - 1 - x, height - 1 - y) } else { uvec2(x, y) };
-        let place = at.wrapping_sub(params.min);
-        if place.x >= params.size.x || place.y >= params.size.y {
-            return Vec3::ZERO;
-        }
-        let Some(bands) = up(sums, area, place) else { return Vec3::ZERO };
-        match expected(cameras, cells, at) {
-            Some(first) => bands - first,
-            None => Vec3::ZERO,
-        }
+    let flip = params.flip != 0;
+    // In a flipped panorama, the pixel below right of the stored one is the first of the four.
+    let first = if flip {
+        ivec2(width as i32, height as i32) - 2 - stored.as_ivec2()
+    } else {
+        stored.as_ivec2()
     };
-    // SAFETY: the panorama is whole and contains the cell's first pixel, as checked above. No other thread accesses the
-    // cell.
-    unsafe { panorama.retouch(stored.x, stored.y, change, &params.decode, &params.encode) };
+    let place = first - params.min.as_ivec2();
+    let size = params.size.as_ivec2();
+    if place.cmplt(IVec2::NEG_ONE).any() || place.cmpge(size).any() {
+        return;
+    }
+    // SAFETY: `place` is from −1 to the last pixel of the area. The caller guarantees that the images contain the area
+    // and all parts with their borders.
+    let (bands, expected) =
+        unsafe { (up(sums, UVec2::splat(BORDER), place), expected(cameras, cells, first)) };
+    let mut changes = [Vec3::ZERO; 4];
+    unroll!(4, |i| {
+        let at = place + ivec2(i as i32 % 2, i as i32 / 2);
+        let inside = at.cmpge(IVec2::ZERO).all() && at.cmplt(size).all();
+        if inside && expected[i].w > 0.0 {
+            changes[i] = mean(bands[i]) - mean(expected[i]);
+        }
+    });
+    if flip {
+        let [a, b, c, d] = changes;
+        changes = [d, c, b, a];
+    }
+    // SAFETY: the caller guarantees that the panorama is whole. It contains the first pixel, as checked above. No other
+    // thread accesses the pixels.
+    unsafe { panorama.retouch(stored.x, stored.y, changes, &params.decode, &params.encode) };
 }
 
-/// Returns the mean of `up D(1)` over all cameras at a panorama pixel, weighted by the cameras' weights. Returns `None`
-/// if no camera has any weight.
+/// Returns the sums of `up D(1)` over all cameras at 2×2 panorama pixels from `first` on, each times the camera's weight.
+///
+/// # Safety
+/// The conditions of the kernels that `multiband_apply!` defines apply.
 #[inline(always)]
-fn expected(
+unsafe fn expected(
     cameras: &Table<WeightedCamera, MAX_CAMERAS>,
     cells: View<Cell>,
-    at: UVec2,
-) -> Option<Vec3> {
-    let (mut sum, mut total) = (Vec3::ZERO, 0.0);
+    first: IVec2,
+) -> [Vec4; 4] {
+    let mut sums = [Vec4::ZERO; 4];
     let mut index = 0;
     while let Some(WeightedCamera { part, weights }) = cameras.get(index) {
         index += 1;
-        let place = at.wrapping_sub(part.min);
-        if place.x >= part.size.x || place.y >= part.size.y || !weights.contains(at.x, at.y) {
+        let place = first - part.min.as_ivec2();
+        if place.cmplt(IVec2::NEG_ONE).any() || place.cmpge(part.size.as_ivec2()).any() {
             continue;
         }
-        // SAFETY: `weights` contains the pixel, as just checked.
-        let weight = unsafe { weights.load(at.x, at.y) };
-        if weight > MIN_WEIGHT
-            && let Some(colour) = up(cells, Part::of(&part, 1), place)
-        {
-            sum += colour * weight;
-            total += weight;
+        let (mut shares, mut any) = ([0.0; 4], false);
+        unroll!(4, |i| {
+            let at = first + ivec2(i as i32 % 2, i as i32 / 2);
+            let (x, y) = (at.x as u32, at.y as u32);
+            if weights.contains(x, y) {
+                // SAFETY: the plane contains the pixel, as just checked.
+                let weight = unsafe { weights.load(x, y) };
+                shares[i] = if weight > MIN_WEIGHT { weight } else { 0.0 };
+                any |= weight > MIN_WEIGHT;
+            }
+        });
+        if any {
+            // SAFETY: `place` is from −1 to the last pixel of the part, which the image contains with its border.
+            let coarse = unsafe { up(cells, origin(&part, 1), place) };
+            unroll!(4, |i| {
+                // A camera whose pyramid does not reach the pixel cannot be compared.
+                let share = if coarse[i].w > 0.0 { shares[i] } else { 0.0 };
+                sums[i] += (mean(coarse[i]) * share).extend(share);
+            });
         }
     }
-    (total > 0.0).then(|| sum / total)
+    sums
 }

@@ -1,62 +1,37 @@
 //! Levels of a pyramid: the next level, the interpolation of a level, and the combination of all cameras.
+//!
+//! Threads interpolate four adjacent cells at once, because these depend on the same 3×3 cells. All loads are
+//! unconditional and in flight together: cells outside a camera's part are in a border with weight 0.
 
 use crate::unroll::unroll;
 use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec3, uvec2, vec3};
+use glam::{IVec2, UVec2, Vec3, Vec4, ivec2, uvec2, vec3};
 use half::f16;
-use shared_types::multiband::{BLOCK_THREADS, CameraPart, Cell, CombineParams};
+use shared_types::multiband::{BLOCK_THREADS, BORDER, CameraPart, Cell, CombineParams, RUN};
 use shared_types::stitch::MAX_CAMERAS;
 
 /// The binomial weights along an axis, times 16.
 pub(super) const TAPS: [f32; 5] = [1.0, 4.0, 6.0, 4.0, 1.0];
 
-/// Returns element `i` of [`TAPS`] without an array in local memory.
+/// Returns element `i` of [`TAPS`] without an array in local memory, or 0 if there is no such element.
 #[inline(always)]
 pub(super) fn tap(i: u32) -> f32 {
-    match i {
-        0 | 4 => 1.0,
-        2 => 6.0,
-        _ => 4.0,
-    }
+    // Each digit of the number is a weight.
+    if i < 5 { (0x14641 >> (4 * i) & 0xf) as f32 } else { 0.0 }
 }
 
-/// The sum of weighted colours and the sum of their weights.
-#[derive(Clone, Copy)]
-pub(super) struct Mean {
-    colour: Vec3,
-    weight: f32,
-}
-
-impl Mean {
-    pub(super) const NONE: Self = Self { colour: Vec3::ZERO, weight: 0.0 };
-
-    /// Adds a cell with a factor.
-    #[inline(always)]
-    pub(super) fn add(&mut self, cell: Cell, factor: f32) {
-        let weight = factor * cell.weight.widen();
-        self.colour += colour(cell) * weight;
-        self.weight += weight;
-    }
-
-    /// Returns the mean colour, or `None` if the sum of the weights is 0.
-    #[inline(always)]
-    pub(super) fn get(&self) -> Option<Vec3> {
-        (self.weight > 0.0).then(|| self.colour / self.weight)
-    }
-
-    /// Returns the mean as a cell whose weight is the sum of the weights.
-    #[inline(always)]
-    pub(super) fn cell(&self) -> Cell {
-        cell(self.get().unwrap_or(Vec3::ZERO), self.weight)
-    }
-}
-
-/// Returns the colour of a cell in single precision.
+/// Returns the weighted colour of a cell, and its weight in the fourth component.
 #[inline(always)]
-fn colour(cell: Cell) -> Vec3 {
-    let [r, g, b] = cell.colour;
-    vec3(r.widen(), g.widen(), b.widen())
+fn weighted(Cell { colour: [r, g, b], weight }: Cell) -> Vec4 {
+    let weight = weight.widen();
+    (vec3(r.widen(), g.widen(), b.widen()) * weight).extend(weight)
+}
+
+/// Returns the mean colour of a sum of weighted colours. It is 0 if the sum of the weights is 0.
+#[inline(always)]
+pub(super) fn mean(sum: Vec4) -> Vec3 {
+    if sum.w > 0.0 { sum.truncate() / sum.w } else { Vec3::ZERO }
 }
 
 /// Returns a cell with this colour and weight, rounded to half precision.
@@ -67,61 +42,57 @@ pub(super) fn cell(colour: Vec3, weight: f32) -> Cell {
     Cell { colour: [r, g, b], weight }
 }
 
-/// The rows of one camera, or of the combined area, in the image of a level.
-#[derive(Clone, Copy)]
-pub(super) struct Part {
-    /// The number of columns and rows.
-    pub(super) size: UVec2,
-    /// The first row.
-    pub(super) row: u32,
-}
-
-impl Part {
-    /// Returns the rows of a camera in the image of level `level`.
-    #[inline(always)]
-    pub(super) fn of(part: &CameraPart, level: u32) -> Self {
-        // `div_ceil` of a vector is a division, which takes many instructions.
-        let side = 1 << level;
-        Self { size: (part.size + (side - 1)) / side, row: part.row >> level }
-    }
-
-    /// Returns the column and row of cell `place` in an image, or `None` if it is outside the part. A negative
-    /// coordinate is passed as its wrapped `u32`.
-    #[inline(always)]
-    pub(super) fn at(&self, place: UVec2) -> Option<UVec2> {
-        let inside = place.x < self.size.x && place.y < self.size.y;
-        inside.then(|| uvec2(place.x, self.row + place.y))
-    }
-}
-
-/// Interpolates a level at cell `at` of the level before. Both are relative to the first cell of `part`. Returns `None`
-/// if the weights of all cells in reach are 0.
+/// Returns the position of a camera's first cell in the image of a level.
 #[inline(always)]
-pub(super) fn up(level: View<Cell>, part: Part, at: UVec2) -> Option<Vec3> {
-    // A cell with an even position coincides with a cell of `level`. The weights along the axis are (1, 6, 1)/8 there,
-    // and (4, 4)/8 between two cells.
-    let (base, odd) = (at / 2, at % 2);
-    let weights = |odd: u32| if odd != 0 { [0.0, 4.0, 4.0] } else { [1.0, 6.0, 1.0] };
-    let (across, down) = (weights(odd.x), weights(odd.y));
-    let mut mean = Mean::NONE;
+pub(super) fn origin(part: &CameraPart, level: u32) -> UVec2 {
+    uvec2(BORDER, (part.row >> level) + BORDER)
+}
+
+/// Returns the number of columns and rows of a part at a level.
+#[inline(always)]
+pub(super) fn extent(size: UVec2, level: u32) -> UVec2 {
+    let side = 1 << level;
+    (size + (side - 1)) / side
+}
+
+/// Interpolates a level at four cells of the level before: `at` and its neighbours to the right, below, and below right.
+/// Returns weighted sums; [`mean`] converts them to colours. `at` is relative to the first cell of a part, which is at
+/// `origin` in `level`.
+///
+/// # Safety
+/// `at` must be from −2 to the last cell of the part along both axes, and `level` must contain the part and its border.
+#[inline(always)]
+pub(super) unsafe fn up(level: View<Cell>, origin: UVec2, at: IVec2) -> [Vec4; 4] {
+    // At an even position, a cell coincides with a cell of `level`. Its weights are (1, 6, 1)/8. At an odd position, it
+    // is between two cells, with the weights (4, 4)/8. Two adjacent cells depend on three cells of `level`.
+    let odd = at & 1;
+    let base = ivec2(at.x >> 1, at.y >> 1) - IVec2::ONE + odd;
+    let first = uvec2(origin.x.wrapping_add_signed(base.x), origin.y.wrapping_add_signed(base.y));
+    let mut cells = [Vec4::ZERO; 9];
     unroll!(9, |i| {
-        let place = (base + uvec2(i as u32 % 3, i as u32 / 3)).wrapping_sub(UVec2::ONE);
-        let factor = across[i % 3] * down[i / 3];
-        if factor > 0.0
-            && let Some(at) = part.at(place)
-            && level.contains(at.x, at.y)
-        {
-            // SAFETY: `level` contains the cell, as just checked.
-            mean.add(unsafe { level.load(at.x, at.y) }, factor);
-        }
+        let place = first + uvec2(i as u32 % 3, i as u32 / 3);
+        debug_assert!(level.contains(place.x, place.y));
+        // SAFETY: the caller guarantees that the cells around `at` are in the part or its border.
+        cells[i] = weighted(unsafe { level.load(place.x, place.y) });
     });
-    mean.get()
+    let (even, between) =
+        (|a: Vec4, b: Vec4, c: Vec4| a + 6.0 * b + c, |a: Vec4, b: Vec4| 4.0 * (a + b));
+    let pair = |odd: i32, a: Vec4, b: Vec4, c: Vec4| {
+        if odd != 0 { [between(a, b), even(a, b, c)] } else { [even(a, b, c), between(b, c)] }
+    };
+    let [a, b, c] = [0, 3, 6].map(|row| pair(odd.x, cells[row], cells[row + 1], cells[row + 2]));
+    let left = pair(odd.y, a[0], b[0], c[0]);
+    let right = pair(odd.y, a[1], b[1], c[1]);
+    [left[0], right[0], left[1], right[1]]
 }
 
 /// Computes level `level` of the differences and of the weights of all cameras from the level before. The index of a
-/// block along z is that of a camera. Cells outside the camera's part do not count.
+/// block along z is that of a camera. A thread computes [`RUN`] rows of cells.
+///
+/// # Safety
+/// All images must contain the parts of all cameras with their borders, at the levels `level - 1` and `level`.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(3))]
-pub fn multiband_reduce(
+pub unsafe fn multiband_reduce(
     cameras: Table<CameraPart, MAX_CAMERAS>,
     level: u32,
     cells: View<Cell>,
@@ -130,43 +101,59 @@ pub fn multiband_reduce(
     out_masks: ViewMut<f16>,
 ) {
     let Some(camera) = cameras.get(thread::block_idx_z()) else { return };
-    let (from, to) = (Part::of(&camera, level - 1), Part::of(&camera, level));
-    let place = thread::index_2d();
-    let Some(at) = to.at(place) else { return };
-    if !(out_cells.contains(at.x, at.y) && out_masks.contains(at.x, at.y)) {
+    let size = extent(camera.size, level);
+    let place = thread::index_2d() * uvec2(1, RUN);
+    if place.x >= size.x || place.y >= size.y {
         return;
     }
-    let (mut mean, mut mask) = (Mean::NONE, 0.0);
-    unroll!(5, |j| {
+    // Tap (0, 0) is two cells to the left of cell `2 · place` and two cells above it.
+    let first = origin(&camera, level - 1) + 2 * place - UVec2::splat(2);
+    let mut sums = [(Vec4::ZERO, 0.0); RUN as usize];
+    // The rows of the last run may extend beyond the border of the part.
+    let rows = cells.height().min(masks.height()) - 1;
+    // A loop, because with all loads in flight at once, the kernel would need too many registers.
+    for j in 0..2 * RUN + 3 {
+        let y = (first.y + j).min(rows);
+        let (mut row, mut mask) = (Vec4::ZERO, 0.0);
         unroll!(5, |i| {
-            let tap = (2 * place + uvec2(i as u32, j as u32)).wrapping_sub(UVec2::splat(2));
-            if let Some(tap) = from.at(tap)
-                && cells.contains(tap.x, tap.y)
-                && masks.contains(tap.x, tap.y)
-            {
-                let factor = TAPS[i] * TAPS[j] * (1.0 / 256.0);
-                // SAFETY: both images contain the cell, as just checked.
-                let (cell, weight) =
-                    unsafe { (cells.load(tap.x, tap.y), masks.load(tap.x, tap.y)) };
-                mean.add(cell, factor);
-                mask += factor * weight.widen();
-            }
+            let x = first.x + i as u32;
+            debug_assert!(cells.contains(x, y) && masks.contains(x, y));
+            // SAFETY: the caller guarantees that both images contain the part and its border.
+            let (cell, weight) = unsafe { (cells.load(x, y), masks.load(x, y)) };
+            row += weighted(cell) * TAPS[i];
+            mask += weight.widen() * TAPS[i];
         });
-    });
-    // SAFETY: both outputs contain the cell, as checked above, and only this thread writes it.
-    unsafe {
-        out_cells.store(at.x, at.y, mean.cell());
-        out_masks.store(at.x, at.y, f16::narrow_pair(mask, 0.0)[0]);
+        unroll!(RUN as usize, |run| {
+            let factor = tap(j.wrapping_sub(2 * run as u32)) * (1.0 / 256.0);
+            sums[run].0 += row * factor;
+            sums[run].1 += mask * factor;
+        });
     }
+    let to = origin(&camera, level) + place;
+    unroll!(RUN as usize, |run| {
+        if place.y + (run as u32) < size.y {
+            let (sum, mask) = sums[run];
+            let (x, y) = (to.x, to.y + run as u32);
+            // SAFETY: the caller guarantees that both outputs contain the part. Only this thread writes the cell.
+            unsafe {
+                out_cells.store(x, y, cell(mean(sum), sum.w));
+                out_masks.store(x, y, f16::narrow_pair(mask, 0.0)[0]);
+            }
+        }
+    });
 }
 
-/// Computes the sum of the bands of a level and of all further levels, in the combined area.
+/// Computes the sum of the bands of a level and of all further levels, in the combined area. A thread computes 2×2
+/// cells.
 ///
 /// `cells` and `masks` are the level's differences and weights of all cameras. `next_cells` is the next level of the
 /// differences, and `next_sums` is the result of this kernel for the next level. Both are not read at the last level.
-/// `sums` should have the size of the combined area in cells of the level.
+///
+/// # Safety
+/// The images of cells and masks must contain the parts of all cameras, and the images of sums the combined area, all
+/// with their borders.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
-pub fn multiband_combine(
+pub unsafe fn multiband_combine(
     cameras: Table<CameraPart, MAX_CAMERAS>,
     params: CombineParams,
     cells: View<Cell>,
@@ -175,39 +162,54 @@ pub fn multiband_combine(
     next_sums: View<Cell>,
     sums: ViewMut<Cell>,
 ) {
-    let at = thread::index_2d();
-    if !sums.contains(at.x, at.y) {
+    let CombineParams { min, size, level, last } = params;
+    let at = thread::index_2d() * 2;
+    if at.x >= size.x || at.y >= size.y {
         return;
     }
-    let CombineParams { min, level, last } = params;
-    let (mut band, mut total) = (Vec3::ZERO, 0.0);
+    let mut totals = [Vec4::ZERO; 4];
     let mut index = 0;
     while let Some(camera) = cameras.get(index) {
         index += 1;
-        let part = Part::of(&camera, level);
         let side = 1 << level;
         let place = (at + min / side).wrapping_sub(camera.min / side);
-        let Some(at) = part.at(place) else { continue };
-        if !(cells.contains(at.x, at.y) && masks.contains(at.x, at.y)) {
+        let extent = extent(camera.size, level);
+        if place.x >= extent.x || place.y >= extent.y {
             continue;
         }
-        // SAFETY: both images contain the cell, as just checked.
-        let (cell, mask) = unsafe { (cells.load(at.x, at.y), masks.load(at.x, at.y).widen()) };
-        if mask > 0.0 {
-            let coarse = if last != 0 {
-                Vec3::ZERO
-            } else {
-                up(next_cells, Part::of(&camera, level + 1), place).unwrap_or(Vec3::ZERO)
-            };
-            band += (colour(cell) - coarse) * mask;
-            total += mask;
+        let first = origin(&camera, level) + place;
+        let (mut fine, mut weights) = ([Vec3::ZERO; 4], [0.0; 4]);
+        unroll!(4, |i| {
+            let (x, y) = (first.x + i as u32 % 2, first.y + i as u32 / 2);
+            debug_assert!(cells.contains(x, y) && masks.contains(x, y));
+            // SAFETY: the cell is in the camera's part or its border, which the images contain.
+            unsafe {
+                let Cell { colour: [r, g, b], .. } = cells.load(x, y);
+                fine[i] = vec3(r.widen(), g.widen(), b.widen());
+                weights[i] = masks.load(x, y).widen();
+            }
+        });
+        if last == 0 {
+            let origin = origin(&camera, level + 1);
+            // SAFETY: `place` is in the part, and the caller guarantees that the image contains it with its border.
+            let coarse = unsafe { up(next_cells, origin, place.as_ivec2()) };
+            unroll!(4, |i| fine[i] -= mean(coarse[i]));
         }
+        unroll!(4, |i| totals[i] += (fine[i] * weights[i]).extend(weights[i]));
     }
-    let mut sum = if total > 0.0 { band / total } else { Vec3::ZERO };
+    let mut bands = [Vec3::ZERO; 4];
+    unroll!(4, |i| bands[i] = mean(totals[i]));
     if last == 0 {
-        let area = Part { size: uvec2(next_sums.width(), next_sums.height()), row: 0 };
-        sum += up(next_sums, area, at).unwrap_or(Vec3::ZERO);
+        // SAFETY: `at` is in the area, and the caller guarantees that the image contains it with its border.
+        let coarse =
+            unsafe { up(next_sums, UVec2::splat(BORDER), ivec2(at.x as i32, at.y as i32)) };
+        unroll!(4, |i| bands[i] += mean(coarse[i]));
     }
-    // SAFETY: `sums` contains the cell, as checked above, and only this thread writes it.
-    unsafe { sums.store(at.x, at.y, cell(sum, total)) };
+    unroll!(4, |i| {
+        let at = at + uvec2(i as u32 % 2, i as u32 / 2);
+        if at.x < size.x && at.y < size.y {
+            // SAFETY: the cell is in the area, which `sums` contains. Only this thread writes it.
+            unsafe { sums.store(at.x + BORDER, at.y + BORDER, cell(bands[i], totals[i].w)) };
+        }
+    });
 }

@@ -1,25 +1,28 @@
 //! Panoramas that a kernel changes in place, in RGBA and NV12.
 
 use crate::io::{Target, yuv_levels};
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use glam::{Vec3, vec3};
 use shared_types::nv12::Nv12Mut;
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 use shared_types::{Chroma, Rgba8};
 
-/// A panorama that a kernel reads and writes cell by cell.
+/// A panorama that a kernel reads and writes in groups of 2×2 pixels.
 pub(super) trait Retouch: Target {
-    /// Adds `change`, in R'G'B' levels, to each pixel of the cell whose first pixel is `(x, y)`. The results are limited
-    /// to 0 to 255 and rounded once. Pixels whose change is 0 stay exactly as they are.
+    /// Adds `changes`, in R'G'B' levels, to the pixels from `(x, y)` on: this one, and those to the right, below, and
+    /// below right. Changes of pixels outside the picture are ignored. The results are limited to 0 to 255 and rounded
+    /// once. If all changes are 0, the pixels stay exactly as they are.
     ///
     /// # Safety
     /// - The picture must [be whole](Target::is_whole) and contain `(x, y)`.
-    /// - No other thread may access the cell.
+    /// - In NV12, `x` and `y` must be even.
+    /// - No other thread may access the pixels.
     unsafe fn retouch(
         &self,
         x: u32,
         y: u32,
-        change: impl Fn(u32, u32) -> Vec3,
+        changes: [Vec3; 4],
         decode: &YuvToRgb,
         encode: &RgbToYuv,
     );
@@ -27,25 +30,25 @@ pub(super) trait Retouch: Target {
 
 impl Retouch for ViewMut<Rgba8> {
     #[inline(always)]
-    unsafe fn retouch(
-        &self,
-        x: u32,
-        y: u32,
-        change: impl Fn(u32, u32) -> Vec3,
-        _: &YuvToRgb,
-        _: &RgbToYuv,
-    ) {
-        let change = change(x, y);
-        if change == Vec3::ZERO {
-            return;
-        }
-        // SAFETY: the caller guarantees that the picture contains the pixel, and that no other thread accesses it.
-        unsafe {
-            let Rgba8 { r, g, b, .. } = self.load(x, y);
-            let colour = vec3(r.into(), g.into(), b.into()) + change;
+    unsafe fn retouch(&self, x: u32, y: u32, changes: [Vec3; 4], _: &YuvToRgb, _: &RgbToYuv) {
+        let mut pixels = [Rgba8::BLACK; 4];
+        unroll!(4, |i| {
+            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            if self.contains(x, y) {
+                // SAFETY: the picture contains the pixel, and the caller guarantees that no other thread accesses it.
+                pixels[i] = unsafe { self.load(x, y) };
+            }
+        });
+        unroll!(4, |i| {
+            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            let Rgba8 { r, g, b, .. } = pixels[i];
+            let colour = vec3(r.into(), g.into(), b.into()) + changes[i];
             let [r, g, b] = colour.to_array().map(GpuPower::to_u8_saturating);
-            ViewMut::store(self, x, y, Rgba8::opaque(r, g, b));
-        }
+            if self.contains(x, y) {
+                // SAFETY: the reason is the same as above.
+                unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
+            }
+        });
     }
 }
 
@@ -55,7 +58,7 @@ impl Retouch for Nv12Mut {
         &self,
         x: u32,
         y: u32,
-        change: impl Fn(u32, u32) -> Vec3,
+        changes: [Vec3; 4],
         decode: &YuvToRgb,
         encode: &RgbToYuv,
     ) {
@@ -63,30 +66,27 @@ impl Retouch for Nv12Mut {
         // other thread accesses the cell. This applies to all accesses below.
         let chroma = unsafe { self.uv.load(x / 2, y / 2) };
         let (mut sum, mut pixels) = (Vec3::ZERO, 0.0);
-        for i in 0..4 {
-            let (x, y) = (x + i % 2, y + i / 2);
-            if !self.y.contains(x, y) {
-                continue;
+        unroll!(4, |i| {
+            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            if self.y.contains(x, y) {
+                // SAFETY: the luma plane contains the pixel, as just checked.
+                let luma = unsafe { self.y.load(x, y) };
+                let levels = yuv_levels(luma, chroma, decode);
+                // A stored value may be outside the R'G'B' range. It may stay there, but not move further away.
+                let (low, high) = (levels.min(Vec3::ZERO), levels.max(Vec3::splat(255.0)));
+                let change = (levels + changes[i]).clamp(low, high) - levels;
+                sum += change;
+                pixels += 1.0;
+                let luma = encode.y.dot(change) + f32::from(luma);
+                // SAFETY: the luma plane contains the pixel, as just checked.
+                unsafe { self.y.store(x, y, luma.to_u8_saturating()) };
             }
-            // SAFETY: the luma plane contains the pixel, as just checked.
-            let luma = unsafe { self.y.load(x, y) };
-            let levels = yuv_levels(luma, chroma, decode);
-            // A stored value may be outside the R'G'B' range. It may stay there, but not move further away.
-            let (low, high) = (levels.min(Vec3::ZERO), levels.max(Vec3::splat(255.0)));
-            let change = (levels + change(x, y)).clamp(low, high) - levels;
-            sum += change;
-            pixels += 1.0;
-            let luma = encode.y.dot(change) + f32::from(luma);
-            // SAFETY: the luma plane contains the pixel, as just checked.
-            unsafe { self.y.store(x, y, luma.to_u8_saturating()) };
-        }
-        if sum != Vec3::ZERO {
-            let mean = sum / pixels;
-            let [u, v] = [(chroma.u, encode.cb), (chroma.v, encode.cr)]
-                .map(|(level, weights)| weights.dot(mean) + f32::from(level));
-            let chroma = Chroma { u: u.to_u8_saturating(), v: v.to_u8_saturating() };
-            // SAFETY: the reason is the same as above.
-            unsafe { self.uv.store(x / 2, y / 2, chroma) };
-        }
+        });
+        let mean = sum / pixels;
+        let (u, v) =
+            (encode.cb.dot(mean) + f32::from(chroma.u), encode.cr.dot(mean) + f32::from(chroma.v));
+        let chroma = Chroma { u: u.to_u8_saturating(), v: v.to_u8_saturating() };
+        // SAFETY: the reason is the same as above.
+        unsafe { self.uv.store(x / 2, y / 2, chroma) };
     }
 }

@@ -2,7 +2,7 @@
 
 use glam::UVec2;
 use shared_types::colour::{OverlapBox, OverlapRule};
-use shared_types::multiband::CameraPart;
+use shared_types::multiband::{BORDER, CameraPart};
 use shared_types::stitch::MIN_WEIGHT;
 
 use crate::device::{DeviceError, Stream};
@@ -18,12 +18,12 @@ pub(super) struct Layout {
     pub(super) area: CameraPart,
     /// The part of each camera. It is empty for a camera outside `area`.
     pub(super) parts: Vec<CameraPart>,
-    /// The size of the image with all cameras.
+    /// The columns of level 0 of the largest part, and the rows of the image with all parts and their borders.
     pub(super) image: UVec2,
 }
 
-/// Returns the number of cells of level `level` along both sides of an image of level 0.
-pub(super) fn cells(size: UVec2, level: u32) -> UVec2 {
+/// Returns the number of cells of level `level` along both sides of a part with `size` pixels, without borders.
+pub(super) fn extent(size: UVec2, level: u32) -> UVec2 {
     size.map(|side| side.div_ceil(1 << level))
 }
 
@@ -88,10 +88,24 @@ impl Layout {
                 if seen.is_empty() { OverlapBox { min: all.min, max: all.min } } else { seen };
             let camera = part(seen, image.y);
             parts.push(camera);
-            image.y += camera.size.y.next_multiple_of(cell);
+            image.y += camera.size.y.next_multiple_of(cell) + 2 * BORDER * cell;
             image.x = image.x.max(camera.size.x);
         }
         Some(Self { panorama, area: part(all, 0), parts, image })
+    }
+
+    /// Returns the columns and rows of the image of level `level` with all cameras, and of that with the area. Both
+    /// include borders.
+    pub(super) fn images(&self, level: u32) -> [UVec2; 2] {
+        // The rows of all cameras include their borders.
+        let all = UVec2::new(extent(self.image, level).x + 2 * BORDER, self.image.y >> level);
+        [all, extent(self.area.size, level) + 2 * BORDER]
+    }
+
+    /// Returns the columns and rows of the largest part at level `level`, without borders.
+    pub(super) fn largest(&self, level: u32) -> UVec2 {
+        let sizes = self.parts.iter().map(|part| extent(part.size, level));
+        sizes.fold(UVec2::ZERO, UVec2::max)
     }
 
     /// Returns the first stored pixel of the area that changes, and the one just after the last one.
@@ -119,8 +133,8 @@ mod tests {
         let layout = Layout::new(uvec2(1001, 301), &[overlap], &visible, 3).unwrap();
         assert_eq!((layout.area.min, layout.area.size), (uvec2(464, 0), uvec2(168, 301)));
         assert_eq!(layout.parts[0], layout.area);
-        assert_eq!(layout.parts[1], CameraPart { row: 304, ..layout.area });
-        assert_eq!(layout.image, uvec2(168, 2 * 304));
+        assert_eq!(layout.parts[1], CameraPart { row: 304 + 32, ..layout.area });
+        assert_eq!(layout.image, uvec2(168, 2 * 336));
         assert_eq!(layout.stored(false), [uvec2(464, 0), uvec2(632, 301)]);
         assert_eq!(layout.stored(true), [uvec2(1001 - 632, 0), uvec2(1001 - 464, 301)]);
     }

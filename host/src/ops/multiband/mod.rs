@@ -8,18 +8,20 @@
 //! Differences fade inside the overlap and, by up to the reach of the last level, beyond it. If an overlap is narrower
 //! than this reach, the fade is limited by the overlap.
 //!
-//! Cost: device memory of 14 bytes per overlap pixel, and for `n` levels `2n + cameras` short launches per panorama.
+//! Cost: about 10 bytes of device memory per overlap pixel, and `2n + 1` short launches per panorama for `n` levels.
 
 mod layout;
 
+use cuda_std::prelude::View;
 use cuda_std::{DeviceTable, KernelArg};
-use glam::UVec2;
 use half::f16;
 use kernels_gpu::multiband as kernels;
+use shared_types::Rgba8;
 use shared_types::multiband::{
-    ApplyParams, BLOCK, CameraPart, Cell, CombineParams, DeviceWeightedCamera, MAX_LEVELS,
-    SPLIT_CELLS, SplitParams, WeightedCamera,
+    ApplyParams, BLOCK, CameraPart, Cell, CombineParams, DeviceSplitCamera, DeviceWeightedCamera,
+    MAX_LEVELS, RUN, SPLIT_CELLS, SplitCamera, SplitParams, WeightedCamera,
 };
+use shared_types::nv12::Nv12;
 use shared_types::stitch::MAX_CAMERAS;
 use thiserror::Error;
 
@@ -78,8 +80,7 @@ impl Multiband {
         let device = stream.device();
         let (mut cells, mut masks, mut sums) = (Vec::new(), Vec::new(), Vec::new());
         for level in 1..=levels {
-            let all = layout::cells(layout.image, level);
-            let area = layout::cells(layout.area.size, level);
+            let [all, area] = layout.images(level);
             cells.push(Image::new(device, all.x, all.y)?);
             masks.push(Image::new(device, all.x, all.y)?);
             sums.push(Image::new(device, area.x, area.y)?);
@@ -113,72 +114,87 @@ impl Multiband {
         check_output(&panorama, weights.size())?;
         warp.await_ready(stream)?;
         weights.await_ready(stream)?;
-        for (camera, frame) in frames.iter().enumerate() {
-            self.split(stream, (camera, *frame), [warp, weights], options, panorama.read())?;
-        }
+        self.split(stream, frames, [warp, weights], options, panorama.read())?;
         self.combine(stream)?;
         Ok(self.apply(stream, weights, options, panorama)?)
     }
 
-    /// Submits the comparison of a camera's picture with the panorama.
+    /// Submits the comparison of the pictures with the panorama, as one launch for each pixel format of the pictures.
     #[track_caller]
     fn split(
         &mut self,
         stream: &Stream,
-        (camera, frame): (usize, FrameView<'_>),
+        frames: &[FrameView<'_>],
         [warp, weights]: [&DeviceWarp; 2],
         options: &StitchOptions,
         panorama: FrameView<'_>,
     ) -> Result<(), DeviceError> {
-        let part = self.layout.parts[camera];
-        let cells = layout::cells(part.size, 1).to_array();
-        let blocks = [0, 1].map(|axis| cells[axis].div_ceil(SPLIT_CELLS[axis]));
-        if blocks.contains(&0) {
-            return Ok(());
+        let (mut rgba8, mut nv12) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+        for (camera, frame) in frames.iter().enumerate() {
+            let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
+            let covered = options.covers.parts[camera] > 0.0;
+            let split = DeviceSplitCamera {
+                planes: warp.planes(camera)?,
+                weights: weights.plane(Plane::Weight(camera)).view(),
+                part: self.layout.parts[camera],
+                colour,
+                offset,
+                exact: (covered || options.power != Power::Fast).into(),
+                decode: frame.format().pixels.encoding().to_rgb(),
+            };
+            match frame {
+                FrameView::Rgba8(picture) => {
+                    rgba8.0.push(*picture);
+                    rgba8.1.push(split);
+                }
+                FrameView::Nv12(picture, _) => {
+                    nv12.0.push(*picture);
+                    nv12.1.push(split);
+                }
+            }
         }
-        let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
-        let covered = options.covers.parts[camera] > 0.0;
-        let decode = |frame: &FrameView<'_>| frame.format().pixels.encoding().to_rgb();
         let params = SplitParams {
-            part,
-            colour,
-            offset,
-            exact: (covered || options.power != Power::Fast).into(),
             flip: options.flip.into(),
             edge_boost: options.edge_boost.into(),
-            decode: decode(&frame),
-            decode_panorama: decode(&panorama),
+            decode: panorama.format().pixels.encoding().to_rgb(),
         };
-        let config = LaunchConfig {
-            grid: [blocks[0], blocks[1], 1],
-            block: [BLOCK[0], BLOCK[1], 1],
-            dynamic_shared: 0,
-        };
-        let (planes, weights) = (warp.planes(camera)?, weights.plane(Plane::Weight(camera)).view());
-        let (cells, masks) = (self.cells[0].view_mut(), self.masks[0].view_mut());
+        let largest = self.layout.largest(1).to_array();
+        let [columns, rows] = [0, 1].map(|axis| largest[axis].div_ceil(SPLIT_CELLS[axis]));
+        let (out_cells, out_masks) = (&mut self.cells[0], &mut self.masks[0]);
         macro_rules! launch {
-            ($kernel:ident, $picture:ident, $panorama:ident) => {{
-                let (picture, panorama) = ($picture, $panorama);
-                let kernel =
-                    kernels::$kernel { picture, planes, weights, panorama, params, cells, masks };
-                // SAFETY: blocks have `BLOCK_THREADS` threads.
+            ($kernel:ident, $pictures:ident: $picture:ty, $panorama:ident) => {{
+                let (pictures, cameras) = &$pictures;
+                let config = LaunchConfig {
+                    grid: [columns, rows, pictures.len() as u32],
+                    block: [BLOCK[0], BLOCK[1], 1],
+                    dynamic_shared: 0,
+                };
+                let kernel = kernels::$kernel {
+                    pictures: table::<$picture>(pictures)?,
+                    cameras: table::<SplitCamera>(cameras)?,
+                    params,
+                    panorama: $panorama,
+                    cells: out_cells.view_mut(),
+                    masks: out_masks.view_mut(),
+                };
+                // SAFETY: the caller has checked that pictures, panorama and weights match the warp for which the layout
+                // was made, and that pictures and panorama are whole. The images have the size of the layout.
                 unsafe { stream.launch_unchecked(&config, &kernel) }
             }};
         }
-        match (frame, panorama) {
-            (FrameView::Rgba8(from), FrameView::Rgba8(to)) => {
-                launch!(MultibandSplitRgba8, from, to)
-            }
-            (FrameView::Nv12(from, _), FrameView::Nv12(to, _)) => {
-                launch!(MultibandSplitNv12, from, to)
-            }
-            (FrameView::Nv12(from, _), FrameView::Rgba8(to)) => {
-                launch!(MultibandSplitNv12Rgba8, from, to)
-            }
-            (FrameView::Rgba8(from), FrameView::Nv12(to, _)) => {
-                launch!(MultibandSplitRgba8Nv12, from, to)
-            }
+        if !rgba8.0.is_empty() {
+            match panorama {
+                FrameView::Rgba8(to) => launch!(MultibandSplitRgba8, rgba8: View<Rgba8>, to),
+                FrameView::Nv12(to, _) => launch!(MultibandSplitRgba8Nv12, rgba8: View<Rgba8>, to),
+            }?;
         }
+        if !nv12.0.is_empty() {
+            match panorama {
+                FrameView::Rgba8(to) => launch!(MultibandSplitNv12Rgba8, nv12: Nv12, to),
+                FrameView::Nv12(to, _) => launch!(MultibandSplitNv12, nv12: Nv12, to),
+            }?;
+        }
+        Ok(())
     }
 
     /// Submits the computation of the further levels, and of the sums of the bands.
@@ -186,41 +202,40 @@ impl Multiband {
     fn combine(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let last = self.cells.len() - 1;
         let cameras = table::<CameraPart>(&self.layout.parts)?;
-        let largest = self.layout.parts.iter().map(|part| part.size).fold(UVec2::ZERO, UVec2::max);
         for next in 1..=last {
             let (cells, next_cells) = self.cells.split_at_mut(next);
             let (masks, next_masks) = self.masks.split_at_mut(next);
             let (out_cells, out_masks) = (next_cells[0].view_mut(), next_masks[0].view_mut());
             let level = next as u32 + 1;
-            let most = layout::cells(largest, level);
-            let mut config = LaunchConfig::cover(most.x, most.y, BLOCK);
+            let most = self.layout.largest(level);
+            let mut config = LaunchConfig::cover(most.x, most.y.div_ceil(RUN), BLOCK);
             config.grid[2] = self.layout.parts.len() as u32;
             let (cells, masks) = (cells[next - 1].view(), masks[next - 1].view());
             let kernel =
                 kernels::MultibandReduce { cameras, level, cells, masks, out_cells, out_masks };
-            stream.launch(&config, &kernel)?;
+            // SAFETY: the images have the size of the layout.
+            unsafe { stream.launch_unchecked(&config, &kernel) }?;
         }
         for i in (0..=last).rev() {
             let (sums, next_sums) = self.sums.split_at_mut(i + 1);
-            let sums = sums[i].view_mut();
-            let (width, height) = sums.size();
-            let config = LaunchConfig::cover(width, height, BLOCK);
+            let level = i as u32 + 1;
+            let CameraPart { min, size, .. } = self.layout.area;
+            let size = layout::extent(size, level);
+            let params = CombineParams { min, size, level, last: (i == last).into() };
+            let config = LaunchConfig::cover(size.x.div_ceil(2), size.y.div_ceil(2), BLOCK);
             let (cells, masks) = (self.cells[i].view(), self.masks[i].view());
-            let min = self.layout.area.min;
-            let params = CombineParams { min, level: i as u32 + 1, last: (i == last).into() };
             // The kernel does not read the next level of the last level, so any image can stand in for it.
-            let next_cells = self.cells.get(i + 1).map_or(cells, Image::view);
-            let next_sums = next_sums.first().map_or(cells, Image::view);
             let kernel = kernels::MultibandCombine {
                 cameras,
                 params,
                 cells,
                 masks,
-                next_cells,
-                next_sums,
-                sums,
+                next_cells: self.cells.get(i + 1).map_or(cells, Image::view),
+                next_sums: next_sums.first().map_or(cells, Image::view),
+                sums: sums[i].view_mut(),
             };
-            stream.launch(&config, &kernel)?;
+            // SAFETY: the images have the size of the layout.
+            unsafe { stream.launch_unchecked(&config, &kernel) }?;
         }
         Ok(())
     }
@@ -242,10 +257,9 @@ impl Multiband {
             })
             .collect();
         let cameras = table::<WeightedCamera>(&cameras)?;
-        let cell = if let FrameViewMut::Nv12(..) = panorama { 2 } else { 1 };
         let [from, end] = self.layout.stored(options.flip);
-        let from = from / cell * cell;
-        let threads = (end - from + (cell - 1)) / cell;
+        let from = from / 2 * 2;
+        let threads = (end - from).map(|side| side.div_ceil(2));
         let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
         let CameraPart { min, size, .. } = self.layout.area;
         let encoding = panorama.format().pixels.encoding();
@@ -254,12 +268,13 @@ impl Multiband {
         let params = ApplyParams { min, size, from, flip, decode, encode };
         let (cells, sums) = (self.cells[0].view(), self.sums[0].view());
         macro_rules! launch {
-            ($kernel:ident, $panorama:ident) => {
-                stream.launch(
-                    &config,
-                    &kernels::$kernel { cameras, cells, sums, params, panorama: $panorama },
-                )
-            };
+            ($kernel:ident, $panorama:ident) => {{
+                let kernel =
+                    kernels::$kernel { cameras, cells, sums, params, panorama: $panorama };
+                // SAFETY: the caller has checked that the panorama and the weights match the warp for which the layout
+                // was made, and that the panorama is whole. The images have the size of the layout.
+                unsafe { stream.launch_unchecked(&config, &kernel) }
+            }};
         }
         match panorama {
             FrameViewMut::Rgba8(panorama) => launch!(MultibandApplyRgba8, panorama),

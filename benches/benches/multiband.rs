@@ -1,0 +1,107 @@
+//! Benchmarks multiband blending of a 5700×1900 panorama from two 3840×2160 pictures, with 1 to 6 levels. The bench
+//! compares the stitch with blending, with the stitch alone and with a copy of as many bytes as the pictures and the
+//! panorama have. It then measures a row of four 1920×1080 cameras with 5 levels.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use panoweave::device::Stream;
+use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
+use panoweave::geometry::Geometry;
+use panoweave::geometry::rig::Rig;
+use panoweave::ops::colour::Colours;
+use panoweave::ops::multiband::{DEFAULT_LEVELS, Multiband};
+use panoweave::ops::seam::{SeamOptions, seamed};
+use panoweave::ops::stitch::{StitchOptions, stitch};
+use panoweave::warp::DeviceWarp;
+use panoweave_benches::{Group, SETS, bench, bench_copy, frame, gpu, home_geometry};
+use shared_types::multiband::MAX_LEVELS;
+
+/// The width of the blends along the seams, in pixels.
+const FEATHER: f32 = 4.0;
+
+/// Measures the stitch of a geometry with the given numbers of levels.
+fn measure(
+    criterion: &mut Criterion,
+    stream: &Stream,
+    name: &str,
+    geometry: &Geometry,
+    pixels: PixelFormat,
+    levels: &[u32],
+) {
+    let warp = DeviceWarp::render(stream, geometry).expect("the warp");
+    let format = |size| FrameFormat { size, pixels };
+    let inputs: Vec<_> = warp.sources().iter().map(|size| format(*size)).collect();
+    let output = format(warp.size());
+    let set = |set: usize| {
+        let number = |camera| (inputs.len() * set + camera) as u32;
+        let frame = |(camera, format): (usize, &_)| frame(stream, *format, number(camera));
+        inputs.iter().enumerate().map(frame).collect::<Vec<DeviceFrame>>()
+    };
+    let frames: Vec<_> = (0..SETS).map(set).collect();
+    let views: Vec<Vec<FrameView<'_>>> =
+        frames.iter().map(|set| set.iter().map(DeviceFrame::view).collect()).collect();
+    let mut outputs: Vec<_> =
+        (0..SETS).map(|_| DeviceFrame::new(stream.device(), output).expect("an output")).collect();
+    // The seam copies the mesh, so compute the mesh first.
+    warp.mesh(stream).expect("the mesh");
+    let options = SeamOptions { feather: FEATHER };
+    let (narrow, _) =
+        seamed(stream, &warp, &views[0], Colours::IDENTITY, options).expect("the seams");
+    let bytes = inputs.iter().map(|input| input.bytes()).sum::<usize>() + output.bytes();
+    let size = warp.size().to_array();
+    let mut group = Group::new(criterion, stream.device(), "multiband", name, size, bytes as u64);
+    let copy = bench_copy(&mut group, stream, bytes as u64);
+    let options = StitchOptions::default();
+    let plain = bench(&mut group, "stitch", stream, |set| {
+        stitch(stream, &views[set], &warp, &options, &mut outputs[set]).expect("a stitch");
+    });
+    for &levels in levels {
+        let mut multiband =
+            Multiband::new(stream, &warp, levels).expect("the memory").expect("an overlap");
+        let blended = bench(&mut group, &format!("{levels} levels"), stream, |set| {
+            let out = &mut outputs[set];
+            stitch(stream, &views[set], &narrow, &options, &mut *out).expect("a stitch");
+            multiband
+                .submit(stream, &views[set], [&warp, &narrow], &options, out)
+                .expect("a blend");
+        });
+        if let (Some(blended), Some(plain), Some(copy)) = (blended, plain, copy) {
+            let (of_plain, of_copy) = (blended / plain, blended / copy);
+            println!(
+                "{name}, {levels} levels: {blended:.1} µs, {of_plain:.2} times the stitch alone ({plain:.1} µs), \
+                 {of_copy:.2} times a copy"
+            );
+        }
+    }
+    group.finish();
+}
+
+/// Returns the geometry of a row of four 1920×1080 cameras, 50° apart.
+fn four_cameras() -> Geometry {
+    let mut text = String::from(
+        "[panorama]\nprojection = \"cylindrical\"\nwidth = 6444\nheight = 1080\nfov = 210\n",
+    );
+    for (camera, yaw) in [-75, -25, 25, 75].iter().enumerate() {
+        text += &format!(
+            "[[camera]]\nname = \"{camera}\"\nsize = [1920, 1080]\nlens = \"pinhole\"\nmatrix = {{ fx = 1663.0, \
+             fy = 1663.0, cx = 959.5, cy = 539.5 }}\nyaw = {yaw}\n"
+        );
+    }
+    Rig::parse(&text, "the rig of the bench").expect("a rig").geometry().expect("a geometry")
+}
+
+fn benches(criterion: &mut Criterion) {
+    let Some(device) = gpu("multiband") else { return };
+    let stream = device.stream().expect("a stream");
+    let home = home_geometry().expect("the home rig");
+    let levels: Vec<_> = (1..=MAX_LEVELS).collect();
+    for (name, pixels) in
+        [("rgba", PixelFormat::Rgba8), ("nv12", PixelFormat::Nv12(YuvEncoding::default()))]
+    {
+        measure(criterion, &stream, name, &home, pixels, &levels);
+        let four = format!("{name}, four cameras");
+        measure(criterion, &stream, &four, &four_cameras(), pixels, &[DEFAULT_LEVELS]);
+    }
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);
