@@ -8,15 +8,12 @@ use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEnco
 use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::Rig;
 use panoweave::ops::colour::Colours;
-use panoweave::ops::multiband::{DEFAULT_LEVELS, Multiband};
+use panoweave::ops::multiband::{Multiband, MultibandOptions};
 use panoweave::ops::seam::{SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::{Group, SETS, bench, bench_copy, frame, gpu, home_geometry};
 use shared_types::multiband::MAX_LEVELS;
-
-/// The width of the blends along the seams, in pixels.
-const FEATHER: f32 = 4.0;
 
 /// Measures the stitch of a geometry with the given numbers of levels.
 fn measure(
@@ -43,7 +40,8 @@ fn measure(
         (0..SETS).map(|_| DeviceFrame::new(stream.device(), output).expect("an output")).collect();
     // The seam copies the mesh, so compute the mesh first.
     warp.mesh(stream).expect("the mesh");
-    let options = SeamOptions { feather: FEATHER };
+    let MultibandOptions { feather, .. } = MultibandOptions::default();
+    let options = SeamOptions { feather };
     let (narrow, _) =
         seamed(stream, &warp, &views[0], Colours::IDENTITY, options).expect("the seams");
     let bytes = inputs.iter().map(|input| input.bytes()).sum::<usize>() + output.bytes();
@@ -99,7 +97,14 @@ fn benches(criterion: &mut Criterion) {
     {
         measure(criterion, &stream, name, &home, pixels, &levels);
         let four = format!("{name}, four cameras");
-        measure(criterion, &stream, &four, &four_cameras(), pixels, &[DEFAULT_LEVELS]);
+        measure(
+            criterion,
+            &stream,
+            &four,
+            &four_cameras(),
+            pixels,
+            &[MultibandOptions::default().levels],
+        );
     }
 }
 

@@ -22,9 +22,6 @@ pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 /// The columns and rows of level 1 that a block of the `multiband_split` kernels computes.
 pub const SPLIT_CELLS: [u32; 2] = [32, 16];
 
-/// The number of adjacent rows of cells that a thread computes from the level before.
-pub const RUN: u32 = 2;
-
 /// The number of cells with weight 0 on each side of a camera's part, and of the combined area, at every level. Kernels
 /// read them instead of checking whether a cell is inside.
 pub const BORDER: u32 = 2;

@@ -1,51 +1,72 @@
-//! The options `--blend` and `--feather`: blending where the pictures overlap.
+//! The options `--blend`, `--feather` and `--levels`: blending where the pictures overlap.
 
 use clap::ValueEnum;
+use panoweave::ops::multiband::{MAX_LEVELS, MultibandOptions};
 use panoweave::ops::seam::{Blend, SeamOptions};
 
 use crate::options::values::feather;
 use crate::output::failure::Failure;
 
-/// The options `--blend` and `--feather`.
+/// The options `--blend`, `--feather` and `--levels`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blending {
     /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
-    /// once. Default: feather if --warp, --rig or --homography is given; otherwise `stitch` uses seam.
+    /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
+    /// Default: feather if --warp, --rig or --homography is given; otherwise `stitch` uses seam.
     #[arg(long, value_enum)]
     blend: Option<Choice>,
-    /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16.
-    /// Not allowed with `--blend feather`.
+    /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,
+    /// and 4 with `--blend multiband`. Not allowed with `--blend feather`.
     #[arg(long, value_name = "PIXELS", value_parser = feather, allow_negative_numbers = true)]
     feather: Option<f32>,
+    /// Number of levels of multiband blending, from 1 to 6. With each level, differences fade over twice the distance.
+    /// Default: 5. Only with `--blend multiband`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_LEVELS.into()))]
+    levels: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Choice {
     Feather,
     Seam,
+    Multiband,
 }
 
 impl Blending {
-    /// Returns whether neither `--blend` nor `--feather` is given.
+    /// Returns whether none of the options is given.
     pub(crate) fn is_default(&self) -> bool {
-        self.blend.is_none() && self.feather.is_none()
+        self.blend.is_none() && self.feather.is_none() && self.levels.is_none()
     }
 
     /// Returns the blending that the options select, or `otherwise` if `--blend` is not given. Fails if `--feather` is
-    /// given but the result is not a seam.
+    /// given but the result has no seam, or if `--levels` is given without multiband blending.
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
-        let blend = match self.blend {
+        let mut blend = match self.blend {
             Some(Choice::Feather) => Blend::Feather,
             Some(Choice::Seam) => Blend::Seam(SeamOptions::default()),
+            Some(Choice::Multiband) => Blend::Multiband(MultibandOptions::default()),
             None => otherwise,
         };
-        match (blend, self.feather) {
-            (blend, None) => Ok(blend),
-            (Blend::Seam(_), Some(feather)) => Ok(Blend::Seam(SeamOptions { feather })),
-            (Blend::Feather, Some(_)) => Err(Failure::Usage(
-                "--feather sets the width of a seam and requires one; give --blend seam too",
-            )),
+        if let Some(width) = self.feather {
+            match &mut blend {
+                Blend::Seam(SeamOptions { feather })
+                | Blend::Multiband(MultibandOptions { feather, .. }) => *feather = width,
+                Blend::Feather => {
+                    return Err(Failure::Usage(
+                        "--feather sets the width of a seam and requires one; give --blend seam too",
+                    ));
+                }
+            }
         }
+        if let Some(number) = self.levels {
+            let Blend::Multiband(MultibandOptions { levels, .. }) = &mut blend else {
+                return Err(Failure::Usage(
+                    "--levels sets the levels of multiband blending; give --blend multiband too",
+                ));
+            };
+            *levels = number;
+        }
+        Ok(blend)
     }
 }

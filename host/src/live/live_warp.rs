@@ -13,6 +13,7 @@ use super::seam::LiveSeam;
 use crate::device::Stream;
 use crate::frame::FrameFormat;
 use crate::ops::colour::{Colours, Overlaps, Summing};
+use crate::ops::multiband::Multiband;
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions};
 use crate::ops::view::Viewer;
@@ -28,6 +29,8 @@ pub(super) struct LiveWarp {
     /// A copy of the warp for a stitcher without seams. It follows the presences of cameras that fail. `None` if such
     /// cameras are not detected.
     pub(super) faded: Option<Mutex<FadedWarp>>,
+    /// The memory for multiband blending, if it is used and cameras overlap.
+    pub(super) multiband: Option<Mutex<Multiband>>,
     pub(super) viewer: Option<Viewer>,
 }
 
@@ -64,15 +67,19 @@ impl LiveWarp {
             [] => None,
             _ => Some((overlaps, Mutex::new(Summing::new(stream.device())?))),
         };
-        let seam = match blend {
-            Blend::Feather => None,
-            Blend::Seam(options) => LiveSeam::new(stream, &warp, options, inputs)?.map(Mutex::new),
+        let seam = match blend.seam() {
+            None => None,
+            Some(options) => LiveSeam::new(stream, &warp, options, inputs)?.map(Mutex::new),
+        };
+        let multiband = match blend.levels() {
+            None => None,
+            Some(levels) => Multiband::new(stream, &warp, levels)?.map(Mutex::new),
         };
         let faded = match seam {
             None if failures => Some(Mutex::new(FadedWarp::new(stream, &warp)?)),
             _ => None,
         };
-        Ok(Self { warp, overlaps, seam, faded, viewer })
+        Ok(Self { warp, overlaps, seam, faded, multiband, viewer })
     }
 }
 

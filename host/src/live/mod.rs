@@ -157,6 +157,11 @@ impl Stitcher {
             },
         };
         let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
+        if viewer.is_some() && options.blend.levels().is_some() {
+            return Err(LiveError::Options(
+                "a virtual camera does not support `Blend::Multiband`; use `Blend::Seam`",
+            ));
+        }
         let stream = device.stream()?;
         let follow = Follow {
             blend: options.blend,
@@ -298,7 +303,7 @@ impl Stitcher {
     ///
     /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
-        self.shared.colour().switch(follow, self.shared.blend.is_seam());
+        self.shared.colour().switch(follow, self.shared.blend.seam().is_some());
     }
 
     /// Returns the state of the colour correction and of the seam search.

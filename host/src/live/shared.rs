@@ -95,7 +95,7 @@ impl Shared {
         let cameras = formats.inputs.len();
         let output = |_| OutputBuffer::new(device, formats.output, options.failure.is_some());
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
-        let (follow, seek) = (options.colour.follow, options.blend.is_seam());
+        let (follow, seek) = (options.colour.follow, options.blend.seam().is_some());
         Ok(Self {
             device: device.clone(),
             pace: options.pace,

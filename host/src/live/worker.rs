@@ -271,7 +271,8 @@ impl Worker {
         }
         let presences = presence.as_ref().unwrap_or(&Presence::FULL).presence;
         let (mut seam, mut faded) = (warp.seam.as_ref().map(lock), warp.faded.as_ref().map(lock));
-        let viewer = warp.viewer.as_ref();
+        let (viewer, base) = (warp.viewer.as_ref(), &warp.warp);
+        let multiband = warp.multiband.as_ref();
         let by_mesh = viewer.is_none() && options.lookup == Lookup::Mesh;
         let followed = Followed { presences: &presences, by_mesh };
         let (warp, weights) = match (&mut seam, &mut faded) {
@@ -294,9 +295,12 @@ impl Worker {
                 Some(table) => table,
                 None => self.table.insert(GammaTable::new(&self.shared.device)?),
             };
-            stitch_with_table(compute, &frames, warp, &options, table, out)?;
+            stitch_with_table(compute, &frames, warp, &options, table, &mut *out)?;
         } else {
-            stitch(compute, &frames, warp, &options, out)?;
+            stitch(compute, &frames, warp, &options, &mut *out)?;
+        }
+        if let Some(multiband) = multiband {
+            lock(multiband).submit(compute, &frames, [base, warp], &options, &mut output.device)?;
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;

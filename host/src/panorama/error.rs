@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::device::DeviceError;
 use crate::geometry::rig::MAX_CAMERAS;
+use crate::ops::multiband::MultibandError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::warp::{PlaneError, RenderError};
@@ -54,6 +55,9 @@ pub enum PanoramaError {
     /// The options of the seam are invalid.
     #[error(transparent)]
     Seam(SeamError),
+    /// The options of multiband blending are invalid.
+    #[error(transparent)]
+    Multiband(MultibandError),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -73,6 +77,16 @@ impl From<RenderError> for PanoramaError {
         match error {
             RenderError::Plane(error) => Self::Size(error),
             RenderError::Device(error) => Self::Device(error),
+        }
+    }
+}
+
+impl From<MultibandError> for PanoramaError {
+    fn from(error: MultibandError) -> Self {
+        match error {
+            MultibandError::Stitch(error) => error.into(),
+            MultibandError::Device(error) => Self::Device(error),
+            error => Self::Multiband(error),
         }
     }
 }

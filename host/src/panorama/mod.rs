@@ -45,6 +45,7 @@ use crate::geometry::Geometry;
 use crate::geometry::rig::MAX_CAMERAS;
 use crate::io::picture::Picture;
 use crate::ops::colour::{Colours, matched};
+use crate::ops::multiband::Multiband;
 use crate::ops::seam::{Blend, SeamError, seamed};
 use crate::ops::stitch::{StitchOptions, stitch};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
@@ -107,12 +108,18 @@ pub fn stitch_warp(
     }
     let mut without_seam = Vec::new();
     let found = with_seams(stream, warp, &frames, colours, options.blend, &mut without_seam)?;
-    let warp = found.as_ref().unwrap_or(warp);
+    let weights = found.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);
-    own(stream, warp, (0..pictures.len()).map(Some), &mut owners)?;
+    own(stream, weights, (0..pictures.len()).map(Some), &mut owners)?;
     let mut out = Image::new(stream.device(), size.x, size.y)?;
-    stitch(stream, &frames, warp, &StitchOptions { colours, ..options.stitch }, &mut out)?;
+    let stitched = StitchOptions { colours, ..options.stitch };
+    stitch(stream, &frames, weights, &stitched, &mut out)?;
+    if let Some(levels) = options.blend.levels()
+        && let Some(mut multiband) = Multiband::new(stream, warp, levels)?
+    {
+        multiband.submit(stream, &frames, [warp, weights], &stitched, &mut out)?;
+    }
     let picture = Picture::download(stream, &out)?;
     let colours = colours.iter().take(pictures.len()).copied().collect();
     Ok(Panorama { picture, colours, unmatched, without_seam, owners })
@@ -194,7 +201,7 @@ fn with_seams(
     blend: Blend,
     without_seam: &mut Vec<SeamError>,
 ) -> Result<Option<DeviceWarp>, PanoramaError> {
-    let Blend::Seam(options) = blend else { return Ok(None) };
+    let Some(options) = blend.seam() else { return Ok(None) };
     match seamed(stream, warp, frames, colours, options) {
         Err(reason) if reason.is_of_warp() => {
             without_seam.push(reason);

@@ -50,7 +50,7 @@ impl Several<'_> {
                 self.feather(stream, &mut sums, &mut owners)?;
                 Vec::new()
             }
-            Blend::Seam(_) => self.seam(stream, &mut sums, &mut owners)?,
+            Blend::Seam(_) | Blend::Multiband(_) => self.seam(stream, &mut sums, &mut owners)?,
         };
         let mut out = Image::new(stream.device(), size.x, size.y)?;
         let turned = (self.options.stitch.flip, self.options.stitch.edge_boost);

@@ -44,7 +44,7 @@ mod split;
 pub use pyramid::*;
 pub use split::*;
 
-use crate::multiband::pyramid::{mean, origin, up};
+use crate::multiband::pyramid::{fused, mean, origin, up};
 use crate::multiband::retouch::Retouch;
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
@@ -65,7 +65,7 @@ macro_rules! multiband_apply {
         /// # Safety
         /// `sums` must contain the area, and `cells` the parts of all cameras, with their borders. The weights of each
         /// camera must contain its part. The panorama must be whole.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 2))]
         pub unsafe fn $name(
             cameras: Table<WeightedCamera, MAX_CAMERAS>,
             cells: View<Cell>,
@@ -174,7 +174,7 @@ unsafe fn expected(
             unroll!(4, |i| {
                 // A camera whose pyramid does not reach the pixel cannot be compared.
                 let share = if coarse[i].w > 0.0 { shares[i] } else { 0.0 };
-                sums[i] += (mean(coarse[i]) * share).extend(share);
+                sums[i] = fused(sums[i], mean(coarse[i]).extend(1.0), share);
             });
         }
     }

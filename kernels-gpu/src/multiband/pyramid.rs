@@ -6,9 +6,9 @@
 use crate::unroll::unroll;
 use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
-use glam::{IVec2, UVec2, Vec3, Vec4, ivec2, uvec2, vec3};
+use glam::{IVec2, UVec2, Vec3, Vec4, ivec2, uvec2, vec3, vec4};
 use half::f16;
-use shared_types::multiband::{BLOCK_THREADS, BORDER, CameraPart, Cell, CombineParams, RUN};
+use shared_types::multiband::{BLOCK_THREADS, BORDER, CameraPart, Cell, CombineParams};
 use shared_types::stitch::MAX_CAMERAS;
 
 /// The binomial weights along an axis, times 16.
@@ -31,7 +31,18 @@ fn weighted(Cell { colour: [r, g, b], weight }: Cell) -> Vec4 {
 /// Returns the mean colour of a sum of weighted colours. It is 0 if the sum of the weights is 0.
 #[inline(always)]
 pub(super) fn mean(sum: Vec4) -> Vec3 {
-    if sum.w > 0.0 { sum.truncate() / sum.w } else { Vec3::ZERO }
+    if sum.w > 0.0 { sum.truncate() * sum.w.fast_recip() } else { Vec3::ZERO }
+}
+
+/// Returns `sum + value · factor` for each component, with fused multiply-adds.
+#[inline(always)]
+pub(super) fn fused(sum: Vec4, value: Vec4, factor: f32) -> Vec4 {
+    vec4(
+        value.x.mul_add(factor, sum.x),
+        value.y.mul_add(factor, sum.y),
+        value.z.mul_add(factor, sum.z),
+        value.w.mul_add(factor, sum.w),
+    )
 }
 
 /// Returns a cell with this colour and weight, rounded to half precision.
@@ -75,8 +86,8 @@ pub(super) unsafe fn up(level: View<Cell>, origin: UVec2, at: IVec2) -> [Vec4; 4
         // SAFETY: the caller guarantees that the cells around `at` are in the part or its border.
         cells[i] = weighted(unsafe { level.load(place.x, place.y) });
     });
-    let (even, between) =
-        (|a: Vec4, b: Vec4, c: Vec4| a + 6.0 * b + c, |a: Vec4, b: Vec4| 4.0 * (a + b));
+    let even = |a: Vec4, b: Vec4, c: Vec4| fused(a + c, b, 6.0);
+    let between = |a: Vec4, b: Vec4| (a + b) * 4.0;
     let pair = |odd: i32, a: Vec4, b: Vec4, c: Vec4| {
         if odd != 0 { [between(a, b), even(a, b, c)] } else { [even(a, b, c), between(b, c)] }
     };
@@ -87,11 +98,11 @@ pub(super) unsafe fn up(level: View<Cell>, origin: UVec2, at: IVec2) -> [Vec4; 4
 }
 
 /// Computes level `level` of the differences and of the weights of all cameras from the level before. The index of a
-/// block along z is that of a camera. A thread computes [`RUN`] rows of cells.
+/// block along z is that of a camera.
 ///
 /// # Safety
 /// All images must contain the parts of all cameras with their borders, at the levels `level - 1` and `level`.
-#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(3))]
+#[kernel(launch_bounds(BLOCK_THREADS, 2), dims(3))]
 pub unsafe fn multiband_reduce(
     cameras: Table<CameraPart, MAX_CAMERAS>,
     level: u32,
@@ -101,46 +112,30 @@ pub unsafe fn multiband_reduce(
     out_masks: ViewMut<f16>,
 ) {
     let Some(camera) = cameras.get(thread::block_idx_z()) else { return };
-    let size = extent(camera.size, level);
-    let place = thread::index_2d() * uvec2(1, RUN);
+    let (size, place) = (extent(camera.size, level), thread::index_2d());
     if place.x >= size.x || place.y >= size.y {
         return;
     }
     // Tap (0, 0) is two cells to the left of cell `2 · place` and two cells above it.
     let first = origin(&camera, level - 1) + 2 * place - UVec2::splat(2);
-    let mut sums = [(Vec4::ZERO, 0.0); RUN as usize];
-    // The rows of the last run may extend beyond the border of the part.
-    let rows = cells.height().min(masks.height()) - 1;
-    // A loop, because with all loads in flight at once, the kernel would need too many registers.
-    for j in 0..2 * RUN + 3 {
-        let y = (first.y + j).min(rows);
-        let (mut row, mut mask) = (Vec4::ZERO, 0.0);
+    let (mut sum, mut mask) = (Vec4::ZERO, 0.0);
+    unroll!(5, |j| {
         unroll!(5, |i| {
-            let x = first.x + i as u32;
+            let (x, y) = (first.x + i as u32, first.y + j as u32);
             debug_assert!(cells.contains(x, y) && masks.contains(x, y));
+            let factor = TAPS[i] * TAPS[j] * (1.0 / 256.0);
             // SAFETY: the caller guarantees that both images contain the part and its border.
             let (cell, weight) = unsafe { (cells.load(x, y), masks.load(x, y)) };
-            row += weighted(cell) * TAPS[i];
-            mask += weight.widen() * TAPS[i];
+            sum = fused(sum, weighted(cell), factor);
+            mask = weight.widen().mul_add(factor, mask);
         });
-        unroll!(RUN as usize, |run| {
-            let factor = tap(j.wrapping_sub(2 * run as u32)) * (1.0 / 256.0);
-            sums[run].0 += row * factor;
-            sums[run].1 += mask * factor;
-        });
-    }
-    let to = origin(&camera, level) + place;
-    unroll!(RUN as usize, |run| {
-        if place.y + (run as u32) < size.y {
-            let (sum, mask) = sums[run];
-            let (x, y) = (to.x, to.y + run as u32);
-            // SAFETY: the caller guarantees that both outputs contain the part. Only this thread writes the cell.
-            unsafe {
-                out_cells.store(x, y, cell(mean(sum), sum.w));
-                out_masks.store(x, y, f16::narrow_pair(mask, 0.0)[0]);
-            }
-        }
     });
+    let to = origin(&camera, level) + place;
+    // SAFETY: the caller guarantees that both outputs contain the part. Only this thread writes the cell.
+    unsafe {
+        out_cells.store(to.x, to.y, cell(mean(sum), sum.w));
+        out_masks.store(to.x, to.y, f16::narrow_pair(mask, 0.0)[0]);
+    }
 }
 
 /// Computes the sum of the bands of a level and of all further levels, in the combined area. A thread computes 2×2
@@ -152,7 +147,7 @@ pub unsafe fn multiband_reduce(
 /// # Safety
 /// The images of cells and masks must contain the parts of all cameras, and the images of sums the combined area, all
 /// with their borders.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub unsafe fn multiband_combine(
     cameras: Table<CameraPart, MAX_CAMERAS>,
     params: CombineParams,
@@ -166,6 +161,12 @@ pub unsafe fn multiband_combine(
     let at = thread::index_2d() * 2;
     if at.x >= size.x || at.y >= size.y {
         return;
+    }
+    let mut coarse = [Vec3::ZERO; 4];
+    if last == 0 {
+        // SAFETY: `at` is in the area, and the caller guarantees that the image contains it with its border.
+        let sums = unsafe { up(next_sums, UVec2::splat(BORDER), at.as_ivec2()) };
+        unroll!(4, |i| coarse[i] = mean(sums[i]));
     }
     let mut totals = [Vec4::ZERO; 4];
     let mut index = 0;
@@ -195,16 +196,10 @@ pub unsafe fn multiband_combine(
             let coarse = unsafe { up(next_cells, origin, place.as_ivec2()) };
             unroll!(4, |i| fine[i] -= mean(coarse[i]));
         }
-        unroll!(4, |i| totals[i] += (fine[i] * weights[i]).extend(weights[i]));
+        unroll!(4, |i| totals[i] = fused(totals[i], fine[i].extend(1.0), weights[i]));
     }
-    let mut bands = [Vec3::ZERO; 4];
-    unroll!(4, |i| bands[i] = mean(totals[i]));
-    if last == 0 {
-        // SAFETY: `at` is in the area, and the caller guarantees that the image contains it with its border.
-        let coarse =
-            unsafe { up(next_sums, UVec2::splat(BORDER), ivec2(at.x as i32, at.y as i32)) };
-        unroll!(4, |i| bands[i] += mean(coarse[i]));
-    }
+    let mut bands = coarse;
+    unroll!(4, |i| bands[i] += mean(totals[i]));
     unroll!(4, |i| {
         let at = at + uvec2(i as u32 % 2, i as u32 / 2);
         if at.x < size.x && at.y < size.y {

@@ -8,6 +8,9 @@ use shared_types::nv12::Nv12Mut;
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 use shared_types::{Chroma, Rgba8};
 
+/// The limit below which a change in levels is rounded to 0.
+const INVISIBLE: f32 = 0.49;
+
 /// A panorama that a kernel reads and writes in groups of 2×2 pixels.
 pub(super) trait Retouch: Target {
     /// Adds `changes`, in R'G'B' levels, to the pixels from `(x, y)` on: this one, and those to the right, below, and
@@ -31,6 +34,9 @@ pub(super) trait Retouch: Target {
 impl Retouch for ViewMut<Rgba8> {
     #[inline(always)]
     unsafe fn retouch(&self, x: u32, y: u32, changes: [Vec3; 4], _: &YuvToRgb, _: &RgbToYuv) {
+        if are_invisible(&changes) {
+            return;
+        }
         let mut pixels = [Rgba8::BLACK; 4];
         unroll!(4, |i| {
             let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
@@ -62,6 +68,9 @@ impl Retouch for Nv12Mut {
         decode: &YuvToRgb,
         encode: &RgbToYuv,
     ) {
+        if are_invisible(&changes) {
+            return;
+        }
         // SAFETY: the picture is whole, so the chroma plane has a sample for every cell. The caller guarantees that no
         // other thread accesses the cell. This applies to all accesses below.
         let chroma = unsafe { self.uv.load(x / 2, y / 2) };
@@ -89,4 +98,12 @@ impl Retouch for Nv12Mut {
         // SAFETY: the reason is the same as above.
         unsafe { self.uv.store(x / 2, y / 2, chroma) };
     }
+}
+
+/// Returns whether the changes do not change any stored level. Luma and chroma change by at most as much as the colours.
+#[inline(always)]
+fn are_invisible(changes: &[Vec3; 4]) -> bool {
+    let mut most = Vec3::ZERO;
+    unroll!(4, |i| most = most.max(changes[i].abs()));
+    most.max_element() < INVISIBLE
 }

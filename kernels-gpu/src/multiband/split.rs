@@ -5,7 +5,7 @@
 
 use crate::colour::grade::corrected;
 use crate::io::{Sampler2d, yuv_levels};
-use crate::multiband::pyramid::{TAPS, cell, extent, mean, origin, tap};
+use crate::multiband::pyramid::{TAPS, cell, extent, fused, mean, origin, tap};
 use crate::stitch::edge_boost;
 use crate::unroll::unroll;
 use crate::warp::camera::SourceLookup;
@@ -21,6 +21,9 @@ use shared_types::yuv::YuvToRgb;
 
 /// The weight from which on the panorama shows only this camera, so its difference is 0 without any sample.
 const ALONE: f32 = 0.999;
+
+/// A pixel at which the panorama shows only this camera.
+const ALONE_CELL: Cell = Cell { colour: [f16::ZERO; 3], weight: f16::ONE };
 
 /// The weight of a staged pixel that the camera does not see.
 const UNSEEN: f32 = -1.0;
@@ -138,20 +141,30 @@ impl<P: Sampler2d, O: Shown> Compared<P, O> {
             return;
         }
         let mut i = thread::rank();
+        let mut differs = false;
         while i < columns * rows {
             let (x, y) = (i % columns, i / columns);
             let place = (first * 2 + uvec2(x, y)).wrapping_sub(UVec2::splat(2));
             // SAFETY: the caller guarantees the conditions of the kernels. `x` is less than `columns` and `y` less than
             // `rows`, so the element exists, and only this thread writes it.
-            unsafe { staged.store(y * columns + x / 2 + x % 2 * EVEN, self.difference(place)) };
+            unsafe {
+                let difference = self.difference(place);
+                differs |= difference != ALONE_CELL;
+                staged.store(y * columns + x / 2 + x % 2 * EVEN, difference);
+            }
             i += BLOCK_THREADS;
         }
-        thread::sync_threads();
+        let differs = thread::sync_threads_or(differs.into()) != 0;
         let column = thread::thread_idx_x();
         let row = thread::thread_idx_y() * RUN as u32;
         let mut sums = [(Vec4::ZERO, 0.0); RUN];
+        if !differs {
+            // The panorama shows only this camera, here and within the reach of the cells.
+            sums = [(Vec4::W, 1.0); RUN];
+        }
         // A loop, because with all loads in flight at once, the kernel would need too many registers.
-        for j in 0..2 * RUN as u32 + 3 {
+        let lines = if differs { 2 * RUN as u32 + 3 } else { 0 };
+        for j in 0..lines {
             let (mut line, mut mask) = (Vec4::ZERO, 0.0);
             unroll!(5, |i| {
                 let x = column + i as u32 / 2 + i as u32 % 2 * EVEN;
@@ -161,13 +174,13 @@ impl<P: Sampler2d, O: Shown> Compared<P, O> {
                 let weight = weight.widen();
                 let seen = if weight >= 0.0 { 1.0 } else { 0.0 };
                 // The colour of an unseen pixel is 0.
-                line += vec4(r.widen(), g.widen(), b.widen(), seen) * TAPS[i];
-                mask += weight.max(0.0) * TAPS[i];
+                line = fused(line, vec4(r.widen(), g.widen(), b.widen(), seen), TAPS[i]);
+                mask = weight.max(0.0).mul_add(TAPS[i], mask);
             });
             unroll!(RUN, |run| {
                 let factor = tap(j.wrapping_sub(2 * run as u32)) * (1.0 / 256.0);
-                sums[run].0 += line * factor;
-                sums[run].1 += mask * factor;
+                let (sum, weight) = sums[run];
+                sums[run] = (fused(sum, line, factor), mask.mul_add(factor, weight));
             });
         }
         let to = origin(part, 1);
@@ -200,7 +213,7 @@ impl<P: Sampler2d, O: Shown> Compared<P, O> {
         // SAFETY: the pixel is in the part, which the caller guarantees that the weights contain.
         let weight = unsafe { weights.load(at.x, at.y) };
         if weight > ALONE {
-            return cell(Vec3::ZERO, weight);
+            return ALONE_CELL;
         }
         let lookup = SourceLookup { planes: *planes, size: self.picture.size() };
         let Some((source, _)) = lookup.source(at.x, at.y, MIN_WEIGHT) else {

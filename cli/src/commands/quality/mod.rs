@@ -330,7 +330,7 @@ impl Job<'_> {
                 flicker.add(&levels)?;
                 let number = stitched.number;
                 if number.is_multiple_of(args.every) {
-                    if matches!(blend, Blend::Seam(_)) {
+                    if *blend != Blend::Feather {
                         // The stitcher may have moved the seam since the last measured frame, so find it again.
                         let weights = stitched.weights()?;
                         let owners = owners_of_weights(&weights);

@@ -19,7 +19,7 @@ use kernels_gpu::multiband as kernels;
 use shared_types::Rgba8;
 use shared_types::multiband::{
     ApplyParams, BLOCK, CameraPart, Cell, CombineParams, DeviceSplitCamera, DeviceWeightedCamera,
-    MAX_LEVELS, RUN, SPLIT_CELLS, SplitCamera, SplitParams, WeightedCamera,
+    SPLIT_CELLS, SplitCamera, SplitParams, WeightedCamera,
 };
 use shared_types::nv12::Nv12;
 use shared_types::stitch::MAX_CAMERAS;
@@ -31,8 +31,24 @@ use crate::ops::stitch::{Power, StitchError, StitchOptions, check_frames, check_
 use crate::warp::{DeviceWarp, Plane};
 use layout::Layout;
 
-/// The number of levels with which differences in brightness fade over about a hundred pixels.
-pub const DEFAULT_LEVELS: u32 = 5;
+pub use shared_types::multiband::MAX_LEVELS;
+
+/// Options of multiband blending.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MultibandOptions {
+    /// The number of levels, from 1 to [`MAX_LEVELS`]. With each level, differences fade over twice the distance.
+    pub levels: u32,
+    /// The width in panorama pixels of the blend of the finest detail along the seam: 1 to 1000.
+    pub feather: f32,
+}
+
+impl Default for MultibandOptions {
+    /// Returns five levels, with which differences in brightness fade over about a hundred pixels, and a feather of 4
+    /// pixels.
+    fn default() -> Self {
+        Self { levels: 5, feather: 4.0 }
+    }
+}
 
 /// The error if the number of levels is wrong, frames, warp and panorama do not match, or the device failed.
 #[derive(Debug, Error)]
@@ -208,7 +224,7 @@ impl Multiband {
             let (out_cells, out_masks) = (next_cells[0].view_mut(), next_masks[0].view_mut());
             let level = next as u32 + 1;
             let most = self.layout.largest(level);
-            let mut config = LaunchConfig::cover(most.x, most.y.div_ceil(RUN), BLOCK);
+            let mut config = LaunchConfig::cover(most.x, most.y, BLOCK);
             config.grid[2] = self.layout.parts.len() as u32;
             let (cells, masks) = (cells[next - 1].view(), masks[next - 1].view());
             let kernel =

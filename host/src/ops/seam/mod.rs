@@ -18,8 +18,8 @@
 //! shows what its camera sees there. An object nearer than the alignment distance may then disappear, and an object
 //! that moved between the exposures may appear twice.
 //!
-//! Multi-band blending is not supported. It mainly hides exposure differences, which colour matching already removes.
-//! It would need a pyramid of both frames for each panorama, and separate stitch kernels.
+//! [`Blend::Multiband`] adds [multiband blending](crate::ops::multiband), which hides differences in brightness at the
+//! seam.
 
 mod error;
 mod find;
@@ -28,6 +28,8 @@ mod gridded;
 mod search;
 mod several;
 mod tracker;
+
+use super::multiband::MultibandOptions;
 
 pub use error::SeamError;
 pub use find::Seam;
@@ -68,11 +70,22 @@ pub enum Blend {
     Feather,
     /// A seam. If the warp does not allow a seam, feathered blending is used instead.
     Seam(SeamOptions),
+    /// A seam with multiband blending. If the warp does not allow a seam, multiband blending changes feathered blending.
+    Multiband(MultibandOptions),
 }
 
 impl Blend {
-    /// Returns whether this is [`Seam`](Self::Seam).
-    pub(crate) fn is_seam(self) -> bool {
-        matches!(self, Self::Seam(_))
+    /// Returns the options of the seams, or `None` for [`Feather`](Self::Feather).
+    pub(crate) fn seam(self) -> Option<SeamOptions> {
+        match self {
+            Self::Feather => None,
+            Self::Seam(options) => Some(options),
+            Self::Multiband(MultibandOptions { feather, .. }) => Some(SeamOptions { feather }),
+        }
+    }
+
+    /// Returns the number of levels of multiband blending, or `None` without multiband blending.
+    pub(crate) fn levels(self) -> Option<u32> {
+        if let Self::Multiband(options) = self { Some(options.levels) } else { None }
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of multiband blending: panoramas against the definition in f64, and the properties that users expect.
 
 mod exact;
+mod live;
 
 use exact::View;
 use glam::{UVec2, Vec3, uvec2};
