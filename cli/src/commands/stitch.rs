@@ -4,16 +4,18 @@
 use std::path::{Path, PathBuf};
 
 use panoweave::device::{DeviceName, Stream};
-use panoweave::geometry::calibrate::{CalibrateOptions, RigOptions};
+use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::{Blend, SeamOptions};
-use panoweave::ops::stitch::Lookup;
+use panoweave::ops::stitch::{Colours, Lookup};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
+use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, open};
 use crate::options::blend::Blending;
 use crate::options::recipe::Recipe;
+use crate::options::shape::Shape;
 use crate::options::stitching::{COLOURS, Stitching};
 use crate::options::warp::{Plan, WarpSource};
 use crate::output;
@@ -54,6 +56,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
     #[command(flatten)]
+    shape: Shape,
+    #[command(flatten)]
     look: Stitching,
     #[command(flatten)]
     blending: Blending,
@@ -65,10 +69,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let inputs: Vec<&Path> = files.iter().copied().chain(args.map.path()).collect();
     output::check(&args.output, &inputs)?;
     Picture::check_name(&args.output)?;
-    let options = args.options()?;
+    let mut options = args.options()?;
 
     let mut stages = Stages::new();
-    let (pictures, plan) = stages.run("load", "reading", || {
+    let (mut pictures, plan) = stages.run("load", "reading", || {
         let pictures = open(&files)?;
         let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
         let plan = match args.map.path() {
@@ -85,7 +89,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let (plan, calibrated) = match plan {
         Some(plan) => (plan, None),
         None => {
-            let (how, rig) = (CalibrateOptions::default(), RigOptions::default());
+            let how = CalibrateOptions {
+                // Two exposures of one view make a panorama. The same picture twice is a mistake.
+                same_view: pictures[0].pixels() != pictures[1].pixels(),
+                ..args.shape.calibration()
+            };
             let found = Calibrated::new(
                 &mut stages,
                 &stream,
@@ -93,8 +101,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
                 &pictures,
                 &Lenses::default(),
                 &how,
-                &rig,
+                &args.shape.rig(),
             )?;
+            found.warn();
+            pictures = found.select(pictures);
+            let colours = found.indices.iter().filter(|&&i| i < MAX_CAMERAS);
+            let colours = colours.map(|&i| options.stitch.colours[i]);
+            options.stitch.colours = Colours::of(colours.collect::<Vec<_>>());
             (Plan::Render(Recipe::new(&found.rig)?), Some(found))
         }
     };
@@ -160,6 +173,11 @@ impl Args {
         let calibrates = self.map.path().is_none();
         let pictures = self.pictures.files().len();
         self.look.check(pictures)?;
+        if !calibrates && self.shape.needs_calibration() {
+            return Err(Failure::Usage(
+                "--model and --projection are for a calibration of the pictures; remove --warp, --rig and --homography, or remove them",
+            ));
+        }
         // More than two pictures support fewer lookups. Reject the others before any computation.
         if pictures > 2 && self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
             return Err(Failure::Usage(

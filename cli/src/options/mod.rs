@@ -7,6 +7,7 @@ pub(crate) mod inputs;
 pub(crate) mod lookup;
 pub(crate) mod old_warp;
 pub(crate) mod recipe;
+pub(crate) mod shape;
 pub(crate) mod stitching;
 pub(crate) mod sync;
 pub(crate) mod values;
