@@ -26,14 +26,16 @@ use crate::output::stages::Stages;
 const AFTER_HELP: &str = "\
 Examples:
   panoweave stitch l.jpg r.jpg -o pano.png
+  panoweave stitch a.jpg b.jpg c.jpg d.jpg -o pano.jpg --crop
   panoweave stitch l.jpg r.jpg --rig rig.toml -o pano.png
   panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --gain-right 1.2
-  panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --match-colour --blend seam
+  panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --match-colour --feather 40
   panoweave stitch l.png r.png --warp rig.safetensors -o pano.png --device cuda:0 --json
   panoweave stitch l.png r.png --warp planes/ --size 5700x1900 -o pano.png --flip
 
-Without --warp, --rig or --homography, the pictures are calibrated first, like `panoweave calibrate` does. Their
-colours are matched, and they are blended along a seam. --homography accepts only two pictures.
+Without --warp, --rig or --homography, the pictures are calibrated first, like `panoweave calibrate` does, and their
+colours are matched. Of three or more pictures, those that do not fit the others are left out, with a warning.
+--homography accepts only two pictures.
 A homography file has nine numbers, row by row: the matrix that maps right pixels to left pixels.
 See panoweave --help for exit codes and errors as JSON.";
 
@@ -115,7 +117,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     stages.run("save", "writing", || Ok(panorama.picture.save(&args.output)?))?;
 
     let Coverage { any, overlap, .. } = coverage;
-    warn(&panorama, overlap);
+    warn(&panorama, overlap, args.map.is_homography());
     let size = [panorama.picture.width(), panorama.picture.height()];
     if as_json {
         return output::print_json(&json!({
@@ -144,20 +146,22 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 }
 
 /// Logs what a user should check in a panorama whose cameras overlap in the fraction `overlap` of its pixels.
-fn warn(panorama: &Panorama, overlap: f64) {
-    if overlap == 0.0 && panorama.colours.len() == 2 {
+/// `homography` states whether the user gave a homography.
+fn warn(panorama: &Panorama, overlap: f64, homography: bool) {
+    if overlap == 0.0 && homography {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
-             homography maps right to left"
+             homography maps pixels of the right picture to pixels of the left one"
+        );
+    } else if overlap == 0.0 && panorama.colours.len() == 2 {
+        tracing::warn!(
+            "the pictures do not overlap in this panorama; check that left and right are not swapped"
         );
     } else if overlap == 0.0 {
         tracing::warn!(
             "no two pictures overlap in this panorama; check that their order is that of the cameras, which \
              `panoweave rig` shows"
         );
-    }
-    for reason in &panorama.without_seam {
-        tracing::warn!("falling back to feathered blending: {reason}");
     }
     if !panorama.unmatched.is_empty() {
         tracing::warn!(
@@ -167,8 +171,8 @@ fn warn(panorama: &Panorama, overlap: f64) {
 }
 
 impl Args {
-    /// Returns the options for stitching the panorama. If `stitch` first calibrates the pictures, the defaults are
-    /// matched colours and a blend along a seam.
+    /// Returns the options for stitching the panorama. The default is a blend along a seam and, if `stitch` first
+    /// calibrates the pictures, matched colours.
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
         let pictures = self.pictures.files().len();
@@ -184,12 +188,10 @@ impl Args {
                 "--lookup mesh supports only two pictures; remove --lookup to stitch more",
             ));
         }
-        let otherwise =
-            if calibrates { Blend::Seam(SeamOptions::default()) } else { Blend::Feather };
         Ok(PanoramaOptions {
             stitch: self.look.options(Lookup::Planes),
             match_colour: self.match_colour || (calibrates && self.look.leaves_colours()),
-            blend: self.blending.blend(otherwise)?,
+            blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
             owners: false,
         })
     }

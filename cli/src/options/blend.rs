@@ -11,7 +11,7 @@ use crate::output::failure::Failure;
 pub(crate) struct Blending {
     /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
-    /// once. Default: feather if --warp, --rig or --homography is given; otherwise `stitch` uses seam.
+    /// once. Default: seam for `stitch`, otherwise feather.
     #[arg(long, value_enum)]
     blend: Option<Choice>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16.
