@@ -260,9 +260,10 @@ impl Calibrated {
 /// Returns a warning for each picture that was left out, each pair that was ignored, and the pair with the largest
 /// misalignment if it may be visible.
 fn warnings(found: &Bundle, files: &[&Path]) -> Vec<String> {
-    let left_out = found.left_out.iter().map(|one| {
-        format!("{} is left out: {}", files[one.index].display(), one.reason)
-    });
+    let left_out = found
+        .left_out
+        .iter()
+        .map(|one| format!("{} is left out: {}", files[one.index].display(), one.reason));
     let worst = found.pairs.iter().filter(|pair| pair.misaligned);
     let worst = worst.max_by(|a, b| a.seam_error_px.total_cmp(&b.seam_error_px)).map(|pair| {
         let names = [pair.left, pair.right].map(|i| found.pictures[i].name.as_str());

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, open};
 use crate::options::blend::Blending;
+use crate::options::mask::Masks;
 use crate::options::recipe::Recipe;
 use crate::options::shape::Shape;
 use crate::options::stitching::{COLOURS, Stitching};
@@ -60,6 +61,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
+    masks: Masks,
+    #[command(flatten)]
     look: Stitching,
     #[command(flatten)]
     blending: Blending,
@@ -68,17 +71,19 @@ pub(crate) struct Args {
 /// Runs `panoweave stitch`: writes the panorama and prints a summary.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let files = args.pictures.files();
-    let inputs: Vec<&Path> = files.iter().copied().chain(args.map.path()).collect();
+    let inputs: Vec<&Path> =
+        files.iter().copied().chain(args.map.path()).chain(args.masks.files()).collect();
     output::check(&args.output, &inputs)?;
     Picture::check_name(&args.output)?;
     let mut options = args.options()?;
 
     let mut stages = Stages::new();
     let (mut pictures, plan) = stages.run("load", "reading", || {
-        let pictures = open(&files)?;
+        let mut pictures = open(&files)?;
+        args.masks.apply(&mut pictures, &files)?;
         let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
         let plan = match args.map.path() {
-            Some(_) => Some(args.map.open(&sizes, &files, &args.output)?),
+            Some(_) => Some(args.cropped(args.map.open(&sizes, &files, &args.output)?)?),
             None => {
                 args.map.check_absent()?;
                 None
@@ -171,6 +176,26 @@ fn warn(panorama: &Panorama, overlap: f64, homography: bool) {
 }
 
 impl Args {
+    /// Crops the panorama of a rig or of a homography if `--crop` is given.
+    fn cropped(&self, mut plan: Plan) -> Result<Plan, Failure> {
+        match &mut plan {
+            _ if !self.shape.crops() => {}
+            Plan::Planes(_) => {
+                return Err(Failure::Usage(
+                    "--crop cannot change the panorama of a warp file; give the rig or the homography instead",
+                ));
+            }
+            Plan::Render(recipe) => {
+                if !recipe.crop() {
+                    return Err(Failure::Usage(
+                        "--crop: the pictures cover no rectangle of the panorama completely; remove --crop",
+                    ));
+                }
+            }
+        }
+        Ok(plan)
+    }
+
     /// Returns the options for stitching the panorama. The default is a blend along a seam and, if `stitch` first
     /// calibrates the pictures, matched colours.
     fn options(&self) -> Result<PanoramaOptions, Failure> {

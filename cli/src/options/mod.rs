@@ -5,6 +5,7 @@ pub(crate) mod fail_below;
 pub(crate) mod format;
 pub(crate) mod inputs;
 pub(crate) mod lookup;
+pub(crate) mod mask;
 pub(crate) mod old_warp;
 pub(crate) mod recipe;
 pub(crate) mod shape;

@@ -5,7 +5,8 @@
 //! geometry are added one by one to sums in f32, which are rounded once at the end
 //! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the
 //! nearest edge of the picture. With a seam, a cut assigns one camera to each part of the panorama (`seams`).
-//! Colour corrections and the cut are computed for all pictures first.
+//! Colour corrections and the cut are computed for all pictures first. Transparent pixels of the pictures are left out
+//! (see [`Picture::mask`]).
 //!
 //! ```no_run
 //! # fn stitch(
@@ -44,7 +45,7 @@ use crate::device::{Image, Stream};
 use crate::frame::FrameView;
 use crate::geometry::Geometry;
 use crate::geometry::rig::MAX_CAMERAS;
-use crate::io::picture::Picture;
+use crate::io::picture::{Mask, Picture};
 use crate::ops::colour::{Colours, matched};
 use crate::ops::cut::CellGrid;
 use crate::ops::seam::Blend;
@@ -107,9 +108,11 @@ pub fn stitch_warp(
         }
     }
     check_frames(&frames, warp.sources())?;
+    let masked = pictures.iter().any(|picture| Mask::of(picture).is_some());
     let found = match options.blend {
-        Blend::Feather => None,
-        Blend::Seam(seam) => Some(seams::reweighted(stream, warp, pictures, &colours, seam)?),
+        Blend::Feather if !masked => None,
+        Blend::Feather => Some(seams::reweighted(stream, warp, pictures, &colours, None)?),
+        Blend::Seam(seam) => Some(seams::reweighted(stream, warp, pictures, &colours, Some(seam))?),
     };
     let warp = found.as_ref().unwrap_or(warp);
     let size = warp.size();
@@ -137,8 +140,10 @@ pub fn stitch_geometry(
     let canvas = geometry.canvas.size;
     let of = |camera: usize| (geometry.canvas, geometry.cameras[camera]);
     let mut seen = Seen::nothing(geometry);
+    let masks: Vec<Option<Mask>> = pictures.iter().map(Mask::of).collect();
     if let [left, right] = pictures {
         let mut warp = DeviceWarp::margins(stream, canvas, &[of(0), of(1)])?;
+        seams::mask(stream, &mut warp, &masks)?;
         seen.look(stream, &warp, 0)?;
         warp.feather(stream)?;
         return Ok((stitch_warp(stream, &[left, right], &warp, options)?, seen.coverage()));
@@ -146,10 +151,13 @@ pub fn stitch_geometry(
     let grid = CellGrid::new(canvas);
     let mut views = Vec::new();
     for (camera, picture) in pictures.iter().enumerate() {
-        let warp = DeviceWarp::margins(stream, canvas, &[of(camera)])?;
+        let mut warp = DeviceWarp::margins(stream, canvas, &[of(camera)])?;
+        let mask = &masks[camera];
+        seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;
         seen.look(stream, &warp, camera)?;
         if options.blend.is_seam() {
-            views.push(HostPlanes::download(stream, &warp, 0, 0.0)?.view(&grid, picture));
+            let planes = HostPlanes::download(stream, &warp, 0, 0.0, mask.as_ref())?;
+            views.push(planes.view(&grid, picture));
         }
     }
     let (colours, unmatched) = if options.match_colour {
@@ -166,7 +174,9 @@ pub fn stitch_geometry(
             Some(seams::cut(grid, views, colours.iter().copied(), seam))
         }
     };
-    let several = Several { pictures, geometry, colours: &colours, seen: &seen, labels, options };
+    let (colours_of, seen_of, masks) = (&colours, &seen, &masks);
+    let several =
+        Several { pictures, geometry, colours: colours_of, seen: seen_of, masks, labels, options };
     let (picture, owners) = several.stitch(stream)?;
     Ok((Panorama { picture, colours, unmatched, owners }, seen.coverage()))
 }

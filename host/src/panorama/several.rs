@@ -10,10 +10,10 @@ use shared_types::stitch::sum::{Combine, Sum};
 use super::coverage::Seen;
 use super::error::PanoramaError;
 use super::seams::HostPlanes;
-use super::{PanoramaOptions, claim, no_owners};
+use super::{PanoramaOptions, claim, no_owners, seams};
 use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
-use crate::io::picture::Picture;
+use crate::io::picture::{Mask, Picture};
 use crate::ops::cut::Labels;
 use crate::ops::stitch::sum::{self, Layer};
 use crate::warp::{DeviceWarp, Plane};
@@ -24,6 +24,8 @@ pub(super) struct Several<'a> {
     pub(super) geometry: &'a Geometry,
     pub(super) colours: &'a [Colour],
     pub(super) seen: &'a Seen,
+    /// The mask of each picture.
+    pub(super) masks: &'a [Option<Mask>],
     /// The cut between the pictures, or `None` for feathered blending.
     pub(super) labels: Option<Labels>,
     pub(super) options: &'a PanoramaOptions,
@@ -57,8 +59,12 @@ impl Several<'_> {
     fn weighed(&self, stream: &Stream, camera: usize) -> Result<DeviceWarp, PanoramaError> {
         let Geometry { canvas, cameras } = self.geometry;
         let mut warp = DeviceWarp::margins(stream, canvas.size, &[(*canvas, cameras[camera])])?;
-        let Some(labels) = &self.labels else { return Ok(warp) };
-        let margin = HostPlanes::download(stream, &warp, 0, 0.0)?.margin;
+        let mask = &self.masks[camera];
+        let Some(labels) = &self.labels else {
+            seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;
+            return Ok(warp);
+        };
+        let margin = HostPlanes::download(stream, &warp, 0, 0.0, mask.as_ref())?.margin;
         warp.weights_mut()[0].upload(stream, &labels.weights(camera, &margin))?;
         warp.written(stream)?;
         Ok(warp)

@@ -164,7 +164,8 @@ fn check(stream: &Stream, seed: u64) -> Result<String, String> {
     let about = format!("set {seed}: {many} pictures, {:?}, foreign {:?}", set.kind, set.foreign);
     let wrong = |what: String| format!("{about}: {what}");
     let pictures: Vec<Picture> = set.views.iter().map(|view| set.picture(view)).collect();
-    let pairs = links(stream, &pictures, &MatchOptions { points: 400, ..MatchOptions::default() }).unwrap();
+    let pairs =
+        links(stream, &pictures, &MatchOptions { points: 400, ..MatchOptions::default() }).unwrap();
     let photos: Vec<Photo> = (0..many).map(|i| Photo::new(format!("picture {i}"), SIZE)).collect();
     let found = bundle(&photos, &pairs, &CalibrateOptions::default());
     let found = found.map_err(|refusal| wrong(refusal.to_string()))?;

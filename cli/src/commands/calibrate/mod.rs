@@ -12,6 +12,7 @@ use panoweave::io::picture::Picture;
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, matched, open};
+use crate::options::mask::Masks;
 use crate::options::shape::Shape;
 use crate::options::warp::check_pictures;
 use crate::output;
@@ -47,6 +48,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
+    masks: Masks,
+    #[command(flatten)]
     lenses: Lenses,
     /// Writes a picture for checking the result by eye, with the extension .png, .jpg or .jpeg. The picture shows the
     /// matches, the overlap and the seam.
@@ -60,8 +63,9 @@ pub(crate) struct Args {
 /// Runs `panoweave calibrate`: writes a rig, or checks one with `--check`. Returns exit code 5 if the rig has drifted.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let files = args.pictures.files();
+    let inputs: Vec<&Path> = files.iter().copied().chain(args.masks.files()).collect();
     for file in args.output.iter().chain(&args.preview) {
-        output::check(file, &files)?;
+        output::check(file, &inputs)?;
     }
     if let (Some(output), Some(preview)) = (&args.output, &args.preview)
         && output::would_be_same(output, preview)
@@ -74,7 +78,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let mut stages = Stages::new();
     let rig =
         args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
-    let pictures = stages.run("load", "reading", || open(&files))?;
+    let pictures = stages.run("load", "reading", || {
+        let mut pictures = open(&files)?;
+        args.masks.apply(&mut pictures, &files)?;
+        Ok(pictures)
+    })?;
     let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
     if let Some((file, rig)) = &rig {
         let wanted: Vec<_> = rig.cameras.iter().map(|camera| camera.size.into()).collect();

@@ -192,7 +192,9 @@ impl Set<'_> {
         let mut next = 0;
         while let Some(&i) = group.get(next) {
             for edge in self.edges.iter().filter(|edge| edge.link.contains(&i)) {
-                group.extend(edge.link.into_iter().filter(|i| !group.contains(i)).collect::<Vec<_>>());
+                if let Some(&other) = edge.link.iter().find(|other| !group.contains(other)) {
+                    group.push(other);
+                }
             }
             next += 1;
         }

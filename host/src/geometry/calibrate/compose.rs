@@ -20,7 +20,7 @@ use crate::geometry::rig::{
     CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
     rotation,
 };
-use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside, largest_rectangle};
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside};
 
 /// Width and height, in degrees, below which a view is planar by default. At 80°, the edge is stretched 1.7 times.
 const PLANAR: f64 = 80.0;
@@ -77,9 +77,7 @@ pub(super) fn rig(
     let mut rig = Rig { file, panorama, cameras, quality, calibrations: Vec::new() };
     let geometry = rig.geometry()?;
     if options.crop {
-        let (first, size) = largest_rectangle(&geometry).ok_or(Refusal::Crop)?;
-        let Canvas { scale, centre, .. } = geometry.canvas;
-        let centre = centre - first.as_dvec2();
+        let Canvas { size, scale, centre, .. } = geometry.cropped().ok_or(Refusal::Crop)?.canvas;
         rig.panorama = RigCanvas { fov_vertical: None, ..rig.panorama };
         place(&mut rig.panorama, size, scale.x, centre);
     }

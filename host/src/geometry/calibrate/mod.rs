@@ -334,7 +334,8 @@ fn judged<M: Model>(
     let matches = Matches { index: (0..sights.len()).collect(), sights };
     let options = CalibrateOptions { model: ModelChoice::Homography, ..options.clone() };
     if let Ok(Choice::Planes(fitted)) = choose(&matches, pictures, &options)
-        && let Ok(found) = judge(&fitted.model, &matches.sights, fitted.noise, sizes, &options, None)
+        && let Ok(found) =
+            judge(&fitted.model, &matches.sights, fitted.noise, sizes, &options, None)
         && found.inliers.len() as f64 >= MIRRORED * matches.sights.len() as f64
     {
         let (matches, inliers) = (matches.sights.len(), found.inliers.len());

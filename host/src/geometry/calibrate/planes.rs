@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
 
-use super::fit::{Model, Sight, fit};
 use super::Photo;
+use super::fit::{Model, Sight, fit};
 use super::quality::overlap;
 use crate::geometry::calibrate::sample::some;
 use crate::geometry::homography::corners;

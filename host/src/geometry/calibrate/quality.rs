@@ -5,10 +5,10 @@
 use glam::{DVec2, UVec2};
 use nalgebra::DMatrix;
 
-use super::{CalibrateOptions, Refusal};
 use super::fit::{Model, Sight, covariance, spread, squared};
 use super::loss::CHI2;
 use super::refusal::MIN_INLIERS;
+use super::{CalibrateOptions, Refusal};
 use crate::geometry::calibrate::sample::{LEAST_NOISE, some};
 use crate::geometry::inside;
 

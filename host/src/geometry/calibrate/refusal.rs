@@ -81,7 +81,10 @@ pub enum Refusal {
     )]
     NotTurning { reason: String },
     /// No two pictures fit together.
-    #[error("no two of the {pictures} pictures fit together: take pictures with more overlap between neighbours{}", told(reasons))]
+    #[error(
+        "no two of the {pictures} pictures fit together: take pictures with more overlap between neighbours{}",
+        told(reasons)
+    )]
     Disconnected { pictures: usize, reasons: Vec<String> },
     /// The pictures show one plane, and a flat panorama would stretch one of them too far.
     #[error(

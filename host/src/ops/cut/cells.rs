@@ -72,11 +72,7 @@ pub(crate) struct CellView {
 
 impl CellView {
     /// Samples the picture of a camera in each cell of the grid.
-    pub(crate) fn new(
-        grid: &CellGrid,
-        picture: &Picture,
-        planes: SourcePlanes<'_>,
-    ) -> Self {
+    pub(crate) fn new(grid: &CellGrid, picture: &Picture, planes: SourcePlanes<'_>) -> Self {
         let mut place = OverlapBox::EMPTY;
         let cells = grid.cells();
         let mut looks = vec![Look::default(); cells.element_product() as usize];
@@ -100,7 +96,8 @@ impl CellView {
             return Self { place, looks: Vec::new() };
         }
         // Keep only the part that the camera sees.
-        let row = |y: u32| &looks[(y * cells.x + place.min.x) as usize..][..place.size().x as usize];
+        let row =
+            |y: u32| &looks[(y * cells.x + place.min.x) as usize..][..place.size().x as usize];
         let mut looks: Vec<Look> = (place.min.y..place.max.y).flat_map(row).copied().collect();
         for look in looks.iter_mut().filter(|look| look.seen > 0) {
             look.levels /= look.seen as f32;

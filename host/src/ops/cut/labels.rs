@@ -38,8 +38,8 @@ impl Labels {
             every(whole).map(|cell| first(cell).map_or(NOBODY, |camera| camera as u8)).collect();
         for _ in 0..ROUNDS {
             let mut better = false;
-            for camera in 0..views.len() {
-                let place = views[camera].place;
+            for (camera, view) in views.iter().enumerate() {
+                let place = view.place;
                 if place.is_empty() {
                     continue;
                 }
@@ -83,7 +83,8 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(cells: UVec2, views: &'a [CellView], reach: i32) -> Self {
         let whole = OverlapBox { min: UVec2::ZERO, max: cells };
-        let seen = |cell| views.iter().filter_map(|view| view.look(cell)).map(|look| look.seen).max();
+        let seen =
+            |cell| views.iter().filter_map(|view| view.look(cell)).map(|look| look.seen).max();
         let seen = every(whole).map(|cell| seen(cell).unwrap_or(0)).collect();
         let pairs = std::iter::repeat_with(|| None).take(views.len() * views.len()).collect();
         Self { cells, views, reach, seen, pairs }

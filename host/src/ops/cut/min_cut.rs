@@ -136,18 +136,21 @@ mod tests {
             let nodes = random.usize(1..10);
             let costs: Vec<[i64; 2]> =
                 (0..nodes).map(|_| [random.i64(0..20), random.i64(0..20)]).collect();
-            let arcs: Vec<([usize; 2], i64, i64)> = (0..random.usize(0..20))
-                .map(|_| [random.usize(0..nodes), random.usize(0..nodes)])
-                .filter(|[a, b]| a != b)
-                .map(|ends| (ends, random.i64(0..15), random.i64(0..15)))
-                .collect();
+            let mut arcs: Vec<([usize; 2], i64, i64)> = Vec::new();
+            for _ in 0..random.usize(0..20) {
+                let ends = [random.usize(0..nodes), random.usize(0..nodes)];
+                if ends[0] != ends[1] {
+                    arcs.push((ends, random.i64(0..15), random.i64(0..15)));
+                }
+            }
             let cost = |second: &dyn Fn(usize) -> bool| -> i64 {
                 let own = (0..nodes).map(|node| costs[node][usize::from(second(node))]);
-                let cut = arcs.iter().map(|&([a, b], forward, back)| match (second(a), second(b)) {
-                    (false, true) => forward,
-                    (true, false) => back,
-                    _ => 0,
-                });
+                let cut =
+                    arcs.iter().map(|&([a, b], forward, back)| match (second(a), second(b)) {
+                        (false, true) => forward,
+                        (true, false) => back,
+                        _ => 0,
+                    });
                 own.sum::<i64>() + cut.sum::<i64>()
             };
             let mut graph = Graph::new(nodes);

@@ -48,8 +48,11 @@ impl Labels {
     fn presence(&self, camera: usize) -> Vec<f32> {
         let own = |label: &u8| f32::from(u8::from(usize::from(*label) == camera));
         let mut all: Vec<f32> = self.of.iter().map(own).collect();
-        let known: Vec<f32> =
-            self.of.iter().map(|&label| f32::from(u8::from(label != super::labels::NOBODY))).collect();
+        let known: Vec<f32> = self
+            .of
+            .iter()
+            .map(|&label| f32::from(u8::from(label != super::labels::NOBODY)))
+            .collect();
         let cells = self.grid.cells();
         let mut weight = known;
         for plane in [&mut all, &mut weight] {
