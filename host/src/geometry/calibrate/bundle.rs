@@ -218,7 +218,9 @@ impl Set<'_> {
                 Ok(None)
             }
             Agreed::All { common, ignored } => {
+                // If the caller requires homographies, the rig reports a picture that a plane cannot show.
                 if let Views::Planes(matrices) = &common.views
+                    && options.model != ModelChoice::Homography
                     && let Some(picture) = stretched(matrices, &pictures)
                 {
                     let lost = self.members.remove(picture);

@@ -43,7 +43,11 @@ const TOLERANCE: f64 = 1e-3;
 /// explain, to be preferred although the homographies fit better.
 const NEARLY: f64 = 0.95;
 
-/// The value that replaces [`NEARLY`] if the plane of the homographies is [`STRAINED`].
+/// Maximum noise of rotating cameras, relative to that of homographies, to be preferred although the homographies fit
+/// better. Views of a flat scene from several positions have a larger ratio.
+const MOST_NOISE_RATIO: f64 = 1.5;
+
+/// The value that replaces [`NEARLY`], for any noise and any number of pictures, if the plane of the homographies is [`STRAINED`].
 const NEARLY_IF_STRAINED: f64 = 0.6;
 
 /// Factor by which a plane increases the area of a picture's corner, above which the plane is strained. A picture that
@@ -216,8 +220,8 @@ fn better(
 
 /// Returns whether rotating cameras are the better model than homographies, for any number of pictures.
 ///
-/// They are if their information criterion is lower. They also are if they explain nearly as many correspondences:
-/// homographies have more free parameters, so they also fit parallax and lens errors, which say nothing about the rest
+/// They are if their information criterion is lower. For more than two pictures, they also are if they explain nearly as
+/// many correspondences: homographies have more free parameters, so they also fit parallax and lens errors, which say nothing about the rest
 /// of the picture. If the plane of the homographies stretches a picture strongly, the cameras turned far, and a plane
 /// is the wrong surface even for a better fit.
 pub(super) fn cameras_explain(
@@ -235,8 +239,12 @@ pub(super) fn cameras_explain(
     let on_plane = many(&|sight| squared(&plane.model, sight)) as f64;
     let turned = many(&|sight| squared(&turning.model, sight)) as f64;
     let stretch = (0..sizes.len()).map(|i| stretch(plane.model.normed(i), sizes[i]));
-    let strained = stretch.fold(0.0, f64::max) > STRAINED;
-    turned >= on_plane * if strained { NEARLY_IF_STRAINED } else { NEARLY }
+    if stretch.fold(0.0, f64::max) > STRAINED {
+        return turned >= on_plane * NEARLY_IF_STRAINED;
+    }
+    // Two pictures that a plane stretches little look the same with both models.
+    let alike = turning.noise <= MOST_NOISE_RATIO * plane.noise;
+    sizes.len() > 2 && alike && turned >= on_plane * NEARLY
 }
 
 /// Finds the homography with the lowest robust cost.
