@@ -86,8 +86,12 @@ pub(crate) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
 /// The result of a calibration: the rig, the correspondences from which it was computed, and quality measurements.
 pub(crate) struct Calibrated {
     pub(crate) rig: Rig,
+    /// The pairs of calibrated pictures. Their indices count the calibrated pictures only.
     pub(crate) links: Vec<PhotoPair>,
+    /// The index, among all pictures, of each calibrated picture.
+    pub(crate) indices: Vec<usize>,
     figures: Figures,
+    warnings: Vec<String>,
 }
 
 /// The quality measurements of a calibration, which differ for two pictures and for more than two.
@@ -135,19 +139,38 @@ impl Calibrated {
         named.iter_mut().zip(lenses).for_each(|(picture, lens)| picture.lens = lens);
         let refused = |refusal| Failure::refused(files, refusal);
         stages.run("fit", "calibrating", || {
-            let (rig, figures) = match &links[..] {
-                [PhotoPair { correspondences, .. }] => {
-                    let found = pair(correspondences, [&named[0], &named[1]], options);
-                    let found = found.map_err(refused)?;
-                    (found.rig(rig).map_err(refused)?, Figures::Pair(Box::new(found)))
-                }
-                links => {
-                    let found = bundle(&named, links, options).map_err(refused)?;
-                    (found.rig(rig).map_err(refused)?, Figures::Bundle(found))
-                }
+            if let [PhotoPair { correspondences, .. }] = &links[..] {
+                let found = pair(correspondences, [&named[0], &named[1]], options);
+                let found = found.map_err(refused)?;
+                let rig = found.rig(rig).map_err(refused)?;
+                let warnings =
+                    found.misaligned.then(|| misaligned(["left", "right"], found.seam_error_px));
+                let (warnings, figures) =
+                    (warnings.into_iter().collect(), Figures::Pair(Box::new(found)));
+                return Ok(Self { rig, links, indices: vec![0, 1], figures, warnings });
+            }
+            let found = bundle(&named, &links, options).map_err(refused)?;
+            let rig = found.rig(rig).map_err(refused)?;
+            let (indices, warnings) = (found.indices.clone(), warnings(&found, files));
+            let new = |old: usize| indices.iter().position(|&i| i == old);
+            let kept = |pair: PhotoPair| {
+                let (left, right) = (new(pair.left)?, new(pair.right)?);
+                Some(PhotoPair { left, right, ..pair })
             };
-            Ok(Self { rig, links, figures })
+            let links = links.into_iter().filter_map(kept).collect();
+            Ok(Self { rig, links, indices, figures: Figures::Bundle(found), warnings })
         })
+    }
+
+    /// Returns those of all pictures that were calibrated.
+    pub(crate) fn select(&self, pictures: Vec<Picture>) -> Vec<Picture> {
+        let mut all: Vec<Option<Picture>> = pictures.into_iter().map(Some).collect();
+        self.indices.iter().filter_map(|&i| all[i].take()).collect()
+    }
+
+    /// Logs the pictures that were left out, and what else a user should check.
+    pub(crate) fn warn(&self) {
+        self.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     }
 
     /// Returns the geometric relation of the pictures to each other, as the calibration found it.
@@ -208,6 +231,7 @@ impl Calibrated {
                 "overlap": pair.overlap[0],
                 "coverage": pair.coverage,
                 "seam_error_px": pair.seam_error_px,
+                "warnings": self.warnings,
             }),
             Figures::Bundle(bundle) => json!({
                 "model": bundle.views.name().as_str(),
@@ -222,9 +246,38 @@ impl Calibrated {
                     "coverage": pair.coverage,
                     "seam_error_px": pair.seam_error_px,
                 })).collect::<Vec<_>>(),
+                "left_out": bundle.left_out.iter().map(|one| json!({
+                    "picture": one.index,
+                    "name": one.name,
+                    "reason": one.reason.to_string(),
+                })).collect::<Vec<_>>(),
+                "warnings": self.warnings,
             }),
         }
     }
+}
+
+/// Returns a warning for each picture that was left out, each pair that was ignored, and the pair with the largest
+/// misalignment if it may be visible.
+fn warnings(found: &Bundle, files: &[&Path]) -> Vec<String> {
+    let left_out = found
+        .left_out
+        .iter()
+        .map(|one| format!("{} is left out: {}", files[one.index].display(), one.reason));
+    let worst = found.pairs.iter().filter(|pair| pair.misaligned);
+    let worst = worst.max_by(|a, b| a.seam_error_px.total_cmp(&b.seam_error_px)).map(|pair| {
+        let names = [pair.left, pair.right].map(|i| found.pictures[i].name.as_str());
+        misaligned(names, pair.seam_error_px)
+    });
+    left_out.chain(found.false_pairs.iter().map(ToString::to_string)).chain(worst).collect()
+}
+
+/// Returns the warning for two pictures with a large expected misalignment in pixels.
+fn misaligned([left, right]: [&str; 2], pixels: f64) -> String {
+    format!(
+        "outlines may be broken at the seam between {left} and {right}: the expected misalignment is {pixels:.1} px, \
+         mostly because of parallax; keep the camera at one position, or use a more distant scene"
+    )
 }
 
 /// Returns the name and size of each picture. Two pictures are named `left` and `right`. More pictures are named after

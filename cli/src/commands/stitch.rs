@@ -4,16 +4,19 @@
 use std::path::{Path, PathBuf};
 
 use panoweave::device::{DeviceName, Stream};
-use panoweave::geometry::calibrate::{CalibrateOptions, RigOptions};
+use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::{Blend, SeamOptions};
-use panoweave::ops::stitch::Lookup;
+use panoweave::ops::stitch::{Colours, Lookup};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
+use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, open};
 use crate::options::blend::Blending;
+use crate::options::mask::Masks;
 use crate::options::recipe::Recipe;
+use crate::options::shape::Shape;
 use crate::options::stitching::{COLOURS, Stitching};
 use crate::options::warp::{Plan, WarpSource};
 use crate::output;
@@ -24,14 +27,16 @@ use crate::output::stages::Stages;
 const AFTER_HELP: &str = "\
 Examples:
   panoweave stitch l.jpg r.jpg -o pano.png
+  panoweave stitch a.jpg b.jpg c.jpg d.jpg -o pano.jpg --crop
   panoweave stitch l.jpg r.jpg --rig rig.toml -o pano.png
   panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --gain-right 1.2
-  panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --match-colour --blend seam
+  panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --match-colour --feather 40
   panoweave stitch l.png r.png --warp rig.safetensors -o pano.png --device cuda:0 --json
   panoweave stitch l.png r.png --warp planes/ --size 5700x1900 -o pano.png --flip
 
-Without --warp, --rig or --homography, the pictures are calibrated first, like `panoweave calibrate` does. Their
-colours are matched, and they are blended along a seam. --homography accepts only two pictures.
+Without --warp, --rig or --homography, the pictures are calibrated first, like `panoweave calibrate` does, and their
+colours are matched. Of three or more pictures, those that do not fit the others are left out, with a warning.
+--homography accepts only two pictures.
 A homography file has nine numbers, row by row: the matrix that maps right pixels to left pixels.
 See panoweave --help for exit codes and errors as JSON.";
 
@@ -54,6 +59,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
     #[command(flatten)]
+    shape: Shape,
+    #[command(flatten)]
+    masks: Masks,
+    #[command(flatten)]
     look: Stitching,
     #[command(flatten)]
     blending: Blending,
@@ -62,17 +71,19 @@ pub(crate) struct Args {
 /// Runs `panoweave stitch`: writes the panorama and prints a summary.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let files = args.pictures.files();
-    let inputs: Vec<&Path> = files.iter().copied().chain(args.map.path()).collect();
+    let inputs: Vec<&Path> =
+        files.iter().copied().chain(args.map.path()).chain(args.masks.files()).collect();
     output::check(&args.output, &inputs)?;
     Picture::check_name(&args.output)?;
-    let options = args.options()?;
+    let mut options = args.options()?;
 
     let mut stages = Stages::new();
-    let (pictures, plan) = stages.run("load", "reading", || {
-        let pictures = open(&files)?;
+    let (mut pictures, plan) = stages.run("load", "reading", || {
+        let mut pictures = open(&files)?;
+        args.masks.apply(&mut pictures, &files)?;
         let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
         let plan = match args.map.path() {
-            Some(_) => Some(args.map.open(&sizes, &files, &args.output)?),
+            Some(_) => Some(args.cropped(args.map.open(&sizes, &files, &args.output)?)?),
             None => {
                 args.map.check_absent()?;
                 None
@@ -85,7 +96,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let (plan, calibrated) = match plan {
         Some(plan) => (plan, None),
         None => {
-            let (how, rig) = (CalibrateOptions::default(), RigOptions::default());
+            let how = CalibrateOptions {
+                // Two exposures of one view make a panorama. The same picture twice is a mistake.
+                same_view: pictures[0].pixels() != pictures[1].pixels(),
+                ..args.shape.calibration()
+            };
             let found = Calibrated::new(
                 &mut stages,
                 &stream,
@@ -93,8 +108,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
                 &pictures,
                 &Lenses::default(),
                 &how,
-                &rig,
+                &args.shape.rig(),
             )?;
+            found.warn();
+            pictures = found.select(pictures);
+            let colours = found.indices.iter().filter(|&&i| i < MAX_CAMERAS);
+            let colours = colours.map(|&i| options.stitch.colours[i]);
+            options.stitch.colours = Colours::of(colours.collect::<Vec<_>>());
             (Plan::Render(Recipe::new(&found.rig)?), Some(found))
         }
     };
@@ -102,7 +122,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     stages.run("save", "writing", || Ok(panorama.picture.save(&args.output)?))?;
 
     let Coverage { any, overlap, .. } = coverage;
-    warn(&panorama, overlap);
+    warn(&panorama, overlap, args.map.is_homography());
     let size = [panorama.picture.width(), panorama.picture.height()];
     if as_json {
         return output::print_json(&json!({
@@ -131,20 +151,22 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 }
 
 /// Logs what a user should check in a panorama whose cameras overlap in the fraction `overlap` of its pixels.
-fn warn(panorama: &Panorama, overlap: f64) {
-    if overlap == 0.0 && panorama.colours.len() == 2 {
+/// `homography` states whether the user gave a homography.
+fn warn(panorama: &Panorama, overlap: f64, homography: bool) {
+    if overlap == 0.0 && homography {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
-             homography maps right to left"
+             homography maps pixels of the right picture to pixels of the left one"
+        );
+    } else if overlap == 0.0 && panorama.colours.len() == 2 {
+        tracing::warn!(
+            "the pictures do not overlap in this panorama; check that left and right are not swapped"
         );
     } else if overlap == 0.0 {
         tracing::warn!(
             "no two pictures overlap in this panorama; check that their order is that of the cameras, which \
              `panoweave rig` shows"
         );
-    }
-    for reason in &panorama.without_seam {
-        tracing::warn!("falling back to feathered blending: {reason}");
     }
     if !panorama.unmatched.is_empty() {
         tracing::warn!(
@@ -154,24 +176,47 @@ fn warn(panorama: &Panorama, overlap: f64) {
 }
 
 impl Args {
-    /// Returns the options for stitching the panorama. If `stitch` first calibrates the pictures, the defaults are
-    /// matched colours and a blend along a seam.
+    /// Crops the panorama of a rig or of a homography if `--crop` is given.
+    fn cropped(&self, mut plan: Plan) -> Result<Plan, Failure> {
+        match &mut plan {
+            _ if !self.shape.crops() => {}
+            Plan::Planes(_) => {
+                return Err(Failure::Usage(
+                    "--crop cannot change the panorama of a warp file; give the rig or the homography instead",
+                ));
+            }
+            Plan::Render(recipe) => {
+                if !recipe.crop() {
+                    return Err(Failure::Usage(
+                        "--crop: the pictures cover no rectangle of the panorama completely; remove --crop",
+                    ));
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Returns the options for stitching the panorama. The default is a blend along a seam and, if `stitch` first
+    /// calibrates the pictures, matched colours.
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
         let pictures = self.pictures.files().len();
         self.look.check(pictures)?;
+        if !calibrates && self.shape.needs_calibration() {
+            return Err(Failure::Usage(
+                "--model and --projection are for a calibration of the pictures; remove --warp, --rig and --homography, or remove them",
+            ));
+        }
         // More than two pictures support fewer lookups. Reject the others before any computation.
         if pictures > 2 && self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
             return Err(Failure::Usage(
                 "--lookup mesh supports only two pictures; remove --lookup to stitch more",
             ));
         }
-        let otherwise =
-            if calibrates { Blend::Seam(SeamOptions::default()) } else { Blend::Feather };
         Ok(PanoramaOptions {
             stitch: self.look.options(Lookup::Planes),
             match_colour: self.match_colour || (calibrates && self.look.leaves_colours()),
-            blend: self.blending.blend(otherwise)?,
+            blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
             owners: false,
         })
     }

@@ -13,7 +13,7 @@ pub(crate) struct Blending {
     /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
     /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
-    /// Default: feather if --warp, --rig or --homography is given; otherwise `stitch` uses seam.
+    /// Default: seam for `stitch`, otherwise feather.
     #[arg(long, value_enum)]
     blend: Option<Choice>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,

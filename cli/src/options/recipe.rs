@@ -60,6 +60,13 @@ impl Recipe {
         Ok(Self { geometry, projection, text, is_rig: false })
     }
 
+    /// Crops the panorama to the largest rectangle that the cameras cover completely. Returns whether there is one. The
+    /// stored text still describes the whole panorama.
+    pub(crate) fn crop(&mut self) -> bool {
+        let cropped = self.geometry.cropped();
+        cropped.map(|cropped| self.geometry = cropped).is_some()
+    }
+
     /// Returns the geometry of the panorama and the cameras.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.geometry

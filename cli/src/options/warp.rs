@@ -90,6 +90,11 @@ impl WarpSource {
         warp.as_deref().or(rig.as_deref()).or(homography.as_deref())
     }
 
+    /// Returns whether the user gave a homography.
+    pub(crate) fn is_homography(&self) -> bool {
+        self.source.homography.is_some()
+    }
+
     /// Reads the warp, rig or homography, and checks that it is for pictures with the sizes `sources`. The pictures
     /// were read from `files`. Fails if `output` is a lens calibration file to which the rig refers.
     pub(crate) fn open(

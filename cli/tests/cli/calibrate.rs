@@ -269,3 +269,33 @@ fn lenses_that_are_known_stay_as_they_are() {
         assert!(done.stderr.contains(said), "{options}: {done:?}");
     }
 }
+
+/// A picture of another scene is named and left out, by `stitch` and by `calibrate`.
+#[test]
+fn a_foreign_picture_is_left_out_by_name() {
+    let folder = folder();
+    let mut foreign = scene(2);
+    // Shuffle the rows, so that no corner of the scene is left.
+    let rows: Vec<Rgba8> = foreign.pixels().to_vec();
+    let width = foreign.width() as usize;
+    for (i, pixel) in foreign.pixels_mut().iter_mut().enumerate() {
+        let (x, y) = (i % width, i / width);
+        *pixel = rows[(y * 89 + 41) % SIZE[1] as usize * width + (x * 5 + y * 31) % width];
+    }
+    part(&foreign, 100).save(folder.path("foreign.png")).unwrap();
+    for command in ["stitch", "calibrate"] {
+        let output = if command == "stitch" { "made.png" } else { "made.toml" };
+        let line = format!("{command} left.png foreign.png right.png -o {output} --device cpu");
+        let done = folder.words(&format!("{line} --json"));
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.stderr.contains("foreign.png is left out: no other picture"), "{done:?}");
+        let json = done.json();
+        let found = if command == "stitch" { &json["calibration"] } else { &json };
+        assert_eq!(found["left_out"][0]["picture"], 1, "{json}");
+        assert_eq!(found["left_out"][0]["name"], "foreign", "{json}");
+        assert_eq!(found["pictures"], serde_json::json!(["left", "right"]), "{json}");
+        assert!(found["warnings"][0].as_str().unwrap().contains("foreign.png"), "{json}");
+    }
+    let panorama = Picture::open(folder.path("made.png")).unwrap();
+    assert!(difference(&panorama, &scene(2)) < 4.0);
+}

@@ -76,7 +76,8 @@ fn json_has_everything() {
 fn options_reach_the_kernel() {
     let folder = Folder::new();
     let stitch = |options: &str| {
-        folder.quiet(&format!("{BASE} --rig rig.toml -o out.png {options}"));
+        // A seam would depend on the colours.
+        folder.quiet(&format!("{BASE} --rig rig.toml -o out.png --blend feather {options}"));
         folder.picture("out.png").into_pixels()
     };
     let plain = stitch("");
@@ -111,15 +112,15 @@ fn options_reach_the_kernel() {
 }
 
 #[test]
-fn a_seam_is_asked_for() {
+fn a_seam_is_the_default() {
     let folder = Folder::new();
     let stitch = |options: &str| {
         folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
         folder.picture("out.png").into_pixels()
     };
-    let feathered = stitch("");
-    assert_eq!(stitch("--blend feather"), feathered);
-    let seamed = stitch("--blend seam");
+    let feathered = stitch("--blend feather");
+    let seamed = stitch("");
+    assert_ne!(seamed, feathered);
     assert_eq!(stitch("--blend seam --feather 16"), seamed);
     // If the fade across the seam is one pixel wide, most pixels of the overlap equal those of one of the cameras.
     let narrow = stitch("--blend seam --feather 1");
@@ -142,26 +143,24 @@ fn a_seam_is_asked_for() {
 }
 
 #[test]
-fn a_seam_where_there_is_none_is_a_warning() {
+fn a_picture_inside_another_one_needs_no_warning() {
     let folder = Folder::new();
     folder.write("inside.txt", "0.5 0 10\n0 0.5 7\n0 0 1\n");
     let line = format!("{BASE} --homography inside.txt -o out.png");
     folder.quiet(&line);
-    let feathered = folder.read("out.png");
-    let done = folder.words(&format!("{line} --blend seam"));
-    assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(
-        done.stderr.contains("the other camera covers the whole area of the right camera"),
-        "{done:?}"
-    );
-    assert_eq!(folder.read("out.png"), feathered);
+    // The pictures differ everywhere, so the cheapest cut shows only the left one, which covers everything.
+    let (panorama, left) = (folder.picture("out.png"), folder.picture("left.png"));
+    assert_eq!(panorama.size(), left.size());
+    for (made, left) in panorama.pixels().iter().zip(left.pixels()) {
+        assert!(made.g.abs_diff(left.g) <= 1, "{made:?} {left:?}");
+    }
 
     let usage = |options: &str, says: &str| {
         let done = folder.words(&format!("{line} {options}"));
         assert_eq!(done.code, Some(2), "{options}: {done:?}");
         assert!(done.stderr.contains(says), "{options}: {done:?}");
     };
-    usage("--feather 9", "give --blend seam too");
+    usage("--blend feather --feather 9", "give --blend seam too");
     usage("--blend seam --feather 0", "from 1 to 1000");
     usage("--match-colour --gain-left 1.2", "cannot be used with");
 }
@@ -277,4 +276,68 @@ fn a_signal_leaves_nothing_half_written() {
         let _ = std::fs::remove_file(folder.path("p.png"));
     }
     assert!(stopped > 0, "the signal came too late each time");
+}
+
+#[test]
+fn black_parts_of_a_mask_are_ignored() {
+    let folder = Folder::new();
+    let (white, black) = (Rgba8::opaque(255, 255, 255), Rgba8::opaque(0, 0, 0));
+    let mask = |name: &str, [width, height]: [u32; 2], masked: fn(u32) -> bool| {
+        let pixels = (0..width * height).map(|i| if masked(i % width) { black } else { white });
+        let mask = panoweave::io::picture::Picture::from_pixels(width, height, pixels.collect());
+        mask.unwrap().save(folder.path(name)).unwrap();
+    };
+    mask("none.png", [40, 30], |_| false);
+    mask("right edge.png", [40, 30], |x| x >= 32);
+    mask("small.png", [20, 30], |_| false);
+    let line = format!("{BASE} --homography shift.txt -o out.png");
+    let stitch = |options: &[&str]| {
+        let mut command = folder.command();
+        command.args(line.split(' ')).args(options);
+        let done = crate::Done::from(command.output().unwrap());
+        assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+        folder.picture("out.png").into_pixels()
+    };
+    let plain = stitch(&[]);
+    assert_eq!(stitch(&["--mask", "none.png"]), plain);
+    let right = folder.picture("right.png");
+    for blend in ["seam", "feather"] {
+        let masked = ["--blend", blend, "--mask", "right edge.png", "--mask", "none.png"];
+        let masked = stitch(&masked);
+        // The left picture is masked from column 32. The right one begins at column 25 and row 2.
+        assert_eq!(masked[35], Rgba8::BLACK, "{blend}");
+        assert_ne!(plain[35], Rgba8::BLACK);
+        for y in 2..30 {
+            for x in 32..40 {
+                assert_eq!(masked[y * 65 + x], right.pixels()[(y - 2) * 40 + x - 25], "{blend}");
+            }
+        }
+    }
+    let done = folder.words(&format!("{line} --mask small.png"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("small.png: 20×30 pixels"), "{done:?}");
+    let done = folder.words(&format!("{line} --mask none.png --mask none.png --mask none.png"));
+    assert!(done.stderr.contains("once for each picture"), "{done:?}");
+}
+
+#[test]
+fn a_given_rig_and_a_homography_can_be_cropped() {
+    let folder = Folder::new();
+    for map in ["--homography shift.txt", "--rig rig.toml"] {
+        folder.quiet(&format!("{BASE} {map} --crop -o crop.png"));
+        folder.quiet(&format!("{BASE} {map} -o whole.png"));
+        let (crop, whole) = (folder.picture("crop.png"), folder.picture("whole.png"));
+        assert!(crop.width() <= whole.width() && crop.height() <= whole.height(), "{map}");
+        assert!(map.contains("rig") || crop.height() < whole.height(), "{map}");
+        assert!(crop.pixels().iter().all(|pixel| *pixel != Rgba8::BLACK), "{map}");
+    }
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
+    for (options, said) in [
+        ("--warp rig.safetensors --crop", "--crop cannot change the panorama of a warp file"),
+        ("--rig rig.toml --model rotation", "--model and --projection are for a calibration"),
+    ] {
+        let done = folder.words(&format!("{BASE} {options} -o crop.png"));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains(said), "{done:?}");
+    }
 }

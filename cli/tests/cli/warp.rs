@@ -160,7 +160,7 @@ fn a_file_keeps_its_mesh_where_asked() {
     // too coarse must not be used.
     let done = folder.words("warp --warp meshed.safetensors --mesh 4 -o coarse.safetensors");
     assert!(done.stderr.contains("a mesh that is coarser than 0.03125"), "{done:?}");
-    let stitch = "stitch left.png right.png --device cpu";
+    let stitch = "stitch left.png right.png --blend feather --device cpu";
     for name in ["plain", "meshed"] {
         folder.quiet(&format!("{stitch} --lookup mesh --warp {name}.safetensors -o {name}.png"));
     }

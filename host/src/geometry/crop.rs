@@ -40,9 +40,21 @@ fn covered(geometry: &Geometry, low: DVec2, high: DVec2, halvings: u32) -> bool 
             || quarters.iter().all(|&from| covered(geometry, from, from + half, halvings - 1)))
 }
 
+impl Geometry {
+    /// Returns the same panorama, cropped to the largest rectangle that the cameras cover completely. Its sides may be a
+    /// few pixels shorter than possible. Returns `None` if there is no such rectangle.
+    #[must_use]
+    pub fn cropped(&self) -> Option<Self> {
+        let (first, size) = largest_rectangle(self)?;
+        let centre = self.canvas.centre - first.as_dvec2();
+        let canvas = Canvas { centre, size, ..self.canvas };
+        Some(Self { canvas, cameras: self.cameras.clone() })
+    }
+}
+
 /// Returns the first pixel and the size in pixels of the largest rectangle that the cameras cover completely. Its sides
 /// may be a few grid cells shorter than possible. Returns `None` if no grid cell is covered.
-pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
+fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     rectangle_of_cells(geometry, geometry.canvas.size.max_element().div_ceil(GRID).max(1))
 }
 

@@ -17,7 +17,7 @@ pub use crate::frame::MAX_CANVAS_SIDE;
 pub use camera_matrix::CameraMatrix;
 pub(crate) use canvas::inside;
 pub use canvas::{Geometry, MAX_CANVAS_AREA};
-pub(crate) use crop::{largest_rectangle, rectangle_of_cells, seen};
+pub(crate) use crop::{rectangle_of_cells, seen};
 pub(crate) use lens::{border, unproject};
 pub(crate) use overlap::is_full_circle;
 pub use overlap::{CameraArea, CanvasBox, Meeting, OverlapError, Overlaps, PairOverlap};

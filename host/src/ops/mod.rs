@@ -3,6 +3,7 @@
 
 pub mod colour;
 pub mod convolve;
+pub(crate) mod cut;
 pub mod features;
 pub mod matching;
 pub mod multiband;

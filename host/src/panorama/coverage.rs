@@ -1,5 +1,4 @@
-//! Records the cameras that see each pixel of a panorama, and derives the coverage, the overlaps and the order of the
-//! cameras.
+//! Records the cameras that see each pixel of a panorama, and derives the coverage and the overlaps.
 
 use glam::uvec2;
 use shared_types::colour::OverlapBox;
@@ -93,28 +92,6 @@ impl Seen {
         let both = 1 << a | 1 << b;
         self.pixels.iter().any(|seen| seen & both == both)
     }
-
-    /// Returns the order in which to add the cameras to the panorama. Camera 0 is first. In each step, the camera that
-    /// has the most pixels in common with the cameras before it is next, because a seam needs an overlap.
-    pub(super) fn order(&self) -> Vec<usize> {
-        let mut order = vec![0];
-        while order.len() < self.boxes.len() {
-            let before = order.iter().fold(0_u64, |bits, camera| bits | 1 << camera);
-            let mut common = vec![0_u64; self.boxes.len()];
-            for seen in self.pixels.iter().filter(|&&seen| seen & before != 0) {
-                let mut more = seen & !before;
-                while more != 0 {
-                    common[more.trailing_zeros() as usize] += 1;
-                    more &= more - 1;
-                }
-            }
-            let rest = (0..self.boxes.len()).filter(|camera| before >> camera & 1 == 0);
-            // `max_by_key` returns the last of several equal maxima. With `rev`, that is the camera with the lowest
-            // index.
-            order.extend(rest.rev().max_by_key(|&camera| common[camera]));
-        }
-        order
-    }
 }
 
 #[cfg(test)]
@@ -125,11 +102,10 @@ mod tests {
     use super::Seen;
 
     #[test]
-    fn neighbours_follow_each_other() {
+    fn cameras_overlap_if_they_share_a_pixel() {
         // Cameras 0 and 2 overlap in one pixel, 2 and 1 in two, and 1 and 3 in one. Camera 4 overlaps no other.
         let pixels = vec![0b00001, 0b00101, 0b00110, 0b00110, 0b01010, 0b10000, 0];
         let seen = Seen { width: pixels.len(), pixels, boxes: vec![OverlapBox::EMPTY; 5] };
-        assert_eq!(seen.order(), [0, 2, 1, 3, 4]);
         assert!(seen.overlap(1, 3) && !seen.overlap(0, 1));
     }
 

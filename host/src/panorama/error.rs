@@ -55,6 +55,11 @@ pub enum PanoramaError {
     /// The options of the seam are invalid.
     #[error(transparent)]
     Seam(SeamError),
+    /// There are too many pictures for multiband blending.
+    #[error(
+        "panorama: multiband blending accepts at most {MOST_COLOURS} pictures, but there are {0}; use a seam"
+    )]
+    MultibandPictures(usize),
     /// The options of multiband blending are invalid.
     #[error(transparent)]
     Multiband(MultibandError),

@@ -4,8 +4,9 @@
 //! With a warp, all pictures are one stitch ([`stitch_warp`]). Two pictures of a geometry are, too. More pictures of a
 //! geometry are added one by one to sums in f32, which are rounded once at the end
 //! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the
-//! nearest edge of the picture. A seam is searched between each further picture and the panorama of the pictures before
-//! it. Colour corrections are computed for all pictures first, so they do not depend on the order.
+//! nearest edge of the picture. With a seam, a cut assigns one camera to each part of the panorama (`seams`).
+//! Colour corrections and the cut are computed for all pictures first. Transparent pixels of the pictures are left out
+//! (see [`Picture::mask`]).
 //!
 //! ```no_run
 //! # fn stitch(
@@ -24,11 +25,12 @@
 //!
 //! Cost: each picture takes a pass over the part of the canvas that it covers. Device memory holds one picture, its
 //! planes and the sums, 32 bytes per canvas pixel in total, for any number of pictures. Colour matching holds all
-//! pictures. A seam needs another copy of the panorama and of the planes. Live video is in [`live`](crate::live).
+//! pictures. A seam is computed in host memory, which holds the planes of one picture. Live video is in [`live`](crate::live).
 
 mod balance;
 mod coverage;
 mod error;
+mod seams;
 mod several;
 
 use std::iter;
@@ -43,15 +45,17 @@ use crate::device::{Image, Stream};
 use crate::frame::FrameView;
 use crate::geometry::Geometry;
 use crate::geometry::rig::MAX_CAMERAS;
-use crate::io::picture::Picture;
+use crate::io::picture::{Mask, Picture};
 use crate::ops::colour::{Colours, matched};
+use crate::ops::cut::CellGrid;
 use crate::ops::multiband::Multiband;
-use crate::ops::seam::{Blend, SeamError, seamed};
-use crate::ops::stitch::{StitchOptions, stitch};
+use crate::ops::seam::Blend;
+use crate::ops::stitch::{StitchOptions, check_frames, stitch};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use balance::balanced;
 use coverage::Seen;
-use several::{Several, Stitched};
+use seams::HostPlanes;
+use several::Several;
 
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,8 +82,6 @@ pub struct Panorama {
     /// Indices of the pictures whose colours could not be matched, because their overlaps are too small, too dark or
     /// too bright.
     pub unmatched: Vec<usize>,
-    /// The reason for each overlap in which feathered blending was used although a seam was requested.
-    pub without_seam: Vec<SeamError>,
     /// The index of the camera with the largest weight at each pixel, row by row. The element is `u8::MAX` at pixels
     /// that no camera sees. The list is empty if [`PanoramaOptions::owners`] is false.
     pub owners: Vec<u8>,
@@ -106,12 +108,16 @@ pub fn stitch_warp(
             None => unmatched = (0..pictures.len()).collect(),
         }
     }
-    let mut without_seam = Vec::new();
-    let found = with_seams(stream, warp, &frames, colours, options.blend, &mut without_seam)?;
+    check_frames(&frames, warp.sources())?;
+    let masked = pictures.iter().any(|picture| Mask::of(picture).is_some());
+    let found = match options.blend.seam() {
+        None if !masked => None,
+        seam => Some(seams::reweighted(stream, warp, pictures, &colours, seam)?),
+    };
     let weights = found.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);
-    own(stream, weights, (0..pictures.len()).map(Some), &mut owners)?;
+    own(stream, weights, &mut owners)?;
     let mut out = Image::new(stream.device(), size.x, size.y)?;
     let stitched = StitchOptions { colours, ..options.stitch };
     stitch(stream, &frames, weights, &stitched, &mut out)?;
@@ -122,7 +128,7 @@ pub fn stitch_warp(
     }
     let picture = Picture::download(stream, &out)?;
     let colours = colours.iter().take(pictures.len()).copied().collect();
-    Ok(Panorama { picture, colours, unmatched, without_seam, owners })
+    Ok(Panorama { picture, colours, unmatched, owners })
 }
 
 /// Stitches two or more pictures, one for each camera of the geometry, and waits for the panorama.
@@ -140,14 +146,31 @@ pub fn stitch_geometry(
     let canvas = geometry.canvas.size;
     let of = |camera: usize| (geometry.canvas, geometry.cameras[camera]);
     let mut seen = Seen::nothing(geometry);
-    if let [left, right] = pictures {
-        let mut warp = DeviceWarp::margins(stream, canvas, &[of(0), of(1)])?;
+    let masks: Vec<Option<Mask>> = pictures.iter().map(Mask::of).collect();
+    let multiband = options.blend.levels().is_some();
+    if multiband && pictures.len() > MOST_COLOURS {
+        return Err(PanoramaError::MultibandPictures(pictures.len()));
+    }
+    if multiband || pictures.len() == 2 {
+        let views: Vec<_> = (0..pictures.len()).map(of).collect();
+        let mut warp = DeviceWarp::margins(stream, canvas, &views)?;
+        seams::mask(stream, &mut warp, &masks)?;
         seen.look(stream, &warp, 0)?;
         warp.feather(stream)?;
-        return Ok((stitch_warp(stream, &[left, right], &warp, options)?, seen.coverage()));
+        let pictures: Vec<_> = pictures.iter().collect();
+        return Ok((stitch_warp(stream, &pictures, &warp, options)?, seen.coverage()));
     }
-    for camera in 0..pictures.len() {
-        seen.look(stream, &DeviceWarp::margins(stream, canvas, &[of(camera)])?, camera)?;
+    let grid = CellGrid::new(canvas);
+    let mut views = Vec::new();
+    for (camera, picture) in pictures.iter().enumerate() {
+        let mut warp = DeviceWarp::margins(stream, canvas, &[of(camera)])?;
+        let mask = &masks[camera];
+        seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;
+        seen.look(stream, &warp, camera)?;
+        if options.blend.seam().is_some() {
+            let planes = HostPlanes::download(stream, &warp, 0, 0.0, mask.as_ref())?;
+            views.push(planes.view(&grid, picture));
+        }
     }
     let (colours, unmatched) = if options.match_colour {
         balanced(stream, pictures, geometry, &seen)?
@@ -156,9 +179,18 @@ pub fn stitch_geometry(
         let given = options.stitch.colours.iter().copied().chain(iter::repeat(Colour::IDENTITY));
         (given.take(pictures.len()).collect(), Vec::new())
     };
-    let several = Several { pictures, geometry, colours: &colours, seen: &seen, options };
-    let Stitched { picture, without_seam, owners } = several.stitch(stream)?;
-    Ok((Panorama { picture, colours, unmatched, without_seam, owners }, seen.coverage()))
+    let labels = match options.blend.seam() {
+        None => None,
+        Some(seam) => {
+            seam.check()?;
+            Some(seams::cut(grid, views, colours.iter().copied(), seam))
+        }
+    };
+    let (colours_of, seen_of, masks) = (&colours, &seen, &masks);
+    let several =
+        Several { pictures, geometry, colours: colours_of, seen: seen_of, masks, labels, options };
+    let (picture, owners) = several.stitch(stream)?;
+    Ok((Panorama { picture, colours, unmatched, owners }, seen.coverage()))
 }
 
 /// Checks that the pictures and the options match the cameras of the geometry.
@@ -189,67 +221,34 @@ fn check(
     Ok(())
 }
 
-/// Returns the warp with the weights of the seams between its pictures, or `None` for feathered blending. If the warp
-/// does not allow a seam, returns `None` and adds the first reason to `without_seam`. Otherwise, adds the reason of
-/// each overlap that allows no seam.
-#[track_caller]
-fn with_seams(
-    stream: &Stream,
-    warp: &DeviceWarp,
-    frames: &[FrameView<'_>],
-    colours: Colours,
-    blend: Blend,
-    without_seam: &mut Vec<SeamError>,
-) -> Result<Option<DeviceWarp>, PanoramaError> {
-    let Some(options) = blend.seam() else { return Ok(None) };
-    match seamed(stream, warp, frames, colours, options) {
-        Err(reason) if reason.is_of_warp() => {
-            without_seam.push(reason);
-            Ok(None)
-        }
-        seamed => {
-            let (warp, reasons) = seamed?;
-            without_seam.extend(reasons);
-            Ok(Some(warp))
-        }
-    }
-}
-
 /// Returns the owners of a panorama without cameras, or an empty list if owners were not requested.
 fn no_owners(size: UVec2, options: &PanoramaOptions) -> Vec<u8> {
     let pixels = if options.owners { size.x as usize * size.y as usize } else { 0 };
     vec![u8::MAX; pixels]
 }
 
-/// Sets the owner of each pixel to the camera of the warp with the largest weight. `cameras` are the indices of the
-/// warp's cameras. An index is `None` if the picture is the panorama of earlier pictures, whose owners stay. Does
-/// nothing if owners were not requested.
+/// Sets the owner of each pixel to the camera of the warp with the largest weight. Does nothing if owners were not
+/// requested.
 #[track_caller]
-fn own(
-    stream: &Stream,
-    warp: &DeviceWarp,
-    cameras: impl IntoIterator<Item = Option<usize>>,
-    owners: &mut [u8],
-) -> Result<(), PanoramaError> {
+fn own(stream: &Stream, warp: &DeviceWarp, owners: &mut [u8]) -> Result<(), PanoramaError> {
     if owners.is_empty() {
         return Ok(());
     }
     let mut most = vec![0.0; owners.len()];
-    for (i, camera) in cameras.into_iter().enumerate() {
-        let weights = warp.plane(Plane::Weight(i)).download(stream)?;
+    for camera in 0..warp.sources().len() {
+        let weights = warp.plane(Plane::Weight(camera)).download(stream)?;
         claim(owners, &mut most, &weights, camera);
     }
     Ok(())
 }
 
-/// Sets the owner of each pixel at which a weight of `camera` exceeds `most`, and raises `most` to the weight. The
-/// owner stays if `camera` is `None`.
-fn claim(owners: &mut [u8], most: &mut [f32], weights: &[f32], camera: Option<usize>) {
+/// Sets the owner of each pixel at which a weight of `camera` exceeds `most`, and raises `most` to the weight.
+fn claim(owners: &mut [u8], most: &mut [f32], weights: &[f32], camera: usize) {
     for ((owner, most), &weight) in owners.iter_mut().zip(most).zip(weights) {
         if weight > *most {
             *most = weight;
             // The index fits into a `u8`, because there are at most 64 cameras.
-            *owner = camera.map_or(*owner, |camera| camera as u8);
+            *owner = camera as u8;
         }
     }
 }

@@ -1,24 +1,20 @@
 //! Stitches more than two pictures: adds them one by one to sums in f32, and rounds the panorama once.
 //!
-//! With feathered blending, each picture is added with its margin as weight, in any order. With seams, each step
-//! searches for the seam between the panorama so far, in 8 bits, and the next picture. The next picture then covers the
-//! sums by its weights. Where a step has no seam, the weight of the panorama so far is the sum of the margins of its
-//! pictures, so that each picture has the same weight as if all were blended at once.
+//! With feathered blending, the weight of a picture is its margin. With a seam, the cut between all pictures determines
+//! the weights.
 
-use glam::{DMat3, DVec2, UVec2};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 use shared_types::stitch::sum::{Combine, Sum};
-use shared_types::warp::{Camera, Canvas};
 
 use super::coverage::Seen;
 use super::error::PanoramaError;
-use super::{PanoramaOptions, claim, no_owners, own, with_seams};
+use super::seams::HostPlanes;
+use super::{PanoramaOptions, claim, no_owners, seams};
 use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
-use crate::io::picture::Picture;
-use crate::ops::colour::Colours;
-use crate::ops::seam::{Blend, SeamError};
+use crate::io::picture::{Mask, Picture};
+use crate::ops::cut::Labels;
 use crate::ops::stitch::sum::{self, Layer};
 use crate::warp::{DeviceWarp, Plane};
 
@@ -28,139 +24,72 @@ pub(super) struct Several<'a> {
     pub(super) geometry: &'a Geometry,
     pub(super) colours: &'a [Colour],
     pub(super) seen: &'a Seen,
+    /// The mask of each picture.
+    pub(super) masks: &'a [Option<Mask>],
+    /// The cut between the pictures, or `None` for feathered blending.
+    pub(super) labels: Option<Labels>,
     pub(super) options: &'a PanoramaOptions,
 }
 
-/// A panorama without its colour corrections; see [`Panorama`](super::Panorama).
-pub(super) struct Stitched {
-    pub(super) picture: Picture,
-    pub(super) without_seam: Vec<SeamError>,
-    pub(super) owners: Vec<u8>,
-}
-
 impl Several<'_> {
-    /// Stitches the pictures and waits for the panorama.
+    /// Stitches the pictures, and waits for the panorama. Returns it with the owners of its pixels.
     #[track_caller]
-    pub(super) fn stitch(&self, stream: &Stream) -> Result<Stitched, PanoramaError> {
+    pub(super) fn stitch(&self, stream: &Stream) -> Result<(Picture, Vec<u8>), PanoramaError> {
         let size = self.geometry.canvas.size;
         let mut sums = Image::new(stream.device(), size.x, size.y)?;
         let mut owners = no_owners(size, self.options);
-        let without_seam = match self.options.blend {
-            Blend::Feather => {
-                self.feather(stream, &mut sums, &mut owners)?;
-                Vec::new()
-            }
-            Blend::Seam(_) | Blend::Multiband(_) => self.seam(stream, &mut sums, &mut owners)?,
-        };
-        let mut out = Image::new(stream.device(), size.x, size.y)?;
-        let turned = (self.options.stitch.flip, self.options.stitch.edge_boost);
-        sum::finish(stream, &sums, turned, (&mut out).into())?;
-        Ok(Stitched { picture: Picture::download(stream, &out)?, without_seam, owners })
-    }
-
-    /// Adds all pictures with their margins as weights.
-    #[track_caller]
-    fn feather(
-        &self,
-        stream: &Stream,
-        sums: &mut Image<Sum>,
-        owners: &mut [u8],
-    ) -> Result<(), PanoramaError> {
         let mut largest = vec![0.0; owners.len()];
         for (camera, picture) in self.pictures.iter().enumerate() {
             let image = picture.upload(stream)?;
-            let warp = DeviceWarp::margins(stream, self.canvas(), &[self.view(camera)])?;
-            let combine = if camera == 0 { Combine::START } else { Combine::ADD };
-            self.add(stream, sums, &image, (camera, &warp, 0), combine)?;
-            if owners.is_empty() {
-                continue;
+            let warp = self.weighed(stream, camera)?;
+            self.add(stream, &mut sums, &image, (camera, &warp))?;
+            if !owners.is_empty() {
+                let weights = warp.plane(Plane::Weight(0)).download(stream)?;
+                claim(&mut owners, &mut largest, &weights, camera);
             }
-            let margins = warp.plane(Plane::Weight(0)).download(stream)?;
-            claim(owners, &mut largest, &margins, Some(camera));
         }
-        Ok(())
+        let mut out = Image::new(stream.device(), size.x, size.y)?;
+        let turned = (self.options.stitch.flip, self.options.stitch.edge_boost);
+        sum::finish(stream, &sums, turned, (&mut out).into())?;
+        Ok((Picture::download(stream, &out)?, owners))
     }
 
-    /// Adds all pictures, each with a seam to the pictures before it. Returns the reason for each step without a seam.
+    /// Returns a warp of one camera with its weights, which are not normalised.
     #[track_caller]
-    fn seam(
-        &self,
-        stream: &Stream,
-        sums: &mut Image<Sum>,
-        owners: &mut [u8],
-    ) -> Result<Vec<SeamError>, PanoramaError> {
-        let canvas = self.canvas();
-        let mut without_seam = Vec::new();
-        let order = self.seen.order();
-        let mut so_far = self.pictures[order[0]].upload(stream)?;
-        // The sum of the margins of all cameras that were already added.
-        let mut total: Option<Image<f32>> = None;
-        for (step, &next) in order.iter().enumerate().skip(1) {
-            let image = self.pictures[next].upload(stream)?;
-            // In the first step, the left picture is a camera's. Later, it is the panorama so far.
-            let first = (step == 1).then_some(order[0]);
-            let left = first.map_or_else(|| itself(canvas), |camera| self.view(camera));
-            let mut warp = DeviceWarp::margins(stream, canvas, &[left, self.view(next)])?;
-            if let (Some(total), [left, _]) = (&total, warp.weights_mut()) {
-                left.copy_from(stream, total)?;
-            }
-            total = Some(warp.feather(stream)?);
-            let corrected = first.map_or(Colour::IDENTITY, |camera| self.colours[camera]);
-            let colours = Colours::of([corrected, self.colours[next]]);
-            let pictures = [(&so_far).into(), (&image).into()];
-            let blend = self.options.blend;
-            let found = with_seams(stream, &warp, &pictures, colours, blend, &mut without_seam)?;
-            let warp = found.as_ref().unwrap_or(&warp);
-            own(stream, warp, [first, Some(next)], owners)?;
-            if let Some(camera) = first {
-                self.add(stream, sums, &so_far, (camera, warp, 0), Combine::START)?;
-            }
-            let combine = if first.is_some() { Combine::ADD } else { Combine::COVER };
-            self.add(stream, sums, &image, (next, warp, 1), combine)?;
-            if step + 1 < order.len() {
-                so_far = Image::new(stream.device(), canvas.x, canvas.y)?;
-                sum::finish(stream, sums, (false, false), (&mut so_far).into())?;
-            }
-        }
-        Ok(without_seam)
+    fn weighed(&self, stream: &Stream, camera: usize) -> Result<DeviceWarp, PanoramaError> {
+        let Geometry { canvas, cameras } = self.geometry;
+        let mut warp = DeviceWarp::margins(stream, canvas.size, &[(*canvas, cameras[camera])])?;
+        let mask = &self.masks[camera];
+        let Some(labels) = &self.labels else {
+            seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;
+            return Ok(warp);
+        };
+        let margin = HostPlanes::download(stream, &warp, 0, 0.0, mask.as_ref())?.margin;
+        warp.weights_mut()[0].upload(stream, &labels.weights(camera, &margin))?;
+        warp.written(stream)?;
+        Ok(warp)
     }
 
-    /// Adds a picture to the sums, with the planes `of_warp` of a warp. The picture's camera has the index `camera` in
-    /// the geometry, and the index `of_warp` in the warp.
+    /// Adds the picture of a camera to the sums. `warp` has only this camera.
     #[track_caller]
     fn add(
         &self,
         stream: &Stream,
         sums: &mut Image<Sum>,
         picture: &Image<Rgba8>,
-        (camera, warp, of_warp): (usize, &DeviceWarp, usize),
-        combine: Combine,
+        (camera, warp): (usize, &DeviceWarp),
     ) -> Result<(), PanoramaError> {
         let layer = Layer {
             frame: picture.into(),
-            planes: warp.planes(of_warp)?,
+            planes: warp.planes(0)?,
             colour: self.colours[camera],
             offset: None,
             power: self.options.stitch.power,
             place: self.seen.place(camera),
-            // Margins are small near the edges of pictures, where they still count.
+            // Weights are small near the edges of pictures, where they still count.
             min_weight: 0.0,
-            combine,
+            combine: if camera == 0 { Combine::START } else { Combine::ADD },
         };
         Ok(sum::add(stream, sums, layer)?)
     }
-
-    fn canvas(&self) -> UVec2 {
-        self.geometry.canvas.size
-    }
-
-    /// Returns the canvas and a camera, for [`DeviceWarp::margins`].
-    fn view(&self, camera: usize) -> (Canvas, Camera) {
-        (self.geometry.canvas, self.geometry.cameras[camera])
-    }
-}
-
-/// Returns a canvas and a camera with which a stitch copies each pixel of a panorama to the same position.
-fn itself(size: UVec2) -> (Canvas, Camera) {
-    (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
 }

@@ -18,6 +18,7 @@ mod panorama;
 mod quality;
 mod resample;
 mod seam;
+mod sets;
 mod ssim;
 mod stitch;
 mod trajectory;

@@ -5,16 +5,15 @@ mod sketch;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use panoweave::device::DeviceName;
-use panoweave::geometry::calibrate::{
-    CalibrateOptions, Drift, ModelChoice, PhotoPair, RigOptions, check,
-};
-use panoweave::geometry::rig::{ProjectionName, Rig};
+use panoweave::geometry::calibrate::{CalibrateOptions, Drift, PhotoPair, check};
+use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, matched, open};
+use crate::options::mask::Masks;
+use crate::options::shape::Shape;
 use crate::options::warp::check_pictures;
 use crate::output;
 use crate::output::failure::{CHECK_FAILED, Failure};
@@ -27,29 +26,11 @@ Examples:
   panoweave calibrate left.jpg right.jpg --check rig.toml
   panoweave calibrate a.jpg b.jpg c.jpg -o rig.toml --crop
 
-The pictures must overlap, ideally by a fifth to a half, and must be taken at the same time. Pictures that do not fit
-together are rejected, with the reason. --check exits with code 5 if the rig has drifted. In the JSON,
+The pictures must overlap, ideally by a fifth to a half, and must be taken at the same time. Two pictures that do not
+fit together are rejected, with the reason. Of three or more, pictures that do not fit the others are left out, with a
+warning. --check exits with code 5 if the rig has drifted. In the JSON,
 homography_right_to_left is the matrix as nine numbers, row by row.
 See panoweave --help for exit codes and errors as JSON.";
-
-/// Geometric model that maps the pixels of one picture to those of another.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
-    /// Cameras at one position if they fit better than a homography, otherwise a homography.
-    Auto,
-    /// A homography, for a planar scene or a scene far from the cameras.
-    Homography,
-    /// Cameras at one position that look in different directions: a pure rotation between the pictures.
-    Rotation,
-}
-
-/// Projection of the panorama.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Projection {
-    Planar,
-    Cylindrical,
-    Equirectangular,
-}
 
 /// Makes a rig file from overlapping photographs, or checks that a rig file still fits them.
 #[derive(Debug, clap::Args)]
@@ -64,18 +45,12 @@ pub(crate) struct Args {
     /// for example because a camera was moved.
     #[arg(long, value_name = "RIG.toml", conflicts_with_all = ["output", "preview", "model", "crop", "projection"])]
     check: Option<PathBuf>,
-    /// Geometric model that maps the pixels of one picture to those of another.
-    #[arg(long, value_enum, default_value = "auto")]
-    model: Model,
+    #[command(flatten)]
+    shape: Shape,
+    #[command(flatten)]
+    masks: Masks,
     #[command(flatten)]
     lenses: Lenses,
-    /// Projection of the panorama. By default, the field of view determines the projection. With a homography, the
-    /// projection must be planar.
-    #[arg(long, value_enum)]
-    projection: Option<Projection>,
-    /// Crops the panorama to the largest rectangle that the cameras cover completely, without black edges.
-    #[arg(long)]
-    crop: bool,
     /// Writes a picture for checking the result by eye, with the extension .png, .jpg or .jpeg. The picture shows the
     /// matches, the overlap and the seam.
     #[arg(long, value_name = "OUT.png")]
@@ -88,8 +63,9 @@ pub(crate) struct Args {
 /// Runs `panoweave calibrate`: writes a rig, or checks one with `--check`. Returns exit code 5 if the rig has drifted.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let files = args.pictures.files();
+    let inputs: Vec<&Path> = files.iter().copied().chain(args.masks.files()).collect();
     for file in args.output.iter().chain(&args.preview) {
-        output::check(file, &files)?;
+        output::check(file, &inputs)?;
     }
     if let (Some(output), Some(preview)) = (&args.output, &args.preview)
         && output::would_be_same(output, preview)
@@ -102,7 +78,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let mut stages = Stages::new();
     let rig =
         args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
-    let pictures = stages.run("load", "reading", || open(&files))?;
+    let pictures = stages.run("load", "reading", || {
+        let mut pictures = open(&files)?;
+        args.masks.apply(&mut pictures, &files)?;
+        Ok(pictures)
+    })?;
     let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
     if let Some((file, rig)) = &rig {
         let wanted: Vec<_> = rig.cameras.iter().map(|camera| camera.size.into()).collect();
@@ -110,14 +90,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     }
     let device = args.device.open()?;
     let stream = device.stream()?;
-    let options = CalibrateOptions { model: args.model.into(), ..CalibrateOptions::default() };
+    let options = args.shape.calibration();
     if let Some((file, rig)) = &rig {
         let links = matched(&mut stages, &stream, &pictures)?;
         let drift = stages.run("check", "checking", || worst(rig, &links, &options, &files))?;
         tell_drift(file, &drift, &stages, as_json)?;
         return Ok(if drift.drifted { ExitCode::from(CHECK_FAILED) } else { ExitCode::SUCCESS });
     }
-    let rig_options = RigOptions { projection: args.projection.map(Into::into), crop: args.crop };
     let found = Calibrated::new(
         &mut stages,
         &stream,
@@ -125,13 +104,14 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         &pictures,
         &args.lenses,
         &options,
-        &rig_options,
+        &args.shape.rig(),
     )?;
+    found.warn();
     if let Some(file) = &args.output {
         stages.run("save", "writing", || Ok(found.rig.save(file)?))?;
     }
     if let Some(file) = &args.preview {
-        let sketch = sketch::calibration(&mut stages, &stream, &pictures, &found)?;
+        let sketch = sketch::calibration(&mut stages, &stream, &found.select(pictures), &found)?;
         stages.run("preview", "writing", || Ok(sketch.save(file)?))?;
     }
     tell(&found, args, &stages, as_json)?;
@@ -215,24 +195,4 @@ fn tell_drift(rig: &Path, drift: &Drift, stages: &Stages, as_json: bool) -> Resu
         100.0 * drift.agreeing,
         drift.inliers,
     ))
-}
-
-impl From<Model> for ModelChoice {
-    fn from(model: Model) -> Self {
-        match model {
-            Model::Auto => Self::Auto,
-            Model::Homography => Self::Homography,
-            Model::Rotation => Self::Rotation,
-        }
-    }
-}
-
-impl From<Projection> for ProjectionName {
-    fn from(projection: Projection) -> Self {
-        match projection {
-            Projection::Planar => Self::Planar,
-            Projection::Cylindrical => Self::Cylindrical,
-            Projection::Equirectangular => Self::Equirectangular,
-        }
-    }
 }

@@ -207,9 +207,6 @@ impl Job<'_> {
                 };
                 let pictures: Vec<_> = cameras.iter().collect();
                 let made = stitch_warp(&stream, &pictures, &warp, &options)?;
-                for reason in &made.without_seam {
-                    tracing::warn!("falling back to feathered blending: {reason}");
-                }
                 colours = Colours::of(&made.colours);
                 Ok((made.picture, args.turned(made.owners)))
             })?,

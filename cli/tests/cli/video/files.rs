@@ -80,7 +80,9 @@ fn a_clip_of_1080p() {
             ),
         );
     }
-    folder.quiet(&format!("stitch left_frame.png right_frame.png {map} -o expected.png"));
+    folder.quiet(&format!(
+        "stitch left_frame.png right_frame.png {map} --blend feather -o expected.png"
+    ));
     let (width, height) = (size[0] as u32, size[1] as u32);
     let expected = part(&folder.picture("expected.png"), width, height);
     let found = part(&folder.picture("pano_frame.png"), width, height);

@@ -28,7 +28,7 @@ fn raw_frames_are_stitched_like_pictures() {
         pair[0].save(folder.path("l.png")).unwrap();
         pair[1].save(folder.path("r.png")).unwrap();
         folder.quiet(&format!(
-            "stitch l.png r.png {MAP} --lookup mesh --flip --gain-right 1.5 -o p.png"
+            "stitch l.png r.png {MAP} --blend feather --lookup mesh --flip --gain-right 1.5 -o p.png"
         ));
         expected.extend(rgba(&folder.picture("p.png")));
     }
@@ -78,7 +78,9 @@ fn pictures_are_stitched_like_pictures() {
     }
     folder.quiet(&format!("video l%03d.png r_%d.png --fps 1/2 {MAP} --no-colour -o p%02d.png"));
     for n in 8..11 {
-        folder.quiet(&format!("stitch l{n:03}.png r_{n}.png {MAP} --lookup mesh -o p.png"));
+        folder.quiet(&format!(
+            "stitch l{n:03}.png r_{n}.png {MAP} --blend feather --lookup mesh -o p.png"
+        ));
         assert_eq!(folder.picture(&format!("p{:02}.png", n - 7)), folder.picture("p.png"));
     }
     assert!(!folder.path("p04.png").exists());

@@ -1,15 +1,18 @@
 //! Calibrates two or more pictures together.
 //!
 //! 1. Each pair is calibrated on its own.
-//! 2. The calibrated pairs with the most inliers form a tree that connects all pictures (`tree`).
+//! 2. The calibrated pairs with the most inliers form a tree that connects the pictures (`tree`). Pictures outside the
+//!    largest connected group are left out.
 //! 3. One model is fitted to all pairs together; the fit starts from the tree (`bundle_adjustment`).
 //! 4. Pairs that contradict the others are removed (`conflict`), because a pair can be wrong although its own
-//!    calibration succeeded.
+//!    calibration succeeded. If this disconnects a picture, steps 2 to 4 are repeated without it.
 
 use super::bundle_adjustment::Common;
-use super::conflict::agreed;
+use super::conflict::{Agreed, agreed};
 use super::fit::Sight;
+use super::left_out::{FalsePair, LeftOut, LeftOutReason};
 use super::matches::{Matches, check_picture};
+use super::planes::stretched;
 use super::tree::{Edge, tree};
 use super::{
     CalibrateOptions, Correspondence, ModelChoice, Photo, Refusal, RigOptions, Views, compose, pair,
@@ -24,8 +27,14 @@ const REASONS: usize = 3;
 /// The result of calibrating several pictures together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bundle {
-    /// The pictures, in the order of the input.
+    /// The calibrated pictures, in the order of the input. The indices in the other fields count these pictures.
     pub pictures: Vec<Photo>,
+    /// Index of each calibrated picture in the input.
+    pub indices: Vec<usize>,
+    /// The pictures of the input that do not fit the others, in the order of the input.
+    pub left_out: Vec<LeftOut>,
+    /// The pairs that were ignored because they contradict the others.
+    pub false_pairs: Vec<FalsePair>,
     /// The geometric model that relates the pictures.
     pub views: Views,
     /// Index of the reference picture. `views` uses the coordinate frame of this picture.
@@ -54,7 +63,7 @@ impl Bundle {
         }
     }
 
-    /// Returns a rig with a panorama that shows all pictures.
+    /// Returns a rig with a panorama that shows all calibrated pictures.
     ///
     /// # Errors
     /// Returns the errors of [`Calibration::rig`](super::Calibration::rig).
@@ -64,11 +73,12 @@ impl Bundle {
 }
 
 /// Calibrates several pictures from the correspondences of their pairs. Ignores pairs that cannot be calibrated, for
-/// instance because they do not overlap, and pairs that clearly contradict the others.
+/// instance because they do not overlap, and pairs that contradict the others. Leaves out pictures that do not fit the
+/// largest group of connected pictures, and lists them with the reasons in [`Bundle::left_out`].
 ///
 /// # Errors
-/// Returns a [`Refusal`] if the input is malformed, if no chain of calibrated pairs connects all pictures, or if pairs
-/// contradict each other and it is unclear which ones are wrong.
+/// Returns a [`Refusal`] if the input is malformed, if fewer than two pictures fit together, or if rotating cameras are
+/// required and do not fit.
 pub fn bundle(
     pictures: &[Photo],
     pairs: &[PhotoPair],
@@ -80,49 +90,191 @@ pub fn bundle(
     }
     pictures.iter().try_for_each(check_picture)?;
     let (edges, refused) = edges(pictures, pairs, options)?;
-    let all: Vec<usize> = (0..edges.len()).collect();
-    let tree = tree(many, &edges, &all).map_err(|lost| disconnected(pictures, &lost, &refused))?;
-    let Common { reference, views, figures } = agreed(pictures, &edges, tree, options)?;
-    let pairs = figures.into_iter().flatten().collect();
-    Ok(Bundle { pictures: pictures.to_vec(), views, reference, pairs })
+    let mut set = Set {
+        all: pictures,
+        members: (0..many).collect(),
+        edges,
+        refused,
+        left_out: Vec::new(),
+        false_pairs: Vec::new(),
+    };
+    loop {
+        set.keep_largest_group();
+        if set.members.len() < 2 {
+            return Err(set.disconnected());
+        }
+        if let Some(common) = set.fit(options)? {
+            set.left_out.sort_by_key(|one| one.index);
+            let Common { reference, views, figures } = common;
+            return Ok(Bundle {
+                pictures: set.members.iter().map(|&i| pictures[i].clone()).collect(),
+                indices: set.members,
+                left_out: set.left_out,
+                false_pairs: set.false_pairs,
+                views,
+                reference,
+                pairs: figures.into_iter().flatten().collect(),
+            });
+        }
+    }
 }
 
-/// A pair that cannot be calibrated, and the reason.
+/// A pair that cannot be calibrated or does not fit the other pairs, and the reason.
 struct Refused {
-    left: usize,
-    right: usize,
+    link: [usize; 2],
     refusal: Refusal,
 }
 
-/// Returns the error for the pictures with the indices `lost`, which no calibrated pair connects to the other pictures.
-/// The error lists why pairs of a lost picture and another one failed. Reasons other than a lack of correspondences
-/// come first.
-fn disconnected(pictures: &[Photo], lost: &[usize], refused: &[Refused]) -> Refusal {
-    let name = |i: &usize| pictures[*i].name.clone();
-    let between = |one: &&Refused| lost.contains(&one.left) != lost.contains(&one.right);
-    let mut told: Vec<&Refused> = refused.iter().filter(between).collect();
-    told.sort_by_key(|one| match one.refusal {
-        Refusal::Chance { inliers, .. } => (1, std::cmp::Reverse(inliers)),
-        Refusal::TooFew { found } => (2, std::cmp::Reverse(found)),
+/// The pictures that have not been left out, and what is known about their pairs. All indices count the input.
+struct Set<'p> {
+    all: &'p [Photo],
+    members: Vec<usize>,
+    edges: Vec<Edge>,
+    refused: Vec<Refused>,
+    left_out: Vec<LeftOut>,
+    false_pairs: Vec<FalsePair>,
+}
+
+impl Set<'_> {
+    fn name(&self, i: usize) -> String {
+        self.all[i].name.clone()
+    }
+
+    /// Leaves out the pictures that edges do not connect to the largest group. If no edge is left, all pictures but one
+    /// are left out.
+    fn keep_largest_group(&mut self) {
+        let kept: Vec<usize> = (0..self.edges.len()).collect();
+        let Err(lost) = tree(self.all.len(), &self.edges, &kept) else { return };
+        let members: Vec<usize> =
+            self.members.iter().copied().filter(|i| !lost.contains(i)).collect();
+        let leaving: Vec<usize> =
+            self.members.iter().copied().filter(|i| lost.contains(i)).collect();
+        for &index in &leaving {
+            let reason = self.reason(index, &members);
+            self.left_out.push(LeftOut { index, name: self.name(index), reason });
+        }
+        self.members = members;
+        self.edges.retain(|edge| edge.link.iter().all(|i| !lost.contains(i)));
+    }
+
+    /// Returns why the picture with this index does not fit the pictures `kept`.
+    fn reason(&self, index: usize, kept: &[usize]) -> LeftOutReason {
+        let other = |link: &[usize; 2]| {
+            let at = link.iter().position(|&i| i == index)?;
+            Some(link[1 - at])
+        };
+        // A pair that fits, but not to the kept pictures, says more than a pair that shows nothing.
+        let own = self.edges.iter().filter(|edge| other(&edge.link).is_some());
+        if let Some(edge) = own.max_by_key(|edge| edge.inliers.len()) {
+            let pictures = self.group(index);
+            let other = self.name(other(&edge.link).unwrap_or(index));
+            return LeftOutReason::OtherGroup { other, pictures };
+        }
+        let own = self.refused.iter().filter_map(|one| Some((other(&one.link)?, &one.refusal)));
+        let mut own: Vec<_> = own.filter(|(other, _)| kept.contains(other)).collect();
+        own.sort_by_key(|(_, refusal)| told_first(refusal));
+        match own.first() {
+            Some((_, Refusal::Chance { inliers, .. })) => {
+                LeftOutReason::Foreign { inliers: *inliers }
+            }
+            Some((_, Refusal::TooFew { .. } | Refusal::Implausible { .. })) | None => {
+                LeftOutReason::Foreign { inliers: 0 }
+            }
+            Some((other, refusal)) => {
+                LeftOutReason::Pair { other: self.name(*other), refusal: refusal.to_string() }
+            }
+        }
+    }
+
+    /// Returns the number of pictures that edges connect to a picture, including this picture.
+    fn group(&self, index: usize) -> usize {
+        let mut group = vec![index];
+        let mut next = 0;
+        while let Some(&i) = group.get(next) {
+            for edge in self.edges.iter().filter(|edge| edge.link.contains(&i)) {
+                if let Some(&other) = edge.link.iter().find(|other| !group.contains(other)) {
+                    group.push(other);
+                }
+            }
+            next += 1;
+        }
+        group.len()
+    }
+
+    /// Fits a model to all members. Returns `None` if some pairs do not fit, and removes them from the edges.
+    fn fit(&mut self, options: &CalibrateOptions) -> Result<Option<Common>, Refusal> {
+        let mut index = vec![None; self.all.len()];
+        self.members.iter().enumerate().for_each(|(new, &old)| index[old] = Some(new));
+        let pictures: Vec<Photo> = self.members.iter().map(|&i| self.all[i].clone()).collect();
+        let edges: Vec<Edge> = self.edges.iter().filter_map(|e| e.renumbered(&index)).collect();
+        let all: Vec<usize> = (0..edges.len()).collect();
+        let Ok(tree) = tree(pictures.len(), &edges, &all) else { return Ok(None) };
+        match agreed(&pictures, &edges, tree, options)? {
+            Agreed::Contradicted(unexplained) => {
+                for (e, refusal) in unexplained.into_iter().rev() {
+                    let link = self.edges.remove(e).link;
+                    self.refused.push(Refused { link, refusal });
+                }
+                Ok(None)
+            }
+            Agreed::All { common, ignored } => {
+                // If the caller requires homographies, the rig reports a picture that a plane cannot show.
+                if let Views::Planes(matrices) = &common.views
+                    && options.model != ModelChoice::Homography
+                    && let Some(picture) = stretched(matrices, &pictures)
+                {
+                    let lost = self.members.remove(picture);
+                    self.edges.retain(|edge| !edge.link.contains(&lost));
+                    let (name, reason) = (self.name(lost), LeftOutReason::Stretched);
+                    self.left_out.push(LeftOut { index: lost, name, reason });
+                    return Ok(None);
+                }
+                for (e, certain) in ignored {
+                    let names = self.edges[e].link.map(|i| self.name(i));
+                    self.false_pairs.push(FalsePair { names, certain });
+                }
+                Ok(Some(common))
+            }
+        }
+    }
+
+    /// Returns the error if fewer than two pictures fit together. It lists the most informative reasons first.
+    fn disconnected(&self) -> Refusal {
+        if let Some(one) = self.left_out.iter().find(|one| one.reason == LeftOutReason::Stretched) {
+            return Refusal::Stretched { name: one.name.clone() };
+        }
+        let mut told: Vec<&Refused> = self.refused.iter().collect();
+        told.sort_by_key(|one| told_first(&one.refusal));
+        let reason = |Refused { link: [left, right], refusal }: &Refused| {
+            format!("{} and {}: {refusal}", self.name(*left), self.name(*right))
+        };
+        let reasons = told.into_iter().take(REASONS).map(reason).collect();
+        Refusal::Disconnected { pictures: self.all.len(), reasons }
+    }
+}
+
+/// Orders the reasons of failed pairs: those other than a lack of correspondences first, then those with the most
+/// correspondences.
+fn told_first(refusal: &Refusal) -> (u32, std::cmp::Reverse<usize>) {
+    match refusal {
+        Refusal::Chance { inliers, .. } => (1, std::cmp::Reverse(*inliers)),
+        Refusal::TooFew { found } => (2, std::cmp::Reverse(*found)),
+        // The correspondences agree by chance, on a model that no two pictures have.
+        Refusal::Implausible { .. } => (3, std::cmp::Reverse(0)),
         _ => (0, std::cmp::Reverse(0)),
-    });
-    let reason = |Refused { left, right, refusal }: &Refused| {
-        format!("{} and {}: {refusal}", name(left), name(right))
-    };
-    let reasons = told.into_iter().take(REASONS).map(reason).collect();
-    Refusal::Disconnected { names: lost.iter().map(name).collect(), reasons }
+    }
 }
 
 /// Calibrates each pair on its own. Returns the calibrated pairs and the failed ones, or an error if the input is
 /// malformed.
-fn edges<'p>(
+fn edges(
     pictures: &[Photo],
-    pairs: &'p [PhotoPair],
+    pairs: &[PhotoPair],
     options: &CalibrateOptions,
-) -> Result<(Vec<Edge<'p>>, Vec<Refused>), Refusal> {
+) -> Result<(Vec<Edge>, Vec<Refused>), Refusal> {
     let (mut edges, mut refused) = (Vec::new(), Vec::new());
-    for pair_of in pairs {
-        let PhotoPair { left, right, ref correspondences } = *pair_of;
+    for PhotoPair { left, right, correspondences } in pairs {
+        let (left, right) = (*left, *right);
         let pictures_of = pictures.len();
         if left == right || left.max(right) >= pictures_of {
             return Err(Refusal::Link { left, right, pictures: pictures_of });
@@ -136,23 +288,24 @@ fn edges<'p>(
             _ if known => options.model,
             _ => ModelChoice::Auto,
         };
-        let calibration =
-            match pair(correspondences, both, &CalibrateOptions { model, ..options.clone() }) {
-                Ok(calibration) => calibration,
-                Err(malformed @ Refusal::Correspondence { .. }) => return Err(malformed),
-                Err(refusal) => {
-                    tracing::debug!(left, right, %refusal, "cannot calibrate a pair");
-                    refused.push(Refused { left, right, refusal });
-                    continue;
-                }
-            };
+        // Two pictures of the same view are useful in a larger set: each of them connects to the others.
+        let options = CalibrateOptions { model, same_view: true, ..options.clone() };
+        let calibration = match pair(correspondences, both, &options) {
+            Ok(calibration) => calibration,
+            Err(malformed @ Refusal::Correspondence { .. }) => return Err(malformed),
+            Err(refusal) => {
+                tracing::debug!(left, right, %refusal, "cannot calibrate a pair");
+                refused.push(Refused { link: [left, right], refusal });
+                continue;
+            }
+        };
         let matches = Matches::new(correspondences, [left, right], both)?;
         let sight = |&i: &usize| {
             let Correspondence { left: l, right: r, .. } = correspondences[i];
             Sight { link: [left, right], left: l, right: r }
         };
         let inliers = calibration.inliers.iter().map(sight).collect();
-        edges.push(Edge { pair: pair_of, calibration, matches, inliers });
+        edges.push(Edge { link: [left, right], calibration, matches, inliers });
     }
     Ok((edges, refused))
 }

@@ -5,18 +5,30 @@
 //! lower information criterion (see `select`) is the result.
 
 use glam::{DMat3, UVec2};
+use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, rays, rotation_between};
-use super::fit::{Model, Sight, covariance};
+use super::fit::{Model, Sight, covariance, squared};
+use super::loss::Loss;
 use super::planes::Planes;
 use super::quality::judge;
-use super::select::{Fitted, camera_of, evidence, most_noise, plausible, settle, tolerant};
+use super::select::{
+    FOCALS, Fitted, camera_of, cameras_explain, evidence, most_noise, plausible, settle,
+};
 use super::tree::{Edge, Tree, TreeLink};
-use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, PhotoPair, Refusal, Views};
+use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, Refusal, Views};
 use crate::geometry::calibrate::sample::some;
 
 /// Maximum number of correspondences that each pair contributes to the common fit.
 pub(super) const PER_PAIR: usize = 150;
+
+/// Approximate maximum number of correspondences of all pairs in the common fit. The time of a fit grows with their
+/// number times the number of free parameters. In a large set, each pair contributes fewer, because each picture belongs
+/// to more pairs.
+const TOTAL: usize = 6000;
+
+/// Minimum number of correspondences that each pair contributes to the common fit of a large set.
+const LEAST_PER_PAIR: usize = 40;
 
 /// The model that was fitted to all pictures together.
 pub(super) struct Common {
@@ -33,12 +45,13 @@ pub(super) struct Common {
 pub(super) fn common(
     pictures: &[Photo],
     tree: &Tree,
-    edges: &[Edge<'_>],
+    edges: &[Edge],
     kept: &[usize],
     options: &CalibrateOptions,
 ) -> Result<Common, Refusal> {
+    let each = (TOTAL / kept.len().max(1)).clamp(LEAST_PER_PAIR, PER_PAIR);
     let sights: Vec<Sight> =
-        kept.iter().flat_map(|&e| some(&edges[e].inliers, PER_PAIR)).copied().collect();
+        kept.iter().flat_map(|&e| some(&edges[e].inliers, each)).copied().collect();
     let sights_of: Vec<&Sight> = sights.iter().collect();
     let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size).collect();
     let most = most_noise(options, &sizes);
@@ -49,22 +62,20 @@ pub(super) fn common(
         Some(settle(start, &sights_of, most))
     };
     let turning = turning(pictures, tree, edges, &sights_of, options, most);
-    let (views, fitted) = match (plane(options), turning) {
+    let chosen = match (plane(options), turning) {
         (Some(plane), Ok(turning)) => {
-            let noise = tolerant(plane.noise.min(turning.noise), &sizes);
-            let planes = evidence(&plane.model, &sights, noise);
-            if evidence(&turning.model, &sights, noise) < planes {
-                finish_cameras(turning)
+            if cameras_explain(&plane, &turning, &sights, &sizes) {
+                Chosen::Cameras(turning)
             } else {
-                finish_planes(plane)
+                Chosen::Planes(plane)
             }
         }
-        (Some(plane), Err(_)) => finish_planes(plane),
-        (None, Ok(turning)) => finish_cameras(turning),
+        (Some(plane), Err(_)) => Chosen::Planes(plane),
+        (None, Ok(turning)) => Chosen::Cameras(turning),
         (None, Err(reason)) => return Err(Refusal::NotTurning { reason }),
     };
-    let figures = fitted.figures(edges, &sights_of, pictures, options);
-    Ok(Common { reference: tree.reference, views, figures })
+    let figures = chosen.figures(edges, &sights_of, pictures, options);
+    Ok(Common { reference: tree.reference, views: chosen.views(), figures })
 }
 
 /// The model that fits all pictures better: homographies or rotating cameras.
@@ -73,20 +84,20 @@ enum Chosen {
     Cameras(Fitted<Cameras>),
 }
 
-fn finish_planes(plane: Fitted<Planes>) -> (Views, Chosen) {
-    let matrices = (0..plane.model.to_reference().len()).map(|i| plane.model.normed(i));
-    (Views::Planes(matrices.collect()), Chosen::Planes(plane))
-}
-
-fn finish_cameras(turning: Fitted<Cameras>) -> (Views, Chosen) {
-    (Views::Cameras(turning.model.cameras().to_vec()), Chosen::Cameras(turning))
-}
-
 impl Chosen {
+    fn views(&self) -> Views {
+        match self {
+            Self::Planes(Fitted { model, .. }) => {
+                Views::Planes((0..model.to_reference().len()).map(|i| model.normed(i)).collect())
+            }
+            Self::Cameras(fitted) => Views::Cameras(fitted.model.cameras().to_vec()),
+        }
+    }
+
     /// Returns the quality figures of all edges. `sights` are the correspondences to which the model was fitted.
     fn figures(
         &self,
-        edges: &[Edge<'_>],
+        edges: &[Edge],
         sights: &[&Sight],
         pictures: &[Photo],
         options: &CalibrateOptions,
@@ -100,18 +111,19 @@ impl Chosen {
 
 fn figures<M: Model>(
     fitted: &Fitted<M>,
-    edges: &[Edge<'_>],
+    edges: &[Edge],
     sights: &[&Sight],
     pictures: &[Photo],
     options: &CalibrateOptions,
 ) -> Vec<Result<PairFigures, Refusal>> {
     // Uses the correspondences of all pairs, because those of a single pair may not determine all parameters.
     let fit = covariance(&fitted.model, sights);
-    let one = |edge: &Edge<'_>| {
-        let PhotoPair { left, right, .. } = *edge.pair;
+    let one = |edge: &Edge| {
+        let [left, right] = edge.link;
         let sizes = [pictures[left].size, pictures[right].size];
-        let (sights, least) = (&edge.matches.sights, options.least_overlap);
-        let found = judge(&fitted.model, sights, fitted.noise, sizes, least, fit.as_ref())?;
+        let sights = &edge.matches.sights;
+        let options = CalibrateOptions { same_view: true, ..options.clone() };
+        let found = judge(&fitted.model, sights, fitted.noise, sizes, &options, fit.as_ref())?;
         let mut inliers: Vec<usize> =
             found.inliers.iter().map(|&i| edge.matches.index[i]).collect();
         inliers.sort_unstable();
@@ -124,17 +136,18 @@ fn figures<M: Model>(
             overlap: found.overlap,
             coverage: found.coverage,
             seam_error_px: found.seam_error_px,
+            misaligned: found.misaligned,
         })
     };
     edges.iter().map(one).collect()
 }
 
 /// Returns the homographies from which the fit starts: the products of the pairs' homographies along the tree.
-fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
+fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge]) -> Planes {
     let mut matrices = vec![DMat3::IDENTITY; sizes.len()];
     for &TreeLink { child, parent, edge } in &tree.links {
         let matrix = edges[edge].calibration.homography_right_to_left;
-        let forward = edges[edge].pair.right == child;
+        let forward = edges[edge].link[1] == child;
         matrices[child] = matrices[parent] * if forward { matrix } else { matrix.inverse() };
     }
     Planes::new(sizes, tree.reference, matrices)
@@ -145,7 +158,7 @@ fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
 fn turning(
     pictures: &[Photo],
     tree: &Tree,
-    edges: &[Edge<'_>],
+    edges: &[Edge],
     sights: &[&Sight],
     options: &CalibrateOptions,
     most: f64,
@@ -153,44 +166,26 @@ fn turning(
     if options.model == ModelChoice::Homography {
         return Err("a homography was requested".to_owned());
     }
-    // Collects the focal lengths from the pairs that were calibrated as rotating cameras, as fractions of the picture's
-    // larger side. The fit starts from their median.
-    let mut shares: Vec<f64> = edges
-        .iter()
-        .filter_map(|edge| match &edge.calibration.views {
-            Views::Cameras(cameras) => Some(cameras),
-            Views::Planes(_) => None,
-        })
-        .flatten()
-        .map(|camera| camera.focal.x / f64::from(camera.size.max_element()))
-        .collect();
-    shares.sort_by(f64::total_cmp);
-    let known = pictures.iter().all(|picture| picture.lens.is_some());
-    let share = match shares.get(shares.len() / 2) {
-        Some(share) => *share,
-        None if known => 1.0,
-        None => return Err("no pair of pictures determines the focal length".to_owned()),
-    };
-    let camera = |picture| camera_of(picture, share * f64::from(picture.size.max_element()));
-    let mut cameras: Vec<_> = pictures.iter().map(camera).collect();
-    for &TreeLink { child, parent, edge } in &tree.links {
-        let pairs = edges[edge].inliers.iter().filter_map(|sight| rays(&cameras, sight));
-        let Some(right_to_left) = rotation_between(pairs) else {
-            return Err("all agreeing correspondences lie in one direction".to_owned());
-        };
-        // `turn` is the rotation from the parent's frame to the child's.
-        let turn =
-            if edges[edge].pair.right == child { right_to_left.transpose() } else { right_to_left };
-        cameras[child].from_ray = turn * cameras[parent].from_ray;
-    }
     let known: Vec<bool> = pictures.iter().map(|picture| picture.lens.is_some()).collect();
-    let start = Cameras::new(cameras, known, tree.reference);
     let size = pictures[tree.reference].size;
-    let alike = start.unknown().all(|i| pictures[i].size == size);
+    let alike = pictures.iter().all(|picture| picture.lens.is_some() || picture.size == size);
     // The first fit has few free parameters, because it starts far from the solution and must converge. The later fits
     // start from its result and free more parameters.
     let first = if alike { Focal::Shared } else { Focal::Each };
-    let rough = settle(start.freed(first, false), sights, most);
+    let mut rough: Option<(f64, Fitted<Cameras>)> = None;
+    for share in focal_shares(edges, known.iter().all(|known| *known)) {
+        let Some(cameras) = chained(pictures, tree, edges, share) else { continue };
+        let start = Cameras::new(cameras, known.clone(), tree.reference).freed(first, false);
+        let fitted = settle(start, sights, most);
+        let loss = Loss::new(most);
+        let cost: f64 = sights.iter().map(|sight| loss.loss(squared(&fitted.model, sight))).sum();
+        if rough.as_ref().is_none_or(|(least, _)| cost < *least) {
+            rough = Some((cost, fitted));
+        }
+    }
+    let Some((_, rough)) = rough else {
+        return Err("all agreeing correspondences lie in one direction".to_owned());
+    };
     let owned: Vec<Sight> = sights.iter().map(|sight| **sight).collect();
     let mut best: Option<(f64, Fitted<Cameras>)> = None;
     let mut reason = "no focal length fits".to_owned();
@@ -211,4 +206,44 @@ fn turning(
         }
     }
     best.map(|(_, fitted)| fitted).ok_or(reason)
+}
+
+/// Returns the focal lengths to start from, as fractions of the picture's larger side: the median of the pairs that were
+/// calibrated as rotating cameras. If there are none, returns several, because a ring of pictures may determine a focal
+/// length that none of its pairs does.
+fn focal_shares(edges: &[Edge], known: bool) -> Vec<f64> {
+    /// The number of starts if no pair determines the focal length.
+    const STARTS: i32 = 4;
+    let turning = edges.iter().filter_map(|edge| match &edge.calibration.views {
+        Views::Cameras(cameras) => Some(cameras),
+        Views::Planes(_) => None,
+    });
+    let share = |camera: &Camera| camera.focal.x / f64::from(camera.size.max_element());
+    let mut shares: Vec<f64> = turning.flatten().map(share).collect();
+    shares.sort_by(f64::total_cmp);
+    if let Some(share) = shares.get(shares.len() / 2) {
+        return vec![*share];
+    }
+    if known {
+        return vec![1.0];
+    }
+    let (low, high) = (libm::log(*FOCALS.start()), libm::log(*FOCALS.end()));
+    let at = |i: i32| libm::exp(low + (high - low) * (f64::from(i) + 0.5) / f64::from(STARTS));
+    (0..STARTS).map(at).collect()
+}
+
+/// Returns cameras with the focal length `share`, as a fraction of the picture's larger side. Their rotations are those
+/// of the pairs, multiplied along the tree. Returns `None` if the correspondences of a pair lie in one direction.
+fn chained(pictures: &[Photo], tree: &Tree, edges: &[Edge], share: f64) -> Option<Vec<Camera>> {
+    let camera = |picture| camera_of(picture, share * f64::from(picture.size.max_element()));
+    let mut cameras: Vec<_> = pictures.iter().map(camera).collect();
+    for &TreeLink { child, parent, edge } in &tree.links {
+        let pairs = edges[edge].inliers.iter().filter_map(|sight| rays(&cameras, sight));
+        let right_to_left = rotation_between(pairs)?;
+        // `turn` is the rotation from the parent's frame to the child's.
+        let turn =
+            if edges[edge].link[1] == child { right_to_left.transpose() } else { right_to_left };
+        cameras[child].from_ray = turn * cameras[parent].from_ray;
+    }
+    Some(cameras)
 }

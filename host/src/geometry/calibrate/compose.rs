@@ -7,26 +7,33 @@
 //! - equirectangular for views that reach [`CYLINDRICAL`] degrees or more above or below the horizon.
 //!
 //! For pictures that show one plane, the canvas pixels are those of the reference picture, which is then not resampled.
+//! A canvas that would have more than [`MOST_AREA`] times the pixels of all pictures has a lower resolution.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas, Lens};
 
 use super::horizon::{angles, level, up};
-use super::planes::normed;
+use super::planes::{normed, stretch};
 use super::{Photo, Refusal, Views};
-use crate::geometry::homography::span;
+use crate::geometry::homography::{corners, span};
 use crate::geometry::rig::{
     CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
     rotation,
 };
-use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside, largest_rectangle};
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside};
 
 /// Width and height, in degrees, below which a view is planar by default. At 80°, the edge is stretched 1.7 times.
 const PLANAR: f64 = 80.0;
 
-/// Elevation above or below the horizon, in degrees, below which a view is cylindrical by default. At 70°, a cylinder
-/// stretches rows 3 times. Towards the poles, the stretch has no limit.
-const CYLINDRICAL: f64 = 70.0;
+/// Elevation above or below the horizon, in degrees, below which a view is cylindrical by default. At 50°, a cylinder
+/// stretches a picture 1.6 times in width and 2.4 times in height, and the stretch grows without limit towards the
+/// poles. An equirectangular panorama also stretches it 1.6 times in width, but never in height.
+const CYLINDRICAL: f64 = 50.0;
+
+/// Maximum number of canvas pixels, as a multiple of the pixels of all pictures. Two pictures that meet at a corner need
+/// twice their pixels, and a diagonal row of twenty pictures needs up to ten times their pixels. A larger canvas would
+/// consist of stretched or empty parts.
+const MOST_AREA: f64 = 8.0;
 
 /// The limit below which width and height of a planar view must stay, in degrees, even if the user selects the
 /// projection. At 150°, the edge is stretched 15 times.
@@ -70,9 +77,7 @@ pub(super) fn rig(
     let mut rig = Rig { file, panorama, cameras, quality, calibrations: Vec::new() };
     let geometry = rig.geometry()?;
     if options.crop {
-        let (first, size) = largest_rectangle(&geometry).ok_or(Refusal::Crop)?;
-        let Canvas { scale, centre, .. } = geometry.canvas;
-        let centre = centre - first.as_dvec2();
+        let Canvas { size, scale, centre, .. } = geometry.cropped().ok_or(Refusal::Crop)?.canvas;
         rig.panorama = RigCanvas { fov_vertical: None, ..rig.panorama };
         place(&mut rig.panorama, size, scale.x, centre);
     }
@@ -108,6 +113,11 @@ fn on_plane(
     }
     let maps: Vec<_> =
         matrices.iter().zip(pictures).map(|(matrix, picture)| (*matrix, picture.size)).collect();
+    if let Some(i) = maps.iter().position(|(matrix, size)| stretch(*matrix, *size).is_infinite()) {
+        return Err(Refusal::Stretched { name: pictures[i].name.clone() });
+    }
+    let scale = DMat3::from_scale(DVec2::splat(plane_scale(&maps)));
+    let maps: Vec<_> = maps.into_iter().map(|(matrix, size)| (scale * matrix, size)).collect();
     let geometry = span("calibration".as_ref(), &maps)?;
     let canvas = geometry.canvas;
     let mut panorama = panorama(ProjectionName::Planar);
@@ -123,6 +133,29 @@ fn on_plane(
         CameraPose::Homography(normed(camera.from_ray * plane * pixel))
     };
     Ok((panorama, geometry.cameras.iter().map(view).collect()))
+}
+
+/// Returns the factor by which the canvas of a plane is scaled so that it does not exceed the limits of its size. It is
+/// at most 1.
+fn plane_scale(maps: &[(DMat3, UVec2)]) -> f64 {
+    let corner = |matrix: &DMat3, at: DVec2| {
+        let at = *matrix * at.extend(1.0);
+        at.truncate() / at.z
+    };
+    let all = maps.iter().flat_map(|(matrix, size)| corners(*size).map(|at| corner(matrix, at)));
+    let start = (DVec2::INFINITY, DVec2::NEG_INFINITY);
+    let (low, high) = all.fold(start, |(low, high), at| (low.min(at), high.max(at)));
+    largest_scale(high - low, maps.iter().map(|(_, size)| *size)).min(1.0)
+}
+
+/// Returns the largest scale at which a canvas does not exceed the limits of its size. `span` is the size of the canvas
+/// at a scale of 1, and `sizes` are the sizes of the pictures.
+fn largest_scale(span: DVec2, sizes: impl Iterator<Item = UVec2>) -> f64 {
+    let pixels: f64 = sizes.map(|size| size.as_dvec2().element_product()).sum();
+    // The factor and the difference leave room for rounding the sides up to whole pixels.
+    let area = 0.999 * (MOST_AREA * pixels).min(MAX_CANVAS_AREA as f64);
+    let side = (f64::from(MAX_CANVAS_SIDE) - 2.0) / span.max_element();
+    side.min((area / span.element_product()).sqrt())
 }
 
 /// The bounding box of the pictures' borders on a canvas of scale 1. The viewing direction is at the origin.
@@ -224,17 +257,13 @@ impl Scope {
 }
 
 /// Sets the scale and the size of a panorama. The middle of the panorama has the resolution of the camera with the
-/// median focal length, or a lower resolution if the canvas would otherwise exceed [`MAX_CANVAS_SIDE`] or
-/// [`MAX_CANVAS_AREA`].
+/// median focal length, or a lower resolution if the canvas would otherwise exceed the limits of its size.
 fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
     let mut focals: Vec<f64> = cameras.iter().map(|camera| camera.focal.x).collect();
     focals.sort_by(f64::total_cmp);
     let span = (extent.high - extent.low).max(DVec2::splat(1e-9));
-    let most = f64::from(MAX_CANVAS_SIDE) - 2.0;
-    let scale = focals[focals.len() / 2]
-        .min(most / span.max_element())
-        // The factor leaves room for rounding the sides up to whole pixels.
-        .min(0.999 * (MAX_CANVAS_AREA as f64 / span.element_product()).sqrt());
+    let most = largest_scale(span, cameras.iter().map(|camera| camera.size));
+    let scale = focals[focals.len() / 2].min(most);
     let (low, high) = (extent.low * scale, extent.high * scale);
     let size = (high - low).ceil().max(DVec2::ONE);
     place(panorama, size.as_uvec2(), scale, -low - 0.5);

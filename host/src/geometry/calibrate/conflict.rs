@@ -11,7 +11,7 @@
 
 use super::bundle_adjustment::{Common, PER_PAIR, common};
 use super::tree::{Edge, Tree, tree};
-use super::{CalibrateOptions, Photo, PhotoPair, Refusal};
+use super::{CalibrateOptions, Photo, Refusal};
 
 /// Maximum number of rounds in which pairs are removed.
 const ROUNDS: usize = 3;
@@ -32,7 +32,7 @@ struct Try {
 impl Try {
     fn new(
         pictures: &[Photo],
-        edges: &[Edge<'_>],
+        edges: &[Edge],
         tree: &Tree,
         kept: Vec<usize>,
         options: &CalibrateOptions,
@@ -53,51 +53,72 @@ impl Try {
 
     /// Returns the number of inliers of all pairs that the fit does not explain. Each pair counts at most [`PER_PAIR`]
     /// inliers, the number that a fit uses, because a pair with more inliers is not more reliable.
-    fn lost(&self, edges: &[Edge<'_>]) -> f64 {
+    fn lost(&self, edges: &[Edge]) -> f64 {
         let lost = (0..edges.len()).filter(|&e| !self.holds(e));
         lost.map(|e| edges[e].inliers.len().min(PER_PAIR) as f64).sum()
     }
 
-    /// Returns the fit if it explains pair `e`, and otherwise the error that names this pair.
-    fn against(self, e: usize, pictures: &[Photo], edges: &[Edge<'_>]) -> Result<Common, Refusal> {
-        let mut fit = self.fit?;
-        let Err(source) = fit.figures.swap_remove(e) else { return Ok(fit) };
-        let PhotoPair { left, right, .. } = *edges[e].pair;
-        let [left, right] = [left, right].map(|i| pictures[i].name.clone());
-        Err(Refusal::Pair { left, right, source: Box::new(source) })
+    /// Returns the pairs that the fit does not explain although it was fitted to them, each with the reason.
+    fn unexplained(self) -> Result<Vec<(usize, Refusal)>, Refusal> {
+        let figures = self.fit?.figures.into_iter().enumerate();
+        let failed = figures.filter_map(|(e, figures)| Some((e, figures.err()?)));
+        Ok(failed.filter(|(e, _)| self.kept.contains(e)).collect())
     }
 }
 
-/// Returns a fit that explains all pairs except those that are clearly false, or an error if it is not clear which
-/// pairs are false. `tree` is the spanning tree over all pairs.
+/// The pairs that a common fit explains.
+pub(super) enum Agreed {
+    /// All pairs, except those in `ignored`. Each of these has the index of the pair, and whether the other pairs prove
+    /// that it is false.
+    All { common: Common, ignored: Vec<(usize, bool)> },
+    /// Not all pairs. These pairs, in ascending order, do not fit the others, and without them the others do not
+    /// connect all pictures.
+    Contradicted(Vec<(usize, Refusal)>),
+}
+
+/// Returns a fit that explains all pairs except false ones, or the pairs that do not fit. `tree` is the spanning tree
+/// over all pairs.
 pub(super) fn agreed(
     pictures: &[Photo],
-    edges: &[Edge<'_>],
+    edges: &[Edge],
     tree: Tree,
     options: &CalibrateOptions,
-) -> Result<Common, Refusal> {
+) -> Result<Agreed, Refusal> {
     let mut now = Try::new(pictures, edges, &tree, (0..edges.len()).collect(), options);
+    let mut ignored = Vec::new();
     for _ in 0..ROUNDS {
         if now.whole() {
             break;
         }
-        let Some(next) = without(pictures, edges, &now, options)? else { break };
+        let Some(Removal { next, out, certain }) = without(pictures, edges, &now, options) else {
+            break;
+        };
+        ignored.extend(out.into_iter().map(|e| (e, certain)));
         now = next;
     }
-    match now.kept.iter().copied().find(|&e| !now.holds(e)) {
-        Some(e) => now.against(e, pictures, edges),
-        None => now.fit,
+    if now.whole() {
+        return Ok(Agreed::All { common: now.fit?, ignored });
     }
+    Ok(Agreed::Contradicted(now.unexplained()?))
+}
+
+/// A fit without some of the pairs.
+struct Removal {
+    next: Try,
+    /// The pairs that were removed.
+    out: Vec<usize>,
+    /// Whether no other removal is nearly as good.
+    certain: bool,
 }
 
 /// Tries fits without some of the pairs, and returns the fit that leaves the fewest inliers unexplained. Returns `None`
-/// if no pair can be removed, and [`Refusal::Pair`] if an alternative is nearly as good.
+/// if no pair can be removed without disconnecting a picture.
 fn without(
     pictures: &[Photo],
-    edges: &[Edge<'_>],
+    edges: &[Edge],
     now: &Try,
     options: &CalibrateOptions,
-) -> Result<Option<Try>, Refusal> {
+) -> Option<Removal> {
     let mut suspects = now.kept.clone();
     suspects.sort_by_key(|&e| (now.holds(e), edges[e].inliers.len()));
     let refused = suspects.iter().copied().filter(|&e| !now.holds(e)).collect::<Vec<_>>();
@@ -118,21 +139,12 @@ fn without(
         .collect();
     tries.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut tries = tries.into_iter();
-    let Some((lost, out, best)) = tries.next() else { return Ok(None) };
+    let (lost, out, next) = tries.next()?;
     // A fit that removes the same pairs and others as well is not an alternative.
     let other = |(_, others, found): &(f64, Vec<usize>, Try)| {
         found.whole() && !out.iter().all(|e| others.contains(e))
     };
-    if best.whole() && tries.find(other).is_some_and(|(other, ..)| other < CLEARLY * lost) {
-        return best.against(out[0], pictures, edges).map(|_| None);
-    }
-    for &e in &out {
-        let PhotoPair { left, right, .. } = *edges[e].pair;
-        tracing::warn!(
-            left,
-            right,
-            "this pair of pictures contradicts the other pairs and is left out"
-        );
-    }
-    Ok(Some(best))
+    let certain =
+        !(next.whole() && tries.find(other).is_some_and(|(other, ..)| other < CLEARLY * lost));
+    Some(Removal { next, out, certain })
 }

@@ -30,6 +30,7 @@ mod conflict;
 mod drift;
 mod fit;
 mod horizon;
+mod left_out;
 mod loss;
 mod matches;
 mod pairs;
@@ -47,6 +48,7 @@ use shared_types::warp::Camera;
 pub use bundle::{Bundle, bundle};
 pub use compose::RigOptions;
 pub use drift::{Drift, check};
+pub use left_out::{FalsePair, LeftOut, LeftOutReason};
 pub use pairs::{PairFigures, PhotoPair};
 pub use refusal::Refusal;
 
@@ -55,7 +57,7 @@ use cameras::Cameras;
 use fit::{Model, Sight};
 use matches::{Matches, check_picture};
 use planes::{nearest_plane, normed};
-use quality::{Figures, check_chance, judge};
+use quality::{Figures, judge};
 use select::{Choice, choose};
 
 /// A pair of points in two pictures that may show the same point of the scene. Coordinates are pixels of the full
@@ -127,6 +129,9 @@ pub struct CalibrateOptions {
     /// Minimum overlap, from 0 to 1. The overlap of a picture is the fraction of it that the other picture also shows;
     /// at least one of the two pictures must reach the minimum.
     pub least_overlap: f64,
+    /// Whether two pictures of the same view are accepted, for instance two exposures from a tripod. They do not
+    /// determine a focal length, and a rig of them is rarely useful.
+    pub same_view: bool,
     /// Seed of the random numbers.
     pub seed: u64,
 }
@@ -138,6 +143,7 @@ impl Default for CalibrateOptions {
             radial: true,
             most_noise_px: None,
             least_overlap: quality::LEAST_OVERLAP,
+            same_view: false,
             seed: 1,
         }
     }
@@ -234,6 +240,8 @@ pub struct Calibration {
     /// Expected misalignment in the overlap, in pixels of the left picture. It combines the effect of noise on the fit
     /// and the error of the model.
     pub seam_error_px: f64,
+    /// Whether `seam_error_px` is so large that outlines may be broken at the seam, mostly because of parallax.
+    pub misaligned: bool,
 }
 
 impl Calibration {
@@ -299,8 +307,13 @@ pub fn pair(
         overlap: figures.overlap,
         coverage: figures.coverage,
         seam_error_px: figures.seam_error_px,
+        misaligned: figures.misaligned,
     })
 }
+
+/// Minimum fraction of the correspondences that must agree after flipping a picture for it to count as mirrored. Two
+/// views of symmetric or repeated patterns may agree by less.
+const MIRRORED: f64 = 0.25;
 
 /// Calls [`judge`]. If `judge` finds no more agreement than by chance, checks whether one of the pictures is mirrored.
 fn judged<M: Model>(
@@ -311,7 +324,7 @@ fn judged<M: Model>(
     options: &CalibrateOptions,
 ) -> Result<Figures, Refusal> {
     let sizes = pictures.map(|picture| picture.size);
-    let refusal = match judge(model, sights, noise, sizes, options.least_overlap, None) {
+    let refusal = match judge(model, sights, noise, sizes, options, None) {
         Err(refusal @ Refusal::Chance { .. }) => refusal,
         other => return other,
     };
@@ -321,9 +334,12 @@ fn judged<M: Model>(
     let matches = Matches { index: (0..sights.len()).collect(), sights };
     let options = CalibrateOptions { model: ModelChoice::Homography, ..options.clone() };
     if let Ok(Choice::Planes(fitted)) = choose(&matches, pictures, &options)
-        && let Ok(inliers) = check_chance(&fitted.model, &matches.sights, fitted.noise, sizes)
+        && let Ok(found) =
+            judge(&fitted.model, &matches.sights, fitted.noise, sizes, &options, None)
+        && found.inliers.len() as f64 >= MIRRORED * matches.sights.len() as f64
     {
-        return Err(Refusal::Mirrored { matches: matches.sights.len(), inliers });
+        let (matches, inliers) = (matches.sights.len(), found.inliers.len());
+        return Err(Refusal::Mirrored { matches, inliers });
     }
     Err(refusal)
 }

@@ -36,4 +36,6 @@ pub struct PairFigures {
     pub coverage: f64,
     /// Expected misalignment in the overlap, in pixels of the left picture.
     pub seam_error_px: f64,
+    /// Whether `seam_error_px` is so large that outlines may be broken at the seam, mostly because of parallax.
+    pub misaligned: bool,
 }

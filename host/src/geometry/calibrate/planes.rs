@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
 
+use super::Photo;
 use super::fit::{Model, Sight, fit};
 use super::quality::overlap;
 use crate::geometry::calibrate::sample::some;
+use crate::geometry::homography::corners;
 
 /// The homographies of several pictures that show one plane.
 #[derive(Clone, Debug)]
@@ -136,6 +138,30 @@ impl Model for Planes {
         let along = |axis: DVec3| (axis.truncate() - at * axis.z) / point.z;
         Some((at, DMat2::from_cols(along(matrix.x_axis), along(matrix.y_axis))))
     }
+}
+
+/// Maximum ratio of areas on a flat panorama: the corner of a picture may be stretched by this factor. The value is the
+/// square of a scale factor of 10.
+const MOST_STRETCH: f64 = 100.0;
+
+/// Returns the factor by which a homography increases the area of a picture, at the corner where it is largest. The
+/// result is infinite if a part of the picture is behind the reference camera.
+pub(super) fn stretch(matrix: DMat3, size: UVec2) -> f64 {
+    let det = matrix.determinant();
+    let area = |corner: DVec2| {
+        let z = (matrix * corner.extend(1.0)).z;
+        if z > 1e-6 { (det / (z * z * z)).abs() } else { f64::INFINITY }
+    };
+    corners(size).into_iter().map(area).fold(0.0, f64::max)
+}
+
+/// Returns the index of the picture that a flat panorama stretches most, if it stretches this picture too far to be
+/// useful. `matrices` map the pictures to the reference.
+pub(super) fn stretched(matrices: &[DMat3], pictures: &[Photo]) -> Option<usize> {
+    let one = |(matrix, picture): (&DMat3, &Photo)| stretch(*matrix, picture.size);
+    let all: Vec<f64> = matrices.iter().zip(pictures).map(one).collect();
+    let worst = (0..all.len()).max_by(|&a, &b| all[a].total_cmp(&all[b]))?;
+    (all[worst] > MOST_STRETCH).then_some(worst)
 }
 
 /// Returns the homography, from right to left, that is nearest to another model of two pictures. It minimises the sum

@@ -5,10 +5,10 @@
 use glam::{DVec2, UVec2};
 use nalgebra::DMatrix;
 
-use super::Refusal;
 use super::fit::{Model, Sight, covariance, spread, squared};
 use super::loss::CHI2;
 use super::refusal::MIN_INLIERS;
+use super::{CalibrateOptions, Refusal};
 use crate::geometry::calibrate::sample::{LEAST_NOISE, some};
 use crate::geometry::inside;
 
@@ -30,9 +30,12 @@ pub(super) const LEAST_OVERLAP: f64 = 0.03;
 /// one moving object or poster.
 const LEAST_COVERAGE: f64 = 0.06;
 
-/// Maximum expected misalignment, as a fraction of the left picture's larger side, and in pixels. The larger of the two
-/// limits applies. Blending hides a misalignment of a few pixels; a larger one makes objects appear twice.
-const MOST_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
+/// Expected misalignment that blending hides, as a fraction of the left picture's larger side, and in pixels. The larger
+/// of the two limits applies. With a larger misalignment, outlines may be broken at the seam.
+const HIDDEN_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
+
+/// Maximum expected misalignment, in the same units. A larger one breaks every outline, or the model is wrong.
+const MOST_SEAM_ERROR: (f64, f64) = (0.012, 12.0);
 
 /// The shift in pixels below which two pictures are the same view. Touching a tripod moves a camera by more than this.
 const SAME_VIEW: f64 = 0.3;
@@ -63,6 +66,7 @@ pub(super) struct Figures {
     pub(super) overlap: [f64; 2],
     pub(super) coverage: f64,
     pub(super) seam_error_px: f64,
+    pub(super) misaligned: bool,
 }
 
 /// The overlap of a pair of pictures.
@@ -167,9 +171,10 @@ pub(super) fn judge<M: Model>(
     sights: &[Sight],
     noise: f64,
     sizes: [UVec2; 2],
-    least_overlap: f64,
+    options: &CalibrateOptions,
     fit: Option<&DMatrix<f64>>,
 ) -> Result<Figures, Refusal> {
+    let least_overlap = options.least_overlap;
     check_chance(model, sights, noise, sizes)?;
     let Some(link) = sights.first().map(|sight| sight.link) else {
         return Err(Refusal::TooFew { found: 0 });
@@ -189,7 +194,7 @@ pub(super) fn judge<M: Model>(
     let scale = sizes[1].as_dvec2() / sizes[0].as_dvec2();
     let shift = |[l, r]: &[DVec2; 2]| ((*r + 0.5) / scale - 0.5 - *l).length();
     let shift_px = overlap.seen.iter().map(shift).fold(0.0, f64::max);
-    if shares[0].min(shares[1]) > 0.95 && shift_px < SAME_VIEW {
+    if !options.same_view && shares[0].min(shares[1]) > 0.95 && shift_px < SAME_VIEW {
         return Err(Refusal::SameView { shift_px });
     }
     for [_, right] in &overlap.seen {
@@ -222,13 +227,15 @@ pub(super) fn judge<M: Model>(
     let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
     let near: Vec<&Sight> = sights.iter().filter(near).collect();
     let seam_error_px = (noise * noise * open + common_square(&cells_of(&near))).sqrt();
-    let most_px = MOST_SEAM_ERROR.1.max(MOST_SEAM_ERROR.0 * side);
+    let limit = |(share, pixels): (f64, f64)| pixels.max(share * side);
+    let most_px = limit(MOST_SEAM_ERROR);
     // The comparison is false for NaN, so that NaN is rejected.
     let good = seam_error_px <= most_px;
     if !good {
         return Err(Refusal::Loose { seam_error_px, most_px });
     }
-    Ok(Figures { inliers, rms_px, overlap: shares, coverage, seam_error_px })
+    let misaligned = seam_error_px > limit(HIDDEN_SEAM_ERROR);
+    Ok(Figures { inliers, rms_px, overlap: shares, coverage, seam_error_px, misaligned })
 }
 
 /// Counts and sums over the correspondences in one cell of the left picture.

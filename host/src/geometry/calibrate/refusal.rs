@@ -80,14 +80,17 @@ pub enum Refusal {
         "the pictures do not fit rotating cameras ({reason}); allow a homography, or provide the lens calibration of each camera"
     )]
     NotTurning { reason: String },
-    /// A pair that was calibrated on its own contradicts the other pairs.
+    /// No two pictures fit together.
     #[error(
-        "pictures {left} and {right} fit each other but contradict the other pairs ({source}); remove objects that appear twice, such as a poster or a repeated pattern, or use other pictures"
+        "no two of the {pictures} pictures fit together: take pictures with more overlap between neighbours{}",
+        told(reasons)
     )]
-    Pair { left: String, right: String, source: Box<Refusal> },
-    /// No calibrated pair connects some of the pictures to the others.
-    #[error("{} {} not fit the others: take pictures with more overlap between neighbours, or leave {} out{}", names.join(", "), if names.len() == 1 { "does" } else { "do" }, if names.len() == 1 { "it" } else { "them" }, told(reasons))]
-    Disconnected { names: Vec<String>, reasons: Vec<String> },
+    Disconnected { pictures: usize, reasons: Vec<String> },
+    /// The pictures show one plane, and a flat panorama would stretch one of them too far.
+    #[error(
+        "a flat panorama cannot show picture {name:?}, because the picture was taken at too large an angle to the other one; use a smaller angle; if the camera only rotated between the pictures, set the model to rotating cameras"
+    )]
+    Stretched { name: String },
     /// The requested projection cannot show the view.
     #[error(
         "a {projection} panorama would span {degrees:.0}°, but it must span less than {most:.0}°: use {suits}, or omit the projection"

@@ -16,7 +16,7 @@ use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
 use super::fit::{Model, Sight, covariance, fit, squared};
 use super::loss::{CHI2, Loss};
 use super::matches::Matches;
-use super::planes::{Planes, of_four};
+use super::planes::{Planes, of_four, stretch};
 use super::robust::search;
 use super::{CalibrateOptions, ModelChoice, Photo, Refusal};
 use crate::geometry::calibrate::sample::LEAST_NOISE;
@@ -38,6 +38,21 @@ const FOCAL_DOUBT: f64 = 0.25;
 /// side. Without this tolerance, slight lens distortion would select the homography, and so would a rotation that is
 /// not exactly about the optical centre.
 const TOLERANCE: f64 = 1e-3;
+
+/// Minimum number of correspondences that rotating cameras must explain, as a fraction of the number that homographies
+/// explain, to be preferred although the homographies fit better.
+const NEARLY: f64 = 0.95;
+
+/// Maximum noise of rotating cameras, relative to that of homographies, to be preferred although the homographies fit
+/// better. Views of a flat scene from several positions have a larger ratio.
+const MOST_NOISE_RATIO: f64 = 1.5;
+
+/// The value that replaces [`NEARLY`], for any noise and any number of pictures, if the plane of the homographies is [`STRAINED`].
+const NEARLY_IF_STRAINED: f64 = 0.6;
+
+/// Factor by which a plane increases the area of a picture's corner, above which the plane is strained. A picture that
+/// is turned by 30°, with a field of view of 60°, is stretched by a factor of 8 at its outer edge.
+const STRAINED: f64 = 4.0;
 
 /// Default maximum noise, in pixels, for sides of up to 2000 pixels. The maximum grows in proportion to larger sides,
 /// because the features of larger pictures are detected on downscaled copies.
@@ -120,7 +135,7 @@ pub(super) fn evidence<M: Model>(model: &M, sights: &[Sight], noise: f64) -> f64
 }
 
 /// Returns the noise in pixels for comparing different models. It adds the [`TOLERANCE`] for lens errors to `noise`.
-pub(super) fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
+fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
     libm::hypot(noise, TOLERANCE * f64::from(side))
 }
@@ -189,16 +204,47 @@ pub(super) fn choose(
     Ok(Choice::Planes(settle(plane.model, &all, most)))
 }
 
-/// Returns the model with the lower information criterion, or the homography if both have the same value.
+/// Returns the better model of two, as [`cameras_explain`] decides.
 fn better(
     plane: Fitted<Planes>,
     turning: Fitted<Cameras>,
     sights: &[Sight],
     sizes: &[UVec2],
 ) -> Choice {
+    if cameras_explain(&plane, &turning, sights, sizes) {
+        Choice::Cameras(turning)
+    } else {
+        Choice::Planes(plane)
+    }
+}
+
+/// Returns whether rotating cameras are the better model than homographies, for any number of pictures.
+///
+/// They are if their information criterion is lower. For more than two pictures, they also are if they explain nearly as
+/// many correspondences: homographies have more free parameters, so they also fit parallax and lens errors, which say nothing about the rest
+/// of the picture. If the plane of the homographies stretches a picture strongly, the cameras turned far, and a plane
+/// is the wrong surface even for a better fit.
+pub(super) fn cameras_explain(
+    plane: &Fitted<Planes>,
+    turning: &Fitted<Cameras>,
+    sights: &[Sight],
+    sizes: &[UVec2],
+) -> bool {
     let noise = tolerant(plane.noise.min(turning.noise), sizes);
-    let costs = [evidence(&plane.model, sights, noise), evidence(&turning.model, sights, noise)];
-    if costs[1] < costs[0] { Choice::Cameras(turning) } else { Choice::Planes(plane) }
+    if evidence(&turning.model, sights, noise) < evidence(&plane.model, sights, noise) {
+        return true;
+    }
+    let cut = CHI2 * noise * noise;
+    let many = |agree: &dyn Fn(&Sight) -> f64| sights.iter().filter(|s| agree(s) < cut).count();
+    let on_plane = many(&|sight| squared(&plane.model, sight)) as f64;
+    let turned = many(&|sight| squared(&turning.model, sight)) as f64;
+    let stretch = (0..sizes.len()).map(|i| stretch(plane.model.normed(i), sizes[i]));
+    if stretch.fold(0.0, f64::max) > STRAINED {
+        return turned >= on_plane * NEARLY_IF_STRAINED;
+    }
+    // Two pictures that a plane stretches little look the same with both models.
+    let alike = turning.noise <= MOST_NOISE_RATIO * plane.noise;
+    sizes.len() > 2 && alike && turned >= on_plane * NEARLY
 }
 
 /// Finds the homography with the lowest robust cost.

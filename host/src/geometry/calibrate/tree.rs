@@ -2,17 +2,30 @@
 //!
 //! The fit to all pictures starts from the models of the pairs, chained along this tree.
 
+use super::Calibration;
 use super::fit::Sight;
 use super::matches::Matches;
-use super::{Calibration, PhotoPair};
 
 /// A pair of pictures that was calibrated on its own.
-pub(super) struct Edge<'p> {
-    pub(super) pair: &'p PhotoPair,
+#[derive(Clone)]
+pub(super) struct Edge {
+    /// Indices of the left and the right picture.
+    pub(super) link: [usize; 2],
     pub(super) calibration: Calibration,
     pub(super) matches: Matches,
     /// The correspondences that agree with `calibration`.
     pub(super) inliers: Vec<Sight>,
+}
+
+impl Edge {
+    /// Returns the edge for a part of the pictures, in which each picture has the index that `index` states. Returns
+    /// `None` if a picture is not in the part.
+    pub(super) fn renumbered(&self, index: &[Option<usize>]) -> Option<Self> {
+        let link = [index[self.link[0]]?, index[self.link[1]]?];
+        let mut edge = Self { link, ..self.clone() };
+        edge.inliers.iter_mut().chain(&mut edge.matches.sights).for_each(|sight| sight.link = link);
+        Some(edge)
+    }
 }
 
 /// A picture and its parent in the tree.
@@ -36,7 +49,7 @@ pub(super) struct Tree {
 /// Returns the spanning tree of `many` pictures with the most inliers, over the edges with the indices `kept`. If these
 /// edges do not connect all pictures, the error contains the indices of the pictures outside the largest connected
 /// group.
-pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tree, Vec<usize>> {
+pub(super) fn tree(many: usize, edges: &[Edge], kept: &[usize]) -> Result<Tree, Vec<usize>> {
     // Kruskal's algorithm: take the edges in descending order of inliers, and skip an edge if its pictures are already
     // connected.
     let mut order = kept.to_vec();
@@ -44,7 +57,7 @@ pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tr
     let mut part: Vec<usize> = (0..many).collect();
     let mut near: Vec<Vec<(usize, usize)>> = vec![Vec::new(); many];
     for e in order {
-        let PhotoPair { left, right, .. } = *edges[e].pair;
+        let [left, right] = edges[e].link;
         let (a, b) = (part[left], part[right]);
         if a != b {
             part.iter_mut().filter(|p| **p == a).for_each(|p| *p = b);
@@ -52,8 +65,13 @@ pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tr
             near[right].push((left, e));
         }
     }
+    // Of several groups with the most pictures, take the one with the most inliers.
+    let inliers = |p: usize| -> usize {
+        let own = kept.iter().filter(|&&e| part[edges[e].link[0]] == p);
+        own.map(|&e| edges[e].inliers.len()).sum()
+    };
     let count = |p: usize| part.iter().filter(|q| **q == p).count();
-    let main = (0..many).map(|i| part[i]).max_by_key(|&p| count(p)).unwrap_or(0);
+    let main = part.iter().copied().max_by_key(|&p| (count(p), inliers(p))).unwrap_or(0);
     let lost: Vec<usize> = (0..many).filter(|&i| part[i] != main).collect();
     if !lost.is_empty() {
         return Err(lost);

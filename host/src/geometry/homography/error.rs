@@ -62,22 +62,19 @@ pub enum HomographyError {
     },
     /// Part of a picture would lie at or beyond infinity on the plane of the panorama.
     #[error(
-        "{}: the right picture extends to infinity on the plane of the left one (denominator {least} to {most} at its corners); \
-         check that the matrix maps right to left; for such a wide view, use a rig with a cylindrical panorama",
+        "{}: a part of the right picture is at or beyond infinity on the plane of the left one; check that the matrix \
+         maps pixels of the right picture to pixels of the left one; if it does, the view is too wide for a plane: make a \
+         rig with `panoweave calibrate --model rotation`",
         file.display()
     )]
     Infinity {
         /// The homography file.
         file: PathBuf,
-        /// The smallest denominator (third homogeneous coordinate) at a corner of the right picture.
-        least: f64,
-        /// The largest denominator (third homogeneous coordinate) at a corner of the right picture.
-        most: f64,
     },
     /// A side of the panorama would exceed [`MAX_CANVAS_SIDE`], or its area would exceed [`MAX_CANVAS_AREA`].
     #[error(
         "{}: the panorama would be {width:.0}×{height:.0} pixels; each side must be at most {MAX_CANVAS_SIDE}, and the area at most {MAX_CANVAS_AREA} pixels; \
-         check that the matrix maps right to left",
+         check that the matrix maps pixels of the right picture to pixels of the left one",
         file.display()
     )]
     CanvasTooLarge {

@@ -149,7 +149,7 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         // its magnitude must be more than a millionth of the largest one.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
-            return Err(HomographyError::Infinity { file: file.to_owned(), least, most });
+            return Err(HomographyError::Infinity { file: file.to_owned() });
         }
         // A homography and its negative are the same map. Choose the sign that makes z positive in the whole picture.
         let matrix = if most < 0.0 { matrix * -1.0 } else { matrix };

@@ -6,7 +6,10 @@
 mod decode;
 mod decoded;
 mod jpeg;
+mod mask;
 mod png;
+
+pub(crate) use mask::Mask;
 
 use std::borrow::Borrow;
 use std::io::{self, Write};

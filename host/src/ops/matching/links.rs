@@ -3,10 +3,11 @@
 use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::device::Stream;
 use crate::geometry::calibrate::PhotoPair;
-use crate::io::picture::Picture;
+use crate::io::picture::{Mask, Picture};
 
 /// Matches every picture with every other picture, and waits for the results. From the matches,
-/// [`calibrate`](crate::geometry::calibrate) can determine which pictures overlap.
+/// [`calibrate`](crate::geometry::calibrate) can determine which pictures overlap. Ignores points on transparent pixels
+/// (see [`Picture::mask`]).
 ///
 /// # Errors
 /// Returns [`MatchError`] if the options are invalid or the device fails.
@@ -32,10 +33,13 @@ pub fn links(
     }
     described.sort_by_key(|(i, _)| *i);
     let described: Vec<Described> = described.into_iter().map(|(_, one)| one).collect();
+    let masks: Vec<Option<Mask>> = pictures.iter().map(Mask::of).collect();
+    let allows = |i: usize, at| masks[i].as_ref().is_none_or(|mask| mask.allows(at));
     let mut links = Vec::new();
     for right in 1..described.len() {
         for left in 0..right {
-            let correspondences = pairs(stream, &described[left], &described[right], options)?;
+            let mut correspondences = pairs(stream, &described[left], &described[right], options)?;
+            correspondences.retain(|one| allows(left, one.left) && allows(right, one.right));
             links.push(PhotoPair { left, right, correspondences });
         }
     }

@@ -30,7 +30,7 @@ pub enum SeamError {
     },
     /// No single line separates the area that only one camera sees from the area that only the other camera sees.
     #[error(
-        "seam: no single line separates the area of one camera alone from that of the other camera alone; along the best line, picture edges would be visible at {breaches} positions in {rows} rows of cells; use feathered blending"
+        "seam: the pictures of the cameras cross or overlap in several places, so every line from side to side would show edges of pictures (at {breaches} positions in {rows} rows of cells); use feathered blending"
     )]
     Tangled {
         /// The number of positions at which an edge of a picture would be visible.

@@ -1,4 +1,4 @@
-//! Seams: narrow blends along a line through the overlap. The line passes through areas in which the pictures of both
+//! Seams of live video: narrow blends along a line through the overlap. The line passes through areas in which the pictures of both
 //! cameras agree. With a wide blend, near or moving objects would appear twice; with a seam, they appear only once.
 //!
 //! A [`Seam`] belongs to two cameras of a warp. It compares a pair of frames, and finds the cheapest line through the
@@ -8,6 +8,8 @@
 //!
 //! Match the colours first. A different exposure makes the pictures differ everywhere, and the line would follow dark
 //! areas, where the difference is smallest.
+//!
+//! Panoramas of stills ([`panorama`](crate::panorama)) use a cut instead, which may have any outline.
 //!
 //! If a warp does not allow a seam, [`SeamError::is_of_warp`] returns true; use the warp's feathered weights instead. A
 //! warp allows no seam if the cameras do not overlap, if one camera covers the whole area of the other one, or if no
@@ -68,7 +70,8 @@ pub enum Blend {
     /// Wide blending with the warp's feathered weights.
     #[default]
     Feather,
-    /// A seam. If the warp does not allow a seam, feathered blending is used instead.
+    /// A narrow blend where the pictures agree. Live video uses feathered blending instead if the warp does not allow a
+    /// seam.
     Seam(SeamOptions),
     /// A seam with multiband blending. If the warp does not allow a seam, multiband blending changes feathered blending.
     Multiband(MultibandOptions),

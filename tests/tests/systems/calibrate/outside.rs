@@ -5,7 +5,9 @@ use std::fs;
 
 use glam::{DMat3, DVec2, UVec2};
 use image::image_dimensions;
-use panoweave::geometry::calibrate::{CalibrateOptions, Calibration, Correspondence, Photo, pair};
+use panoweave::geometry::calibrate::{
+    CalibrateOptions, Calibration, Correspondence, ModelChoice, Photo, pair,
+};
 use panoweave_tests::data;
 
 use panoweave_tests::made_up::{Matcher, flat, grid_distance};
@@ -27,8 +29,8 @@ fn distance(found: &Calibration, truth: DMat3) -> f64 {
 }
 
 /// Calibrates 13 pairs of photographs from simulated correspondences. Half of the correspondences are wrong, and all
-/// have a noise of 1 px. Each result must be within 0.9 px of the external homography, or within 0.9 px times the
-/// magnification if the homography magnifies the right picture.
+/// have a noise of 1 px. Each result must be within 0.9 px of the external homography (1.3 px with the default model),
+/// or within that distance times the magnification if the homography magnifies the right picture.
 #[test]
 fn homographies_of_real_pairs_are_found_again() {
     let Some(list) = data("stitch_ref/pairs.csv") else { return };
@@ -41,14 +43,18 @@ fn homographies_of_real_pairs_are_found_again() {
         let truth = matrix(fields.last().unwrap());
         let matcher = Matcher { many: 400, wrong: 0.5, noise: 1.0, seed: 11 };
         let found = matcher.find([left.size, right.size], &flat(truth));
-        let found = pair(&found, [&left, &right], &CalibrateOptions::default())
-            .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
-        let off = distance(&found, truth);
         // If the homography magnifies the right picture, it also magnifies the noise of that picture's correspondences.
         let scale = truth.determinant().abs().cbrt().max(1.0);
-        assert!(off < 0.9 * scale, "{line}: off by {off} px");
         let share: f64 = fields[5].parse().unwrap();
-        assert!((found.overlap[0] - share).abs() < 0.05, "{line}: overlap {:?}", found.overlap);
+        // A plane would stretch some pairs strongly, so by default they are rotating cameras, which fit less exactly.
+        for (model, most) in [(ModelChoice::Homography, 0.9), (ModelChoice::Auto, 1.3)] {
+            let options = CalibrateOptions { model, ..CalibrateOptions::default() };
+            let found = pair(&found, [&left, &right], &options)
+                .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
+            let off = distance(&found, truth);
+            assert!(off < most * scale, "{line}: {model:?} off by {off} px");
+            assert!((found.overlap[0] - share).abs() < 0.05, "{line}: {:?}", found.overlap);
+        }
         many += 1;
     }
     assert_eq!(many, 13);

@@ -3,7 +3,8 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    Bundle, CalibrateOptions, ModelChoice, Photo, PhotoPair, Refusal, RigOptions, Views, bundle,
+    Bundle, CalibrateOptions, LeftOutReason, ModelChoice, Photo, PhotoPair, Refusal, RigOptions,
+    Views, bundle,
 };
 use panoweave::geometry::rig::{ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
@@ -163,15 +164,28 @@ fn pictures_that_nothing_connects_are_named() {
     let mut cameras = ring(4, 25.0, 1200.0, 0.0);
     cameras[2].to_world = turn(180.0, 0.0, 0.0);
     let pairs = pairs(&cameras, Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
-    let Err(refusal) = bundle(&pictures(4), &pairs, &CalibrateOptions::default()) else {
-        panic!("accepted");
-    };
-    let message = refusal.to_string();
-    let Refusal::Disconnected { names, reasons } = refusal else { panic!("{message}") };
+    let found = bundle(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap();
     // Camera 2 points backwards, so it overlaps no other camera. Therefore, camera 3 is also disconnected: it is 50°
     // from camera 1 and 75° from camera 0, so it does not overlap these cameras enough.
-    assert!(names.contains(&"camera 2".to_owned()), "{names:?}");
-    // Each reason must name two pictures: one that is disconnected, and one that is not.
+    assert_eq!(found.indices, [0, 1]);
+    let names: Vec<&str> = found.pictures.iter().map(|picture| picture.name.as_str()).collect();
+    assert_eq!(names, ["camera 0", "camera 1"]);
+    let told: Vec<(usize, &str)> =
+        found.left_out.iter().map(|one| (one.index, one.name.as_str())).collect();
+    assert_eq!(told, [(2, "camera 2"), (3, "camera 3")]);
+    for one in &found.left_out {
+        assert!(matches!(one.reason, LeftOutReason::Foreign { .. }), "{one:?}");
+        assert!(one.reason.to_string().contains("by chance"), "{one:?}");
+    }
+    assert_eq!(found.rig(&RigOptions::default()).unwrap().cameras.len(), 2);
+    assert!(worst(&found, &cameras[..2]) < 1.5);
+    // If no two pictures fit together, nothing is left, and the error has the reasons.
+    let apart: Vec<PhotoPair> =
+        pairs.iter().filter(|pair| pair.left == 2 || pair.right == 2).cloned().collect();
+    let refusal = bundle(&pictures(4), &apart, &CalibrateOptions::default()).unwrap_err();
+    let message = refusal.to_string();
+    let Refusal::Disconnected { pictures: 4, reasons } = refusal else { panic!("{message}") };
+    // Each reason must name two pictures.
     assert!(!reasons.is_empty() && reasons.len() <= 3, "{reasons:?}");
     assert!(
         reasons.iter().all(|r| r.starts_with("camera ") && r.contains("chance")),
@@ -220,24 +234,50 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
         let off = worst(&found, &cameras[..]);
         assert!(off < 1.5, "{step}°: off by {off} px");
         assert!(found.pairs.iter().all(|pair| (pair.left, pair.right) != (0, 3)));
+        let [ignored] = &found.false_pairs[..] else { panic!("{:?}", found.false_pairs) };
+        assert!(ignored.certain && ignored.names == ["camera 0", "camera 3"], "{ignored}");
         assert_eq!(found.pairs.len(), if step < 20.0 { 5 } else { 3 });
     }
 }
 
-/// Checks the calibration of four pictures whose four pairs form a ring. One pair is false, but any three of the pairs
-/// are consistent, so the false pair cannot be identified. `bundle` must return an error that names one of the pairs.
+/// Checks two groups of pictures without a common view: the larger group is calibrated, and each picture of the other
+/// one is named with a picture that it overlaps.
 #[test]
-fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
+fn the_largest_group_is_kept() {
+    let mut cameras = ring(5, 25.0, 1200.0, 0.0);
+    cameras[1].to_world = turn(180.0, 0.0, 0.0);
+    cameras[4].to_world = turn(200.0, 0.0, 0.0);
+    cameras[0].to_world = turn(75.0, 0.0, 0.0);
+    let pairs = pairs(&cameras, Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
+    let found = bundle(&pictures(5), &pairs, &CalibrateOptions::default()).unwrap();
+    assert_eq!(found.indices, [0, 2, 3]);
+    for (one, [name, other]) in
+        found.left_out.iter().zip([["camera 1", "camera 4"], ["camera 4", "camera 1"]])
+    {
+        assert_eq!(one.name, name);
+        let group = LeftOutReason::OtherGroup { other: other.to_owned(), pictures: 2 };
+        assert_eq!(one.reason, group);
+    }
+    let kept = [cameras[0], cameras[2], cameras[3]];
+    assert!(worst(&found, &kept) < 1.5);
+}
+
+/// Checks the calibration of four pictures whose four pairs form a ring. One pair is false, but any three of the pairs
+/// are consistent, so the false pair cannot be identified. `bundle` must ignore one pair, and state its doubt.
+#[test]
+fn where_it_is_not_clear_which_pair_is_false_it_is_told() {
     let cameras = ring(4, 30.0, 1200.0, 0.0);
     let matcher = Matcher { many: 300, wrong: 0.4, noise: 0.7, seed: 3 };
     let mut pairs = pairs(&cameras, matcher);
     let last = pairs.iter().position(|pair| (pair.left, pair.right) == (0, 3)).unwrap();
     pairs[last] = poster(0, 3, 300);
-    let refusal = bundle(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap_err();
-    let message = refusal.to_string();
-    let Refusal::Pair { left, right, source } = refusal else { panic!("{message}") };
+    let found = bundle(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap();
+    assert_eq!((found.indices.len(), found.pairs.len()), (4, 3));
+    let [ignored] = &found.false_pairs[..] else { panic!("{:?}", found.false_pairs) };
+    assert!(!ignored.certain, "{ignored}");
+    let [left, right] = &ignored.names;
     assert!(left.starts_with("camera ") && right.starts_with("camera ") && left != right);
-    assert!(message.contains(&source.to_string()), "{message}");
+    assert!(ignored.to_string().contains("not clear"), "{ignored}");
 }
 
 /// Checks that nine cameras with a field of view of 60°, placed 40° apart, give a panorama of exactly 360°.

@@ -1,0 +1,45 @@
+//! The option `--mask`: the parts of the pictures to ignore.
+
+use std::path::{Path, PathBuf};
+
+use panoweave::io::picture::Picture;
+
+use crate::output::failure::Failure;
+
+/// The option `--mask`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Masks {
+    /// Picture of the size of the camera's pictures, PNG or JPEG: white where the camera's picture is used, black where it
+    /// is ignored, for instance the rim of a fisheye or the body of a car. Give --mask once for all pictures, or once
+    /// for each picture in order. Transparent pixels of a picture are always ignored.
+    #[arg(long, value_name = "FILE")]
+    mask: Vec<PathBuf>,
+}
+
+impl Masks {
+    /// Returns the files of the masks.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.mask.iter().map(PathBuf::as_path)
+    }
+
+    /// Reads the masks, and masks the pictures, which were read from `files`.
+    pub(crate) fn apply(&self, pictures: &mut [Picture], files: &[&Path]) -> Result<(), Failure> {
+        if !self.mask.is_empty() && self.mask.len() != 1 && self.mask.len() != files.len() {
+            return Err(Failure::Usage("--mask must be given once, or once for each picture"));
+        }
+        let masks = self.mask.iter().map(Picture::open).collect::<Result<Vec<_>, _>>()?;
+        for (i, (picture, file)) in pictures.iter_mut().zip(files).enumerate() {
+            let Some(at) = (!masks.is_empty()).then(|| i.min(masks.len() - 1)) else { continue };
+            if !picture.mask(&masks[at]) {
+                return Err(Failure::PictureSize {
+                    file: self.mask[at].clone(),
+                    which: "a mask".to_owned(),
+                    found: masks[at].size(),
+                    expected: picture.size(),
+                    source_of_warp: file.to_path_buf(),
+                });
+            }
+        }
+        Ok(())
+    }
+}

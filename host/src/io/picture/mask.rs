@@ -1,0 +1,135 @@
+//! Masks: the pixels of a picture that do not count, such as the rim of a fisheye or the body of a car.
+//!
+//! The mask of a picture is its alpha channel. Pixels with an alpha of less than 128 are masked.
+
+use glam::{DVec2, UVec2};
+
+use super::Picture;
+
+/// Alpha below which a pixel is masked.
+const OPAQUE: u8 = 128;
+
+/// The distance of each pixel of a picture from the nearest masked pixel.
+#[derive(Clone, Debug)]
+pub(crate) struct Mask {
+    size: UVec2,
+    distance: Vec<f32>,
+}
+
+impl Picture {
+    /// Masks the pixels at which `mask` is darker than half: sets their alpha to 0. Matching and stitching ignore these
+    /// pixels. Returns false, and changes nothing, if the mask does not have the size of the picture.
+    #[must_use]
+    pub fn mask(&mut self, mask: &Self) -> bool {
+        if mask.size() != self.size() {
+            return false;
+        }
+        for (pixel, mask) in self.pixels_mut().iter_mut().zip(mask.pixels()) {
+            let sum = u32::from(mask.r) + u32::from(mask.g) + u32::from(mask.b);
+            if sum < 3 * 128 || mask.a < OPAQUE {
+                pixel.a = 0;
+            }
+        }
+        true
+    }
+}
+
+impl Mask {
+    /// Returns the mask of a picture, or `None` if no pixel is masked.
+    pub(crate) fn of(picture: &Picture) -> Option<Self> {
+        picture.pixels().iter().any(|pixel| pixel.a < OPAQUE).then(|| {
+            let far = f32::MAX / 4.0;
+            let pixels = picture.pixels().iter();
+            let mut distance: Vec<f32> =
+                pixels.map(|pixel| if pixel.a < OPAQUE { 0.0 } else { far }).collect();
+            let [width, height] = picture.size().to_array().map(|side| side as usize);
+            let at = |x: usize, y: usize| y * width + x;
+            // Chamfer distances: forward from the pixels above and to the left, then backward. They exceed the true
+            // distance by at most a tenth.
+            let diagonal = std::f32::consts::SQRT_2;
+            for y in 0..height {
+                for x in 0..width {
+                    let mut least = distance[at(x, y)];
+                    let mut from = |x: usize, y: usize, step: f32| {
+                        least = least.min(distance[at(x, y)] + step);
+                    };
+                    if x > 0 {
+                        from(x - 1, y, 1.0);
+                    }
+                    if y > 0 {
+                        from(x, y - 1, 1.0);
+                        if x > 0 {
+                            from(x - 1, y - 1, diagonal);
+                        }
+                        if x + 1 < width {
+                            from(x + 1, y - 1, diagonal);
+                        }
+                    }
+                    distance[at(x, y)] = least;
+                }
+            }
+            for y in (0..height).rev() {
+                for x in (0..width).rev() {
+                    let mut least = distance[at(x, y)];
+                    let mut from = |x: usize, y: usize, step: f32| {
+                        least = least.min(distance[at(x, y)] + step);
+                    };
+                    if x + 1 < width {
+                        from(x + 1, y, 1.0);
+                    }
+                    if y + 1 < height {
+                        from(x, y + 1, 1.0);
+                        if x > 0 {
+                            from(x - 1, y + 1, diagonal);
+                        }
+                        if x + 1 < width {
+                            from(x + 1, y + 1, diagonal);
+                        }
+                    }
+                    distance[at(x, y)] = least;
+                }
+            }
+            Self { size: picture.size(), distance }
+        })
+    }
+
+    /// Returns the distance in pixels from a position to the nearest masked pixel. It is 0 if the pixel at the position
+    /// is masked, or one of the four pixels from which a stitch interpolates.
+    pub(crate) fn distance(&self, x: f32, y: f32) -> f32 {
+        let last = self.size - 1;
+        let column = |x: f32| (x.max(0.0) as u32).min(last.x) as usize;
+        let row = |y: f32| (y.max(0.0) as u32).min(last.y) as usize;
+        let at = |x: usize, y: usize| self.distance[y * self.size.x as usize + x];
+        let (columns, rows) = ([column(x), column(x.ceil())], [row(y), row(y.ceil())]);
+        let all =
+            [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[i, j]: [usize; 2]| at(columns[i], rows[j]));
+        all.into_iter().fold(f32::INFINITY, f32::min)
+    }
+
+    /// Returns whether a position is not masked.
+    pub(crate) fn allows(&self, at: DVec2) -> bool {
+        self.distance(at.x as f32, at.y as f32) > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared_types::Rgba8;
+
+    #[test]
+    fn distances_are_those_to_the_nearest_masked_pixel() {
+        let mut picture = Picture::filled(40, 30, Rgba8::opaque(1, 2, 3));
+        assert!(Mask::of(&picture).is_none());
+        let mut mask = Picture::filled(40, 30, Rgba8::opaque(255, 255, 255));
+        mask.pixels_mut()[12 * 40 + 10] = Rgba8::opaque(0, 0, 0);
+        assert!(picture.mask(&mask) && !picture.mask(&Picture::filled(40, 31, Rgba8::BLACK)));
+        let mask = Mask::of(&picture).unwrap();
+        for (x, y) in (0..30).flat_map(|y| (0..40).map(move |x| (x as f32, y as f32))) {
+            let exact = (x - 10.0).hypot(y - 12.0);
+            let found = mask.distance(x, y);
+            assert!(found >= exact - 1e-3 && found <= 1.1 * exact, "{x} {y}: {found} {exact}");
+        }
+        assert!(!mask.allows(DVec2::new(9.5, 12.0)) && mask.allows(DVec2::new(8.9, 12.0)));
+    }
+}

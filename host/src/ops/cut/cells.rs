@@ -1,0 +1,135 @@
+//! The coarse grid on which cuts are computed, and what each camera shows in its cells.
+
+use glam::{UVec2, Vec3};
+use shared_types::Rgba8;
+use shared_types::colour::OverlapBox;
+use shared_types::stitch::Colour;
+
+use crate::io::picture::Picture;
+
+/// Minimum side of a cell in pixels. A cut follows outlines to within half of it.
+const LEAST_CELL: u32 = 8;
+
+/// Maximum number of cells. More cells would take seconds per camera.
+const MOST_CELLS: u32 = 1 << 16;
+
+/// Spacing in pixels of the samples in a cell.
+const SPACING: usize = 2;
+
+/// A grid of square cells over a panorama.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CellGrid {
+    /// Width and height of the panorama in pixels.
+    pub(crate) panorama: UVec2,
+    /// The side of a cell in pixels.
+    pub(crate) cell: u32,
+}
+
+impl CellGrid {
+    /// Returns the finest grid for a panorama that does not have too many cells.
+    pub(crate) fn new(panorama: UVec2) -> Self {
+        let mut grid = Self { panorama, cell: LEAST_CELL };
+        while grid.cells().element_product() > MOST_CELLS {
+            grid.cell += grid.cell / 4;
+        }
+        grid
+    }
+
+    /// Returns the numbers of columns and rows of cells.
+    pub(crate) fn cells(&self) -> UVec2 {
+        UVec2::new(self.panorama.x.div_ceil(self.cell), self.panorama.y.div_ceil(self.cell))
+    }
+}
+
+/// A cell in the view of one camera.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Look {
+    /// The mean colour in levels from 0 to 255.
+    pub(super) levels: Vec3,
+    /// The mean distance in source pixels from the edge of the camera's picture. It is 0 if the camera does not see the
+    /// cell.
+    pub(super) margin: f32,
+    /// The number of samples that the camera sees.
+    pub(super) seen: u32,
+}
+
+/// The planes of one camera over the panorama, row by row: the source column and row of each pixel, and the distance in
+/// source pixels from the edge of the camera's picture, which is 0 at pixels that the camera does not see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourcePlanes<'a> {
+    pub(crate) x: &'a [f32],
+    pub(crate) y: &'a [f32],
+    pub(crate) margin: &'a [f32],
+}
+
+/// The part of the grid that a camera sees.
+#[derive(Clone, Debug)]
+pub(crate) struct CellView {
+    /// The first cell, and the cell after the last one, on both axes.
+    pub(super) place: OverlapBox,
+    looks: Vec<Look>,
+}
+
+impl CellView {
+    /// Samples the picture of a camera in each cell of the grid.
+    pub(crate) fn new(grid: &CellGrid, picture: &Picture, planes: SourcePlanes<'_>) -> Self {
+        let mut place = OverlapBox::EMPTY;
+        let cells = grid.cells();
+        let mut looks = vec![Look::default(); cells.element_product() as usize];
+        let width = grid.panorama.x as usize;
+        for y in (0..grid.panorama.y as usize).step_by(SPACING) {
+            for x in (0..width).step_by(SPACING) {
+                let at = y * width + x;
+                let margin = planes.margin[at];
+                if margin > 0.0 {
+                    let cell = UVec2::new(x as u32, y as u32) / grid.cell;
+                    place.min = place.min.min(cell);
+                    place.max = place.max.max(cell + 1);
+                    let look = &mut looks[(cell.y * cells.x + cell.x) as usize];
+                    look.levels += shown(picture, planes.x[at], planes.y[at]);
+                    look.margin += margin;
+                    look.seen += 1;
+                }
+            }
+        }
+        if place.is_empty() {
+            return Self { place, looks: Vec::new() };
+        }
+        // Keep only the part that the camera sees.
+        let row =
+            |y: u32| &looks[(y * cells.x + place.min.x) as usize..][..place.size().x as usize];
+        let mut looks: Vec<Look> = (place.min.y..place.max.y).flat_map(row).copied().collect();
+        for look in looks.iter_mut().filter(|look| look.seen > 0) {
+            look.levels /= look.seen as f32;
+            look.margin /= look.seen as f32;
+        }
+        Self { place, looks }
+    }
+
+    /// Applies a colour correction to all cells. The mean of corrected pixels differs slightly, but equally in all
+    /// cameras.
+    pub(crate) fn correct(&mut self, Colour { gain, gamma }: Colour) {
+        for look in &mut self.looks {
+            let levels = (look.levels * gain / 255.0).clamp(Vec3::ZERO, Vec3::ONE);
+            look.levels = 255.0 * if gamma == 1.0 { levels } else { levels.powf(gamma) };
+        }
+    }
+
+    /// Returns a cell, or `None` if the camera does not see any of it.
+    pub(super) fn look(&self, cell: UVec2) -> Option<&Look> {
+        let inside = cell.cmpge(self.place.min).all() && cell.cmplt(self.place.max).all();
+        if !inside {
+            return None;
+        }
+        let at = cell - self.place.min;
+        Some(&self.looks[(at.y * self.place.size().x + at.x) as usize]).filter(|look| look.seen > 0)
+    }
+}
+
+/// Returns the levels of the source pixel nearest to a position.
+fn shown(picture: &Picture, x: f32, y: f32) -> Vec3 {
+    let last = picture.size() - 1;
+    let at = UVec2::new(x.round().max(0.0) as u32, y.round().max(0.0) as u32).min(last);
+    let Rgba8 { r, g, b, .. } = picture.pixels()[(at.y * picture.width() + at.x) as usize];
+    Vec3::new(r.into(), g.into(), b.into())
+}

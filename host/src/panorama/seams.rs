@@ -1,0 +1,130 @@
+//! Weights of stills: finds the cut between the cameras of a panorama, leaves out masked pixels, and writes the weights to
+//! a warp.
+
+use shared_types::stitch::{Colour, MIN_WEIGHT};
+
+use super::error::PanoramaError;
+use crate::device::{DeviceError, Stream};
+use crate::io::picture::{Mask, Picture};
+use crate::ops::colour::Colours;
+use crate::ops::cut::{CellGrid, CellView, Labels, SourcePlanes};
+use crate::ops::seam::SeamOptions;
+use crate::warp::{DeviceWarp, Plane};
+
+/// The planes of one camera in host memory; see [`SourcePlanes`].
+pub(super) struct HostPlanes {
+    x: Vec<f32>,
+    y: Vec<f32>,
+    pub(super) margin: Vec<f32>,
+}
+
+impl HostPlanes {
+    /// Downloads the planes of a camera. The camera sees the pixels at which its weight exceeds `least`, except those
+    /// that the mask of its picture excludes. A masked area counts as outside the picture.
+    pub(super) fn download(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        camera: usize,
+        least: f32,
+        mask: Option<&Mask>,
+    ) -> Result<Self, DeviceError> {
+        warp.await_ready(stream)?;
+        let plane = |plane: Plane| warp.plane(plane).download(stream);
+        let (x, y) = (plane(Plane::X(camera))?, plane(Plane::Y(camera))?);
+        let mut margin = plane(Plane::Weight(camera))?;
+        let size = warp.sources()[camera].as_vec2();
+        for (margin, (x, y)) in margin.iter_mut().zip(x.iter().zip(&y)) {
+            if *margin > least {
+                let edge = (x + 1.0).min(y + 1.0).min(size.x - x).min(size.y - y);
+                let edge = edge.max(f32::MIN_POSITIVE);
+                *margin = mask.map_or(edge, |mask| edge.min(mask.distance(*x, *y)));
+            } else {
+                *margin = 0.0;
+            }
+        }
+        Ok(Self { x, y, margin })
+    }
+
+    /// Returns what the camera shows in the cells of a grid.
+    pub(super) fn view(&self, grid: &CellGrid, picture: &Picture) -> CellView {
+        let planes = SourcePlanes { x: &self.x, y: &self.y, margin: &self.margin };
+        CellView::new(grid, picture, planes)
+    }
+}
+
+/// Returns the cut between cameras with these views, whose pictures are corrected by `colours`.
+pub(super) fn cut(
+    grid: CellGrid,
+    mut views: Vec<CellView>,
+    colours: impl IntoIterator<Item = Colour>,
+    options: SeamOptions,
+) -> Labels {
+    views.iter_mut().zip(colours).for_each(|(view, colour)| view.correct(colour));
+    Labels::find(grid, &views, options.feather)
+}
+
+/// Excludes the masked pixels from the margins of a warp that [`DeviceWarp::margins`] rendered. There is one mask per
+/// camera.
+#[track_caller]
+pub(super) fn mask(
+    stream: &Stream,
+    warp: &mut DeviceWarp,
+    masks: &[Option<Mask>],
+) -> Result<(), DeviceError> {
+    for (camera, mask) in masks.iter().enumerate().filter(|(_, mask)| mask.is_some()) {
+        let mut margin = HostPlanes::download(stream, warp, camera, 0.0, mask.as_ref())?.margin;
+        // On the device, margins are fractions of the shorter side.
+        let side = warp.sources()[camera].min_element() as f32;
+        margin.iter_mut().for_each(|margin| *margin /= side);
+        warp.weights_mut()[camera].upload(stream, &margin)?;
+    }
+    warp.written(stream)
+}
+
+/// Returns a copy of a warp in which masked pixels have no weight. With a seam, its weights are those of the cut between
+/// the cameras. The weights sum to 1 at each pixel that a camera sees.
+#[track_caller]
+pub(super) fn reweighted(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    pictures: &[&Picture],
+    colours: &Colours,
+    seam: Option<SeamOptions>,
+) -> Result<DeviceWarp, PanoramaError> {
+    seam.map_or(Ok(()), |options| options.check())?;
+    let masks: Vec<Option<Mask>> = pictures.iter().map(|picture| Mask::of(picture)).collect();
+    let planes = |camera: usize| {
+        HostPlanes::download(stream, warp, camera, MIN_WEIGHT, masks[camera].as_ref())
+    };
+    let mut labels = None;
+    if let Some(options) = seam {
+        let grid = CellGrid::new(warp.size());
+        let mut views = Vec::new();
+        for (camera, picture) in pictures.iter().enumerate() {
+            views.push(planes(camera)?.view(&grid, picture));
+        }
+        labels = Some(cut(grid, views, colours.iter().copied(), options));
+    }
+    let weights = |camera| {
+        let margin = planes(camera)?.margin;
+        if let Some(labels) = &labels {
+            return Ok::<_, DeviceError>(labels.weights(camera, &margin));
+        }
+        let mut weights = warp.plane(Plane::Weight(camera)).download(stream)?;
+        weights.iter_mut().zip(&margin).filter(|(_, m)| **m == 0.0).for_each(|(w, _)| *w = 0.0);
+        Ok(weights)
+    };
+    let mut total = vec![0.0_f32; warp.size().element_product() as usize];
+    for camera in 0..pictures.len() {
+        total.iter_mut().zip(weights(camera)?).for_each(|(total, weight)| *total += weight);
+    }
+    let mut out = warp.reweighted(stream)?;
+    for (camera, out) in out.weights_mut().iter_mut().enumerate() {
+        let mut weights = weights(camera)?;
+        let seen = weights.iter_mut().zip(&total).filter(|(weight, _)| **weight > 0.0);
+        seen.for_each(|(weight, total)| *weight /= total);
+        out.upload(stream, &weights)?;
+    }
+    out.written(stream)?;
+    Ok(out)
+}

@@ -1,0 +1,244 @@
+//! Sets of 2 to 20 pictures with known positions, from pictures to panorama without an option. The cameras turn in rows
+//! in one place, with or without roll, or move along a wall. The exposures differ. Some sets contain a foreign picture,
+//! which must be left out by name.
+//!
+//! Each scene is a formula: a block pattern in space, seen from its middle or painted on the wall. 12 sets run by default
+//! and all 200 if the environment variable `PANOWEAVE_EVERY_SET` is set.
+
+use glam::{DMat3, DVec2, DVec3, UVec2, uvec2};
+use panoweave::device::{Device, Stream};
+use panoweave::geometry::calibrate::{
+    Bundle, CalibrateOptions, LeftOutReason, Photo, RigOptions, bundle,
+};
+use panoweave::io::picture::Picture;
+use panoweave::ops::matching::{MatchOptions, links};
+use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::panorama::{PanoramaOptions, stitch_geometry};
+use panoweave_tests::made_up::{Pinhole, grid_distance, inside, turn};
+use panoweave_tests::random::Random;
+use shared_types::Rgba8;
+
+const SIZE: UVec2 = uvec2(320, 240);
+
+/// Maximum number of pictures in a row.
+const ROW: usize = 7;
+
+/// The arrangement of the cameras.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// The cameras turn in one place.
+    Turning,
+    /// The cameras turn in one place, and each has its own roll.
+    Rolled,
+    /// The cameras move along a wall, which they face at different angles.
+    Shifted,
+}
+
+/// A camera at a position.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    camera: Pinhole,
+    at: DVec3,
+    exposure: f64,
+    /// The seed of the scene's pattern.
+    scene: u64,
+}
+
+/// A set of views and the kind of its scene.
+struct Set {
+    kind: Kind,
+    views: Vec<View>,
+    /// The index of the view that shows another scene.
+    foreign: Option<usize>,
+}
+
+fn set(seed: u64) -> Set {
+    let mut random = Random::new(seed * 7919 + 5);
+    let r = &mut random;
+    let kind = [Kind::Turning, Kind::Rolled, Kind::Shifted][seed as usize % 3];
+    let many = 2 + (seed as usize * 11) % 19;
+    let focal = f64::from(r.between(260.0, 420.0));
+    let foreign = (many > 2 && seed % 4 == 1).then(|| r.below(many));
+    // The part of a picture by which its neighbour in the row, and in the next row, is moved.
+    let step = DVec2::new(r.between(0.4, 0.55).into(), r.between(0.4, 0.5).into());
+    // Rolled pictures lose their corners, so they are closer together.
+    let step = step * if kind == Kind::Rolled { 0.75 } else { 1.0 };
+    let rows = many.div_ceil(ROW);
+    let mut view = |i: usize| {
+        let place = DVec2::new((i % ROW) as f64, (i / ROW) as f64 - (rows - 1) as f64 / 2.0);
+        let mut off = |most: f32| f64::from(r.between(-most, most));
+        let exposure = 1.0 + off(0.25);
+        let angles = [off(1.5), off(1.5), off(2.0)];
+        let (to_world, at) = match kind {
+            Kind::Shifted => {
+                // The wall is at z = 1, and the patterns have the same size as those around a turning camera.
+                let moved = place * step * SIZE.as_dvec2() / focal;
+                let [yaw, pitch, roll] = angles.map(|angle| 3.0 * angle);
+                (turn(yaw, pitch, roll), DVec3::new(moved.x, moved.y, off(0.08)))
+            }
+            Kind::Turning | Kind::Rolled => {
+                let field = (SIZE.as_dvec2() / 2.0 / focal).to_array().map(|t| 2.0 * t.atan());
+                let yaw = place.x * step.x * field[0].to_degrees();
+                let pitch = -place.y * step.y * field[1].to_degrees();
+                let roll = if kind == Kind::Rolled { off(60.0) } else { 0.0 };
+                (turn(yaw + angles[0], pitch + angles[1], roll + angles[2]), DVec3::ZERO)
+            }
+        };
+        let scene = if foreign == Some(i) { seed + 1_000_000 } else { seed };
+        View { camera: Pinhole { size: SIZE, focal, k1: 0.0, to_world }, at, exposure, scene }
+    };
+    Set { kind, views: (0..many).map(&mut view).collect(), foreign }
+}
+
+/// Returns the levels of a pattern at a point in space: blocks of random colours, of three sizes.
+fn pattern(scene: u64, at: DVec3) -> DVec3 {
+    // The blocks are oblique to the axes of the world.
+    let at = turn(33.0, 21.0, 14.0) * at + 100.0;
+    let block = |size: f64| {
+        let cell = (at / size).floor().as_ivec3();
+        let place = [cell.x, cell.y, cell.z].map(|c| c as u64);
+        let mixed = place.iter().fold(scene, |sum, c| Random::new(sum ^ c << 20).bits());
+        let level = |shift: u32| (mixed >> shift & 255) as f64;
+        DVec3::new(level(0), level(8), level(16))
+    };
+    0.35 * block(0.23) + 0.4 * block(0.09) + 0.25 * block(0.041)
+}
+
+impl Set {
+    /// Returns the point of the scene that a pixel of a view shows.
+    fn point(&self, view: &View, pixel: DVec2) -> Option<DVec3> {
+        // The lens has no distortion, so this is the ray of `Pinhole::ray`, which searches for it.
+        let at = (pixel - (SIZE.as_dvec2() - 1.0) / 2.0) / view.camera.focal;
+        let ray = (view.camera.to_world * at.extend(1.0)).normalize();
+        match self.kind {
+            Kind::Shifted => {
+                let depth = (1.0 - view.at.z) / ray.z;
+                (depth > 0.0).then(|| view.at + ray * depth)
+            }
+            Kind::Turning | Kind::Rolled => Some(ray),
+        }
+    }
+
+    /// Returns the pixel of `left` that shows the same point as a pixel of `right`.
+    fn map(&self, left: usize, right: usize, pixel: DVec2) -> Option<DVec2> {
+        let (left, right) = (&self.views[left], &self.views[right]);
+        left.camera.pixel(self.point(right, pixel)? - left.at)
+    }
+
+    fn picture(&self, view: &View) -> Picture {
+        let pixels = (0..SIZE.element_product()).map(|i| {
+            let first = uvec2(i % SIZE.x, i / SIZE.x).as_dvec2();
+            let samples = (0..4).map(|s| {
+                let at = first + DVec2::new(f64::from(s % 2), f64::from(s / 2)) * 0.5 - 0.25;
+                self.point(view, at).map_or(DVec3::ZERO, |at| pattern(view.scene, at))
+            });
+            let levels = samples.sum::<DVec3>() / 4.0 * view.exposure;
+            let [r, g, b] = levels.to_array().map(|level| level.round().min(255.0) as u8);
+            Rgba8::opaque(r, g, b)
+        });
+        Picture::from_pixels(SIZE.x, SIZE.y, pixels.collect()).unwrap()
+    }
+
+    /// Returns the largest error in pixels of the calibrated pairs that overlap by a tenth or more: the mean distance
+    /// between the mapped and the true positions of grid points.
+    fn worst(&self, found: &Bundle) -> f64 {
+        let mut worst = 0.0_f64;
+        for (l, &left) in found.indices.iter().enumerate() {
+            for (r, &right) in found.indices.iter().enumerate().skip(l + 1) {
+                let truth = |at| self.map(left, right, at).filter(|at| inside(*at, SIZE));
+                let map = |at| found.views.map(l, r, at);
+                let (off, seen) = grid_distance([SIZE; 2], &truth, &map);
+                if seen > 160 {
+                    worst = worst.max(off);
+                }
+            }
+        }
+        worst
+    }
+}
+
+/// Stitches a set, and returns what is wrong with the result.
+fn check(stream: &Stream, seed: u64) -> Result<String, String> {
+    let set = set(seed);
+    let many = set.views.len();
+    let about = format!("set {seed}: {many} pictures, {:?}, foreign {:?}", set.kind, set.foreign);
+    let wrong = |what: String| format!("{about}: {what}");
+    let pictures: Vec<Picture> = set.views.iter().map(|view| set.picture(view)).collect();
+    let pairs =
+        links(stream, &pictures, &MatchOptions { points: 400, ..MatchOptions::default() }).unwrap();
+    let photos: Vec<Photo> = (0..many).map(|i| Photo::new(format!("picture {i}"), SIZE)).collect();
+    let found = bundle(&photos, &pairs, &CalibrateOptions::default());
+    let found = found.map_err(|refusal| wrong(refusal.to_string()))?;
+    let expected: Vec<usize> = set.foreign.into_iter().collect();
+    let left_out: Vec<usize> = found.left_out.iter().map(|one| one.index).collect();
+    if left_out != expected {
+        let told = found.left_out.iter().map(|one| format!("{}: {}", one.name, one.reason));
+        return Err(wrong(told.collect::<Vec<_>>().join("; ")));
+    }
+    for one in &found.left_out {
+        let named = one.name == format!("picture {}", one.index);
+        if !named || !matches!(one.reason, LeftOutReason::Foreign { .. }) {
+            return Err(wrong(format!("{one:?}")));
+        }
+    }
+    let off = set.worst(&found);
+    if off > 2.0 {
+        return Err(wrong(format!("the positions are off by {off:.1} px")));
+    }
+    let rig = found.rig(&RigOptions::default()).map_err(|refusal| wrong(refusal.to_string()))?;
+    let geometry = rig.geometry().unwrap();
+    let area = f64::from(rig.panorama.width) * f64::from(rig.panorama.height);
+    if area > 8.0 * many as f64 * SIZE.as_dvec2().element_product() {
+        return Err(wrong(format!("{}×{} pixels", rig.panorama.width, rig.panorama.height)));
+    }
+    let mut pictures: Vec<Option<Picture>> = pictures.into_iter().map(Some).collect();
+    let kept: Vec<Picture> = found.indices.iter().filter_map(|&i| pictures[i].take()).collect();
+    let options = PanoramaOptions {
+        match_colour: true,
+        blend: Blend::Seam(SeamOptions::default()),
+        ..PanoramaOptions::default()
+    };
+    let (panorama, coverage) = stitch_geometry(stream, &kept, &geometry, &options).unwrap();
+    if coverage.any < 0.1 || !panorama.unmatched.is_empty() {
+        return Err(wrong(format!("{coverage:?}, {:?}", panorama.unmatched)));
+    }
+    let size = geometry.canvas.size;
+    Ok(format!("{about}: {:?}, {}×{}, off by {off:.2} px", found.views.name(), size.x, size.y))
+}
+
+#[test]
+fn sets_with_known_positions_become_panoramas() {
+    let every = std::env::var_os("PANOWEAVE_EVERY_SET").is_some();
+    // The short list has each kind with and without a foreign picture, and up to 10 pictures.
+    let seeds: Vec<u64> =
+        if every { (0..200).collect() } else { vec![0, 2, 4, 7, 9, 11, 14, 16, 19, 33, 37, 161] };
+    let stream = Device::cpu().stream().unwrap();
+    let mut wrong = Vec::new();
+    for seed in seeds {
+        match check(&stream, seed) {
+            Ok(told) => println!("{told}"),
+            Err(told) => {
+                println!("WRONG {told}");
+                wrong.push(told);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The maps between views are those of rotations and of homographies, so the test's truth is what a calibration can
+/// find.
+#[test]
+fn the_truth_is_a_rotation_or_a_homography() {
+    for seed in 0..6 {
+        let set = set(seed);
+        let Some(at) = set.map(0, 1, DVec2::new(100.0, 80.0)) else { continue };
+        let back = set.map(1, 0, at).unwrap();
+        assert!((back - DVec2::new(100.0, 80.0)).length() < 1e-6, "{seed}: {back}");
+        if set.kind != Kind::Shifted {
+            let [left, right] = [set.views[0].camera, set.views[1].camera];
+            let turned: DMat3 = left.to_world.transpose() * right.to_world;
+            assert!((turned.determinant() - 1.0).abs() < 1e-9);
+        }
+    }
+}
