@@ -1,0 +1,131 @@
+//! The stitchers, each as a list of programs that run on picture files. None is told the lenses or the exposures.
+
+pub mod process;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+pub use process::Times;
+
+/// The script that runs OpenCV's `Stitcher`.
+const OPENCV: &str = include_str!("opencv.py");
+
+/// A stitcher that is installed.
+#[derive(Clone, Debug)]
+pub struct Stitcher {
+    /// The name in results.
+    pub name: &'static str,
+    /// The version that it reports.
+    pub version: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Panoweave { program: PathBuf, arguments: Vec<String> },
+    OpenCv,
+    Hugin,
+}
+
+/// What became of a stitch.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The panorama's file, or the reason why there is none.
+    pub panorama: std::result::Result<PathBuf, String>,
+    /// The time that it took.
+    pub times: Times,
+}
+
+/// Returns the stitchers that are installed, and a line for each that is not. `panoweave` is the program's path.
+#[must_use]
+pub fn installed(panoweave: &Path, arguments: &[String]) -> (Vec<Stitcher>, Vec<String>) {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    let mut add = |name, command: &mut Command, kind, remedy: &str| match process::first_line(command) {
+        Some(version) if !version.contains("Error") && !version.contains("Traceback") => {
+            found.push(Stitcher { name, version, kind });
+        }
+        _ => missing.push(format!("{name} is left out: {remedy}")),
+    };
+    let kind = Kind::Panoweave { program: panoweave.into(), arguments: arguments.to_vec() };
+    add(
+        "panoweave",
+        Command::new(panoweave).arg("--version"),
+        kind,
+        "build it with `cargo build --release -p panoweave-cli`, or pass --panoweave PATH",
+    );
+    add("opencv", Command::new("python3").args(["-c", OPENCV]), Kind::OpenCv, "python3 cannot import cv2");
+    add("hugin", Command::new("nona").arg("-h"), Kind::Hugin, "its command line (nona, …) is not in PATH");
+    for stitcher in &mut found {
+        if stitcher.name == "hugin" {
+            let version = process::first_line(Command::new("pto_gen").arg("-h"));
+            stitcher.version = version.unwrap_or_else(|| "Hugin".to_owned());
+            let line = Command::new("pto_gen").arg("-h").output().ok();
+            let text = line.map(|o| String::from_utf8_lossy(&[o.stdout, o.stderr].concat()).into_owned());
+            if let Some(version) = text.as_deref().and_then(|t| t.split("version ").nth(1)) {
+                stitcher.version =
+                    format!("Hugin {}", version.split_whitespace().next().unwrap_or_default());
+            }
+        }
+    }
+    (found, missing)
+}
+
+impl Stitcher {
+    /// Stitches picture files. `folder` is an empty folder for the panorama and the log.
+    pub fn stitch(&self, files: &[PathBuf], folder: &Path, limit: Duration) -> Result<Outcome> {
+        fs::create_dir_all(folder).map_err(|source| Error::file(folder, source))?;
+        let folder = &folder.canonicalize().map_err(|source| Error::file(folder, source))?;
+        let (out, log) = (folder.join("panorama.png"), folder.join("log.txt"));
+        for old in [&out, &log] {
+            if old.exists() {
+                fs::remove_file(old).map_err(|source| Error::file(old, source))?;
+            }
+        }
+        let steps = match &self.kind {
+            Kind::Panoweave { program, arguments } => {
+                let mut step = Command::new(program);
+                step.arg("stitch").args(files).arg("-o").arg(&out).args(arguments);
+                vec![step]
+            }
+            Kind::OpenCv => {
+                let mut step = Command::new("python3");
+                step.args(["-c", OPENCV]).arg(&out).args(files);
+                vec![step]
+            }
+            Kind::Hugin => hugin(files, folder),
+        };
+        let (times, result) = process::run(steps, limit, &log);
+        let panorama = match result {
+            Ok(()) if out.exists() => Ok(out),
+            Ok(()) => Err(format!("{} wrote no panorama", self.name)),
+            Err(reason) => Err(reason),
+        };
+        Ok(Outcome { panorama, times })
+    }
+}
+
+/// Returns the steps of Hugin's command line, as its assistant runs them. The panorama is not cropped, because the
+/// other stitchers do not crop either.
+fn hugin(files: &[PathBuf], folder: &Path) -> Vec<Command> {
+    let step = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.current_dir(folder).args(arguments);
+        command
+    };
+    let mut first = step("pto_gen", &["-o", "project.pto"]);
+    first.args(files);
+    vec![
+        first,
+        step("cpfind", &["--multirow", "-o", "project.pto", "project.pto"]),
+        step("cpclean", &["-o", "project.pto", "project.pto"]),
+        step("autooptimiser", &["-a", "-m", "-l", "-s", "-o", "project.pto", "project.pto"]),
+        step(
+            "pano_modify",
+            &["--canvas=AUTO", "--fov=AUTO", "--ldr-file=PNG", "-o", "project.pto", "project.pto"],
+        ),
+        step("hugin_executor", &["--stitching", "--prefix=panorama", "project.pto"]),
+    ]
+}
