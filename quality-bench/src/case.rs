@@ -53,12 +53,13 @@ pub const PHOTOS: [&str; 5] = [
 ];
 
 impl Case {
-    /// Returns the case of a class and a seed, or `None` if its photograph is missing. `data` is the folder of the
-    /// outside data.
-    pub fn new(class: &Class, seed: u64, data: &Path) -> Result<Option<Self>> {
+    /// Returns the case of a class and a seed, or `None` if its photograph is missing. `size` scales the cameras'
+    /// pictures. `data` is the folder of the outside data.
+    pub fn new(class: &Class, seed: u64, size: f64, data: &Path) -> Result<Option<Self>> {
         let name = class.name.bytes().fold(7, |h: u64, b| h.wrapping_mul(131) ^ u64::from(b));
         let mut rng = Rng::with_seed(name ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut cameras = rig::random(class, &mut rng);
+        cameras.iter_mut().for_each(|camera| camera.resize(size));
         let texture = match class.backgrounds[seed as usize % class.backgrounds.len()] {
             Background::Noise => Texture::Noise,
             Background::City => Texture::City,
@@ -100,7 +101,8 @@ impl Case {
         let light = Grid::from_fn(width, height, |x, y| {
             let pixel = DVec2::new(x as f64, y as f64);
             let loss = camera.vignette * (pixel - camera.centre()).length_squared() / corner;
-            let see = |p| Some(self.scene.light(camera.position, camera.direction(p), camera.time).0);
+            let see =
+                |p| Some(self.scene.light(camera.position, camera.direction(p), camera.time).0);
             let light = supersampled(pixel, see) * camera.gain * (1.0 - loss);
             light.as_vec3().to_array()
         });
@@ -200,6 +202,26 @@ impl Case {
         let centre = DVec2::new(if size.x > 0.9 * most { most / 2.0 } else { -low.x }, -low.y);
         let width = if size.x > 0.9 * most { most } else { size.x };
         (Projection { centre, ..whole }, width as usize, size.y as usize)
+    }
+}
+
+impl Truth {
+    /// Returns a picture file as truth, for pictures without a known projection. It counts as a flat picture; the
+    /// judge's smooth residual absorbs what another projection changes.
+    pub fn open(file: &Path) -> Result<Self> {
+        let (picture, mask) = grid::open(file)?;
+        let (width, height) = (picture.width, picture.height);
+        let centre = (DVec2::new(width as f64, height as f64) - 1.0) / 2.0;
+        let focal = width.max(height) as f64;
+        let turn = DMat3::IDENTITY;
+        Ok(Self {
+            projection: Projection { surface: Surface::Plane, focal, centre, turn },
+            picture,
+            // Everything counts as overlap, because the overlaps are not known.
+            seen: mask.map(|shown| if shown { 2 } else { 0 }),
+            ambiguous: Grid { width, height, data: vec![false; width * height] },
+            views: Vec::new(),
+        })
     }
 }
 

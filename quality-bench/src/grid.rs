@@ -32,8 +32,8 @@ pub type Plane = Grid<f32>;
 pub type Mask = Grid<bool>;
 
 impl<T: Copy + Default + Send + Sync> Grid<T> {
-    /// Computes the value of each pixel from its column and row, on all cores.
-    pub fn from_fn(width: usize, height: usize, value: impl Fn(usize, usize) -> T + Sync) -> Self {
+    /// Fills a grid row by row, on all cores. `fill` gets the number of a row and the row with default values.
+    pub fn from_rows(width: usize, height: usize, fill: impl Fn(usize, &mut [T]) + Sync) -> Self {
         let mut data = vec![T::default(); width * height];
         let rows = Mutex::new(data.chunks_mut(width.max(1)).enumerate());
         let next = || rows.lock().ok().and_then(|mut rows| rows.next());
@@ -41,12 +41,24 @@ impl<T: Copy + Default + Send + Sync> Grid<T> {
             for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
                 scope.spawn(|| {
                     while let Some((y, row)) = next() {
-                        row.iter_mut().enumerate().for_each(|(x, pixel)| *pixel = value(x, y));
+                        fill(y, row);
                     }
                 });
             }
         });
         Self { width, height, data }
+    }
+
+    /// Computes the value of each pixel from its column and row, on all cores.
+    pub fn from_fn(width: usize, height: usize, value: impl Fn(usize, usize) -> T + Sync) -> Self {
+        Self::from_rows(width, height, |y, row| {
+            row.iter_mut().enumerate().for_each(|(x, pixel)| *pixel = value(x, y));
+        })
+    }
+
+    /// Returns a row.
+    fn row(&self, y: usize) -> &[T] {
+        &self.data[y * self.width..(y + 1) * self.width]
     }
 
     /// Returns the value at a column and row. Coordinates outside are moved to the border.
@@ -146,8 +158,9 @@ pub fn open(file: &Path) -> Result<(Picture, Mask)> {
         reader.decode().map_err(|source| Error::picture(file, source))?.into_rgba8();
     let (width, height) = (pixels.width() as usize, pixels.height() as usize);
     let transparent = pixels.pixels().any(|p| p[3] < 128);
-    let shown =
-        |&Rgba([r, g, b, a]): &Rgba<u8>| if transparent { a >= 128 } else { (r, g, b) != (0, 0, 0) };
+    let shown = |&Rgba([r, g, b, a]): &Rgba<u8>| {
+        if transparent { a >= 128 } else { (r, g, b) != (0, 0, 0) }
+    };
     let mask = Grid { width, height, data: pixels.pixels().map(shown).collect() };
     let colour = |p: &Rgba<u8>| [0, 1, 2].map(|c| f32::from(p[c]));
     Ok((Grid { width, height, data: pixels.pixels().map(colour).collect() }, mask))
@@ -157,19 +170,29 @@ impl Plane {
     /// Blurs with a Gaussian of `sigma` pixels. Border pixels are repeated.
     #[must_use]
     pub fn blurred(&self, sigma: f64) -> Self {
-        let radius = (3.0 * sigma).ceil() as isize;
-        let weight = |i: isize| (-((i * i) as f64) / (2.0 * sigma * sigma)).exp() as f32;
-        let weights: Vec<f32> = (-radius..=radius).map(weight).collect();
+        let radius = (3.0 * sigma).ceil() as usize;
+        let offset = |i: usize| i as f64 - radius as f64;
+        let weight = |i: usize| (-offset(i).powi(2) / (2.0 * sigma * sigma)).exp() as f32;
+        let mut weights: Vec<f32> = (0..=2 * radius).map(weight).collect();
         let total: f32 = weights.iter().sum();
-        let pass = |source: &Self, dx: isize, dy: isize| {
-            Self::from_fn(self.width, self.height, |x, y| {
-                let tap = |(i, w): (isize, &f32)| {
-                    w * source.at(x as isize + i * dx, y as isize + i * dy)
-                };
-                (-radius..).zip(&weights).map(tap).sum::<f32>() / total
-            })
+        weights.iter_mut().for_each(|weight| *weight /= total);
+        let add = |sum: &mut [f32], values: &[f32], weight: f32| {
+            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
         };
-        pass(&pass(self, 1, 0), 0, 1)
+        let across = Self::from_rows(self.width, self.height, |y, row| {
+            let line = self.row(y);
+            let (first, last) = (line[0], line[line.len() - 1]);
+            let padding = |value| std::iter::repeat_n(value, radius);
+            let padded: Vec<f32> =
+                padding(first).chain(line.iter().copied()).chain(padding(last)).collect();
+            weights.iter().enumerate().for_each(|(i, weight)| add(row, &padded[i..], *weight));
+        });
+        Self::from_rows(self.width, self.height, |y, row| {
+            for (i, weight) in weights.iter().enumerate() {
+                let from = (y + i).saturating_sub(radius).min(self.height - 1);
+                add(row, across.row(from), *weight);
+            }
+        })
     }
 
     /// Interpolates between four pixels.
@@ -200,25 +223,35 @@ impl Mask {
     /// picture is not in the mask.
     #[must_use]
     pub fn eroded(&self, radius: usize) -> Self {
-        let radius = radius as isize;
-        let pass = |source: &Self, dx: isize, dy: isize| {
-            Self::from_fn(self.width, self.height, |x, y| {
-                (-radius..=radius).all(|i| source.get(x as isize + i * dx, y as isize + i * dy))
-            })
-        };
-        pass(&pass(self, 1, 0), 0, 1)
+        self.map(|pixel| !pixel).grown(radius, true).map(|pixel| !pixel)
     }
 
     /// Returns the pixels within `radius` pixels, a square, of the mask.
     #[must_use]
     pub fn dilated(&self, radius: usize) -> Self {
-        let radius = radius as isize;
-        let pass = |source: &Self, dx: isize, dy: isize| {
-            Self::from_fn(self.width, self.height, |x, y| {
-                (-radius..=radius).any(|i| source.get(x as isize + i * dx, y as isize + i * dy))
-            })
+        self.grown(radius, false)
+    }
+
+    /// Returns the pixels within `radius` pixels of the mask. `outside`: whether the outside is in the mask.
+    fn grown(&self, radius: usize, outside: bool) -> Self {
+        let or = |sum: &mut [bool], values: &[bool]| {
+            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum |= value);
         };
-        pass(&pass(self, 1, 0), 0, 1)
+        let across = Self::from_rows(self.width, self.height, |y, row| {
+            let padding = || std::iter::repeat_n(outside, radius);
+            let padded: Vec<bool> =
+                padding().chain(self.row(y).iter().copied()).chain(padding()).collect();
+            (0..=2 * radius).for_each(|i| or(row, &padded[i..]));
+        });
+        Self::from_rows(self.width, self.height, |y, row| {
+            for i in y..=y + 2 * radius {
+                match i.checked_sub(radius) {
+                    Some(from) if from < self.height => or(row, across.row(from)),
+                    _ if outside => row.fill(true),
+                    _ => {}
+                }
+            }
+        })
     }
 
     /// Returns the pixels in both masks.
@@ -237,8 +270,40 @@ impl Mask {
     /// Returns whether a pixel is in the mask. The outside of the picture is not.
     #[must_use]
     pub fn get(&self, x: isize, y: isize) -> bool {
-        let inside =
-            x >= 0 && y >= 0 && x < self.width as isize && y < self.height as isize;
+        let inside = x >= 0 && y >= 0 && x < self.width as isize && y < self.height as isize;
         inside && self.data[y as usize * self.width + x as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_shrinks_and_grows_by_a_square() {
+        let at = |x: usize, y: usize| (3..9).contains(&x) && (2..7).contains(&y);
+        let mask = Mask::from_fn(12, 9, at);
+        assert_eq!(mask.count(), 30);
+        assert_eq!(mask.eroded(1).count(), 12);
+        assert_eq!(mask.dilated(1).count(), 56);
+        assert_eq!(Mask::from_fn(5, 5, |_, _| true).eroded(1).count(), 9, "the border shrinks too");
+    }
+
+    #[test]
+    fn a_blur_has_its_standard_deviation_and_keeps_the_sum() {
+        let dot = Plane::from_fn(41, 41, |x, y| if (x, y) == (20, 20) { 1.0 } else { 0.0 });
+        let blurred = dot.blurred(2.0);
+        let moment = |n: i32| -> f32 {
+            (0..41 * 41).map(|i| blurred.data[i] * ((i % 41) as f32 - 20.0).powi(n)).sum()
+        };
+        assert!((moment(0) - 1.0).abs() < 1e-4 && moment(1).abs() < 1e-3);
+        assert!((moment(2) - 4.0).abs() < 0.1, "variance {}", moment(2));
+    }
+
+    #[test]
+    fn samples_of_a_parabola_are_exact() {
+        let parabola = Picture::from_fn(20, 20, |x, y| [(x * x + y * y) as f32; 3]);
+        let found = parabola.sample(DVec2::new(7.25, 11.5))[0];
+        assert!((found - (7.25 * 7.25 + 11.5 * 11.5)).abs() < 1e-3, "{found}");
     }
 }

@@ -63,9 +63,7 @@ impl Projection {
         let d = match self.surface {
             Surface::Plane => q.extend(1.0),
             Surface::Cylinder => DVec3::new(q.x.sin(), q.y, q.x.cos()),
-            Surface::Sphere => {
-                DVec3::new(q.x.sin() * q.y.cos(), q.y.sin(), q.x.cos() * q.y.cos())
-            }
+            Surface::Sphere => DVec3::new(q.x.sin() * q.y.cos(), q.y.sin(), q.x.cos() * q.y.cos()),
         };
         self.turn.transpose() * d.normalize()
     }

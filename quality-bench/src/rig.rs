@@ -41,6 +41,12 @@ pub fn level(light: f64, response: f64) -> f32 {
 }
 
 impl Camera {
+    /// Scales the number of pixels in each direction.
+    pub fn resize(&mut self, factor: f64) {
+        self.size = self.size.map(|size| (size as f64 * factor).round() as usize);
+        self.focal *= factor;
+    }
+
     /// Returns the middle of the picture.
     #[must_use]
     pub fn centre(&self) -> DVec2 {
@@ -114,9 +120,8 @@ pub fn random(class: &Class, rng: &mut Rng) -> Vec<Camera> {
         let yaw = (column - mid_column) * view * (1.0 - overlap) + wobble();
         let up = pitch - (row - mid_row) * height * (1.0 - overlap) + wobble();
         let roll = around(rng, class.roll.to_radians());
-        let turn = DMat3::from_rotation_y(yaw)
-            * DMat3::from_rotation_x(up)
-            * DMat3::from_rotation_z(roll);
+        let turn =
+            DMat3::from_rotation_y(yaw) * DMat3::from_rotation_x(up) * DMat3::from_rotation_z(roll);
         let place = DVec3::new(around(rng, 1.0), around(rng, 0.3), around(rng, 1.0));
         let tint = [around(rng, class.white), 0.0, around(rng, class.white)];
         let gain = around(rng, class.stops).exp2();

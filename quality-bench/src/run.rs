@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Truth};
 use crate::error::{Error, Result};
-use crate::grid::{self, Picture};
+use crate::grid::{self, Mask, Picture};
 use crate::judge::{Judged, Scores, judge};
 use crate::stitchers::Stitcher;
 
@@ -57,7 +57,10 @@ pub fn case(case: &Case, stitchers: &[Stitcher], settings: &Settings) -> Result<
         let (entry, judged) = stitched(stitcher, &files, &truth, &folder, settings.limit)?;
         if let Some(judged) = judged {
             thumbnail(&judged.picture, &folder.join(format!("{}.jpg", stitcher.name)))?;
-            thumbnail(&difference(&judged), &folder.join(format!("{}_difference.jpg", stitcher.name)))?;
+            thumbnail(
+                &difference(&judged),
+                &folder.join(format!("{}_difference.jpg", stitcher.name)),
+            )?;
         }
         entries.push(Entry { class: case.class.to_owned(), seed: case.seed, ..entry });
     }
@@ -65,37 +68,42 @@ pub fn case(case: &Case, stitchers: &[Stitcher], settings: &Settings) -> Result<
 }
 
 /// Runs a stitcher on picture files and judges its panorama.
-pub fn stitched(
+fn stitched(
     stitcher: &Stitcher,
     files: &[PathBuf],
     truth: &Truth,
     folder: &Path,
     limit: Duration,
 ) -> Result<(Entry, Option<Judged>)> {
-    let outcome = stitcher.stitch(files, &folder.join(stitcher.name), limit)?;
-    let mut entry = Entry {
-        class: String::new(),
-        seed: 0,
-        stitcher: stitcher.name.to_owned(),
-        scores: None,
-        failure: None,
-        wall: outcome.times.wall,
-        cpu: outcome.times.cpu,
-    };
-    let file = match outcome.panorama {
-        Ok(file) => file,
-        Err(reason) => {
-            entry.failure = Some(reason);
-            return Ok((entry, None));
-        }
-    };
-    let (panorama, mask) = grid::open(&file)?;
+    let (mut entry, panorama) = made(stitcher, files, folder, limit)?;
+    let Some((panorama, mask)) = panorama else { return Ok((entry, None)) };
     let judged = judge(&panorama, &mask, truth);
     match &judged {
         Some(judged) => entry.scores = Some(judged.scores.clone()),
         None => entry.failure = Some("the panorama does not resemble the truth".to_owned()),
     }
     Ok((entry, judged))
+}
+
+/// Runs a stitcher. Returns an entry without scores, and the panorama with the pixels that it shows.
+fn made(
+    stitcher: &Stitcher,
+    files: &[PathBuf],
+    folder: &Path,
+    limit: Duration,
+) -> Result<(Entry, Option<(Picture, Mask)>)> {
+    let outcome = stitcher.stitch(files, &folder.join(stitcher.name), limit)?;
+    let entry = Entry {
+        class: String::new(),
+        seed: 0,
+        stitcher: stitcher.name.to_owned(),
+        scores: None,
+        failure: outcome.panorama.as_ref().err().cloned(),
+        wall: outcome.times.wall,
+        cpu: outcome.times.cpu,
+    };
+    let panorama = outcome.panorama.ok().map(|file| grid::open(&file)).transpose()?;
+    Ok((entry, panorama))
 }
 
 /// Creates a folder.
@@ -121,4 +129,87 @@ pub fn thumbnail(picture: &Picture, file: &Path) -> Result<()> {
         0 | 1 => picture.save(file),
         n => picture.reduced(n).save(file),
     }
+}
+
+/// Runs all stitchers on the pictures in each folder below `folder`. Passes each result to `show`.
+pub fn folders(
+    folder: &Path,
+    stitchers: &[Stitcher],
+    settings: &Settings,
+    show: impl Fn(&Entry),
+) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for set in listed(folder)?.into_iter().filter(|path| path.is_dir()) {
+        let pictures: Vec<PathBuf> =
+            listed(&set)?.into_iter().filter(|path| is_picture(path)).collect();
+        let is_truth = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == "truth");
+        let truth = pictures.iter().find(is_truth).cloned();
+        let files: Vec<PathBuf> = pictures.iter().filter(|path| !is_truth(path)).cloned().collect();
+        if files.len() < 2 {
+            continue;
+        }
+        let truths: Vec<Truth> = truth
+            .iter()
+            .chain(files.iter().filter(|_| truth.is_none()))
+            .map(|file| Truth::open(file))
+            .collect::<Result<_>>()?;
+        let name = set.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let place = self::folder(&settings.out.join("cases").join(format!("{name}-0")))?;
+        thumbnail(&truths[0].picture, &place.join("truth.jpg"))?;
+        for stitcher in stitchers {
+            let entry = on_files(stitcher, &files, &truths, &place, settings.limit)?;
+            let entry = Entry { class: name.clone(), ..entry };
+            show(&entry);
+            entries.push(entry);
+        }
+    }
+    if entries.is_empty() {
+        let text = format!("{} has no folder with two pictures", folder.display());
+        return Err(Error::Options(text));
+    }
+    Ok(entries)
+}
+
+/// Runs a stitcher on picture files and judges the panorama by each truth. The scores are means over the truths that
+/// the panorama shows; `coverage` counts the others as 0.
+fn on_files(
+    stitcher: &Stitcher,
+    files: &[PathBuf],
+    truths: &[Truth],
+    folder: &Path,
+    limit: Duration,
+) -> Result<Entry> {
+    let files: Vec<PathBuf> = files
+        .iter()
+        .map(|file| file.canonicalize().map_err(|source| Error::file(file, source)))
+        .collect::<Result<_>>()?;
+    let (mut entry, panorama) = made(stitcher, &files, folder, limit)?;
+    let Some((panorama, mask)) = panorama else { return Ok(entry) };
+    thumbnail(&panorama, &folder.join(format!("{}.jpg", stitcher.name)))?;
+    let judged: Vec<Judged> =
+        truths.iter().filter_map(|truth| judge(&panorama, &mask, truth)).collect();
+    if let Some(first) = judged.first() {
+        let file = folder.join(format!("{}_difference.jpg", stitcher.name));
+        thumbnail(&difference(first), &file)?;
+    }
+    entry.scores = Scores::mean(judged.iter().map(|judged| &judged.scores), truths.len());
+    if entry.scores.is_none() {
+        entry.failure = Some("the panorama does not resemble the pictures".to_owned());
+    }
+    Ok(entry)
+}
+
+/// Returns the entries of a folder, sorted by name.
+fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).map_err(|source| Error::file(folder, source))?;
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|entry| entry.path()).map_err(|source| Error::file(folder, source)))
+        .collect::<Result<_>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_picture(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    ["png", "jpg", "jpeg"].contains(&extension.as_str())
 }

@@ -41,7 +41,13 @@ pub fn corners(luma: &Plane) -> Plane {
 
 /// Returns the strongest corners in cells of `cell` pixels, at most `count` per cell, above `least`.
 #[must_use]
-pub fn strongest(response: &Plane, mask: &Mask, cell: usize, count: usize, least: f32) -> Vec<[usize; 2]> {
+pub fn strongest(
+    response: &Plane,
+    mask: &Mask,
+    cell: usize,
+    count: usize,
+    least: f32,
+) -> Vec<[usize; 2]> {
     let mut found = Vec::new();
     for top in (0..response.height).step_by(cell) {
         for left in (0..response.width).step_by(cell) {
@@ -49,7 +55,8 @@ pub fn strongest(response: &Plane, mask: &Mask, cell: usize, count: usize, least
             for y in top..(top + cell).min(response.height) {
                 for x in left..(left + cell).min(response.width) {
                     let value = response.data[y * response.width + x];
-                    if value > least && mask.data[y * response.width + x] && is_peak(response, x, y) {
+                    if value > least && mask.data[y * response.width + x] && is_peak(response, x, y)
+                    {
                         here.push((value, [x, y]));
                     }
                 }

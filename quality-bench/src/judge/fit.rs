@@ -88,9 +88,8 @@ fn start(
     let columns: &[f64] = if surface == Surface::Plane { &[0.15, 0.5, 0.85] } else { &[0.5] };
     let mut best: Option<(f64, Projection)> = None;
     for &focal in scales {
-        for (column, row) in columns
-            .iter()
-            .flat_map(|&column| [-0.2, 0.2, 0.5, 0.8, 1.2].map(|row| (column, row)))
+        for (column, row) in
+            columns.iter().flat_map(|&column| [-0.2, 0.2, 0.5, 0.8, 1.2].map(|row| (column, row)))
         {
             let centre = DVec2::new(column, row) * size;
             let flat = Projection { surface, focal, centre, turn: DMat3::IDENTITY };
@@ -132,7 +131,8 @@ pub fn refined(start: Projection, pairs: &[Pair], scales: &[f64]) -> Projection 
         let (mut current, mut damping) = (cost(&best), 1e-3);
         for _ in 0..30 {
             let (normal, right) = equations(&best, pairs, scale);
-            let damped = normal + SMatrix::from_diagonal(&(normal.diagonal().map(|v| v * damping + 1e-9)));
+            let damped =
+                normal + SMatrix::from_diagonal(&(normal.diagonal().map(|v| v * damping + 1e-9)));
             let Some(solved) = damped.cholesky() else { break };
             let next = moved(&best, &solved.solve(&right));
             let now = cost(&next);
@@ -169,8 +169,9 @@ fn moved(projection: &Projection, step: &Step) -> Projection {
 /// Returns the normal equations of the weighted residuals.
 fn equations(at: &Projection, pairs: &[Pair], scale: f64) -> (SMatrix<f64, 6, 6>, Step) {
     const SMALL: f64 = 1e-6;
-    let near: Vec<Projection> =
-        (0..6).map(|i| moved(at, &Step::from_fn(|j, _| if i == j { SMALL } else { 0.0 }))).collect();
+    let near: Vec<Projection> = (0..6)
+        .map(|i| moved(at, &Step::from_fn(|j, _| if i == j { SMALL } else { 0.0 })))
+        .collect();
     let (mut normal, mut right) = (SMatrix::<f64, 6, 6>::zeros(), Step::zeros());
     for (pixel, direction) in pairs {
         let Some(here) = at.pixel(*direction) else { continue };
@@ -197,7 +198,9 @@ mod tests {
     fn every_surface_is_found_among_wrong_pairs() {
         let mut rng = Rng::with_seed(3);
         for surface in Surface::ALL {
-            let turn = DMat3::from_rotation_z(0.4) * DMat3::from_rotation_y(0.2) * DMat3::from_rotation_x(0.1);
+            let turn = DMat3::from_rotation_z(0.4)
+                * DMat3::from_rotation_y(0.2)
+                * DMat3::from_rotation_x(0.1);
             let size = DVec2::new(1400.0, 700.0);
             let centre = DVec2::new(if surface == Surface::Plane { 610.0 } else { 699.5 }, 250.0);
             let truth = Projection { surface, focal: 730.0, centre, turn };

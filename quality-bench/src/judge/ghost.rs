@@ -16,9 +16,11 @@ const FARTHEST: isize = 14;
 /// The least part of a block that the second term must have.
 const STRENGTH: f64 = 0.12;
 /// The least part of the rest that the second term must explain.
-const EXPLAINED: f64 = 0.3;
+const EXPLAINED: f64 = 0.4;
 /// The least standard deviation of a block of the truth, in levels.
 const TEXTURE: f64 = 7.0;
+/// The least root mean square of the rest, in levels, that is examined. Less is not visible.
+const VISIBLE: f64 = 4.0;
 
 /// The ghosts of a panorama.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,90 +33,112 @@ pub struct Ghosts {
     pub strength: f64,
 }
 
-/// The pixels of a block with the mean removed.
-fn block(plane: &Plane, left: isize, top: isize) -> Vec<f64> {
-    let pixel = |i: usize| {
-        let (x, y) = ((i % BLOCK) as isize, (i / BLOCK) as isize);
-        f64::from(plane.at(left + x, top + y))
-    };
-    let mut values: Vec<f64> = (0..BLOCK * BLOCK).map(pixel).collect();
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    values.iter_mut().for_each(|value| *value -= mean);
-    values
-}
+/// A block's pixels with the mean removed.
+type Block = [f32; BLOCK * BLOCK];
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// Returns the factors of two terms that explain a block best, and the part of the rest of the first term alone that
-/// the second explains.
-fn mixture(panorama: &[f64], first: &[f64], second: &[f64]) -> Option<(f64, f64, f64)> {
-    let (aa, bb, ab) = (dot(first, first), dot(second, second), dot(first, second));
-    let (ap, bp, pp) = (dot(first, panorama), dot(second, panorama), dot(panorama, panorama));
-    let determinant = aa * bb - ab * ab;
-    if determinant < 0.05 * aa * bb || aa <= 0.0 {
+/// Returns the block at `left` and `top`, or `None` if it is not inside the plane.
+fn block(plane: &Plane, left: isize, top: isize) -> Option<Block> {
+    let (x, y) = (usize::try_from(left).ok()?, usize::try_from(top).ok()?);
+    if x + BLOCK > plane.width || y + BLOCK > plane.height {
         return None;
     }
-    let (a, b) = ((ap * bb - bp * ab) / determinant, (bp * aa - ap * ab) / determinant);
-    let alone = pp - ap * ap / aa;
-    let both = pp - a * ap - b * bp;
-    (alone > 1e-6).then_some((a, b, 1.0 - both / alone))
+    let mut values = [0.0; BLOCK * BLOCK];
+    for (row, line) in values.chunks_exact_mut(BLOCK).enumerate() {
+        let start = (y + row) * plane.width + x;
+        line.copy_from_slice(&plane.data[start..start + BLOCK]);
+    }
+    let mean = values.iter().sum::<f32>() / values.len() as f32;
+    values.iter_mut().for_each(|value| *value -= mean);
+    Some(values)
+}
+
+fn dot(a: &Block, b: &Block) -> f64 {
+    let mut sums = [0.0f32; 8];
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        (0..8).for_each(|i| sums[i] += a[i] * b[i]);
+    }
+    f64::from(sums.iter().sum::<f32>())
+}
+
+/// A block of the panorama and the term that explains it best.
+struct Explained {
+    here: Block,
+    first: Block,
+    /// Index of the camera's view.
+    view: usize,
+    /// Products of the term with itself, of the term with the block, and of the block with itself.
+    aa: f64,
+    ap: f64,
+    pp: f64,
+}
+
+impl Explained {
+    /// Finds the view and the shift that explain the block at `left` and `top` best.
+    fn new(panorama: &Plane, truths: &[&Plane], left: isize, top: isize) -> Option<Self> {
+        let here = block(panorama, left, top)?;
+        let pp = dot(&here, &here);
+        let mut best: Option<Self> = None;
+        for (view, truth) in truths.iter().enumerate() {
+            for (dx, dy) in shifts(ALIGN) {
+                let Some(first) = block(truth, left + dx, top + dy) else { continue };
+                let (aa, ap) = (dot(&first, &first), dot(&first, &here));
+                let explained = |aa: f64, ap: f64| ap.max(0.0).powi(2) / aa.max(1e-9);
+                if best.as_ref().is_none_or(|b| explained(aa, ap) > explained(b.aa, b.ap)) {
+                    best = Some(Self { here, first, view, aa, ap, pp });
+                }
+            }
+        }
+        best
+    }
+
+    /// Returns the mean square of what the term does not explain.
+    fn rest(&self) -> f64 {
+        (self.pp - self.ap * self.ap / self.aa.max(1e-9)) / (BLOCK * BLOCK) as f64
+    }
+
+    /// Returns the part of the block that a second term has, from 0 to 0.5. 0 if it explains too little of the rest.
+    fn strength(&self, second: &Block) -> f64 {
+        let (bb, ab, bp) = (dot(second, second), dot(&self.first, second), dot(second, &self.here));
+        let determinant = self.aa * bb - ab * ab;
+        if determinant < 0.05 * self.aa * bb {
+            return 0.0;
+        }
+        let a = (self.ap * bb - bp * ab) / determinant;
+        let b = (bp * self.aa - self.ap * ab) / determinant;
+        let alone = self.pp - self.ap * self.ap / self.aa;
+        let gain = 1.0 - (self.pp - a * self.ap - b * bp) / alone;
+        if a > 0.0 && b > 0.0 && gain > EXPLAINED { a.min(b) / (a + b) } else { 0.0 }
+    }
+}
+
+/// Returns all shifts of up to `most` pixels in each direction.
+fn shifts(most: isize) -> impl Iterator<Item = (isize, isize)> {
+    (-most..=most).flat_map(move |dy| (-most..=most).map(move |dx| (dx, dy)))
 }
 
 /// Examines the block at `left` and `top`. Returns the strength of the second copy, 0 without a ghost, or `None` if the
 /// block has too little texture.
 fn examine(panorama: &Plane, truths: &[&Plane], left: isize, top: isize) -> Option<f64> {
-    let here = block(panorama, left, top);
-    let size = (BLOCK * BLOCK) as f64;
-    // The view and the shift that explain the block best.
-    let mut best: Option<(f64, usize, isize, isize)> = None;
-    for (i, truth) in truths.iter().enumerate() {
-        for dy in -ALIGN..=ALIGN {
-            for dx in -ALIGN..=ALIGN {
-                let there = block(truth, left + dx, top + dy);
-                let power = dot(&there, &there);
-                let explained = dot(&there, &here).max(0.0).powi(2) / power.max(1e-9);
-                if best.is_none_or(|(other, ..)| explained > other) {
-                    best = Some((explained, i, dx, dy));
-                }
-            }
-        }
-    }
-    let (explained, view, dx, dy) = best?;
-    let first = block(truths[view], left + dx, top + dy);
-    if dot(&first, &first) < TEXTURE * TEXTURE * size {
+    let block_here = Explained::new(panorama, truths, left, top)?;
+    if block_here.aa < TEXTURE * TEXTURE * (BLOCK * BLOCK) as f64 {
         return None;
     }
-    let rest = dot(&here, &here) - explained;
-    // Less than 1.5 levels of rest is no visible ghost.
-    if rest < 1.5 * 1.5 * size {
+    if block_here.rest() < VISIBLE * VISIBLE {
         return Some(0.0);
     }
-    let strength = |second: &[f64]| match mixture(&here, &first, second) {
-        Some((a, b, gain)) if a > 0.0 && b > 0.0 && gain > EXPLAINED => a.min(b) / (a + b),
-        _ => 0.0,
+    let truth = truths[block_here.view];
+    let at = |dx, dy| {
+        block(truth, left + dx, top + dy).map_or(0.0, |second| block_here.strength(&second))
     };
-    let mut most: f64 = 0.0;
-    for (i, truth) in truths.iter().enumerate() {
-        if i != view {
-            most = most.max(strength(&block(truth, left, top)));
-        }
-    }
-    for sy in -FARTHEST..=FARTHEST {
-        for sx in -FARTHEST..=FARTHEST {
-            if sx * sx + sy * sy < NEAREST * NEAREST {
-                continue;
-            }
-            let second = block(truths[view], left + dx + sx, top + dy + sy);
-            let found = strength(&second);
-            if found > most {
-                // The rest of a blur looks the same on both sides.
-                let mirrored = strength(&block(truths[view], left + dx - sx, top + dy - sy));
-                if mirrored < 0.5 * found {
-                    most = found;
-                }
-            }
+    let others = truths.iter().enumerate().filter(|(i, _)| *i != block_here.view);
+    let mut most = others
+        .filter_map(|(_, truth)| Some(block_here.strength(&block(truth, left, top)?)))
+        .fold(0.0, f64::max);
+    for (dx, dy) in shifts(FARTHEST).filter(|(x, y)| x * x + y * y >= NEAREST * NEAREST) {
+        let found = at(dx, dy);
+        // The rest of a blur looks the same on both sides.
+        if found > most && at(-dx, -dy) < 0.5 * found {
+            most = found;
         }
     }
     Some(if most > STRENGTH { most } else { 0.0 })
@@ -136,7 +160,8 @@ pub fn ghosts(panorama: &Picture, truth: &Truth, shown: &Mask) -> Ghosts {
     let (columns, rows) = (shown.width / BLOCK, shown.height / BLOCK);
     let found = Grid::from_fn(columns, rows, |column, row| {
         let (left, top) = ((column * BLOCK) as isize, (row * BLOCK) as isize);
-        let pixels = || (0..BLOCK * BLOCK).map(|i| (left as usize + i % BLOCK, top as usize + i / BLOCK));
+        let pixels =
+            || (0..BLOCK * BLOCK).map(|i| (left as usize + i % BLOCK, top as usize + i / BLOCK));
         if !pixels().all(|(x, y)| shared.data[y * shown.width + x]) {
             return None;
         }

@@ -47,6 +47,32 @@ pub struct Scores {
     pub landmarks: usize,
 }
 
+impl Scores {
+    /// Returns the means of scores, or `None` if there are none. `truths` is the number of truths, of which those
+    /// without scores are not covered.
+    pub fn mean<'a>(scores: impl Iterator<Item = &'a Self>, truths: usize) -> Option<Self> {
+        let all: Vec<&Self> = scores.collect();
+        let mean = |value: fn(&Self) -> Option<f64>| {
+            let values: Vec<f64> = all.iter().filter_map(|scores| value(scores)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        Some(Self {
+            coverage: mean(|s| Some(s.coverage))? * all.len() as f64 / truths.max(1) as f64,
+            psnr: mean(|s| Some(s.psnr))?,
+            ssim: mean(|s| Some(s.ssim))?,
+            geometry: mean(|s| Some(s.geometry))?,
+            misalignment: mean(|s| Some(s.misalignment))?,
+            lost: mean(|s| Some(s.lost))?,
+            seam: mean(|s| s.seam),
+            ghosts: mean(|s| s.ghosts),
+            colour: mean(|s| Some(s.colour))?,
+            surface: all.first()?.surface.clone(),
+            scale: mean(|s| Some(s.scale))?,
+            landmarks: all.iter().map(|scores| scores.landmarks).sum(),
+        })
+    }
+}
+
 /// A judged panorama.
 #[derive(Clone, Debug)]
 pub struct Judged {

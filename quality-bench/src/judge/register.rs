@@ -102,25 +102,24 @@ impl Registration {
             let at = DVec2::new((i % n) as f64 + 0.5, (i / n) as f64 + 0.5) / n as f64 - 0.5;
             self.pixel(DVec2::new(x as f64, y as f64) + at)
         };
-        let shown = Grid::from_fn(width, height, |x, y| {
-            self.pixel(DVec2::new(x as f64, y as f64)).is_some_and(|p| {
-                let (x, y) = (p.x.floor() as isize, p.y.floor() as isize);
-                panorama.contains(p, 0.0)
-                    && [(0, 0), (1, 0), (0, 1), (1, 1)].iter().all(|(i, j)| mask.at(x + i, y + j))
-            })
-        });
-        let picture = Grid::from_fn(width, height, |x, y| {
-            if !shown.data[y * width + x] {
-                return [0.0; 3];
+        let pixels = Grid::from_fn(width, height, |x, y| {
+            let middle = self.pixel(DVec2::new(x as f64, y as f64))?;
+            let (left, top) = (middle.x.floor() as isize, middle.y.floor() as isize);
+            let corners = [(0, 0), (1, 0), (0, 1), (1, 1)];
+            let inside = panorama.contains(middle, 0.0)
+                && corners.iter().all(|(i, j)| mask.at(left + i, top + j));
+            if !inside || n == 1 {
+                return inside.then(|| panorama.sample(middle));
             }
             let mut sum = [0.0; 3];
             for i in 0..n * n {
-                let colour = panorama.sample(place(x, y, i).unwrap_or_default());
+                let colour = panorama.sample(place(x, y, i).unwrap_or(middle));
                 (0..3).for_each(|c| sum[c] += colour[c] / (n * n) as f32);
             }
-            sum.map(|v| v.clamp(0.0, 255.0))
+            Some(sum)
         });
-        Registered { picture, shown }
+        let picture = pixels.map(|pixel| pixel.unwrap_or_default().map(|v| v.clamp(0.0, 255.0)));
+        Registered { picture, shown: pixels.map(|pixel| pixel.is_some()) }
     }
 
     /// Searches the landmarks of the truth in the registered panorama.
@@ -198,7 +197,7 @@ fn search(truth: &Plane, panorama: &Plane, shown: &Mask, place: [usize; 2]) -> O
     for (i, score) in scores.iter_mut().enumerate() {
         let (dx, dy) = ((i % side) as isize - REACH, (i / side) as isize - REACH);
         if shown.get(cx + dx, cy + dy) {
-            *score = correlation(truth, panorama, [cx, cy], [cx + dx, cy + dy], PATCH);
+            *score = correlation(truth, panorama, [cx, cy], [cx + dx, cy + dy]);
         }
     }
     let best = (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))?;
@@ -218,17 +217,22 @@ fn search(truth: &Plane, panorama: &Plane, shown: &Mask, place: [usize; 2]) -> O
     Some(DVec2::new(x as f64 - REACH as f64, y as f64 - REACH as f64) + fraction)
 }
 
-/// Returns the normalised correlation of two patches, from −1 to 1.
-#[must_use]
-pub fn correlation(a: &Plane, b: &Plane, at: [isize; 2], bt: [isize; 2], half: isize) -> f32 {
+/// Returns the normalised correlation, from −1 to 1, of the patches around two pixels. The patches must lie inside.
+fn correlation(a: &Plane, b: &Plane, at: [isize; 2], bt: [isize; 2]) -> f32 {
     let (mut sa, mut sb, mut saa, mut sbb, mut sab) = (0.0f32, 0.0f32, 0.0f32, 0.0f32, 0.0f32);
-    for y in -half..=half {
-        for x in -half..=half {
-            let (p, q) = (a.at(at[0] + x, at[1] + y), b.at(bt[0] + x, bt[1] + y));
+    let side = 2 * PATCH as usize + 1;
+    let row = |plane: &Plane, [x, y]: [isize; 2], dy: isize| {
+        let start = (y + dy) as usize * plane.width + (x - PATCH) as usize;
+        start..start + side
+    };
+    for dy in -PATCH..=PATCH {
+        let (left, right) = (&a.data[row(a, at, dy)], &b.data[row(b, bt, dy)]);
+        for (p, q) in left.iter().zip(right) {
+            let (p, q) = (p - 128.0, q - 128.0);
             (sa, sb, saa, sbb, sab) = (sa + p, sb + q, saa + p * p, sbb + q * q, sab + p * q);
         }
     }
-    let n = ((2 * half + 1) * (2 * half + 1)) as f32;
+    let n = (side * side) as f32;
     let (va, vb) = (saa - sa * sa / n, sbb - sb * sb / n);
     if va < n || vb < n { 0.0 } else { (sab - sa * sb / n) / (va * vb).sqrt() }
 }
@@ -242,7 +246,8 @@ pub fn register(
     truth: &Truth,
 ) -> Option<(Registration, Vec<Landmark>, Registered)> {
     let seen = truth.seen.map(|count| count > 0);
-    let (luma, size) = (truth.picture.luma(), DVec2::new(panorama.width as f64, panorama.height as f64));
+    let (luma, size) =
+        (truth.picture.luma(), DVec2::new(panorama.width as f64, panorama.height as f64));
     let there = features(&luma, &seen);
     let here = features(&panorama.luma(), mask);
     let pairs: Vec<Pair> = matched(&here, &there)
@@ -260,7 +265,7 @@ pub fn register(
     let usable = seen.eroded(PATCH as usize + 2).and(&clear);
     let places = strongest(&corners(&luma), &usable, 28, 1, 6.0);
     let mut drawn = registration.draw(panorama, mask, truth);
-    for _ in 0..3 {
+    for _ in 0..2 {
         let landmarks = registration.landmarks(&places, &luma, &drawn);
         registration.refine(&landmarks);
         drawn = registration.draw(panorama, mask, truth);

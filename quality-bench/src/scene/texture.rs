@@ -63,7 +63,8 @@ fn noise(d: DVec3, seed: u64) -> Light {
 fn clear(d: DVec3, elevation: f64, seed: u64) -> Light {
     let up = elevation.max(0.0).sin().sqrt();
     let blue = DVec3::new(0.62, 0.72, 0.85).lerp(DVec3::new(0.16, 0.32, 0.66), up);
-    let cloud = (octaves(d * DVec3::new(1.0, 3.0, 1.0), 3.0, 5, 0.5, seed ^ 5) * 2.0).clamp(0.0, 1.0);
+    let cloud =
+        (octaves(d * DVec3::new(1.0, 3.0, 1.0), 3.0, 5, 0.5, seed ^ 5) * 2.0).clamp(0.0, 1.0);
     blue.lerp(DVec3::splat(0.85), 0.5 * cloud)
 }
 
@@ -110,7 +111,8 @@ fn facade(d: DVec3, inside: DVec2, house: i64, count: f64, seed: u64) -> Light {
     if inside.y < 0.006 || inside.x < 0.012 {
         return wall * 0.45;
     }
-    let window = floor >= 0 && part.x > left && part.x < 1.0 - left && part.y > top && part.y < 0.85;
+    let window =
+        floor >= 0 && part.x > left && part.x < 1.0 - left && part.y > top && part.y < 0.85;
     if !window {
         return wall * dirt;
     }

@@ -43,33 +43,28 @@ pub struct Outcome {
 #[must_use]
 pub fn installed(panoweave: &Path, arguments: &[String]) -> (Vec<Stitcher>, Vec<String>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
-    let mut add = |name, command: &mut Command, kind, remedy: &str| match process::first_line(command) {
-        Some(version) if !version.contains("Error") && !version.contains("Traceback") => {
-            found.push(Stitcher { name, version, kind });
+    // The line in which a program tells its version has this word.
+    let mut add = |name, command: &mut Command, word: &str, kind, remedy: &str| {
+        let text = process::printed(command).unwrap_or_default();
+        match text.lines().find(|line| line.contains(word)) {
+            Some(line) => found.push(Stitcher { name, version: line.trim().to_owned(), kind }),
+            None => missing.push(format!("{name} is left out: {remedy}")),
         }
-        _ => missing.push(format!("{name} is left out: {remedy}")),
     };
     let kind = Kind::Panoweave { program: panoweave.into(), arguments: arguments.to_vec() };
     add(
         "panoweave",
         Command::new(panoweave).arg("--version"),
+        "panoweave",
         kind,
         "build it with `cargo build --release -p panoweave-cli`, or pass --panoweave PATH",
     );
-    add("opencv", Command::new("python3").args(["-c", OPENCV]), Kind::OpenCv, "python3 cannot import cv2");
-    add("hugin", Command::new("nona").arg("-h"), Kind::Hugin, "its command line (nona, …) is not in PATH");
-    for stitcher in &mut found {
-        if stitcher.name == "hugin" {
-            let version = process::first_line(Command::new("pto_gen").arg("-h"));
-            stitcher.version = version.unwrap_or_else(|| "Hugin".to_owned());
-            let line = Command::new("pto_gen").arg("-h").output().ok();
-            let text = line.map(|o| String::from_utf8_lossy(&[o.stdout, o.stderr].concat()).into_owned());
-            if let Some(version) = text.as_deref().and_then(|t| t.split("version ").nth(1)) {
-                stitcher.version =
-                    format!("Hugin {}", version.split_whitespace().next().unwrap_or_default());
-            }
-        }
-    }
+    let script = &mut Command::new("python3");
+    script.args(["-c", OPENCV]);
+    add("opencv", script, "OpenCV ", Kind::OpenCv, "python3 cannot import cv2");
+    let first = &mut Command::new("pto_gen");
+    first.arg("-h");
+    add("hugin", first, "version", Kind::Hugin, "its command line (pto_gen, …) is not in PATH");
     (found, missing)
 }
 

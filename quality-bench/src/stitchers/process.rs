@@ -63,16 +63,21 @@ fn last_line(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let has_letters = |line: &&str| line.chars().any(char::is_alphabetic);
-    let line: String = text.lines().rev().find(has_letters).unwrap_or_default().trim().chars().take(200).collect();
+    let line: String =
+        text.lines().rev().find(has_letters).unwrap_or_default().trim().chars().take(200).collect();
     if line.is_empty() { String::new() } else { format!(": {line}") }
 }
 
 /// Returns the first line with letters that a program prints, or `None` if it does not start.
 #[must_use]
 pub fn first_line(command: &mut Command) -> Option<String> {
+    let has_letters = |line: &&str| line.chars().any(char::is_alphabetic);
+    printed(command)?.lines().find(has_letters).map(|line| line.trim().to_owned())
+}
+
+/// Returns all that a program prints, or `None` if it does not start.
+#[must_use]
+pub fn printed(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().find(|line| line.chars().any(char::is_alphabetic))?;
-    Some(line.trim().to_owned())
+    Some(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
