@@ -61,6 +61,13 @@ impl<T: Copy + Default + Send + Sync> Grid<T> {
         &self.data[y * self.width..(y + 1) * self.width]
     }
 
+    /// Returns the value at a column and row, or `None` outside.
+    #[must_use]
+    pub fn get_at(&self, x: isize, y: isize) -> Option<T> {
+        let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
+        (x < self.width && y < self.height).then(|| self.data[y * self.width + x])
+    }
+
     /// Returns the value at a column and row. Coordinates outside are moved to the border.
     #[must_use]
     pub fn at(&self, x: isize, y: isize) -> T {
@@ -265,13 +272,6 @@ impl Mask {
     #[must_use]
     pub fn count(&self) -> usize {
         self.data.iter().filter(|&&pixel| pixel).count()
-    }
-
-    /// Returns whether a pixel is in the mask. The outside of the picture is not.
-    #[must_use]
-    pub fn get(&self, x: isize, y: isize) -> bool {
-        let inside = x >= 0 && y >= 0 && x < self.width as isize && y < self.height as isize;
-        inside && self.data[y as usize * self.width + x as usize]
     }
 }
 

@@ -47,6 +47,12 @@ impl Camera {
         self.focal *= factor;
     }
 
+    /// Returns the horizontal field of view in radians, without the distortion.
+    #[must_use]
+    pub fn view(&self) -> f64 {
+        2.0 * (self.size[0] as f64 / 2.0 / self.focal).atan()
+    }
+
     /// Returns the middle of the picture.
     #[must_use]
     pub fn centre(&self) -> DVec2 {

@@ -10,7 +10,7 @@ use crate::case::{Case, Truth};
 use crate::error::{Error, Result};
 use crate::grid::{self, Mask, Picture};
 use crate::judge::{Judged, Scores, judge};
-use crate::stitchers::Stitcher;
+use crate::stitchers::{Photos, Stitcher};
 
 /// The result of a stitcher on a case.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -50,11 +50,12 @@ pub fn case(case: &Case, stitchers: &[Stitcher], settings: &Settings) -> Result<
         case.photograph(i).save(&file)?;
         files.push(file);
     }
+    let photos = Photos { files, view: Some(case.cameras[0].view()) };
     let truth = case.truth();
     thumbnail(&truth.picture, &folder.join("truth.jpg"))?;
     let mut entries = Vec::new();
     for stitcher in stitchers {
-        let (entry, judged) = stitched(stitcher, &files, &truth, &folder, settings.limit)?;
+        let (entry, judged) = stitched(stitcher, &photos, &truth, &folder, settings.limit)?;
         if let Some(judged) = judged {
             thumbnail(&judged.picture, &folder.join(format!("{}.jpg", stitcher.name)))?;
             thumbnail(
@@ -70,12 +71,12 @@ pub fn case(case: &Case, stitchers: &[Stitcher], settings: &Settings) -> Result<
 /// Runs a stitcher on picture files and judges its panorama.
 fn stitched(
     stitcher: &Stitcher,
-    files: &[PathBuf],
+    photos: &Photos,
     truth: &Truth,
     folder: &Path,
     limit: Duration,
 ) -> Result<(Entry, Option<Judged>)> {
-    let (mut entry, panorama) = made(stitcher, files, folder, limit)?;
+    let (mut entry, panorama) = made(stitcher, photos, folder, limit)?;
     let Some((panorama, mask)) = panorama else { return Ok((entry, None)) };
     let judged = judge(&panorama, &mask, truth);
     match &judged {
@@ -88,11 +89,11 @@ fn stitched(
 /// Runs a stitcher. Returns an entry without scores, and the panorama with the pixels that it shows.
 fn made(
     stitcher: &Stitcher,
-    files: &[PathBuf],
+    photos: &Photos,
     folder: &Path,
     limit: Duration,
 ) -> Result<(Entry, Option<(Picture, Mask)>)> {
-    let outcome = stitcher.stitch(files, &folder.join(stitcher.name), limit)?;
+    let outcome = stitcher.stitch(photos, &folder.join(stitcher.name), limit)?;
     let entry = Entry {
         class: String::new(),
         seed: 0,
@@ -156,8 +157,11 @@ pub fn folders(
         let name = set.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let place = self::folder(&settings.out.join("cases").join(format!("{name}-0")))?;
         thumbnail(&truths[0].picture, &place.join("truth.jpg"))?;
+        let absolute = |file: &PathBuf| file.canonicalize().map_err(|e| Error::file(file, e));
+        let files = files.iter().map(absolute).collect::<Result<_>>()?;
+        let photos = Photos { files, view: None };
         for stitcher in stitchers {
-            let entry = on_files(stitcher, &files, &truths, &place, settings.limit)?;
+            let entry = on_files(stitcher, &photos, &truths, &place, settings.limit)?;
             let entry = Entry { class: name.clone(), ..entry };
             show(&entry);
             entries.push(entry);
@@ -174,16 +178,12 @@ pub fn folders(
 /// the panorama shows; `coverage` counts the others as 0.
 fn on_files(
     stitcher: &Stitcher,
-    files: &[PathBuf],
+    photos: &Photos,
     truths: &[Truth],
     folder: &Path,
     limit: Duration,
 ) -> Result<Entry> {
-    let files: Vec<PathBuf> = files
-        .iter()
-        .map(|file| file.canonicalize().map_err(|source| Error::file(file, source)))
-        .collect::<Result<_>>()?;
-    let (mut entry, panorama) = made(stitcher, &files, folder, limit)?;
+    let (mut entry, panorama) = made(stitcher, photos, folder, limit)?;
     let Some((panorama, mask)) = panorama else { return Ok(entry) };
     thumbnail(&panorama, &folder.join(format!("{}.jpg", stitcher.name)))?;
     let judged: Vec<Judged> =

@@ -10,9 +10,9 @@ use crate::grid::{Grid, Mask, Plane};
 
 /// A corner with its descriptor.
 #[derive(Clone, Debug)]
-pub struct Feature {
+pub(super) struct Feature {
     /// Its place in the full picture.
-    pub pixel: DVec2,
+    pub(super) pixel: DVec2,
     /// The patch, with mean 0 and length 1.
     patch: [f32; 64],
 }
@@ -28,7 +28,7 @@ const RATIO: f32 = 0.65;
 /// Returns the response of a corner detector at each pixel, in squared levels: about the smaller eigenvalue of the
 /// gradients' covariance.
 #[must_use]
-pub fn corners(luma: &Plane) -> Plane {
+pub(super) fn corners(luma: &Plane) -> Plane {
     let gradient = luma.blurred(1.0).gradient();
     let part = |f: fn([f32; 2]) -> f32| gradient.map(f).blurred(1.5);
     let (xx, xy, yy) = (part(|g| g[0] * g[0]), part(|g| g[0] * g[1]), part(|g| g[1] * g[1]));
@@ -41,7 +41,7 @@ pub fn corners(luma: &Plane) -> Plane {
 
 /// Returns the strongest corners in cells of `cell` pixels, at most `count` per cell, above `least`.
 #[must_use]
-pub fn strongest(
+pub(super) fn strongest(
     response: &Plane,
     mask: &Mask,
     cell: usize,
@@ -76,7 +76,7 @@ fn is_peak(plane: &Plane, x: usize, y: usize) -> bool {
 
 /// Returns the features of a picture at the pixels of `mask`.
 #[must_use]
-pub fn features(luma: &Plane, mask: &Mask) -> Vec<Feature> {
+pub(super) fn features(luma: &Plane, mask: &Mask) -> Vec<Feature> {
     let mut found = Vec::new();
     for scale in SCALES {
         let (width, height) =
@@ -122,7 +122,7 @@ fn describe(soft: &Plane, place: DVec2, axis: DVec2) -> Option<[f32; 64]> {
 
 /// Returns the pairs of places, first in `from` and then in `to`, whose patches agree and are unlike those elsewhere.
 #[must_use]
-pub fn matched(from: &[Feature], to: &[Feature]) -> Vec<(DVec2, DVec2)> {
+pub(super) fn matched(from: &[Feature], to: &[Feature]) -> Vec<(DVec2, DVec2)> {
     let best = Grid::from_fn(1, from.len(), |_, i| {
         let (mut first, mut second) = ((f32::MAX, 0), f32::MAX);
         for (j, other) in to.iter().enumerate() {

@@ -146,7 +146,7 @@ fn examine(panorama: &Plane, truths: &[&Plane], left: isize, top: isize) -> Opti
 
 /// Examines the blocks that several cameras see, or where objects hide different things from the cameras.
 #[must_use]
-pub fn ghosts(panorama: &Picture, truth: &Truth, shown: &Mask) -> Ghosts {
+pub(super) fn ghosts(panorama: &Picture, truth: &Truth, shown: &Mask) -> Ghosts {
     let luma = panorama.luma();
     let views: Vec<Plane> = if truth.views.is_empty() {
         vec![truth.picture.luma()]

@@ -95,7 +95,7 @@ impl Registration {
 
     /// Draws the panorama on the truth's canvas. A panorama of a higher resolution is averaged.
     #[must_use]
-    pub fn draw(&self, panorama: &Picture, mask: &Mask, truth: &Truth) -> Registered {
+    pub(super) fn draw(&self, panorama: &Picture, mask: &Mask, truth: &Truth) -> Registered {
         let (width, height) = (truth.picture.width, truth.picture.height);
         let n = (1.0 / self.scale()).round().clamp(1.0, 4.0) as usize;
         let place = |x: usize, y: usize, i: usize| {
@@ -196,7 +196,7 @@ fn search(truth: &Plane, panorama: &Plane, shown: &Mask, place: [usize; 2]) -> O
     let mut scores = vec![f32::MIN; side * side];
     for (i, score) in scores.iter_mut().enumerate() {
         let (dx, dy) = ((i % side) as isize - REACH, (i / side) as isize - REACH);
-        if shown.get(cx + dx, cy + dy) {
+        if shown.get_at(cx + dx, cy + dy) == Some(true) {
             *score = correlation(truth, panorama, [cx, cy], [cx + dx, cy + dy]);
         }
     }
@@ -240,7 +240,7 @@ fn correlation(a: &Plane, b: &Plane, at: [isize; 2], bt: [isize; 2]) -> f32 {
 /// Registers a panorama with the truth. Returns the mapping, the landmarks, and the panorama on the truth's canvas, or
 /// `None` if no projection explains enough features.
 #[must_use]
-pub fn register(
+pub(super) fn register(
     panorama: &Picture,
     mask: &Mask,
     truth: &Truth,

@@ -1,4 +1,7 @@
-//! The stitchers, each as a list of programs that run on picture files. None is told the lenses or the exposures.
+//! The stitchers, each as a list of programs that run on picture files.
+//!
+//! None is told the exposures, the directions or the distortion. Hugin is told the horizontal field of view, rounded to
+//! degrees, as the metadata of a photograph tells it: its assistant does not estimate it. The others estimate it.
 
 pub mod process;
 
@@ -28,6 +31,15 @@ enum Kind {
     Panoweave { program: PathBuf, arguments: Vec<String> },
     OpenCv,
     Hugin,
+}
+
+/// The pictures to stitch.
+#[derive(Clone, Debug)]
+pub struct Photos {
+    /// The files, in the order of the cameras.
+    pub files: Vec<PathBuf>,
+    /// The horizontal field of view in radians, if it is known.
+    pub view: Option<f64>,
 }
 
 /// What became of a stitch.
@@ -69,8 +81,9 @@ pub fn installed(panoweave: &Path, arguments: &[String]) -> (Vec<Stitcher>, Vec<
 }
 
 impl Stitcher {
-    /// Stitches picture files. `folder` is an empty folder for the panorama and the log.
-    pub fn stitch(&self, files: &[PathBuf], folder: &Path, limit: Duration) -> Result<Outcome> {
+    /// Stitches pictures. `folder` is the folder for the panorama and the log.
+    pub fn stitch(&self, photos: &Photos, folder: &Path, limit: Duration) -> Result<Outcome> {
+        let files = &photos.files;
         fs::create_dir_all(folder).map_err(|source| Error::file(folder, source))?;
         let folder = &folder.canonicalize().map_err(|source| Error::file(folder, source))?;
         let (out, log) = (folder.join("panorama.png"), folder.join("log.txt"));
@@ -90,7 +103,7 @@ impl Stitcher {
                 step.args(["-c", OPENCV]).arg(&out).args(files);
                 vec![step]
             }
-            Kind::Hugin => hugin(files, folder),
+            Kind::Hugin => hugin(photos, folder),
         };
         let (times, result) = process::run(steps, limit, &log);
         let panorama = match result {
@@ -104,14 +117,17 @@ impl Stitcher {
 
 /// Returns the steps of Hugin's command line, as its assistant runs them. The panorama is not cropped, because the
 /// other stitchers do not crop either.
-fn hugin(files: &[PathBuf], folder: &Path) -> Vec<Command> {
+fn hugin(photos: &Photos, folder: &Path) -> Vec<Command> {
     let step = |program: &str, arguments: &[&str]| {
         let mut command = Command::new(program);
         command.current_dir(folder).args(arguments);
         command
     };
     let mut first = step("pto_gen", &["-o", "project.pto"]);
-    first.args(files);
+    if let Some(view) = photos.view {
+        first.args(["-p", "0", "-f", &format!("{:.0}", view.to_degrees())]);
+    }
+    first.args(&photos.files);
     vec![
         first,
         step("cpfind", &["--multirow", "-o", "project.pto", "project.pto"]),
