@@ -191,3 +191,16 @@ pub const CLASSES: [Class; 15] = [
         ..PLAIN
     },
 ];
+
+/// The class of the sequences: cameras with noise and slightly different exposures, and objects that move.
+pub const VIDEO: Class = Class {
+    name: "video",
+    what: "12 frames; noise, exposures that drift by ±0.25 stops, moving objects",
+    backgrounds: &[City, Foliage],
+    seeds: 2,
+    cameras: (2, 3),
+    stops: 0.2,
+    noise: 0.015,
+    moving: 5,
+    ..PLAIN
+};

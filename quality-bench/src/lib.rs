@@ -16,3 +16,4 @@ pub mod rig;
 pub mod run;
 pub mod scene;
 pub mod stitchers;
+pub mod video;

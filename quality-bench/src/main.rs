@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use quality_bench::case::Case;
-use quality_bench::classes::{CLASSES, Class};
+use quality_bench::classes::{CLASSES, Class, VIDEO};
 use quality_bench::error::{Error, Result};
 use quality_bench::report::{Facts, Report};
 use quality_bench::run::{self, Entry, Settings};
-use quality_bench::stitchers::{self, Stitcher};
+use quality_bench::stitchers::{self, Stitcher, VideoWay};
+use quality_bench::video;
 
 /// Stitches made-up scenes by panoweave, OpenCV and Hugin, and scores the panoramas against the truth.
 ///
@@ -33,6 +34,9 @@ struct Args {
     /// Runs only these classes, separated by commas.
     #[arg(long, value_delimiter = ',')]
     classes: Vec<String>,
+    /// Runs no sequences.
+    #[arg(long)]
+    no_video: bool,
     /// Number of seeds per class. Default: that of the class.
     #[arg(long)]
     seeds: Option<u64>,
@@ -70,10 +74,21 @@ fn run(args: &Args) -> Result<()> {
         Some(folder) => run::folders(folder, &stitchers, &settings, show)?,
         None => cases(args, &stitchers, &settings)?,
     };
+    let mut videos = Vec::new();
+    if args.folder.is_none() && !args.no_video {
+        let ways = VideoWay::all(&stitchers);
+        for seed in 0..if args.quick { 1 } else { VIDEO.seeds } {
+            let found = video::sequence(seed, &ways, &settings)?;
+            found
+                .iter()
+                .for_each(|entry| println!("video-{seed} {}: {:?}", entry.way, entry.scores));
+            videos.extend(found);
+        }
+    }
     let seconds = start.elapsed().as_secs_f64();
     let options = if args.quick { ", quick" } else { "" };
     let facts = Facts::new(&stitchers, options.to_owned(), seconds);
-    Report { facts, entries }.save(&settings.out)?;
+    Report { facts, entries, videos }.save(&settings.out)?;
     println!("wrote report.md, report.json and index.html in {seconds:.0} s");
     Ok(())
 }

@@ -31,6 +31,18 @@ pub struct Entry {
     pub cpu: Option<f64>,
 }
 
+/// The least coverage of a complete panorama.
+pub const COMPLETE: f64 = 0.9;
+
+impl Entry {
+    /// Returns whether there is a panorama that shows nearly all that the cameras saw. A stitcher may leave out a
+    /// camera or put it at a wrong place.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.scores.as_ref().is_some_and(|scores| scores.coverage >= COMPLETE)
+    }
+}
+
 /// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {

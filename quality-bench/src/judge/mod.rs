@@ -14,8 +14,8 @@ use crate::case::Truth;
 use crate::grid::{Mask, Picture};
 pub use compare::{colour_error, psnr, seam_gradient, ssim};
 pub use ghost::{BLOCK, Ghosts};
-pub use register::{Landmark, REACH, Registered, Registration};
-pub use tone::Tone;
+pub use register::{Landmark, REACH, Registered, Registration, places, soft};
+pub use tone::{Tone, fit as fit_tone};
 
 /// The scores of a panorama.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -95,7 +95,7 @@ impl Registration {
 
     /// Draws the panorama on the truth's canvas. A panorama of a higher resolution is averaged.
     #[must_use]
-    pub(super) fn draw(&self, panorama: &Picture, mask: &Mask, truth: &Truth) -> Registered {
+    pub fn draw(&self, panorama: &Picture, mask: &Mask, truth: &Truth) -> Registered {
         let (width, height) = (truth.picture.width, truth.picture.height);
         let n = (1.0 / self.scale()).round().clamp(1.0, 4.0) as usize;
         let place = |x: usize, y: usize, i: usize| {
@@ -122,10 +122,17 @@ impl Registration {
         Registered { picture, shown: pixels.map(|pixel| pixel.is_some()) }
     }
 
-    /// Searches the landmarks of the truth in the registered panorama.
-    fn landmarks(&self, places: &[[usize; 2]], luma: &Plane, drawn: &Registered) -> Vec<Landmark> {
+    /// Searches the landmarks of the truth, at `places`, in the registered panorama. `luma` is the truth's brightness
+    /// ([`soft`]).
+    #[must_use]
+    pub fn landmarks(
+        &self,
+        places: &[[usize; 2]],
+        luma: &Plane,
+        drawn: &Registered,
+    ) -> Vec<Landmark> {
         let shown = drawn.shown.eroded(PATCH as usize);
-        let panorama = drawn.picture.luma();
+        let panorama = soft(&drawn.picture);
         let inside = |p: &&[usize; 2]| shown.data[p[1] * shown.width + p[0]];
         let places: Vec<[usize; 2]> = places.iter().filter(inside).copied().collect();
         let found = Grid::from_fn(1, places.len(), |_, i| {
@@ -237,6 +244,21 @@ fn correlation(a: &Plane, b: &Plane, at: [isize; 2], bt: [isize; 2]) -> f32 {
     if va < n || vb < n { 0.0 } else { (sab - sa * sb / n) / (va * vb).sqrt() }
 }
 
+/// Returns the brightness in which landmarks are searched: softened, so that a blurred panorama is like a sharp truth.
+#[must_use]
+pub fn soft(picture: &Picture) -> Plane {
+    picture.luma().blurred(1.2)
+}
+
+/// Returns the places of landmarks in the truth: its corners, away from objects and from the border.
+#[must_use]
+pub fn places(truth: &Truth) -> Vec<[usize; 2]> {
+    let near = PATCH as usize + 2;
+    let clear = truth.ambiguous.dilated(near).map(|near_object| !near_object);
+    let usable = truth.seen.map(|count| count > 0).eroded(near).and(&clear);
+    strongest(&corners(&truth.picture.luma()), &usable, 28, 1, 6.0)
+}
+
 /// Registers a panorama with the truth. Returns the mapping, the landmarks, and the panorama on the truth's canvas, or
 /// `None` if no projection explains enough features.
 #[must_use]
@@ -261,9 +283,8 @@ pub(super) fn register(
         size,
         smooth: Vec::new(),
     };
-    let clear = truth.ambiguous.dilated(PATCH as usize + 2).map(|near_object| !near_object);
-    let usable = seen.eroded(PATCH as usize + 2).and(&clear);
-    let places = strongest(&corners(&luma), &usable, 28, 1, 6.0);
+    let places = places(truth);
+    let luma = soft(&truth.picture);
     let mut drawn = registration.draw(panorama, mask, truth);
     for _ in 0..2 {
         let landmarks = registration.landmarks(&places, &luma, &drawn);

@@ -49,7 +49,7 @@ impl Tone {
 
 /// Fits the tone of each channel over the pixels of `mask`.
 #[must_use]
-pub(super) fn fit(panorama: &Picture, truth: &Picture, mask: &Mask) -> [Tone; 3] {
+pub fn fit(panorama: &Picture, truth: &Picture, mask: &Mask) -> [Tone; 3] {
     let pixels: Vec<(Rgb, Rgb)> = (0..mask.data.len())
         .filter(|&i| mask.data[i])
         .map(|i| (panorama.data[i], truth.data[i]))

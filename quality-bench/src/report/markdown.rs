@@ -17,7 +17,7 @@ pub(super) fn text(report: &Report) -> String {
     for version in &facts.versions {
         let _ = writeln!(text, "- {version}");
     }
-    text.push_str("\n## Means per class\n\nOnly cases with a panorama count; `cases` says how many of all.\n\n");
+    text.push_str("\n## Means per class\n\n`complete` counts the panoramas that show at least 90 % of what the cameras saw. The means are\nover all panoramas, also incomplete ones.\n\n");
     heading(&mut text, "class");
     for class in report.classes() {
         for stitcher in report.stitchers() {
@@ -25,25 +25,29 @@ pub(super) fn text(report: &Report) -> String {
             row(&mut text, class, stitcher, report.entries.iter().filter(here).collect());
         }
     }
-    text.push_str("\n## Means over the cases that every stitcher solved\n\n");
+    text.push_str("\n## Means over the cases that every stitcher completed\n\n");
     heading(&mut text, "classes");
     for stitcher in report.stitchers() {
         row(&mut text, "all", stitcher, report.solved_by_all(stitcher));
     }
     duels(report, &mut text);
+    videos(report, &mut text);
     failures(report, &mut text);
     text
 }
 
 fn heading(text: &mut String, first: &str) {
     let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
-    let _ =
-        writeln!(text, "| {first} | stitcher | cases | {} | wall s | CPU s |", names.join(" | "));
+    let _ = writeln!(
+        text,
+        "| {first} | stitcher | complete | {} | wall s | CPU s |",
+        names.join(" | ")
+    );
     let _ = writeln!(text, "|---|---|---|{}---:|---:|", "---:|".repeat(names.len()));
 }
 
 fn row(text: &mut String, class: &str, stitcher: &str, entries: Vec<&Entry>) {
-    let solved = entries.iter().filter(|entry| entry.scores.is_some()).count();
+    let solved = entries.iter().filter(|entry| entry.is_complete()).count();
     let _ = write!(text, "| {class} | {stitcher} | {solved}/{} |", entries.len());
     for column in &COLUMNS {
         let _ = write!(text, " {} |", shown(mean(entries.iter().copied(), column), column));
@@ -71,7 +75,7 @@ fn duels(report: &Report, text: &mut String) {
     }
     let _ = writeln!(
         text,
-        "\n## Wins – ties – losses of {first}\n\nA failure loses against a panorama.\n"
+        "\n## Wins – ties – losses of {first}\n\nAn incomplete panorama loses against a complete one.\n"
     );
     let _ = writeln!(text, "| score | tie up to | {} |", others.join(" | "));
     let _ = writeln!(text, "|---|---:|{}", "---:|".repeat(others.len()));
@@ -82,6 +86,26 @@ fn duels(report: &Report, text: &mut String) {
             let _ = write!(text, " {} – {} – {} |", duel.wins, duel.ties, duel.losses);
         }
         text.push('\n');
+    }
+}
+
+/// The scores of the sequences.
+fn videos(report: &Report, text: &mut String) {
+    if report.videos.is_empty() {
+        return;
+    }
+    text.push_str("\n## Sequences\n\n| seed | way | PSNR dB | flicker % | drift % | motion px | wall s | CPU s |\n");
+    text.push_str("|---|---|---:|---:|---:|---:|---:|---:|\n");
+    for entry in &report.videos {
+        let scores = match (&entry.scores, &entry.failure) {
+            (Some(s), _) => {
+                format!("{:.2} | {:.2} | {:.2} | {:.3}", s.psnr, s.flicker, s.drift, s.motion)
+            }
+            (None, failure) => format!("{} | – | – | –", failure.as_deref().unwrap_or_default()),
+        };
+        let cpu = entry.cpu.map_or("–".to_owned(), |cpu| format!("{cpu:.1}"));
+        let (seed, way, wall) = (entry.seed, &entry.way, entry.wall);
+        let _ = writeln!(text, "| {seed} | {way} | {scores} | {wall:.1} | {cpu} |");
     }
 }
 

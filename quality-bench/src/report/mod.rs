@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::judge::Scores;
 use crate::run::Entry;
+use crate::video::VideoEntry;
 pub use facts::Facts;
 
 /// All results of a run.
@@ -21,6 +22,9 @@ pub struct Report {
     pub facts: Facts,
     /// A result per case and stitcher.
     pub entries: Vec<Entry>,
+    /// A result per sequence and way to stitch it.
+    #[serde(default)]
+    pub videos: Vec<VideoEntry>,
 }
 
 /// A score in tables.
@@ -109,30 +113,31 @@ impl Report {
         self.entries.iter().filter(same).find(|e| e.stitcher == stitcher)
     }
 
-    /// Returns the cases that every stitcher solved, as the entries of one stitcher.
+    /// Returns the cases of which every stitcher made a complete panorama, as the entries of one stitcher.
     fn solved_by_all(&self, stitcher: &str) -> Vec<&Entry> {
         let stitchers = self.stitchers();
         let solved = |entry: &&Entry| {
-            let scores = |name: &&str| self.rival(entry, name).is_some_and(|e| e.scores.is_some());
-            entry.stitcher == stitcher && stitchers.iter().all(scores)
+            let complete = |name: &&str| self.rival(entry, name).is_some_and(Entry::is_complete);
+            entry.stitcher == stitcher && stitchers.iter().all(complete)
         };
         self.entries.iter().filter(solved).collect()
     }
 
-    /// Compares two stitchers by a score over all cases. A failure loses against a panorama.
+    /// Compares two stitchers by a score over all cases. An incomplete panorama loses against a complete one.
     #[must_use]
     pub fn duel(&self, stitcher: &str, other: &str, column: &Column) -> Duel {
         let mut duel = Duel::default();
         for entry in self.entries.iter().filter(|entry| entry.stitcher == stitcher) {
             let Some(rival) = self.rival(entry, other) else { continue };
-            let gain = match (&entry.scores, &rival.scores) {
-                (None, None) => continue,
-                (Some(_), None) => f64::MAX,
-                (None, Some(_)) => f64::MIN,
-                (Some(a), Some(b)) => match ((column.value)(a), (column.value)(b)) {
-                    (Some(a), Some(b)) => (a - b) * if column.more { 1.0 } else { -1.0 },
-                    _ => continue,
-                },
+            let gain = match (entry.is_complete(), rival.is_complete()) {
+                (false, false) => continue,
+                (true, false) => f64::MAX,
+                (false, true) => f64::MIN,
+                (true, true) => {
+                    let value = |e: &Entry| e.scores.as_ref().and_then(column.value);
+                    let Some((a, b)) = value(entry).zip(value(rival)) else { continue };
+                    if column.more { a - b } else { b - a }
+                }
             };
             match gain {
                 gain if gain > column.tie => duel.wins += 1,
@@ -203,7 +208,7 @@ mod tests {
             entry("b", 2, Some(25.1)),
         ];
         let facts = Facts { date: "2026-01-02".to_owned(), ..Facts::default() };
-        Report { facts, entries }
+        Report { facts, entries, videos: Vec::new() }
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub use process::Times;
 /// The script that runs OpenCV's `Stitcher`.
 const OPENCV: &str = include_str!("opencv.py");
 
+/// The script that composes a sequence with OpenCV's `Stitcher`.
+const OPENCV_VIDEO: &str = include_str!("opencv_video.py");
+
 /// A stitcher that is installed.
 #[derive(Clone, Debug)]
 pub struct Stitcher {
@@ -112,6 +115,73 @@ impl Stitcher {
             Err(reason) => Err(reason),
         };
         Ok(Outcome { panorama, times })
+    }
+}
+
+/// A way to stitch a sequence of frames with cameras that are estimated once.
+#[derive(Clone, Debug)]
+pub struct VideoWay {
+    /// The name in results.
+    pub name: &'static str,
+    stitcher: Stitcher,
+    blend: &'static str,
+}
+
+impl VideoWay {
+    /// Returns the ways that the stitchers have: panoweave with both blends, and OpenCV. Hugin has none.
+    #[must_use]
+    pub fn all(stitchers: &[Stitcher]) -> Vec<Self> {
+        let ways = |stitcher: &Stitcher| {
+            let way = |name, blend| Self { name, stitcher: stitcher.clone(), blend };
+            match stitcher.kind {
+                Kind::Panoweave { .. } => {
+                    vec![way("panoweave seam", "seam"), way("panoweave feather", "feather")]
+                }
+                Kind::OpenCv => vec![way("opencv", "")],
+                Kind::Hugin => Vec::new(),
+            }
+        };
+        stitchers.iter().flat_map(ways).collect()
+    }
+
+    /// Stitches the sequences of the cameras. `patterns` are file names with `%02d` for the number of the frame, from
+    /// 0. Returns the files of the panoramas, in the order of the frames, and the times.
+    pub fn stitch(
+        &self,
+        patterns: &[PathBuf],
+        frames: usize,
+        folder: &Path,
+        limit: Duration,
+    ) -> Result<(std::result::Result<Vec<PathBuf>, String>, Times)> {
+        if folder.exists() {
+            fs::remove_dir_all(folder).map_err(|source| Error::file(folder, source))?;
+        }
+        fs::create_dir_all(folder).map_err(|source| Error::file(folder, source))?;
+        let (out, rig) = (folder.join("frame_%02d.png"), folder.join("rig.toml"));
+        let first = |pattern: &PathBuf| pattern.to_string_lossy().replace("%02d", "00");
+        let steps = match &self.stitcher.kind {
+            Kind::Panoweave { program, .. } => {
+                let mut calibrate = Command::new(program);
+                calibrate.arg("calibrate").args(patterns.iter().map(first)).arg("-o").arg(&rig);
+                let mut video = Command::new(program);
+                video.arg("video").args(patterns).args(["--fps", "10", "--rig"]).arg(&rig);
+                video.args(["--blend", self.blend, "-o"]).arg(&out);
+                vec![calibrate, video]
+            }
+            _ => {
+                let mut step = Command::new("python3");
+                step.args(["-c", OPENCV_VIDEO]).arg(&out).arg(frames.to_string()).args(patterns);
+                vec![step]
+            }
+        };
+        let (times, result) = process::run(steps, limit, &folder.join("log.txt"));
+        let files = (0..frames + 1).map(|i| folder.join(format!("frame_{i:02}.png")));
+        let files: Vec<PathBuf> = files.filter(|file| file.exists()).collect();
+        let complete = result.and_then(|()| match files.len() {
+            found if found == frames => Ok(files),
+            found => Err(format!("{} wrote {found} of {frames} frames", self.name)),
+        });
+        Ok((complete, times))
     }
 }
 
