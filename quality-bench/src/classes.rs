@@ -195,9 +195,10 @@ pub const CLASSES: [Class; 15] = [
 /// The class of the sequences: cameras with noise and slightly different exposures, and objects that move.
 pub const VIDEO: Class = Class {
     name: "video",
-    what: "12 frames; noise, exposures that drift by ±0.25 stops, moving objects",
+    what: "20 frames; noise, exposures that drift by ±0.25 stops, moving objects",
     backgrounds: &[City, Foliage],
-    seeds: 2,
+    overlap: (0.4, 0.5),
+    seeds: 3,
     cameras: (2, 3),
     stops: 0.2,
     noise: 0.015,

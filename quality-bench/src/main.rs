@@ -43,6 +43,9 @@ struct Args {
     /// Runs one seed per class with small pictures.
     #[arg(long)]
     quick: bool,
+    /// Judges the panoramas of an earlier run in the folder again. Stitches only what its report.json lacks.
+    #[arg(long)]
+    again: bool,
     /// Time limit of a stitch in seconds.
     #[arg(long, default_value_t = 120)]
     limit: u64,
@@ -68,8 +71,9 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
     let stitchers = stitchers(args)?;
-    let settings =
-        Settings { out: run::folder(&args.out)?, limit: Duration::from_secs(args.limit) };
+    let out = run::folder(&args.out)?;
+    let earlier = if args.again { Report::open(&out)?.entries } else { Vec::new() };
+    let settings = Settings { out, limit: Duration::from_secs(args.limit), earlier };
     let entries = match &args.folder {
         Some(folder) => run::folders(folder, &stitchers, &settings, show)?,
         None => cases(args, &stitchers, &settings)?,

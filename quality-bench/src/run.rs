@@ -10,7 +10,7 @@ use crate::case::{Case, Truth};
 use crate::error::{Error, Result};
 use crate::grid::{self, Mask, Picture};
 use crate::judge::{Judged, Scores, judge};
-use crate::stitchers::{Photos, Stitcher};
+use crate::stitchers::{Outcome, Photos, Stitcher, Times};
 
 /// The result of a stitcher on a case.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -50,6 +50,8 @@ pub struct Settings {
     pub out: PathBuf,
     /// The time limit of a stitch.
     pub limit: Duration,
+    /// Results of an earlier run in the same folder. Their panoramas are judged again instead of stitched again.
+    pub earlier: Vec<Entry>,
 }
 
 /// Runs all stitchers on a case.
@@ -67,48 +69,47 @@ pub fn case(case: &Case, stitchers: &[Stitcher], settings: &Settings) -> Result<
     thumbnail(&truth.picture, &folder.join("truth.jpg"))?;
     let mut entries = Vec::new();
     for stitcher in stitchers {
-        let (entry, judged) = stitched(stitcher, &photos, &truth, &folder, settings.limit)?;
-        if let Some(judged) = judged {
-            thumbnail(&judged.picture, &folder.join(format!("{}.jpg", stitcher.name)))?;
-            thumbnail(
-                &difference(&judged),
-                &folder.join(format!("{}_difference.jpg", stitcher.name)),
-            )?;
+        let id = (case.class, case.seed);
+        let (mut entry, panorama) = made(stitcher, &photos, &folder, settings, id)?;
+        if let Some((panorama, mask)) = panorama {
+            match judge(&panorama, &mask, &truth) {
+                Some(judged) => {
+                    entry.scores = Some(judged.scores.clone());
+                    let file = |end: &str| folder.join(format!("{}{end}.jpg", stitcher.name));
+                    thumbnail(&judged.picture, &file(""))?;
+                    thumbnail(&difference(&judged), &file("_difference"))?;
+                }
+                None => entry.failure = Some("the panorama does not resemble the truth".to_owned()),
+            }
         }
-        entries.push(Entry { class: case.class.to_owned(), seed: case.seed, ..entry });
+        entries.push(entry);
     }
     Ok(entries)
 }
 
-/// Runs a stitcher on picture files and judges its panorama.
-fn stitched(
-    stitcher: &Stitcher,
-    photos: &Photos,
-    truth: &Truth,
-    folder: &Path,
-    limit: Duration,
-) -> Result<(Entry, Option<Judged>)> {
-    let (mut entry, panorama) = made(stitcher, photos, folder, limit)?;
-    let Some((panorama, mask)) = panorama else { return Ok((entry, None)) };
-    let judged = judge(&panorama, &mask, truth);
-    match &judged {
-        Some(judged) => entry.scores = Some(judged.scores.clone()),
-        None => entry.failure = Some("the panorama does not resemble the truth".to_owned()),
-    }
-    Ok((entry, judged))
-}
-
-/// Runs a stitcher. Returns an entry without scores, and the panorama with the pixels that it shows.
+/// Runs a stitcher, unless there is an earlier result. Returns an entry without scores, and the panorama with the
+/// pixels that it shows.
 fn made(
     stitcher: &Stitcher,
     photos: &Photos,
     folder: &Path,
-    limit: Duration,
+    settings: &Settings,
+    (class, seed): (&str, u64),
 ) -> Result<(Entry, Option<(Picture, Mask)>)> {
-    let outcome = stitcher.stitch(photos, &folder.join(stitcher.name), limit)?;
+    let place = folder.join(stitcher.name);
+    let is_earlier = |e: &&Entry| (&*e.class, e.seed, &*e.stitcher) == (class, seed, stitcher.name);
+    let outcome = match settings.earlier.iter().find(is_earlier) {
+        Some(Entry { wall, cpu, failure, .. }) => {
+            let file = place.join("panorama.png");
+            let reason = failure.clone().unwrap_or_else(|| "the panorama is gone".to_owned());
+            let panorama = if file.exists() { Ok(file) } else { Err(reason) };
+            Outcome { panorama, times: Times { wall: *wall, cpu: *cpu } }
+        }
+        None => stitcher.stitch(photos, &place, settings.limit)?,
+    };
     let entry = Entry {
-        class: String::new(),
-        seed: 0,
+        class: class.to_owned(),
+        seed,
         stitcher: stitcher.name.to_owned(),
         scores: None,
         failure: outcome.panorama.as_ref().err().cloned(),
@@ -173,8 +174,7 @@ pub fn folders(
         let files = files.iter().map(absolute).collect::<Result<_>>()?;
         let photos = Photos { files, view: None };
         for stitcher in stitchers {
-            let entry = on_files(stitcher, &photos, &truths, &place, settings.limit)?;
-            let entry = Entry { class: name.clone(), ..entry };
+            let entry = on_files(stitcher, &photos, &truths, &place, settings, &name)?;
             show(&entry);
             entries.push(entry);
         }
@@ -193,9 +193,10 @@ fn on_files(
     photos: &Photos,
     truths: &[Truth],
     folder: &Path,
-    limit: Duration,
+    settings: &Settings,
+    name: &str,
 ) -> Result<Entry> {
-    let (mut entry, panorama) = made(stitcher, photos, folder, limit)?;
+    let (mut entry, panorama) = made(stitcher, photos, folder, settings, (name, 0))?;
     let Some((panorama, mask)) = panorama else { return Ok(entry) };
     thumbnail(&panorama, &folder.join(format!("{}.jpg", stitcher.name)))?;
     let judged: Vec<Judged> =

@@ -18,7 +18,7 @@ use crate::run::{self, Settings};
 use crate::stitchers::VideoWay;
 
 /// Number of frames of a sequence.
-pub const FRAMES: usize = 12;
+pub const FRAMES: usize = 20;
 /// Time between frames. An object's speed is per unit of time.
 const STEP: f64 = 0.25;
 /// Side of the blocks whose means are compared over time, in truth pixels.
@@ -63,7 +63,7 @@ pub fn at_frame(case: &Case, frame: usize) -> Case {
     now.seed ^= (frame as u64 + 1) << 16;
     for (i, camera) in now.cameras.iter_mut().enumerate() {
         camera.time = frame as f64 * STEP;
-        let phase = frame as f64 * 0.6 + 2.1 * i as f64;
+        let phase = frame as f64 * 0.15 + 2.1 * i as f64;
         camera.gain *= (0.25 * phase.sin()).exp2();
     }
     now

@@ -1,8 +1,9 @@
 //! Ghosts: blocks of the panorama that show two things at once.
 //!
 //! A block of the panorama is explained by the truth, at the shift that fits best. A ghost is a second term that
-//! explains much of the rest: the truth at another shift, or the same place as another camera sees it. A blur leaves
-//! a rest that is symmetric, and noise leaves one that nothing explains, so neither is a ghost.
+//! explains much of the rest: the truth at another shift, or the same place as another camera sees it. Noise leaves a rest
+//! that nothing explains. A blur or a small misalignment leaves a rest that a copy at a near shift explains as well. So
+//! none of them is a ghost.
 
 use crate::case::Truth;
 use crate::grid::{Grid, Mask, Picture, Plane};
@@ -17,6 +18,8 @@ const FARTHEST: isize = 14;
 const STRENGTH: f64 = 0.12;
 /// The least part of the rest that the second term must explain.
 const EXPLAINED: f64 = 0.4;
+/// How much more of the rest the second term must explain than a copy at a nearer shift than [`NEAREST`].
+const BEYOND_NEAR: f64 = 0.15;
 /// The least standard deviation of a block of the truth, in levels.
 const TEXTURE: f64 = 7.0;
 /// The least root mean square of the rest, in levels, that is examined. Less is not visible.
@@ -64,8 +67,9 @@ fn dot(a: &Block, b: &Block) -> f64 {
 struct Explained {
     here: Block,
     first: Block,
-    /// Index of the camera's view.
+    /// Index of the camera's view, and the left and top of the term in it.
     view: usize,
+    place: [isize; 2],
     /// Products of the term with itself, of the term with the block, and of the block with itself.
     aa: f64,
     ap: f64,
@@ -84,7 +88,8 @@ impl Explained {
                 let (aa, ap) = (dot(&first, &first), dot(&first, &here));
                 let explained = |aa: f64, ap: f64| ap.max(0.0).powi(2) / aa.max(1e-9);
                 if best.as_ref().is_none_or(|b| explained(aa, ap) > explained(b.aa, b.ap)) {
-                    best = Some(Self { here, first, view, aa, ap, pp });
+                    let place = [left + dx, top + dy];
+                    best = Some(Self { here, first, view, place, aa, ap, pp });
                 }
             }
         }
@@ -96,19 +101,29 @@ impl Explained {
         (self.pp - self.ap * self.ap / self.aa.max(1e-9)) / (BLOCK * BLOCK) as f64
     }
 
-    /// Returns the part of the block that a second term has, from 0 to 0.5. 0 if it explains too little of the rest.
-    fn strength(&self, second: &Block) -> f64 {
+    /// Adds a second term.
+    fn with(&self, second: &Block) -> Second {
         let (bb, ab, bp) = (dot(second, second), dot(&self.first, second), dot(second, &self.here));
         let determinant = self.aa * bb - ab * ab;
         if determinant < 0.05 * self.aa * bb {
-            return 0.0;
+            return Second::default();
         }
         let a = (self.ap * bb - bp * ab) / determinant;
         let b = (bp * self.aa - self.ap * ab) / determinant;
         let alone = self.pp - self.ap * self.ap / self.aa;
-        let gain = 1.0 - (self.pp - a * self.ap - b * bp) / alone;
-        if a > 0.0 && b > 0.0 && gain > EXPLAINED { a.min(b) / (a + b) } else { 0.0 }
+        let explained = 1.0 - (self.pp - a * self.ap - b * bp) / alone;
+        let part = if a > 0.0 && b > 0.0 { a.min(b) / (a + b) } else { 0.0 };
+        Second { part, explained }
     }
+}
+
+/// What a second term adds to the explanation of a block.
+#[derive(Clone, Copy, Default)]
+struct Second {
+    /// The part of the block that the weaker of both terms has, from 0 to 0.5. 0 if a term is negative.
+    part: f64,
+    /// The part of the rest of the first term that the second explains.
+    explained: f64,
 }
 
 /// Returns all shifts of up to `most` pixels in each direction.
@@ -126,22 +141,21 @@ fn examine(panorama: &Plane, truths: &[&Plane], left: isize, top: isize) -> Opti
     if block_here.rest() < VISIBLE * VISIBLE {
         return Some(0.0);
     }
-    let truth = truths[block_here.view];
-    let at = |dx, dy| {
-        block(truth, left + dx, top + dy).map_or(0.0, |second| block_here.strength(&second))
+    let (truth, [x, y]) = (truths[block_here.view], block_here.place);
+    let at = |(dx, dy)| {
+        block(truth, x + dx, y + dy).map_or(Second::default(), |second| block_here.with(&second))
     };
-    let others = truths.iter().enumerate().filter(|(i, _)| *i != block_here.view);
-    let mut most = others
-        .filter_map(|(_, truth)| Some(block_here.strength(&block(truth, left, top)?)))
-        .fold(0.0, f64::max);
-    for (dx, dy) in shifts(FARTHEST).filter(|(x, y)| x * x + y * y >= NEAREST * NEAREST) {
-        let found = at(dx, dy);
-        // The rest of a blur looks the same on both sides.
-        if found > most && at(-dx, -dy) < 0.5 * found {
-            most = found;
-        }
-    }
-    Some(if most > STRENGTH { most } else { 0.0 })
+    // A block that is a bit blurred or shifted is explained by near copies, too. An edge without other texture is
+    // explained by all copies along it.
+    let is_near = |(dx, dy): &(isize, isize)| dx * dx + dy * dy < NEAREST * NEAREST;
+    let near = shifts(NEAREST).filter(is_near).map(|shift| at(shift).explained).fold(0.0, f64::max);
+    let views = truths.iter().enumerate().filter(|(i, _)| *i != block_here.view);
+    let views = views.filter_map(|(_, truth)| Some(block_here.with(&block(truth, left, top)?)));
+    let far = shifts(FARTHEST).filter(|shift| !is_near(shift)).map(at);
+    let is_ghost = |second: &Second| {
+        second.part > STRENGTH && second.explained > EXPLAINED.max(near + BEYOND_NEAR)
+    };
+    Some(views.chain(far).filter(is_ghost).map(|second| second.part).fold(0.0, f64::max))
 }
 
 /// Examines the blocks that several cameras see, or where objects hide different things from the cameras.

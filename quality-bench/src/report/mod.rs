@@ -148,6 +148,14 @@ impl Report {
         duel
     }
 
+    /// Reads `report.json` in the folder of a run.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let file = folder.join("report.json");
+        let text = fs::read_to_string(&file).map_err(|source| Error::file(&file, source))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Error::Options(format!("{} is not a report: {error}", file.display())))
+    }
+
     /// Writes `report.json`, `report.md` and `index.html` into the folder of the run.
     pub fn save(&self, folder: &Path) -> Result<()> {
         let json = serde_json::to_string_pretty(self).map_err(|error| {
