@@ -43,7 +43,8 @@ struct Args {
     /// Runs one seed per class with small pictures.
     #[arg(long)]
     quick: bool,
-    /// Judges the panoramas of an earlier run in the folder again. Stitches only what its report.json lacks.
+    /// Judges the panoramas of an earlier run in the folder again. Stitches only what its report.json lacks, and keeps
+    /// its sequences.
     #[arg(long)]
     again: bool,
     /// Time limit of a stitch in seconds.
@@ -72,14 +73,14 @@ fn run(args: &Args) -> Result<()> {
     let start = Instant::now();
     let stitchers = stitchers(args)?;
     let out = run::folder(&args.out)?;
-    let earlier = if args.again { Report::open(&out)?.entries } else { Vec::new() };
+    let earlier = if args.again { Some(Report::open(&out)?) } else { None };
+    let (earlier, mut videos) = earlier.map_or_else(Default::default, |r| (r.entries, r.videos));
     let settings = Settings { out, limit: Duration::from_secs(args.limit), earlier };
     let entries = match &args.folder {
         Some(folder) => run::folders(folder, &stitchers, &settings, show)?,
         None => cases(args, &stitchers, &settings)?,
     };
-    let mut videos = Vec::new();
-    if args.folder.is_none() && !args.no_video {
+    if args.folder.is_none() && !args.no_video && videos.is_empty() {
         let ways = VideoWay::all(&stitchers);
         for seed in 0..if args.quick { 1 } else { VIDEO.seeds } {
             let found = video::sequence(seed, &ways, &settings)?;

@@ -10,7 +10,7 @@ use crate::case::{Case, Truth};
 use crate::error::{Error, Result};
 use crate::grid::{self, Mask, Picture};
 use crate::judge::{Judged, Scores, judge};
-use crate::stitchers::{Outcome, Photos, Stitcher, Times};
+use crate::stitchers::{self, Outcome, Photos, Stitcher, Times};
 
 /// The result of a stitcher on a case.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -55,7 +55,7 @@ pub struct Settings {
 }
 
 /// Runs all stitchers on a case.
-pub fn case(case: &Case, stitchers: &[Stitcher], settings: &Settings) -> Result<Vec<Entry>> {
+pub fn case(case: &Case, programs: &[Stitcher], settings: &Settings) -> Result<Vec<Entry>> {
     let name = format!("{}-{}", case.class, case.seed);
     let folder = folder(&settings.out.join("cases").join(&name))?;
     let mut files = Vec::new();
@@ -68,7 +68,7 @@ pub fn case(case: &Case, stitchers: &[Stitcher], settings: &Settings) -> Result<
     let truth = case.truth();
     thumbnail(&truth.picture, &folder.join("truth.jpg"))?;
     let mut entries = Vec::new();
-    for stitcher in stitchers {
+    for stitcher in programs {
         let id = (case.class, case.seed);
         let (mut entry, panorama) = made(stitcher, &photos, &folder, settings, id)?;
         if let Some((panorama, mask)) = panorama {
@@ -100,9 +100,8 @@ fn made(
     let is_earlier = |e: &&Entry| (&*e.class, e.seed, &*e.stitcher) == (class, seed, stitcher.name);
     let outcome = match settings.earlier.iter().find(is_earlier) {
         Some(Entry { wall, cpu, failure, .. }) => {
-            let file = place.join("panorama.png");
-            let reason = failure.clone().unwrap_or_else(|| "the panorama is gone".to_owned());
-            let panorama = if file.exists() { Ok(file) } else { Err(reason) };
+            let reason = || failure.clone().unwrap_or_else(|| "the panorama is gone".to_owned());
+            let panorama = stitchers::panorama(&place).ok_or_else(reason);
             Outcome { panorama, times: Times { wall: *wall, cpu: *cpu } }
         }
         None => stitcher.stitch(photos, &place, settings.limit)?,
@@ -148,7 +147,7 @@ pub fn thumbnail(picture: &Picture, file: &Path) -> Result<()> {
 /// Runs all stitchers on the pictures in each folder below `folder`. Passes each result to `show`.
 pub fn folders(
     folder: &Path,
-    stitchers: &[Stitcher],
+    programs: &[Stitcher],
     settings: &Settings,
     show: impl Fn(&Entry),
 ) -> Result<Vec<Entry>> {
@@ -173,7 +172,7 @@ pub fn folders(
         let absolute = |file: &PathBuf| file.canonicalize().map_err(|e| Error::file(file, e));
         let files = files.iter().map(absolute).collect::<Result<_>>()?;
         let photos = Photos { files, view: None };
-        for stitcher in stitchers {
+        for stitcher in programs {
             let entry = on_files(stitcher, &photos, &truths, &place, settings, &name)?;
             show(&entry);
             entries.push(entry);

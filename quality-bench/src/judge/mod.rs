@@ -99,16 +99,21 @@ pub fn judge(panorama: &Picture, mask: &Mask, truth: &Truth) -> Option<Judged> {
     if compared.count() < 1000 {
         return None;
     }
-    let clear = compared.and(&truth.ambiguous.map(|ambiguous| !ambiguous));
-    let tones = tone::fit(&drawn.picture, &truth.picture, &clear);
-    let corrected = |pixel: [f32; 3]| [0, 1, 2].map(|c| tones[c].apply(pixel[c]));
-    let mut picture = drawn.picture.map(corrected);
-    for (pixel, shown) in picture.data.iter_mut().zip(&shown.data) {
-        if !shown {
-            *pixel = [0.0; 3];
+    let toned = |truth: &Picture, mask: &Mask| {
+        let tones = tone::fit(&drawn.picture, truth, mask);
+        let mut picture = drawn.picture.map(|pixel| [0, 1, 2].map(|c| tones[c].apply(pixel[c])));
+        for (pixel, shown) in picture.data.iter_mut().zip(&shown.data) {
+            if !shown {
+                *pixel = [0.0; 3];
+            }
         }
-    }
-    let best = best_views(&picture, truth, &compared);
+        picture
+    };
+    // First without the objects, whose place is not known yet; then with them, because their colours may be unlike
+    // those of the rest.
+    let clear = compared.and(&truth.ambiguous.map(|ambiguous| !ambiguous));
+    let best = best_views(&toned(&truth.picture, &clear), truth, &compared);
+    let picture = toned(&best, &compared);
     let (here, there) = (picture.luma(), best.luma());
     let ghosts = ghost::ghosts(&picture, truth, &compared);
     let (geometry, misalignment, lost) = distances(&registration, &landmarks);

@@ -90,10 +90,8 @@ impl Stitcher {
         fs::create_dir_all(folder).map_err(|source| Error::file(folder, source))?;
         let folder = &folder.canonicalize().map_err(|source| Error::file(folder, source))?;
         let (out, log) = (folder.join("panorama.png"), folder.join("log.txt"));
-        for old in [&out, &log] {
-            if old.exists() {
-                fs::remove_file(old).map_err(|source| Error::file(old, source))?;
-            }
+        for old in panorama(folder).iter().chain(log.exists().then_some(&log)) {
+            fs::remove_file(old).map_err(|source| Error::file(old, source))?;
         }
         let steps = match &self.kind {
             Kind::Panoweave { program, arguments } => {
@@ -109,13 +107,16 @@ impl Stitcher {
             Kind::Hugin => hugin(photos, folder),
         };
         let (times, result) = process::run(steps, limit, &log);
-        let panorama = match result {
-            Ok(()) if out.exists() => Ok(out),
-            Ok(()) => Err(format!("{} wrote no panorama", self.name)),
-            Err(reason) => Err(reason),
-        };
-        Ok(Outcome { panorama, times })
+        let wrote = || panorama(folder).ok_or_else(|| format!("{} wrote no panorama", self.name));
+        Ok(Outcome { panorama: result.and_then(|()| wrote()), times })
     }
+}
+
+/// Returns the panorama that a stitcher left in its folder. Hugin writes TIFF: enblend fails to write some colour
+/// profiles into PNG.
+#[must_use]
+pub fn panorama(folder: &Path) -> Option<PathBuf> {
+    ["panorama.png", "panorama.tif"].map(|name| folder.join(name)).into_iter().find(|f| f.exists())
 }
 
 /// A way to stitch a sequence of frames with cameras that are estimated once.
@@ -205,7 +206,7 @@ fn hugin(photos: &Photos, folder: &Path) -> Vec<Command> {
         step("autooptimiser", &["-a", "-m", "-l", "-s", "-o", "project.pto", "project.pto"]),
         step(
             "pano_modify",
-            &["--canvas=AUTO", "--fov=AUTO", "--ldr-file=PNG", "-o", "project.pto", "project.pto"],
+            &["--canvas=AUTO", "--fov=AUTO", "--ldr-file=TIF", "-o", "project.pto", "project.pto"],
         ),
         step("hugin_executor", &["--stitching", "--prefix=panorama", "project.pto"]),
     ]
