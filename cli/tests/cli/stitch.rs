@@ -2,6 +2,7 @@
 //! options, the printed output, warnings and signals.
 
 use panoweave::frame::Rgba8;
+use panoweave::io::picture::Picture;
 
 use crate::Folder;
 
@@ -162,7 +163,30 @@ fn a_picture_inside_another_one_needs_no_warning() {
     };
     usage("--blend feather --feather 9", "give --blend seam too");
     usage("--blend seam --feather 0", "from 1 to 1000");
+    usage("--blend seam --levels 3", "give --blend multiband too");
+    usage("--blend multiband --levels 7", "7 is not in 1..=6");
     usage("--match-colour --gain-left 1.2", "cannot be used with");
+}
+
+/// Two pictures of equal content but different brightness: multiband blending makes the step smaller.
+#[test]
+fn multiband_blending_reduces_a_step() {
+    let folder = Folder::new();
+    for (name, level) in [("left.png", 90), ("right.png", 130)] {
+        let pixels = vec![Rgba8::opaque(level, level, level); 120 * 60];
+        Picture::from_pixels(120, 60, pixels).unwrap().save(folder.path(name)).unwrap();
+    }
+    folder.write("shift.txt", "1 0 60\n0 1 0\n0 0 1\n");
+    let step = |options: &str| {
+        folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
+        let panorama = folder.picture("out.png");
+        let row = &panorama.pixels()[30 * panorama.width() as usize..][..panorama.width() as usize];
+        row.windows(2).map(|pair| pair[0].g.abs_diff(pair[1].g)).max().unwrap()
+    };
+    let (seam, multiband) =
+        (step("--blend seam --feather 1"), step("--blend multiband --levels 3"));
+    assert!(seam > 30 && multiband < seam / 2, "{seam}, {multiband}");
+    assert_ne!(step("--blend multiband --levels 1"), multiband);
 }
 
 #[test]

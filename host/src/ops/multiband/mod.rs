@@ -5,8 +5,9 @@
 //! difference in brightness fades gradually, as with a wide blend. [`Multiband::submit`] follows a
 //! [`stitch`](crate::ops::stitch::stitch) with any lookup, input and output format.
 //!
-//! Differences fade inside the overlap and, by up to the reach of the last level, beyond it. If an overlap is narrower
-//! than this reach, the fade is limited by the overlap.
+//! Differences fade inside the overlap and, by up to the reach of the last level, beyond it. Where a seam runs along the
+//! edge of a picture, nothing is known of that picture beyond the edge, so the difference fades on one side of the seam
+//! only, and half of it stays.
 //!
 //! Cost: about 10 bytes of device memory per overlap pixel, and `2n + 1` short launches per panorama for `n` levels.
 

@@ -158,7 +158,6 @@ fn warps(
         .collect();
     let waves: Vec<_> = (0..cameras).map(|_| random.between(0.05, 0.2)).collect();
     let mut narrow = vec![vec![0.0; pixels]; cameras];
-    #[expect(clippy::needless_range_loop, reason = "`at` is a pixel of all planes")]
     for at in 0..pixels {
         let place = uvec2(at as u32 % size.x, at as u32 / size.x).as_vec2();
         let mut margins = vec![0.0; cameras];
