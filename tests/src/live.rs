@@ -69,8 +69,13 @@ pub fn frame(bytes: &[u8]) -> Frame<'_> {
 }
 
 /// Options of the colour correction that switch it off, so that panoramas have the colours of the frames.
-pub const STILL: ColourOptions =
-    ColourOptions { follow: false, every: 6, deadline: Duration::from_secs(20), delay: 0 };
+pub const STILL: ColourOptions = ColourOptions {
+    follow: false,
+    every: 6,
+    deadline: Duration::from_secs(20),
+    anchor: None,
+    delay: 0,
+};
 
 /// Returns options with which `submit` waits instead of dropping frames and the colours stay constant.
 #[must_use]

@@ -1,4 +1,4 @@
-//! `panoweave info`: prints the version, the driver, the devices, and the resources that each kernel needs.
+//! `panoweave info`: prints the version, the driver and the devices, and on request the resources that each kernel needs.
 //!
 //! The command also works without a driver or GPU. It then prints the reason why the driver or GPU cannot be used, and
 //! does not fail.
@@ -12,10 +12,16 @@ use serde::{Deserialize, Serialize};
 use crate::output;
 use crate::output::failure::Failure;
 
-/// Prints the version, the CUDA driver, the devices, and the registers, memory and register spills of every kernel.
+/// Prints the version, the CUDA driver and the devices. With --json, always includes the kernels.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  panoweave info\n  panoweave info --json | jq .kernels")]
-pub(crate) struct Args {}
+#[command(
+    after_help = "Examples:\n  panoweave info\n  panoweave info --kernels\n  panoweave info --json | jq .kernels"
+)]
+pub(crate) struct Args {
+    /// Also prints the registers, memory and register spills of every kernel.
+    #[arg(long)]
+    kernels: bool,
+}
 
 /// The output of the command.
 #[derive(Serialize)]
@@ -89,7 +95,7 @@ struct Resources {
 }
 
 /// Runs `panoweave info` and prints the result.
-pub(crate) fn run(_: &Args, as_json: bool) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let info = collect()?;
     if as_json {
         return output::print_json(&info);
@@ -97,6 +103,9 @@ pub(crate) fn run(_: &Args, as_json: bool) -> Result<(), Failure> {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = info.write(&mut text);
+    if args.kernels {
+        let _ = info.write_kernels(&mut text);
+    }
     output::print(&text)
 }
 
@@ -158,9 +167,6 @@ impl Gpu {
 
 impl Info {
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        // Print the versions and devices after the long list of kernels, so that they stay visible in a terminal.
-        self.kernels.iter().try_for_each(|arch| arch.write(text))?;
-        self.devices.iter().try_for_each(|gpu| gpu.write_kernels(text))?;
         writeln!(text, "panoweave {}, kernels for {}", self.version, self.archs.join(", "))?;
         match &self.driver {
             Driver::Loaded { library, path, cuda, missing_symbols } => {
@@ -178,6 +184,11 @@ impl Info {
         }
         self.devices.iter().try_for_each(|gpu| gpu.write(text))?;
         writeln!(text, "device   cpu")
+    }
+
+    fn write_kernels(&self, text: &mut String) -> std::fmt::Result {
+        self.kernels.iter().try_for_each(|arch| arch.write(text))?;
+        self.devices.iter().try_for_each(|gpu| gpu.write_kernels(text))
     }
 }
 

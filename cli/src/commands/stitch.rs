@@ -213,9 +213,11 @@ impl Args {
                 "--lookup mesh supports only two pictures; remove --lookup to stitch more",
             ));
         }
+        let match_colour = self.match_colour || (calibrates && self.look.leaves_colours());
         Ok(PanoramaOptions {
             stitch: self.look.options(Lookup::Planes),
-            match_colour: self.match_colour || (calibrates && self.look.leaves_colours()),
+            match_colour,
+            anchor: self.look.anchor(match_colour)?,
             blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
             owners: false,
         })

@@ -164,7 +164,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let follow = !args.no_colour && args.look.leaves_colours();
     let options = VideoOptions {
         stitch: look,
-        colour: ColourOptions { follow, ..ColourOptions::default() },
+        colour: ColourOptions {
+            follow,
+            anchor: args.look.anchor(follow)?,
+            ..ColourOptions::default()
+        },
         rate: Some(rate),
         offsets,
         blend,

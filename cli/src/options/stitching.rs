@@ -44,6 +44,10 @@ pub(crate) struct Stitching {
     /// 0.8 to 1.2, this adds an error of at most 0.6 levels to the result of `exact`.
     #[arg(long, value_enum, default_value = "fast")]
     power: PowerChoice,
+    /// Number of the camera, from 1, that keeps its colours when colours are matched. The other cameras are matched to
+    /// it. Default: all cameras share the changes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    anchor: Option<u32>,
     /// Rotates the panorama by 180°.
     #[arg(long)]
     flip: bool,
@@ -77,6 +81,11 @@ impl Stitching {
                 return Err(Failure::ColourCount { option, found, expected: cameras });
             }
         }
+        if self.anchor.is_some_and(|anchor| anchor as usize > cameras) {
+            return Err(Failure::Usage(
+                "--anchor is the number of a camera, from 1; there are fewer cameras",
+            ));
+        }
         let sides = [self.gain_left, self.gain_right].iter().any(Option::is_some)
             || [self.gamma_left, self.gamma_right].iter().any(Option::is_some);
         if sides && cameras != 2 {
@@ -106,6 +115,16 @@ impl Stitching {
     /// Returns whether the gains and gammas of all pictures are 1, so that the stitch does not change colours.
     pub(crate) fn leaves_colours(&self) -> bool {
         self.colours() == Colours::IDENTITY
+    }
+
+    /// Returns the index of the camera that keeps its colours. Fails if one is given although colours are not `matched`.
+    pub(crate) fn anchor(&self, matched: bool) -> Result<Option<usize>, Failure> {
+        if self.anchor.is_some() && !matched {
+            return Err(Failure::Usage(
+                "--anchor is for matched colours, but colours are not matched here; remove --anchor",
+            ));
+        }
+        Ok(self.anchor.map(|number| number as usize - 1))
     }
 
     /// Returns whether `--lookup` is given.

@@ -212,6 +212,16 @@ fn colours_are_matched() {
     };
     assert!((step("") - 2.0 / 3.0).abs() < 0.02);
     assert!((step("--match-colour") - 1.0).abs() < 0.03);
+    // The anchor keeps its colours.
+    for (anchor, alone, level) in
+        [(1, [10, 20], at(10, 20)), (2, [50, 20], at(50, 20) - at(50, 20) / 3)]
+    {
+        step(&format!("--match-colour --anchor {anchor}"));
+        let found = folder.picture("out.png").into_pixels()[alone[1] * 65 + alone[0]].g;
+        assert!(found.abs_diff(level) <= 1, "{anchor}: {found}, {level}");
+    }
+    let done = folder.words(&format!("{BASE} --homography shift.txt -o out.png --anchor 1"));
+    assert!(done.code == Some(2) && done.stderr.contains("remove --anchor"), "{done:?}");
 }
 
 #[test]

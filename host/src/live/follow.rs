@@ -77,7 +77,7 @@ impl Follower {
             stream: Stream::new(&shared.device, Priority::Default)?,
             sums: Pinned::new(&shared.device, MAX_OVERLAPS as usize)?,
             options,
-            matcher: ColourMatcher::new(cameras, EstimateLimits::default(), None),
+            matcher: ColourMatcher::new(cameras, EstimateLimits::default(), options.anchor),
             tracker,
             manual,
             running: None,

@@ -45,6 +45,8 @@ pub struct ColourOptions {
     pub every: u32,
     /// The time limit for an analysis. An analysis that exceeds it counts as failed.
     pub deadline: Duration,
+    /// The camera that keeps its colours. The other cameras are matched to it. If `None`, all cameras share the changes.
+    pub anchor: Option<usize>,
     /// The number of frames by which tests delay the launch of each analysis.
     #[doc(hidden)]
     pub delay: u32,
@@ -52,7 +54,13 @@ pub struct ColourOptions {
 
 impl Default for ColourOptions {
     fn default() -> Self {
-        Self { follow: true, every: EVERY, deadline: Duration::from_secs(2), delay: 0 }
+        Self {
+            follow: true,
+            every: EVERY,
+            deadline: Duration::from_secs(2),
+            anchor: None,
+            delay: 0,
+        }
     }
 }
 
@@ -130,6 +138,11 @@ impl LiveOptions {
         }
         if self.colour.every == 0 {
             return Err(LiveError::Options("`colour.every` is 0; it must be at least 1"));
+        }
+        if self.colour.anchor.is_some_and(|anchor| anchor >= cameras) {
+            return Err(LiveError::Options(
+                "`colour.anchor` must be the index of a camera, from 0",
+            ));
         }
         if self.reference >= cameras {
             return Err(LiveError::Options("`reference` must be the index of a camera, from 0"));

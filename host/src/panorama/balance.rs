@@ -10,13 +10,14 @@ use crate::io::picture::Picture;
 use crate::ops::colour::{Edge, EstimateLimits, Overlap, Solution, solve};
 use crate::warp::DeviceWarp;
 
-/// Returns the colour correction of each picture, and the indices of the pictures that could not be matched. Holds all
+/// Returns the colour correction of each picture, of which `anchor` keeps its colours, and the indices of the pictures that could not be matched. Holds all
 /// pictures in device memory until it returns.
 pub(super) fn balanced(
     stream: &Stream,
     pictures: &[Picture],
     geometry: &Geometry,
     seen: &Seen,
+    anchor: Option<usize>,
 ) -> Result<(Vec<Colour>, Vec<usize>), PanoramaError> {
     let images = Picture::upload_all(stream, pictures)?;
     let many = images.len();
@@ -32,6 +33,6 @@ pub(super) fn balanced(
         }
     }
     let Solution { colours, unmatched } =
-        solve(many, &edges, &EstimateLimits::default(), None, &[]);
+        solve(many, &edges, &EstimateLimits::default(), anchor, &[]);
     Ok((colours, unmatched))
 }

@@ -66,6 +66,8 @@ pub struct PanoramaOptions {
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
+    /// The picture that keeps its colours, to which the others are matched. If `None`, all pictures share the changes.
+    pub anchor: Option<usize>,
     /// The kind of blending in the overlaps.
     pub blend: Blend,
     /// Whether to record the camera with the largest weight at each pixel in [`Panorama::owners`].
@@ -103,7 +105,7 @@ pub fn stitch_warp(
     let mut colours = options.stitch.colours;
     let mut unmatched = Vec::new();
     if options.match_colour {
-        match matched(stream, &frames, warp)? {
+        match matched(stream, &frames, warp, options.anchor)? {
             Some(found) => colours = found,
             None => unmatched = (0..pictures.len()).collect(),
         }
@@ -173,7 +175,7 @@ pub fn stitch_geometry(
         }
     }
     let (colours, unmatched) = if options.match_colour {
-        balanced(stream, pictures, geometry, &seen)?
+        balanced(stream, pictures, geometry, &seen, options.anchor)?
     } else {
         // `check` rejects colours for more than `MOST_COLOURS` pictures, so further pictures keep theirs.
         let given = options.stitch.colours.iter().copied().chain(iter::repeat(Colour::IDENTITY));

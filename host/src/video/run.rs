@@ -185,7 +185,7 @@ pub(super) fn start(
     }
     let mut stitch = options.stitch;
     if options.colour.follow
-        && let Some(colours) = first_colours(device, &warp, sources)?
+        && let Some(colours) = first_colours(device, &warp, sources, options.colour.anchor)?
     {
         stitch.colours = colours;
     }
@@ -211,6 +211,7 @@ fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
     sources: &[VideoSource],
+    anchor: Option<usize>,
 ) -> Result<Option<Colours>, VideoStitchError> {
     let stream = device.stream().map_err(LiveError::from)?;
     let mut on_device = Vec::with_capacity(sources.len());
@@ -222,7 +223,7 @@ fn first_colours(
         on_device.push(frame);
     }
     let frames: Vec<_> = on_device.iter().map(DeviceFrame::view).collect();
-    Ok(matched(&stream, &frames, warp).map_err(LiveError::from)?)
+    Ok(matched(&stream, &frames, warp, anchor).map_err(LiveError::from)?)
 }
 
 /// Returns the number of panoramas that are missing between the first `written` panoramas and the one at `time`.

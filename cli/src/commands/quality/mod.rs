@@ -202,6 +202,7 @@ impl Job<'_> {
                 let options = PanoramaOptions {
                     stitch: args.look.options(Lookup::Planes),
                     match_colour: args.follows(),
+                    anchor: args.look.anchor(args.follows())?,
                     blend: *blend,
                     owners: true,
                 };
@@ -312,7 +313,11 @@ impl Job<'_> {
         let owners = args.owners(&stream, &warp, size)?;
         let options = VideoOptions {
             stitch: args.look.options(Lookup::Mesh),
-            colour: ColourOptions { follow: args.follows(), ..ColourOptions::default() },
+            colour: ColourOptions {
+                follow: args.follows(),
+                anchor: args.look.anchor(args.follows())?,
+                ..ColourOptions::default()
+            },
             blend: *blend,
             limit: args.frames,
             ..VideoOptions::default()

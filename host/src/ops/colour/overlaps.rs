@@ -97,8 +97,8 @@ impl Overlap {
     }
 }
 
-/// Returns the colours that match the pictures of all cameras in their overlaps. Cameras without a usable overlap have
-/// the identity. Returns `None` if no pictures overlap, or if all overlaps are too dark or too bright for an estimate.
+/// Returns the colours that match the pictures of all cameras in their overlaps. The camera `anchor` keeps its colours;
+/// see [`solve`]. Cameras without a usable overlap have the identity. Returns `None` if no pictures overlap, or if all overlaps are too dark or too bright for an estimate.
 ///
 /// # Errors
 /// Returns [`StitchError`] if the pictures do not match the warp or the device fails.
@@ -107,10 +107,11 @@ pub fn matched_pictures(
     stream: &Stream,
     pictures: &[&Picture],
     warp: &DeviceWarp,
+    anchor: Option<usize>,
 ) -> Result<Option<Colours>, StitchError> {
     let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
-    matched(stream, &frames, warp)
+    matched(stream, &frames, warp, anchor)
 }
 
 /// Returns the colours that match frames on the device, as [`matched_pictures`] does for pictures.
@@ -122,9 +123,10 @@ pub fn matched(
     stream: &Stream,
     frames: &[FrameView<'_>],
     warp: &DeviceWarp,
+    anchor: Option<usize>,
 ) -> Result<Option<Colours>, StitchError> {
     let overlaps = Overlaps::find(stream, warp)?;
     let edges = overlaps.edges(&overlaps.sums(stream, frames)?);
-    let solution = solve(frames.len(), &edges, &EstimateLimits::default(), None, &[]);
+    let solution = solve(frames.len(), &edges, &EstimateLimits::default(), anchor, &[]);
     Ok((!edges.is_empty()).then(|| Colours::of(solution.colours)))
 }

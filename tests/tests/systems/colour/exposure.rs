@@ -131,7 +131,7 @@ fn a_ramp_of_exposures_is_undone() {
                 })
                 .collect();
             let views: Vec<FrameView<'_>> = frames.iter().map(DeviceFrame::view).collect();
-            let colours = matched(&stream, &views, &on_device).unwrap().unwrap();
+            let colours = matched(&stream, &views, &on_device, None).unwrap().unwrap();
             let error = error(&colours, &exposures);
             println!("{device}, noise of {noise} levels: gains are within {:.3} %", 100.0 * error);
             assert!(error < most, "{device}, {noise}: {error}");

@@ -4,11 +4,12 @@
 use panoweave::device::Device;
 use panoweave::frame::Frame;
 use panoweave::live::{ColourOptions, LiveOptions, StitchedFrames, Stitcher};
+use panoweave::ops::colour::Colour;
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, STILL, waiting};
 use panoweave_tests::panoweave_devices;
 
-use super::exposure::{BAND, ring};
+use super::exposure::{BAND, ring as ring_of};
 
 /// A live stitcher of three cameras in a ring, each of which sees a uniform gray.
 struct Ring {
@@ -19,10 +20,10 @@ struct Ring {
 }
 
 impl Ring {
-    fn new(device: &Device) -> Self {
+    fn new(device: &Device, anchor: Option<usize>) -> Self {
         let stream = device.stream().unwrap();
-        let warp = DeviceWarp::upload(&stream, &ring(3)).unwrap();
-        let colour = ColourOptions { follow: true, ..STILL };
+        let warp = DeviceWarp::upload(&stream, &ring_of(3)).unwrap();
+        let colour = ColourOptions { follow: true, anchor, ..STILL };
         let stitcher = Stitcher::new(device, warp, LiveOptions { colour, ..waiting() }).unwrap();
         let panoramas = stitcher.panoramas();
         Self { stitcher, panoramas, frame: 0, last: None }
@@ -56,7 +57,7 @@ fn spread(levels: &[u8]) -> u8 {
 #[test]
 fn a_live_ring_follows_the_light() {
     for device in panoweave_devices() {
-        let mut ring = Ring::new(&device);
+        let mut ring = Ring::new(&device, None);
         let matched = ring.show([60, 80, 110], 200);
         assert!(spread(&matched) <= 1, "{device}: {matched:?}");
         let overlaps = ring.stitcher.colour().analysis.unwrap().overlaps;
@@ -77,5 +78,24 @@ fn a_live_ring_follows_the_light() {
         // When it comes back, it is matched again.
         let matched = ring.show([90, 160, 110], 150);
         assert!(spread(&matched) <= 2, "{device}: {matched:?}");
+    }
+}
+
+/// The other cameras are matched to the anchor, which stays as it is when another camera changes.
+#[test]
+fn an_anchor_stays_as_it_is() {
+    for device in panoweave_devices() {
+        let mut ring = Ring::new(&device, Some(1));
+        for levels in [[60, 80, 110], [90, 80, 110], [90, 80, 70]] {
+            let matched = ring.show(levels, 200);
+            assert!(matched.iter().all(|level| level.abs_diff(80) <= 2), "{device}: {matched:?}");
+            assert_eq!(ring.stitcher.colour().colours[1], Colour::IDENTITY, "{device}");
+        }
+        let options =
+            LiveOptions { colour: ColourOptions { anchor: Some(3), ..STILL }, ..waiting() };
+        let stream = device.stream().unwrap();
+        let warp = DeviceWarp::upload(&stream, &ring_of(3)).unwrap();
+        let error = Stitcher::new(&device, warp, options).unwrap_err();
+        assert!(error.to_string().contains("`colour.anchor`"), "{error}");
     }
 }

@@ -45,7 +45,8 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
             .map(|p| Image::from_slice(&stream, p.width(), p.height(), p.pixels()).unwrap());
         let sums = overlap.sums(&stream, &images[0], &images[1]).unwrap();
         let colours = estimate(&sums, &overlap.limits()).expect("enough light");
-        let matched = matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp).unwrap();
+        let matched =
+            matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, None).unwrap();
         assert_eq!(matched, Some(colours), "{name}");
 
         let meter = OverlapMeter::new(&stream, &warp, [0, 1]).unwrap().unwrap();

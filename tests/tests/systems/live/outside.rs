@@ -292,7 +292,7 @@ impl Scene {
             let uncorrected = blended(&planes, &weights, &frames, &Colours::IDENTITY);
             self.look(blend, second, "uncorrected", &uncorrected);
 
-            let best = matched_pictures(&stream, &frames.iter().collect::<Vec<_>>(), &warp());
+            let best = matched_pictures(&stream, &frames.iter().collect::<Vec<_>>(), &warp(), None);
             let best = best.unwrap().unwrap();
             let owners = owners_of_weights(&weights);
             for (cameras, overlap) in &overlaps {

@@ -88,7 +88,8 @@ fn check_photos(scene: &str, left: &str, least: f64) {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-        let matched = matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp).unwrap();
+        let matched =
+            matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, None).unwrap();
         let colours = matched.expect("enough light");
         let (left, right) = (colours[0], colours[1]);
         let options = StitchOptions { colours: Colours::of([left, right]), ..by_planes() };
