@@ -6,13 +6,12 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use panoweave::device::Stream;
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::geometry::Geometry;
-use panoweave::geometry::rig::Rig;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::multiband::{Multiband, MultibandOptions};
 use panoweave::ops::seam::{SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
-use panoweave_benches::{Group, SETS, bench, bench_copy, frame, gpu, home_geometry};
+use panoweave_benches::{Group, SETS, bench, bench_copy, camera_row, frame, gpu, home_geometry};
 use shared_types::multiband::MAX_LEVELS;
 
 /// Measures the stitch of a geometry with the given numbers of levels.
@@ -73,24 +72,11 @@ fn measure(
     group.finish();
 }
 
-/// Returns the geometry of a row of four 1920×1080 cameras, 50° apart.
-fn four_cameras() -> Geometry {
-    let mut text = String::from(
-        "[panorama]\nprojection = \"cylindrical\"\nwidth = 6444\nheight = 1080\nfov = 210\n",
-    );
-    for (camera, yaw) in [-75, -25, 25, 75].iter().enumerate() {
-        text += &format!(
-            "[[camera]]\nname = \"{camera}\"\nsize = [1920, 1080]\nlens = \"pinhole\"\nmatrix = {{ fx = 1663.0, \
-             fy = 1663.0, cx = 959.5, cy = 539.5 }}\nyaw = {yaw}\n"
-        );
-    }
-    Rig::parse(&text, "the rig of the bench").expect("a rig").geometry().expect("a geometry")
-}
-
 fn benches(criterion: &mut Criterion) {
     let Some(device) = gpu("multiband") else { return };
     let stream = device.stream().expect("a stream");
     let home = home_geometry().expect("the home rig");
+    let four_cameras = camera_row(4).expect("a row of cameras");
     let levels: Vec<_> = (1..=MAX_LEVELS).collect();
     for (name, pixels) in
         [("rgba", PixelFormat::Rgba8), ("nv12", PixelFormat::Nv12(YuvEncoding::default()))]
@@ -101,7 +87,7 @@ fn benches(criterion: &mut Criterion) {
             criterion,
             &stream,
             &four,
-            &four_cameras(),
+            &four_cameras,
             pixels,
             &[MultibandOptions::default().levels],
         );

@@ -12,8 +12,6 @@ use panoweave::device::{LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
 };
-use panoweave::geometry::Geometry;
-use panoweave::geometry::rig::Rig;
 use panoweave::ops::colour::GammaTable;
 use panoweave::ops::stitch::{
     CamerasOptions, Colours, Lookup, Power, StitchOptions, stitch, stitch_cameras,
@@ -21,7 +19,7 @@ use panoweave::ops::stitch::{
 };
 use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, Plane};
 use panoweave_benches::{
-    Group, SETS, SIZES, bench, bench_copy, bench_original, frame, gpu, home_geometry,
+    Group, SETS, SIZES, bench, bench_copy, bench_original, camera_row, frame, gpu, home_geometry,
     home_geometry_for, reference,
 };
 use shared_types::Rgba8;
@@ -224,28 +222,6 @@ fn sizes(criterion: &mut Criterion) {
     }
 }
 
-/// Returns the geometry of a row of cameras of 1920×1080 pixels without lens distortion, 54° apart. Each picture is 60°
-/// wide. The panorama is a cylinder with as many pixels per degree as the centres of the pictures, so every pixel of
-/// the pictures is visible. Six cameras see 330°.
-fn row(cameras: u32) -> Geometry {
-    use std::fmt::Write as _;
-    let fov = 54 * (cameras - 1) + 60;
-    let width = 1663.0 * f64::from(fov).to_radians();
-    let mut text = format!(
-        "[panorama]\nprojection = \"cylindrical\"\nwidth = {width:.0}\nheight = 1080\nfov = {fov}\n"
-    );
-    for camera in 0..cameras {
-        let yaw = 54.0 * (f64::from(camera) - 0.5 * f64::from(cameras - 1));
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "[[camera]]\nname = \"{camera}\"\nsize = [1920, 1080]\nlens = \"pinhole\"\nmatrix = {{ fx = 1663.0, \
-             fy = 1663.0, cx = 959.5, cy = 539.5 }}\nyaw = {yaw}\n"
-        );
-    }
-    Rig::parse(&text, "the rig of the bench").expect("a rig").geometry().expect("a geometry")
-}
-
 /// Measures the stitch of 2, 4 and 6 cameras by the mesh, which is one launch, and by planes, with frames of one format
 /// and of two.
 fn cameras(criterion: &mut Criterion) {
@@ -253,7 +229,7 @@ fn cameras(criterion: &mut Criterion) {
     let stream = device.stream().expect("a stream");
     let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
     for count in [2, 4, 6] {
-        let geometry = row(count);
+        let geometry = camera_row(count).expect("a row of cameras");
         let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).expect("the mesh");
         let mesh = DeviceMesh::upload(&stream, &mesh).expect("the mesh");
         let warp = DeviceWarp::render(&stream, &geometry).expect("the warp");

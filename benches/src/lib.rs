@@ -62,6 +62,31 @@ pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
     rig.geometry()
 }
 
+/// Returns the geometry of a row of cameras of 1920×1080 pixels without lens distortion, 54° apart. Each picture is 60°
+/// wide. The panorama is a cylinder with as many pixels per degree as the centres of the pictures, so every pixel of
+/// the pictures is visible. Six cameras see 330°.
+///
+/// # Errors
+/// Returns [`RigError`] if there are so many cameras that they do not fit on a circle.
+pub fn camera_row(cameras: u32) -> Result<Geometry, RigError> {
+    use std::fmt::Write as _;
+    let fov = 54 * (cameras - 1) + 60;
+    let width = 1663.0 * f64::from(fov).to_radians();
+    let mut text = format!(
+        "[panorama]\nprojection = \"cylindrical\"\nwidth = {width:.0}\nheight = 1080\nfov = {fov}\n"
+    );
+    for camera in 0..cameras {
+        let yaw = 54.0 * (f64::from(camera) - 0.5 * f64::from(cameras - 1));
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "[[camera]]\nname = \"{camera}\"\nsize = [1920, 1080]\nlens = \"pinhole\"\nmatrix = {{ fx = 1663.0, \
+             fy = 1663.0, cx = 959.5, cy = 539.5 }}\nyaw = {yaw}\n"
+        );
+    }
+    Rig::parse(&text, "the rig of the bench")?.geometry()
+}
+
 /// The colour encoding of live cameras in NV12.
 pub const NV12: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
 

@@ -82,6 +82,18 @@ impl OverlapBox {
         self.min.x >= self.max.x || self.min.y >= self.max.y
     }
 
+    /// Returns whether the box contains a pixel.
+    #[must_use]
+    pub fn contains(&self, at: UVec2) -> bool {
+        at.cmpge(self.min).all() && at.cmplt(self.max).all()
+    }
+
+    /// Returns the box of the pixels that both boxes contain, which may be empty.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self { min: self.min.max(other.min), max: self.max.min(other.max) }
+    }
+
     /// Returns the numbers of columns and rows of the box.
     #[must_use]
     pub fn size(&self) -> UVec2 {

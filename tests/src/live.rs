@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use glam::UVec2;
 use panoweave::device::Device;
-use panoweave::frame::{Frame, FrameFormat};
+use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
 use panoweave::live::{ColourOptions, LiveOptions, Pace, Stitcher};
 use panoweave::warp::{DeviceWarp, Warp};
 
@@ -66,6 +66,21 @@ pub fn stamp(level: u8) -> Vec<u8> {
 #[must_use]
 pub fn frame(bytes: &[u8]) -> Frame<'_> {
     Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), bytes).unwrap()
+}
+
+/// Copies the bytes of two RGBA frames of size [`SOURCE`] to a device.
+///
+/// # Panics
+/// Panics if the device fails or the number of bytes does not match the format.
+#[must_use]
+pub fn uploaded(device: &Device, frames: &[Vec<u8>; 2]) -> [DeviceFrame; 2] {
+    let stream = device.stream().unwrap();
+    frames.each_ref().map(|bytes| {
+        let frame = frame(bytes);
+        let mut image = DeviceFrame::new(device, frame.format()).unwrap();
+        image.upload(&stream, &frame).unwrap();
+        image
+    })
 }
 
 /// Options of the colour correction that switch it off, so that panoramas have the colours of the frames.

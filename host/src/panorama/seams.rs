@@ -114,17 +114,10 @@ pub(super) fn reweighted(
         weights.iter_mut().zip(&margin).filter(|(_, m)| **m == 0.0).for_each(|(w, _)| *w = 0.0);
         Ok(weights)
     };
-    let mut total = vec![0.0_f32; warp.size().element_product() as usize];
-    for camera in 0..pictures.len() {
-        total.iter_mut().zip(weights(camera)?).for_each(|(total, weight)| *total += weight);
-    }
     let mut out = warp.reweighted(stream)?;
     for (camera, out) in out.weights_mut().iter_mut().enumerate() {
-        let mut weights = weights(camera)?;
-        let seen = weights.iter_mut().zip(&total).filter(|(weight, _)| **weight > 0.0);
-        seen.for_each(|(weight, total)| *weight /= total);
-        out.upload(stream, &weights)?;
+        out.upload(stream, &weights(camera)?)?;
     }
-    out.written(stream)?;
+    out.feather(stream)?;
     Ok(out)
 }

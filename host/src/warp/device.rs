@@ -112,10 +112,10 @@ impl DeviceWarp {
         Self::filled(stream, size, views.iter().map(|(_, camera)| camera.size).collect(), planes)
     }
 
-    /// Converts the margins that [`margins`](Self::margins) rendered to blending weights: the margin of a camera
-    /// divided by the sum of all cameras' margins. Returns this sum for each pixel.
+    /// Converts the margins that [`margins`](Self::margins) rendered, or other weights, to blending weights: the number
+    /// of a camera divided by the sum of all cameras' numbers.
     #[track_caller]
-    pub(crate) fn feather(&mut self, stream: &Stream) -> Result<Image<f32>, DeviceError> {
+    pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
         let mut sum = Image::new(stream.device(), self.size.x, self.size.y)?;
         for (camera, margin) in self.weights_mut().iter().enumerate() {
@@ -126,8 +126,7 @@ impl DeviceWarp {
             let (sum, margin) = (sum.view(), margin.view_mut());
             stream.launch(&config, &WarpFeather { sum, margin })?;
         }
-        self.written(stream)?;
-        Ok(sum)
+        self.written(stream)
     }
 
     /// Returns a warp whose panorama shows the same content, scaled to `size` pixels. Does not wait for the device.

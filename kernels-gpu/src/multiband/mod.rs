@@ -7,9 +7,9 @@
 //! pictures I and the weights w of cameras c, and K levels:
 //!
 //! 1. D is I − B at each pixel that camera c sees, and undefined elsewhere. D is 0 where c has the whole weight.
-//! 2. A level is half as wide and high as the level before it, rounded up. Each of its cells is the mean of 5×5 cells of the level
-//!    before, with the binomial weights (1, 4, 6, 4, 1)/16 along each axis. Undefined cells do not count; they are
-//!    represented by a weight of 0. The weights w are averaged alike, but all cells count.
+//! 2. A level is half as wide and high as the level before it, rounded up. Each of its cells is the mean of 5×5 cells of
+//!    the level before, with the binomial weights (1, 4, 6, 4, 1)/16 along each axis. Undefined cells do not count; they
+//!    are represented by a weight of 0. The weights w are averaged alike, but all cells count.
 //! 3. `up` interpolates a level at the cells of the level before, with the same binomial weights. Undefined cells do not
 //!    count.
 //! 4. The band of level k is S(k) = Σ w·(D(k) − up D(k+1)) / Σ w, over all cameras. At the last level, it is

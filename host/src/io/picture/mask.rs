@@ -2,7 +2,7 @@
 //!
 //! The mask of a picture is its alpha channel. Pixels with an alpha of less than 128 are masked.
 
-use glam::{DVec2, UVec2};
+use glam::{DVec2, IVec2, UVec2};
 
 use super::Picture;
 
@@ -42,53 +42,12 @@ impl Mask {
             let pixels = picture.pixels().iter();
             let mut distance: Vec<f32> =
                 pixels.map(|pixel| if pixel.a < OPAQUE { 0.0 } else { far }).collect();
-            let [width, height] = picture.size().to_array().map(|side| side as usize);
-            let at = |x: usize, y: usize| y * width + x;
-            // Chamfer distances: forward from the pixels above and to the left, then backward. They exceed the true
-            // distance by at most a tenth.
-            let diagonal = std::f32::consts::SQRT_2;
-            for y in 0..height {
-                for x in 0..width {
-                    let mut least = distance[at(x, y)];
-                    let mut from = |x: usize, y: usize, step: f32| {
-                        least = least.min(distance[at(x, y)] + step);
-                    };
-                    if x > 0 {
-                        from(x - 1, y, 1.0);
-                    }
-                    if y > 0 {
-                        from(x, y - 1, 1.0);
-                        if x > 0 {
-                            from(x - 1, y - 1, diagonal);
-                        }
-                        if x + 1 < width {
-                            from(x + 1, y - 1, diagonal);
-                        }
-                    }
-                    distance[at(x, y)] = least;
-                }
-            }
-            for y in (0..height).rev() {
-                for x in (0..width).rev() {
-                    let mut least = distance[at(x, y)];
-                    let mut from = |x: usize, y: usize, step: f32| {
-                        least = least.min(distance[at(x, y)] + step);
-                    };
-                    if x + 1 < width {
-                        from(x + 1, y, 1.0);
-                    }
-                    if y + 1 < height {
-                        from(x, y + 1, 1.0);
-                        if x > 0 {
-                            from(x - 1, y + 1, diagonal);
-                        }
-                        if x + 1 < width {
-                            from(x + 1, y + 1, diagonal);
-                        }
-                    }
-                    distance[at(x, y)] = least;
-                }
-            }
+            // Chamfer distances: forward from the pixels above and to the left, then backward from those below and to the
+            // right. They exceed the true distance by at most a tenth.
+            let size = picture.size().as_ivec2();
+            let pixels = size.x * size.y;
+            (0..pixels).for_each(|at| relax(&mut distance, size, at, 1));
+            (0..pixels).rev().for_each(|at| relax(&mut distance, size, at, -1));
             Self { size: picture.size(), distance }
         })
     }
@@ -109,6 +68,21 @@ impl Mask {
     /// Returns whether a position is not masked.
     pub(crate) fn allows(&self, at: DVec2) -> bool {
         self.distance(at.x as f32, at.y as f32) > 0.0
+    }
+}
+
+/// Lowers the distance of pixel `at` to that of a pixel before it plus the step from it. `before` is 1 if the pixels
+/// above and to the left come before it, and −1 if those below and to the right do.
+fn relax(distance: &mut [f32], size: IVec2, at: i32, before: i32) {
+    const DIAGONAL: f32 = std::f32::consts::SQRT_2;
+    let place = IVec2::new(at % size.x, at / size.x);
+    for (x, y, step) in [(1, 0, 1.0), (0, 1, 1.0), (1, 1, DIAGONAL), (-1, 1, DIAGONAL)] {
+        let from = place - before * IVec2::new(x, y);
+        if from.cmpge(IVec2::ZERO).all() && from.cmplt(size).all() {
+            let there = distance[(from.y * size.x + from.x) as usize];
+            let here = &mut distance[at as usize];
+            *here = here.min(there + step);
+        }
     }
 }
 

@@ -117,8 +117,7 @@ impl CellView {
 
     /// Returns a cell, or `None` if the camera does not see any of it.
     pub(super) fn look(&self, cell: UVec2) -> Option<&Look> {
-        let inside = cell.cmpge(self.place.min).all() && cell.cmplt(self.place.max).all();
-        if !inside {
+        if !self.place.contains(cell) {
             return None;
         }
         let at = cell - self.place.min;

@@ -186,8 +186,7 @@ impl<'a> Search<'a> {
     /// Computes the cost of a cut between two cameras at each cell that both see, as the kernel `seam_cost` does.
     fn pair(&self, cameras: [usize; 2]) -> PairCosts {
         let [a, b] = cameras.map(|camera| &self.views[camera]);
-        let place =
-            OverlapBox { min: a.place.min.max(b.place.min), max: a.place.max.min(b.place.max) };
+        let place = a.place.intersection(&b.place);
         if place.is_empty() {
             return PairCosts { place, costs: Vec::new() };
         }
@@ -247,8 +246,7 @@ fn smoothed(singles: &[Option<f32>], size: UVec2, at: IVec2, reach: i32) -> f32 
 
 impl PairCosts {
     fn at(&self, cell: UVec2) -> u16 {
-        let inside = cell.cmpge(self.place.min).all() && cell.cmplt(self.place.max).all();
-        if !inside {
+        if !self.place.contains(cell) {
             return 0;
         }
         let at = cell - self.place.min;

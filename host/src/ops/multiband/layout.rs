@@ -6,6 +6,7 @@ use shared_types::multiband::{BORDER, CameraPart};
 use shared_types::stitch::MIN_WEIGHT;
 
 use crate::device::{DeviceError, Stream};
+use crate::ops::colour::submit_box;
 use crate::warp::DeviceWarp;
 use crate::warp::bounds::BoxSearch;
 
@@ -38,12 +39,8 @@ impl Layout {
         warp.await_ready(stream)?;
         let cameras = warp.sources().len();
         let rule = OverlapRule { weight: MIN_WEIGHT, share: 0.0 };
-        let search = |pair| {
-            let (planes, sources) = warp.pair(pair)?;
-            BoxSearch::submit(stream, warp.size(), planes, sources, rule)
-        };
-        // Submit all searches before waiting for the first result. The overlap of a camera with itself is its visible
-        // part.
+        let search = |pair| submit_box(stream, warp, pair, rule);
+        // Submit all searches before waiting for the first result.
         let pairs = (0..cameras).flat_map(|right| (0..right).map(move |left| [left, right]));
         let overlaps = pairs.map(search).collect::<Result<Vec<_>, _>>()?;
         let visible = (0..cameras).map(|camera| search([camera; 2]));
@@ -83,7 +80,7 @@ impl Layout {
         let mut image = UVec2::ZERO;
         for seen in visible {
             let seen = if seen.is_empty() { *seen } else { grown(*seen) };
-            let seen = OverlapBox { min: seen.min.max(all.min), max: seen.max.min(all.max) };
+            let seen = seen.intersection(&all);
             let seen =
                 if seen.is_empty() { OverlapBox { min: all.min, max: all.min } } else { seen };
             let camera = part(seen, image.y);

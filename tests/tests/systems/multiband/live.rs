@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use panoweave::device::Device;
-use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
+use panoweave::frame::{DeviceFrame, FrameFormat};
 use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::multiband::{Multiband, MultibandOptions};
@@ -12,7 +12,7 @@ use panoweave::ops::seam::{Blend, FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
 use panoweave::warp::DeviceWarp;
-use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, waiting};
+use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, uploaded, waiting};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::random_rig;
 
@@ -32,12 +32,7 @@ fn frames() -> [Vec<u8>; 2] {
 /// Returns the panorama of [`frames`] with the weights of the best seam.
 fn expected(device: &Device) -> Vec<u8> {
     let stream = device.stream().unwrap();
-    let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
-    let frames = frames().map(|bytes| {
-        let mut image = DeviceFrame::new(device, format).unwrap();
-        image.upload(&stream, &Frame::tight(format, &bytes).unwrap()).unwrap();
-        image
-    });
+    let frames = uploaded(device, &frames());
     let warp = device_warp(device, 0.0);
     let frames = frames.each_ref().map(DeviceFrame::view);
     let MultibandOptions { levels, feather } = OPTIONS;

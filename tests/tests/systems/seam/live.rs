@@ -1,12 +1,12 @@
 //! Checks that in live video, a new seam fades in without a visible jump, and then does not move.
 
 use panoweave::device::Device;
-use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
+use panoweave::frame::{DeviceFrame, FrameFormat};
 use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{Blend, FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, stitch};
-use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, waiting};
+use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, uploaded, waiting};
 use panoweave_tests::panoweave_devices;
 
 /// Returns a frame of each camera, without padding. The frames show a bright line that is so near to the cameras that
@@ -27,12 +27,7 @@ fn frames() -> [Vec<u8>; 2] {
 /// Returns two expected panoramas of [`frames`]: with the warp's original weights, and with the weights of a seam.
 fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
     let stream = device.stream().unwrap();
-    let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
-    let frames = frames().map(|bytes| {
-        let mut image = DeviceFrame::new(device, format).unwrap();
-        image.upload(&stream, &Frame::tight(format, &bytes).unwrap()).unwrap();
-        image
-    });
+    let frames = uploaded(device, &frames());
     let warp = device_warp(device, 0.0);
     let [l, r] = &frames;
     let with = seamed(&stream, &warp, &[l.into(), r.into()], Colours::IDENTITY, options).unwrap().0;
