@@ -14,7 +14,7 @@
 //! 3. `warp`: planes, lenses, patches
 //! 4. `colour`: gains, gammas, sums
 //! 5. `convolve`: sliding windows in shared memory
-//! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `resample`, `vitals`: one
+//! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `photometry`, `resample`, `vitals`: one
 //!    system each
 //! 7. `multiband`: changes the panoramas of `stitch`
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -29,6 +29,7 @@ pub mod features;
 mod io;
 pub mod matching;
 pub mod multiband;
+pub mod photometry;
 pub mod resample;
 pub mod seam;
 pub mod ssim;

@@ -132,6 +132,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             "times_ms": stages.json(),
             "coverage": described(&coverage),
             "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
+            "photometry": panorama.photometry.as_ref().map(colour::photometry),
             "calibration": calibrated.as_ref().map(Calibrated::json),
         }));
     }
@@ -215,7 +216,7 @@ impl Args {
         }
         let match_colour = self.match_colour || (calibrates && self.look.leaves_colours());
         Ok(PanoramaOptions {
-            stitch: self.look.options(Lookup::Planes),
+            stitch: self.look.options(Lookup::Cubic),
             match_colour,
             anchor: self.look.anchor(match_colour)?,
             blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,

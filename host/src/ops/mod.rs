@@ -7,6 +7,7 @@ pub(crate) mod cut;
 pub mod features;
 pub mod matching;
 pub mod multiband;
+pub mod photometry;
 pub mod resample;
 pub mod seam;
 pub mod ssim;

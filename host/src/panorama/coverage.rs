@@ -86,12 +86,6 @@ impl Seen {
             overlap: share(&|seen| seen.count_ones() > 1),
         }
     }
-
-    /// Returns whether there is a pixel that both cameras see.
-    pub(super) fn overlap(&self, a: usize, b: usize) -> bool {
-        let both = 1 << a | 1 << b;
-        self.pixels.iter().any(|seen| seen & both == both)
-    }
 }
 
 #[cfg(test)]
@@ -100,14 +94,6 @@ mod tests {
     use shared_types::colour::OverlapBox;
 
     use super::Seen;
-
-    #[test]
-    fn cameras_overlap_if_they_share_a_pixel() {
-        // Cameras 0 and 2 overlap in one pixel, 2 and 1 in two, and 1 and 3 in one. Camera 4 overlaps no other.
-        let pixels = vec![0b00001, 0b00101, 0b00110, 0b00110, 0b01010, 0b10000, 0];
-        let seen = Seen { width: pixels.len(), pixels, boxes: vec![OverlapBox::EMPTY; 5] };
-        assert!(seen.overlap(1, 3) && !seen.overlap(0, 1));
-    }
 
     #[test]
     fn a_box_contains_the_pixels_that_a_camera_sees() {

@@ -27,13 +27,11 @@
 //! planes and the sums, 32 bytes per canvas pixel in total, for any number of pictures. Colour matching holds all
 //! pictures. A seam is computed in host memory, which holds the planes of one picture. Live video is in [`live`](crate::live).
 
-mod balance;
 mod coverage;
 mod error;
 mod seams;
 mod several;
-
-use std::iter;
+mod sources;
 
 use glam::UVec2;
 use shared_types::stitch::{Colour, MAX_CAMERAS as MOST_COLOURS};
@@ -46,23 +44,25 @@ use crate::frame::FrameView;
 use crate::geometry::Geometry;
 use crate::geometry::rig::MAX_CAMERAS;
 use crate::io::picture::{Mask, Picture};
-use crate::ops::colour::{Colours, matched};
-use crate::ops::cut::CellGrid;
+use crate::ops::colour::Colours;
+use crate::ops::cut::{CellGrid, Labels};
 use crate::ops::multiband::Multiband;
+use crate::ops::photometry::Photometry;
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, check_frames, stitch};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
-use balance::balanced;
 use coverage::Seen;
 use seams::HostPlanes;
 use several::Several;
+use sources::{Sources, places_of_geometry, places_of_warp};
 
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
     /// Flip, edge boost, gamma method, lookup and colours. The colours apply if `match_colour` is false. For more than
-    /// 16 pictures, they must be the identity. For more than two pictures, [`stitch_geometry`] always uses the lookup
-    /// [`Planes`](crate::ops::stitch::Lookup::Planes).
+    /// 16 pictures, they must be the identity. For more than two pictures, [`stitch_geometry`] uses the lookup
+    /// [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
+    /// [`Cubic`](crate::ops::stitch::Lookup::Cubic).
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
@@ -79,8 +79,11 @@ pub struct PanoramaOptions {
 pub struct Panorama {
     /// The panorama as a picture in host memory.
     pub picture: Picture,
-    /// The colour correction of each picture.
+    /// The colour correction of each picture. If colours were matched, it consists of the gains of
+    /// [`photometry`](Self::photometry).
     pub colours: Vec<Colour>,
+    /// The exposures, the vignetting and the response that were corrected, if colours were matched.
+    pub photometry: Option<Photometry>,
     /// Indices of the pictures whose colours could not be matched, because their overlaps are too small, too dark or
     /// too bright.
     pub unmatched: Vec<usize>,
@@ -100,28 +103,35 @@ pub fn stitch_warp(
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama, PanoramaError> {
-    let images = Picture::upload_all(stream, pictures)?;
+    let places = || places_of_warp(stream, warp);
+    let sources = Sources::new(pictures.to_vec(), options, places)?;
+    stitch_sources(stream, sources, warp, options)
+}
+
+/// Stitches the pictures of a warp; see [`stitch_warp`].
+#[track_caller]
+fn stitch_sources(
+    stream: &Stream,
+    sources: Sources<'_>,
+    warp: &DeviceWarp,
+    options: &PanoramaOptions,
+) -> Result<Panorama, PanoramaError> {
+    let pictures = &sources.pictures;
+    let images = (0..pictures.len()).map(|camera| sources.upload(stream, camera));
+    let images = images.collect::<Result<Vec<_>, _>>()?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
-    let mut colours = options.stitch.colours;
-    let mut unmatched = Vec::new();
-    if options.match_colour {
-        match matched(stream, &frames, warp, options.anchor)? {
-            Some(found) => colours = found,
-            None => unmatched = (0..pictures.len()).collect(),
-        }
-    }
     check_frames(&frames, warp.sources())?;
     let masked = pictures.iter().any(|picture| Mask::of(picture).is_some());
     let found = match options.blend.seam() {
         None if !masked => None,
-        seam => Some(seams::reweighted(stream, warp, pictures, &colours, seam)?),
+        seam => Some(seams::reweighted(stream, warp, &sources, seam)?),
     };
     let weights = found.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);
     own(stream, weights, &mut owners)?;
     let mut out = Image::new(stream.device(), size.x, size.y)?;
-    let stitched = StitchOptions { colours, ..options.stitch };
+    let stitched = StitchOptions { colours: sources.colours(), ..options.stitch };
     stitch(stream, &frames, weights, &stitched, &mut out)?;
     if let Some(levels) = options.blend.levels()
         && let Some(mut multiband) = Multiband::new(stream, warp, levels)?
@@ -129,8 +139,7 @@ pub fn stitch_warp(
         multiband.submit(stream, &frames, [warp, weights], &stitched, &mut out)?;
     }
     let picture = Picture::download(stream, &out)?;
-    let colours = colours.iter().take(pictures.len()).copied().collect();
-    Ok(Panorama { picture, colours, unmatched, owners })
+    Ok(sources.panorama(picture, owners))
 }
 
 /// Stitches two or more pictures, one for each camera of the geometry, and waits for the panorama.
@@ -153,46 +162,38 @@ pub fn stitch_geometry(
     if multiband && pictures.len() > MOST_COLOURS {
         return Err(PanoramaError::MultibandPictures(pictures.len()));
     }
+    let places = || Ok(places_of_geometry(geometry));
+    let sources = Sources::new(pictures.iter().collect(), options, places)?;
     if multiband || pictures.len() == 2 {
         let views: Vec<_> = (0..pictures.len()).map(of).collect();
         let mut warp = DeviceWarp::margins(stream, canvas, &views)?;
         seams::mask(stream, &mut warp, &masks)?;
         seen.look(stream, &warp, 0)?;
         warp.feather(stream)?;
-        let pictures: Vec<_> = pictures.iter().collect();
-        return Ok((stitch_warp(stream, &pictures, &warp, options)?, seen.coverage()));
+        return Ok((stitch_sources(stream, sources, &warp, options)?, seen.coverage()));
     }
     let grid = CellGrid::new(canvas);
     let mut views = Vec::new();
-    for (camera, picture) in pictures.iter().enumerate() {
+    for (camera, mask) in masks.iter().enumerate() {
         let mut warp = DeviceWarp::margins(stream, canvas, &[of(camera)])?;
-        let mask = &masks[camera];
         seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;
         seen.look(stream, &warp, camera)?;
         if options.blend.seam().is_some() {
             let planes = HostPlanes::download(stream, &warp, 0, 0.0, mask.as_ref())?;
-            views.push(planes.view(&grid, picture));
+            views.push(planes.view(&grid, &sources, camera));
         }
     }
-    let (colours, unmatched) = if options.match_colour {
-        balanced(stream, pictures, geometry, &seen, options.anchor)?
-    } else {
-        // `check` rejects colours for more than `MOST_COLOURS` pictures, so further pictures keep theirs.
-        let given = options.stitch.colours.iter().copied().chain(iter::repeat(Colour::IDENTITY));
-        (given.take(pictures.len()).collect(), Vec::new())
-    };
     let labels = match options.blend.seam() {
         None => None,
         Some(seam) => {
             seam.check()?;
-            Some(seams::cut(grid, views, colours.iter().copied(), seam))
+            Some(Labels::find(grid, &views, seam.feather))
         }
     };
-    let (colours_of, seen_of, masks) = (&colours, &seen, &masks);
     let several =
-        Several { pictures, geometry, colours: colours_of, seen: seen_of, masks, labels, options };
+        Several { sources: &sources, geometry, seen: &seen, masks: &masks, labels, options };
     let (picture, owners) = several.stitch(stream)?;
-    Ok((Panorama { picture, colours, unmatched, owners }, seen.coverage()))
+    Ok((sources.panorama(picture, owners), seen.coverage()))
 }
 
 /// Checks that the pictures and the options match the cameras of the geometry.

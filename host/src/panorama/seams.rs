@@ -1,12 +1,12 @@
 //! Weights of stills: finds the cut between the cameras of a panorama, leaves out masked pixels, and writes the weights to
 //! a warp.
 
-use shared_types::stitch::{Colour, MIN_WEIGHT};
+use shared_types::stitch::MIN_WEIGHT;
 
 use super::error::PanoramaError;
+use super::sources::Sources;
 use crate::device::{DeviceError, Stream};
-use crate::io::picture::{Mask, Picture};
-use crate::ops::colour::Colours;
+use crate::io::picture::Mask;
 use crate::ops::cut::{CellGrid, CellView, Labels, SourcePlanes};
 use crate::ops::seam::SeamOptions;
 use crate::warp::{DeviceWarp, Plane};
@@ -45,22 +45,12 @@ impl HostPlanes {
         Ok(Self { x, y, margin })
     }
 
-    /// Returns what the camera shows in the cells of a grid.
-    pub(super) fn view(&self, grid: &CellGrid, picture: &Picture) -> CellView {
+    /// Returns what a camera shows in the cells of a grid. These planes must be those of the camera.
+    pub(super) fn view(&self, grid: &CellGrid, sources: &Sources<'_>, camera: usize) -> CellView {
         let planes = SourcePlanes { x: &self.x, y: &self.y, margin: &self.margin };
-        CellView::new(grid, picture, planes)
+        let levels = |pixel, place| sources.levels(camera, pixel, place);
+        CellView::new(grid, sources.pictures[camera], planes, levels)
     }
-}
-
-/// Returns the cut between cameras with these views, whose pictures are corrected by `colours`.
-pub(super) fn cut(
-    grid: CellGrid,
-    mut views: Vec<CellView>,
-    colours: impl IntoIterator<Item = Colour>,
-    options: SeamOptions,
-) -> Labels {
-    views.iter_mut().zip(colours).for_each(|(view, colour)| view.correct(colour));
-    Labels::find(grid, &views, options.feather)
 }
 
 /// Excludes the masked pixels from the margins of a warp that [`DeviceWarp::margins`] rendered. There is one mask per
@@ -87,12 +77,12 @@ pub(super) fn mask(
 pub(super) fn reweighted(
     stream: &Stream,
     warp: &DeviceWarp,
-    pictures: &[&Picture],
-    colours: &Colours,
+    sources: &Sources<'_>,
     seam: Option<SeamOptions>,
 ) -> Result<DeviceWarp, PanoramaError> {
     seam.map_or(Ok(()), |options| options.check())?;
-    let masks: Vec<Option<Mask>> = pictures.iter().map(|picture| Mask::of(picture)).collect();
+    let masks: Vec<Option<Mask>> =
+        sources.pictures.iter().map(|picture| Mask::of(picture)).collect();
     let planes = |camera: usize| {
         HostPlanes::download(stream, warp, camera, MIN_WEIGHT, masks[camera].as_ref())
     };
@@ -100,10 +90,10 @@ pub(super) fn reweighted(
     if let Some(options) = seam {
         let grid = CellGrid::new(warp.size());
         let mut views = Vec::new();
-        for (camera, picture) in pictures.iter().enumerate() {
-            views.push(planes(camera)?.view(&grid, picture));
+        for camera in 0..sources.pictures.len() {
+            views.push(planes(camera)?.view(&grid, sources, camera));
         }
-        labels = Some(cut(grid, views, colours.iter().copied(), options));
+        labels = Some(Labels::find(grid, &views, options.feather));
     }
     let weights = |camera| {
         let margin = planes(camera)?.margin;

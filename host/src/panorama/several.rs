@@ -4,25 +4,25 @@
 //! the weights.
 
 use shared_types::Rgba8;
-use shared_types::stitch::Colour;
 use shared_types::stitch::sum::{Combine, Sum};
 
 use super::coverage::Seen;
 use super::error::PanoramaError;
 use super::seams::HostPlanes;
+use super::sources::Sources;
 use super::{PanoramaOptions, claim, no_owners, seams};
 use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
 use crate::io::picture::{Mask, Picture};
 use crate::ops::cut::Labels;
+use crate::ops::stitch::Lookup;
 use crate::ops::stitch::sum::{self, Layer};
 use crate::warp::{DeviceWarp, Plane};
 
-/// The pictures to stitch, with their cameras and colour corrections.
+/// The pictures to stitch, with their cameras.
 pub(super) struct Several<'a> {
-    pub(super) pictures: &'a [Picture],
+    pub(super) sources: &'a Sources<'a>,
     pub(super) geometry: &'a Geometry,
-    pub(super) colours: &'a [Colour],
     pub(super) seen: &'a Seen,
     /// The mask of each picture.
     pub(super) masks: &'a [Option<Mask>],
@@ -39,8 +39,8 @@ impl Several<'_> {
         let mut sums = Image::new(stream.device(), size.x, size.y)?;
         let mut owners = no_owners(size, self.options);
         let mut largest = vec![0.0; owners.len()];
-        for (camera, picture) in self.pictures.iter().enumerate() {
-            let image = picture.upload(stream)?;
+        for camera in 0..self.sources.pictures.len() {
+            let image = self.sources.upload(stream, camera)?;
             let warp = self.weighed(stream, camera)?;
             self.add(stream, &mut sums, &image, (camera, &warp))?;
             if !owners.is_empty() {
@@ -82,13 +82,14 @@ impl Several<'_> {
         let layer = Layer {
             frame: picture.into(),
             planes: warp.planes(0)?,
-            colour: self.colours[camera],
+            colour: self.sources.colour(camera),
             offset: None,
             power: self.options.stitch.power,
             place: self.seen.place(camera),
             // Weights are small near the edges of pictures, where they still count.
             min_weight: 0.0,
             combine: if camera == 0 { Combine::START } else { Combine::ADD },
+            cubic: self.options.stitch.lookup == Lookup::Cubic,
         };
         Ok(sum::add(stream, sums, layer)?)
     }

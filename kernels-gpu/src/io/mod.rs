@@ -4,9 +4,11 @@
 //! combination of formats and converts colours in registers. Levels range from 0 to 255, or from 0 to 1 if a texture
 //! returns fractions. A Y'CbCr value outside the R'G'B' range converts to levels outside this range.
 
+mod cubic;
 mod pack;
 mod sampler;
 mod target;
 
+pub(crate) use cubic::Cubic;
 pub(crate) use sampler::{Sampler2d, sample_plane, yuv_levels};
 pub(crate) use target::Target;

@@ -93,14 +93,10 @@ impl Sampler2d for Nv12 {
 
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        // A chroma sample is at the centre of its 2×2 pixels: chroma column c is at pixel column 2c + ½.
-        let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
-        // SAFETY: the caller guarantees that `(u, v)` is inside the luma plane and that the picture is whole. So the
-        // position `(cu, cv)` is inside the chroma plane.
+        // SAFETY: the caller guarantees that `(u, v)` is inside the luma plane and that the picture is whole.
         unsafe {
             let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
-            let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());
-            to_rgb(decode, y.x, chroma.mix(&self.uv, differences))
+            to_rgb(decode, y.x, chroma_at(self, u, v))
         }
     }
 }
@@ -147,6 +143,21 @@ impl Sampler2d for Nv12Texture {
         let chroma = self.uv.read(place.x * 0.5, place.y * 0.5).truncate();
         let in_fractions = YuvToRgb { black: decode.black * (1.0 / 255.0), ..*decode };
         to_rgb(&in_fractions, y, chroma - 128.0 / 255.0)
+    }
+}
+
+/// Samples the chroma of an NV12 picture bilinearly at the luma position `(u, v)`. Returns Cb − 128 and Cr − 128.
+///
+/// # Safety
+/// The caller must ensure that the picture is whole and contains `(u, v)`.
+#[inline(always)]
+pub(super) unsafe fn chroma_at(picture: &Nv12, u: f32, v: f32) -> Vec3 {
+    // A chroma sample is at the centre of its 2×2 pixels: chroma column c is at pixel column 2c + ½.
+    let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
+    // SAFETY: the caller guarantees that `(u, v)` is inside the picture, so `(cu, cv)` is inside the chroma plane.
+    unsafe {
+        let chroma = Corners::around(cu, cv, picture.uv.width(), picture.uv.height());
+        chroma.mix(&picture.uv, differences)
     }
 }
 
@@ -207,13 +218,13 @@ impl Corners {
 
 /// Returns the three colour levels of a pixel, without alpha.
 #[inline(always)]
-fn rgb(pixel: Rgba8) -> Vec3 {
+pub(super) fn rgb(pixel: Rgba8) -> Vec3 {
     vec3(pixel.r.into(), pixel.g.into(), pixel.b.into())
 }
 
 /// Returns a vector with luma in the first component. The other components are 0, and the compiler removes them.
 #[inline(always)]
-fn luma(y: u8) -> Vec3 {
+pub(super) fn luma(y: u8) -> Vec3 {
     vec3(y.into(), 0.0, 0.0)
 }
 
@@ -238,7 +249,7 @@ pub(crate) fn yuv_levels(y: u8, chroma: Chroma, decode: &YuvToRgb) -> Vec3 {
 
 /// Converts luma `y` and `chroma`, which contains Cb − 128 and Cr − 128, to R'G'B' levels.
 #[inline(always)]
-fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
+pub(super) fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
     let y = (y - decode.black) * decode.scale;
     vec3(
         decode.cr_red.mul_add(chroma.y, y),

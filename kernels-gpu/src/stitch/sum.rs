@@ -10,7 +10,7 @@
 //! each further camera, and 16 bytes read at the end.
 
 use crate::colour::grade::{Exact, Fast, Grade, Linear, Mixed};
-use crate::io::{Sampler2d, Target};
+use crate::io::{Cubic, Sampler2d, Target};
 use crate::stitch::edge_boost;
 use crate::stitch::planes::WeightedSum;
 use crate::warp::camera::SourceLookup;
@@ -24,6 +24,20 @@ use shared_types::warp::CameraPlanes;
 
 /// Defines the kernel that adds a camera, for a picture format and a colour correction.
 macro_rules! stitch_add {
+    ($(#[$doc:meta])* $name:ident, Cubic $picture:ty) => {
+        $(#[$doc])*
+        ///
+        /// See [`stitch_add_exact`] for the sizes.
+        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
+        pub fn $name(
+            picture: $picture,
+            planes: CameraPlanes,
+            params: AddParams,
+            sums: ViewMut<Sum>,
+        ) {
+            add(Cubic(picture), planes, &Exact(params.colour), &params, sums);
+        }
+    };
     ($(#[$doc:meta])* $name:ident, $picture:ty, $grade:expr $(, $offset:ident)?) => {
         $(#[$doc])*
         ///
@@ -82,6 +96,16 @@ stitch_add! {
     /// Adds an NV12 picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
     /// factor of the picture, and `offset` is the constant colour times its part, before the power.
     stitch_add_nv12_mixed, Nv12, |colour, offset| Mixed { colour, offset }, offset
+}
+
+stitch_add! {
+    /// Adds an RGBA picture that is sampled with a cubic filter, with exact gamma.
+    stitch_add_cubic, Cubic View<Rgba8>
+}
+
+stitch_add! {
+    /// Adds an NV12 picture whose luma is sampled with a cubic filter, with exact gamma.
+    stitch_add_nv12_cubic, Cubic Nv12
 }
 
 /// Converts sums to an RGBA panorama. Pixels without a camera become opaque black.

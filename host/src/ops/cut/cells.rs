@@ -1,9 +1,8 @@
 //! The coarse grid on which cuts are computed, and what each camera shows in its cells.
 
-use glam::{UVec2, Vec3};
+use glam::{UVec2, Vec2, Vec3};
 use shared_types::Rgba8;
 use shared_types::colour::OverlapBox;
-use shared_types::stitch::Colour;
 
 use crate::io::picture::Picture;
 
@@ -71,8 +70,14 @@ pub(crate) struct CellView {
 }
 
 impl CellView {
-    /// Samples the picture of a camera in each cell of the grid.
-    pub(crate) fn new(grid: &CellGrid, picture: &Picture, planes: SourcePlanes<'_>) -> Self {
+    /// Samples the picture of a camera in each cell of the grid. `levels` returns the corrected levels of a pixel at a
+    /// position in the picture.
+    pub(crate) fn new(
+        grid: &CellGrid,
+        picture: &Picture,
+        planes: SourcePlanes<'_>,
+        levels: impl Fn(Rgba8, Vec2) -> Vec3,
+    ) -> Self {
         let mut place = OverlapBox::EMPTY;
         let cells = grid.cells();
         let mut looks = vec![Look::default(); cells.element_product() as usize];
@@ -86,7 +91,8 @@ impl CellView {
                     place.min = place.min.min(cell);
                     place.max = place.max.max(cell + 1);
                     let look = &mut looks[(cell.y * cells.x + cell.x) as usize];
-                    look.levels += shown(picture, planes.x[at], planes.y[at]);
+                    let place = Vec2::new(planes.x[at], planes.y[at]);
+                    look.levels += levels(nearest(picture, place), place);
                     look.margin += margin;
                     look.seen += 1;
                 }
@@ -106,15 +112,6 @@ impl CellView {
         Self { place, looks }
     }
 
-    /// Applies a colour correction to all cells. The mean of corrected pixels differs slightly, but equally in all
-    /// cameras.
-    pub(crate) fn correct(&mut self, Colour { gain, gamma }: Colour) {
-        for look in &mut self.looks {
-            let levels = (look.levels * gain / 255.0).clamp(Vec3::ZERO, Vec3::ONE);
-            look.levels = 255.0 * if gamma == 1.0 { levels } else { levels.powf(gamma) };
-        }
-    }
-
     /// Returns a cell, or `None` if the camera does not see any of it.
     pub(super) fn look(&self, cell: UVec2) -> Option<&Look> {
         if !self.place.contains(cell) {
@@ -125,10 +122,9 @@ impl CellView {
     }
 }
 
-/// Returns the levels of the source pixel nearest to a position.
-fn shown(picture: &Picture, x: f32, y: f32) -> Vec3 {
+/// Returns the pixel nearest to a position.
+fn nearest(picture: &Picture, place: Vec2) -> Rgba8 {
     let last = picture.size() - 1;
-    let at = UVec2::new(x.round().max(0.0) as u32, y.round().max(0.0) as u32).min(last);
-    let Rgba8 { r, g, b, .. } = picture.pixels()[(at.y * picture.width() + at.x) as usize];
-    Vec3::new(r.into(), g.into(), b.into())
+    let at = place.round().max(Vec2::ZERO).as_uvec2().min(last);
+    picture.pixels()[at.y as usize * picture.width() as usize + at.x as usize]
 }

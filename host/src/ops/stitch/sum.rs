@@ -14,7 +14,7 @@ use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
 use shared_types::stitch::{BLOCK, Colour, MIN_WEIGHT};
 use shared_types::warp::DeviceCameraPlanes;
 
-use super::{Power, StitchError, StitchOptions};
+use super::{Lookup, Power, StitchError, StitchOptions};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
 use crate::frame::{FrameView, FrameViewMut};
 use crate::lock::lock;
@@ -35,6 +35,8 @@ pub(crate) struct Layer<'a> {
     /// The weight that the camera must exceed to contribute to a pixel.
     pub(crate) min_weight: f32,
     pub(crate) combine: Combine,
+    /// Whether a cubic filter samples the picture. A picture with an `offset` is sampled bilinearly.
+    pub(crate) cubic: bool,
 }
 
 /// Adds a camera to the sums without waiting.
@@ -44,7 +46,7 @@ pub(crate) fn add(
     sums: &mut Image<Sum>,
     layer: Layer<'_>,
 ) -> Result<(), DeviceError> {
-    let Layer { frame, planes, colour, offset, power, place, min_weight, combine } = layer;
+    let Layer { frame, planes, colour, offset, power, place, min_weight, combine, cubic } = layer;
     let whole = OverlapBox { min: UVec2::ZERO, max: UVec2::new(sums.width(), sums.height()) };
     let place = if combine == Combine::START { whole } else { place };
     if place.is_empty() {
@@ -68,6 +70,8 @@ pub(crate) fn add(
         };
     }
     match (frame, power) {
+        (FrameView::Rgba8(view), _) if cubic => launch!(StitchAddCubic, view),
+        (FrameView::Nv12(view, _), _) if cubic => launch!(StitchAddNv12Cubic, view),
         (FrameView::Rgba8(view), _) if colour.gamma == 1.0 => launch!(StitchAddLinear, view),
         (FrameView::Rgba8(view), Power::Fast) => launch!(StitchAddFast, view),
         (FrameView::Rgba8(view), _) => launch!(StitchAddExact, view),
@@ -119,7 +123,9 @@ pub(super) fn launch(
             let offset = (options.covers.parts[camera] > 0.0).then_some(offset);
             let combine = if camera == 0 { Combine::START } else { Combine::ADD };
             let (power, min_weight) = (options.power, MIN_WEIGHT);
-            let layer = Layer { frame, planes, colour, offset, power, place, min_weight, combine };
+            let cubic = options.lookup == Lookup::Cubic;
+            let layer =
+                Layer { frame, planes, colour, offset, power, place, min_weight, combine, cubic };
             add(stream, &mut summing.sums, layer)
         });
     let submitted = submitted

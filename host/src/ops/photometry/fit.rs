@@ -1,0 +1,421 @@
+//! Fits the photometric model to samples by iteratively reweighted least squares.
+//!
+//! In logarithms the model is linear, except for the response:
+//!
+//! ```text
+//! ln light(level) = ln scene + exposure + k₁·q + k₂·q² + k₃·q³ + d·q
+//! ```
+//!
+//! `q` is the squared radius. The coefficients k are common to all pictures of one size. The deviation d of a picture is
+//! small, because two lenses of one type differ little. Each picture of a point predicts the level in the other one, so
+//! residuals are in levels, and the scene is not a parameter. (Residuals of the logarithms would prefer responses that
+//! make all lights equal.) A Cauchy loss, whose scale falls from [`COARSE`] to [`FINE`] levels, ignores moving objects
+//! and parallax.
+//!
+//! Samples of one overlap are not independent, so the samples of a pair count as at most [`INDEPENDENT`] for the
+//! priors, which decide only what the overlaps leave open. For example, they select the response of an ideal camera if
+//! all exposures are equal.
+
+use glam::{UVec2, Vec3};
+use nalgebra::{DMatrix, DVector};
+use shared_types::photometry::{Response, Vignette};
+
+use super::Photometry;
+use super::response;
+use super::samples::Sample;
+
+/// The scale of the loss in the first iteration and in the last ones, in levels.
+const COARSE: f64 = 30.0;
+const FINE: f64 = 2.5;
+
+/// The number of iterations. The scale falls in the first half.
+const ITERATIONS: i32 = 24;
+
+/// The number of samples of a pair of pictures that count as independent, and the minimum number of samples of a pair.
+const INDEPENDENT: f64 = 300.0;
+const LEAST_SAMPLES: usize = 16;
+
+/// The maximum number of samples of all pairs, about. More would take longer than the stitch.
+const MOST_SAMPLES: usize = 8_000;
+
+/// Standard deviations of the priors: exposures, the three coefficients of a vignette, the deviation of a picture, and
+/// the coefficients of the response.
+const EXPOSURE: f64 = 2.0;
+const VIGNETTE: [f64; 3] = [0.4, 0.25, 0.15];
+const DEVIATION: f64 = 0.03;
+const RESPONSE: f64 = 0.5;
+
+/// The amount by which the mean loss must fall for a model with vignetting or a response to be used instead of a simpler
+/// one. Residuals of half a level have this loss.
+const BETTER: f64 = 0.015;
+
+/// The range of gains.
+const GAIN: [f64; 2] = [0.25, 4.0];
+
+/// Fits the model to samples of pictures with these sizes.
+pub(super) fn fit(sizes: &[UVec2], samples: &[Sample], anchor: Option<usize>) -> Photometry {
+    let samples = enough(samples, sizes.len());
+    let group = groups(sizes.len(), &samples);
+    let mut problem = Problem::new(sizes, &samples);
+    let mut best = problem.solve();
+    for models in [&[(true, false), (false, true)][..], &[(true, true)]] {
+        let simpler = best.loss;
+        for &(vignette, response) in models {
+            problem.vignette = vignette;
+            problem.response = response;
+            let solved = problem.solve();
+            if solved.loss < best.loss.min(simpler - BETTER) && solved.plausible() {
+                best = solved;
+            }
+        }
+    }
+    let exposure = |picture: usize| best.exposures[picture];
+    let shift = |picture: usize| match anchor {
+        Some(anchor) if group[anchor] == group[picture] => exposure(anchor),
+        _ => [0.0; 3],
+    };
+    let gain = |picture: usize| {
+        let (exposure, shift) = (exposure(picture), shift(picture));
+        let gain = [0, 1, 2].map(|c| (shift[c] - exposure[c]).exp().clamp(GAIN[0], GAIN[1]));
+        Vec3::from_array(gain.map(|gain| gain as f32))
+    };
+    let pictures = 0..sizes.len();
+    let matched = |picture: usize| samples.iter().any(|sample| sample.pictures.contains(&picture));
+    Photometry {
+        gains: pictures.clone().map(gain).collect(),
+        vignettes: pictures.clone().map(|picture| best.vignette(picture, sizes[picture])).collect(),
+        response: best.response,
+        unmatched: pictures.filter(|&picture| !matched(picture)).collect(),
+    }
+}
+
+/// Returns evenly distributed samples of each pair that has enough of them.
+fn enough(samples: &[Sample], pictures: usize) -> Vec<Sample> {
+    let mut counts = vec![0; pictures * pictures];
+    let pair = |sample: &Sample| sample.pictures[0] * pictures + sample.pictures[1];
+    samples.iter().for_each(|sample| counts[pair(sample)] += 1);
+    let pairs = counts.iter().filter(|count| **count >= LEAST_SAMPLES).count();
+    let most = (MOST_SAMPLES / pairs.max(1)).max(LEAST_SAMPLES);
+    let mut seen = vec![0; pictures * pictures];
+    let evenly = |sample: &&Sample| {
+        let (count, seen) = (counts[pair(sample)], &mut seen[pair(sample)]);
+        let before = *seen * most / count.max(1);
+        *seen += 1;
+        count >= LEAST_SAMPLES && (count <= most || *seen * most / count > before)
+    };
+    samples.iter().filter(evenly).copied().collect()
+}
+
+/// Returns the group of each picture. Samples connect the pictures of a group.
+fn groups(pictures: usize, samples: &[Sample]) -> Vec<usize> {
+    let mut group: Vec<usize> = (0..pictures).collect();
+    for sample in samples {
+        let [a, b] = sample.pictures.map(|picture| group[picture]);
+        if a != b {
+            group.iter_mut().filter(|group| **group == b).for_each(|group| *group = a);
+        }
+    }
+    group
+}
+
+/// A least squares problem: the samples, and the parameters to estimate.
+struct Problem<'a> {
+    samples: &'a [Sample],
+    pictures: usize,
+    /// The lens of each picture: pictures of one size have the same lens.
+    lenses: Vec<usize>,
+    lens_count: usize,
+    vignette: bool,
+    response: bool,
+    /// The factor of the squared residuals against the priors.
+    evidence: f64,
+}
+
+/// Parameters of the model.
+#[derive(Clone, Debug)]
+struct Solution {
+    exposures: Vec<[f64; 3]>,
+    deviations: Vec<f64>,
+    lenses: Vec<usize>,
+    vignettes: Vec<[f64; 3]>,
+    response: Response,
+    loss: f64,
+}
+
+impl<'a> Problem<'a> {
+    fn new(sizes: &[UVec2], samples: &'a [Sample]) -> Self {
+        let mut kinds: Vec<UVec2> = Vec::new();
+        let lenses = sizes.iter().map(|size| match kinds.iter().position(|kind| kind == size) {
+            Some(lens) => lens,
+            None => {
+                kinds.push(*size);
+                kinds.len() - 1
+            }
+        });
+        let lenses: Vec<usize> = lenses.collect();
+        let mut pairs: Vec<[usize; 2]> = samples.iter().map(|sample| sample.pictures).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let weight: f64 = samples.iter().map(|sample| sample.weight).sum();
+        let evidence = (0.5 * INDEPENDENT * pairs.len() as f64 / weight.max(1.0)).min(1.0);
+        Self {
+            samples,
+            pictures: sizes.len(),
+            lens_count: kinds.len(),
+            lenses,
+            vignette: false,
+            response: false,
+            evidence: evidence / (FINE * FINE),
+        }
+    }
+
+    /// Indices of the parameters: three exposures and a deviation per picture, three coefficients per lens, and two of
+    /// the response.
+    fn lens(&self, lens: usize) -> usize {
+        4 * self.pictures + 3 * lens
+    }
+
+    fn parameters(&self) -> usize {
+        self.lens(self.lens_count) + 2
+    }
+
+    fn solve(&self) -> Solution {
+        let mut at = Solution {
+            exposures: vec![[0.0; 3]; self.pictures],
+            deviations: vec![0.0; self.pictures],
+            lenses: self.lenses.clone(),
+            vignettes: vec![[0.0; 3]; self.lens_count],
+            response: Response::default(),
+            loss: 0.0,
+        };
+        for i in 0..ITERATIONS {
+            let progress = (f64::from(2 * i) / f64::from(ITERATIONS)).min(1.0);
+            let scale = COARSE * (FINE / COARSE).powf(progress);
+            let Some(step) = self.step(&at, scale) else { break };
+            let before = self.loss(&at, scale);
+            // Shorten a step after which the response does not rise or the samples fit less well.
+            let steps = (0..6).map(|halvings| self.moved(&at, &step, 0.5_f64.powi(halvings)));
+            let better = |next: &Solution| {
+                response::rises(&next.response) && self.loss(next, scale) < before
+            };
+            match { steps }.find(better) {
+                Some(next) => at = next,
+                None if progress == 1.0 => break,
+                None => {}
+            }
+        }
+        at.loss = self.loss(&at, FINE);
+        at
+    }
+
+    /// Returns the Gauss-Newton step, or `None` if the equations are singular.
+    fn step(&self, at: &Solution, scale: f64) -> Option<DVector<f64>> {
+        let count = self.parameters();
+        let mut matrix = DMatrix::<f64>::zeros(count, count);
+        let mut side = DVector::<f64>::zeros(count);
+        let curve = Curve::new(&at.response);
+        for sample in self.samples {
+            for (channel, from) in DIRECTIONS {
+                let row = self.row(at, &curve, sample, channel, from);
+                let robust = 1.0 / (1.0 + (row.residual / scale).powi(2));
+                let weight = self.evidence * sample.weight * robust;
+                for &(i, a) in &row.terms {
+                    side[i] -= weight * a * row.residual;
+                    for &(j, b) in &row.terms {
+                        matrix[(i, j)] += weight * a * b;
+                    }
+                }
+            }
+        }
+        let mut prior = |i: usize, sigma: f64, now: f64| {
+            matrix[(i, i)] += sigma.powi(-2);
+            side[i] -= now * sigma.powi(-2);
+        };
+        for picture in 0..self.pictures {
+            for channel in 0..3 {
+                prior(4 * picture + channel, EXPOSURE, at.exposures[picture][channel]);
+            }
+            prior(4 * picture + 3, DEVIATION, at.deviations[picture]);
+        }
+        for lens in 0..self.lens_count {
+            for (i, sigma) in VIGNETTE.into_iter().enumerate() {
+                prior(self.lens(lens) + i, sigma, at.vignettes[lens][i]);
+            }
+        }
+        let last = self.lens(self.lens_count);
+        prior(last, RESPONSE, at.response.a.into());
+        prior(last + 1, RESPONSE, at.response.b.into());
+        Some(matrix.cholesky()?.solve(&side))
+    }
+
+    /// Returns the residual of one channel of a sample in levels, and its derivatives. The picture on side `from`
+    /// predicts the level on the other side.
+    fn row(
+        &self,
+        at: &Solution,
+        curve: &Curve,
+        sample: &Sample,
+        channel: usize,
+        from: usize,
+    ) -> Row {
+        let sides = [from, 1 - from];
+        let brightness = |side: usize| {
+            let picture = sample.pictures[side];
+            at.exposures[picture][channel] + at.falloff(picture, sample.radii[side])
+        };
+        let source = curve.at(sample.levels[from][channel]);
+        let factor = (brightness(sides[1]) - brightness(sides[0])).exp();
+        let light = source.light * factor;
+        let slope = f64::from(at.response.slope(light.min(1.0) as f32));
+        let predicted = f64::from(at.response.level(light as f32));
+        let residual = 255.0 * (sample.levels[sides[1]][channel] - predicted);
+        // The derivative by the logarithm of the factor.
+        let change = -255.0 * slope * light;
+        let mut terms = [(0, 0.0); TERMS];
+        for (terms, (side, change)) in
+            terms.chunks_exact_mut(5).zip([(sides[0], -change), (sides[1], change)])
+        {
+            let (picture, q) = (sample.pictures[side], sample.radii[side]);
+            terms[0] = (4 * picture + channel, change);
+            if self.vignette {
+                terms[1] = (4 * picture + 3, change * q);
+                let lens = self.lens(self.lenses[picture]);
+                for i in 0..3 {
+                    terms[2 + i] = (lens + i, change * q.powi(i as i32 + 1));
+                }
+            }
+        }
+        if self.response {
+            let last = self.lens(self.lens_count);
+            // The derivatives of the response by a and b at a light.
+            let parts = |light: f64| {
+                let a = light * (1.0 - light);
+                [a, a * (2.0 * light - 1.0)]
+            };
+            let (of_source, of_light) = (parts(source.light), parts(light.min(1.0)));
+            for i in 0..2 {
+                let inverse = -of_source[i] / source.slope;
+                terms[10 + i] = (last + i, -255.0 * (of_light[i] + slope * factor * inverse));
+            }
+        }
+        Row { residual, terms }
+    }
+
+    /// Returns the parameters after `factor` times a step.
+    fn moved(&self, at: &Solution, step: &DVector<f64>, factor: f64) -> Solution {
+        let mut next = at.clone();
+        let change = |i: usize| factor * step[i];
+        for (picture, exposures) in next.exposures.iter_mut().enumerate() {
+            exposures
+                .iter_mut()
+                .enumerate()
+                .for_each(|(c, exposure)| *exposure += change(4 * picture + c));
+            next.deviations[picture] += change(4 * picture + 3);
+        }
+        for (lens, terms) in next.vignettes.iter_mut().enumerate() {
+            terms.iter_mut().enumerate().for_each(|(i, term)| *term += change(self.lens(lens) + i));
+        }
+        let last = self.lens(self.lens_count);
+        next.response.a += change(last) as f32;
+        next.response.b += change(last + 1) as f32;
+        next
+    }
+
+    /// Returns the mean loss of a sample. Residuals of `scale` levels have the loss ln 2.
+    fn loss(&self, at: &Solution, scale: f64) -> f64 {
+        let curve = Curve::new(&at.response);
+        let (mut sum, mut weights) = (0.0, f64::MIN_POSITIVE);
+        for sample in self.samples {
+            for (channel, from) in DIRECTIONS {
+                let residual = self.row(at, &curve, sample, channel, from).residual;
+                sum += sample.weight * (1.0 + (residual / scale).powi(2)).ln();
+                weights += sample.weight;
+            }
+        }
+        sum / weights
+    }
+}
+
+/// The residuals of a sample: a channel, and the side that predicts the other one.
+const DIRECTIONS: [(usize, usize); 6] = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)];
+
+/// The maximum number of parameters on which a residual depends.
+const TERMS: usize = 12;
+
+/// A residual, and its derivatives by the parameters of these indices. Unused elements are 0.
+struct Row {
+    residual: f64,
+    terms: [(usize, f64); TERMS],
+}
+
+impl Solution {
+    /// Returns the logarithm of the light that a picture keeps at a squared radius.
+    fn falloff(&self, picture: usize, q: f64) -> f64 {
+        let [a, b, c] = self.vignettes[self.lenses[picture]];
+        q * (a + self.deviations[picture] + q * (b + q * c))
+    }
+
+    /// Returns whether no picture becomes brighter away from its centre, except for errors of the estimate.
+    fn plausible(&self) -> bool {
+        let pictures = 0..self.exposures.len();
+        pictures.into_iter().all(|picture| {
+            let falloff = |i: i32| self.falloff(picture, f64::from(i) / 8.0);
+            (1..=8).all(|i| falloff(i) < falloff(i - 1) + 0.01 && falloff(i) > -2.0)
+        })
+    }
+
+    /// Returns the vignette of a picture: the polynomial that is nearest to the reciprocal of the falloff.
+    fn vignette(&self, picture: usize, size: UVec2) -> Vignette {
+        const POINTS: usize = 32;
+        if self.falloff(picture, 1.0) == 0.0 && self.falloff(picture, 0.5) == 0.0 {
+            return Vignette::NONE;
+        }
+        let radius = |i: usize| (i + 1) as f64 / POINTS as f64;
+        let powers = DMatrix::from_fn(POINTS, 3, |i, power| radius(i).powi(power as i32 + 1));
+        let factors =
+            DVector::from_fn(POINTS, |i, _| (-self.falloff(picture, radius(i))).exp() - 1.0);
+        let square = powers.transpose() * &powers;
+        let terms =
+            square.cholesky().map(|factors_of| factors_of.solve(&(powers.transpose() * factors)));
+        let Some(terms) = terms else { return Vignette::NONE };
+        let centre = (size.as_dvec2() - 1.0) / 2.0;
+        Vignette {
+            terms: Vec3::new(terms[0] as f32, terms[1] as f32, terms[2] as f32),
+            per_corner: centre.length_squared().recip() as f32,
+            centre: centre.as_vec2(),
+        }
+    }
+}
+
+/// The inverse of a response as a table.
+struct Curve(Vec<Point>);
+
+/// The light of a level, and the slope of the response there.
+#[derive(Clone, Copy)]
+struct Point {
+    light: f64,
+    slope: f64,
+}
+
+impl Curve {
+    const STEPS: usize = 1024;
+
+    fn new(response: &Response) -> Self {
+        let point = |i: usize| {
+            let light = response::light(response, i as f64 / Self::STEPS as f64);
+            Point { light, slope: response.slope(light as f32).into() }
+        };
+        Self((0..=Self::STEPS).map(point).collect())
+    }
+
+    /// Returns the light of a level from 0 to 1, interpolated linearly.
+    fn at(&self, level: f64) -> Point {
+        let place = level * Self::STEPS as f64;
+        let i = (place as usize).min(Self::STEPS - 1);
+        let (a, b, t) = (self.0[i], self.0[i + 1], place - i as f64);
+        Point { light: a.light + t * (b.light - a.light), slope: a.slope + t * (b.slope - a.slope) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Photometric calibration of still pictures: exposure, white balance, vignetting and response, estimated from the
+//! overlaps of the pictures and corrected in each picture.
+//!
+//! ```text
+//! level = response(light · exposure · vignetting)        of each channel
+//! ```
+//!
+//! Light is the light of the scene, encoded with the gamma of an ideal camera. Each picture has an exposure per channel.
+//! Pictures of the same size share their vignetting, and all pictures share the response. Where two pictures show the
+//! same point, its light is the same, so the overlaps determine the differences of the exposures. They determine
+//! vignetting if the point is at different distances from the centres of the pictures, and the response if the exposures
+//! differ or if there is vignetting (Goldman and Chen 2005).
+//!
+//! [`Photometry::estimate`] compares local means of the pictures (`samples`), fits the model robustly (`fit`), and uses
+//! vignetting and response only if they explain the overlaps better. [`PictureCorrection`] launches the kernel. The
+//! colours of live video are estimated from sums on the GPU instead; see [`colour`](super::colour).
+
+mod fit;
+mod response;
+mod samples;
+
+use glam::{UVec2, Vec2, Vec3};
+use kernels_gpu::photometry::{PhotometryCorrect, corrected};
+use shared_types::Rgba8;
+use shared_types::photometry::{BLOCK, Correction};
+pub use shared_types::photometry::{Response, Vignette};
+
+use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::io::picture::Picture;
+
+/// The photometric model of a set of pictures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Photometry {
+    /// The factors of red, green and blue light that equalise the exposures, one element per picture.
+    pub gains: Vec<Vec3>,
+    /// The vignetting of each picture.
+    pub vignettes: Vec<Vignette>,
+    /// The response that all pictures share.
+    pub response: Response,
+    /// The indices of the pictures that share too little with other pictures to be matched.
+    pub unmatched: Vec<usize>,
+}
+
+/// The positions of a picture at sample points of the panorama: the column and row in pixels, or `None` at points that
+/// the picture does not show.
+pub(crate) type Places = Vec<Option<Vec2>>;
+
+impl Photometry {
+    /// Estimates the model from pictures and their positions at the same sample points. The exposures of all pictures
+    /// that overlap have the geometric mean 1, or `anchor` has the exposure 1.
+    ///
+    /// There must be an element of `places` for each picture, all of the same length.
+    pub(crate) fn estimate(
+        pictures: &[&Picture],
+        places: &[Places],
+        anchor: Option<usize>,
+    ) -> Self {
+        let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size()).collect();
+        let samples = samples::compare(pictures, places);
+        fit::fit(&sizes, &samples, anchor)
+    }
+
+    /// Returns the correction of a picture.
+    #[must_use]
+    pub fn correction(&self, picture: usize) -> PictureCorrection {
+        let correction = Correction {
+            gain: self.gains[picture],
+            response: self.response,
+            vignette: self.vignettes[picture],
+        };
+        PictureCorrection { correction, lights: response::lights(&self.response) }
+    }
+}
+
+/// The correction of one picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PictureCorrection {
+    correction: Correction,
+    /// The light of each level.
+    lights: Vec<f32>,
+}
+
+impl PictureCorrection {
+    /// Corrects a picture in place, and waits until this is done.
+    ///
+    /// # Errors
+    /// Returns [`DeviceError`] if the device fails.
+    #[track_caller]
+    pub fn apply(&self, stream: &Stream, image: &mut Image<Rgba8>) -> Result<(), DeviceError> {
+        let Correction { gain, vignette, .. } = self.correction;
+        if gain == Vec3::ONE && vignette == Vignette::NONE {
+            return Ok(());
+        }
+        let config = LaunchConfig::cover(image.width(), image.height(), BLOCK);
+        let lights = Buffer::from_slice(stream, &self.lights)?;
+        let kernel = PhotometryCorrect {
+            correction: self.correction,
+            lights: lights.view(),
+            picture: image.view_mut(),
+        };
+        stream.launch(&config, &kernel)?;
+        // The buffer must outlive the launch.
+        stream.synchronize()
+    }
+
+    /// Returns the corrected levels (0 to 255) of a pixel at a position in the picture.
+    pub(crate) fn levels(&self, pixel: Rgba8, place: Vec2) -> Vec3 {
+        let light = |level: u8| self.lights[usize::from(level)];
+        let lights = Vec3::new(light(pixel.r), light(pixel.g), light(pixel.b));
+        255.0 * corrected(&self.correction, lights, place)
+    }
+}

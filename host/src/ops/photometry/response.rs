@@ -1,0 +1,35 @@
+//! The inverse of a response: the light of a level.
+
+use shared_types::photometry::{LEVELS, Response};
+
+/// The smallest slope of a response. With a smaller one, a level would not determine its light.
+const LEAST_SLOPE: f64 = 0.08;
+
+/// Returns whether each level has one light, because the curve rises everywhere.
+pub(super) fn rises(response: &Response) -> bool {
+    (0..=64).all(|i| f64::from(response.slope(i as f32 / 64.0)) >= LEAST_SLOPE)
+}
+
+/// Returns the light (0 to 1) of a level from 0 to 1. The response must [rise](rises).
+pub(super) fn light(response: &Response, level: f64) -> f64 {
+    let (a, b) = (f64::from(response.a), f64::from(response.b));
+    let (mut low, mut high) = (0.0, 1.0);
+    // 20 halvings are more exact than an f32.
+    for _ in 0..26 {
+        let middle: f64 = 0.5 * (low + high);
+        let there = middle + middle * (1.0 - middle) * (a + b * (2.0 * middle - 1.0));
+        if there < level { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+/// Returns the light of each 8-bit level.
+pub(super) fn lights(response: &Response) -> Vec<f32> {
+    let white = f64::from(LEVELS - 1);
+    (0..LEVELS)
+        .map(|level| match (response.a, response.b) {
+            (0.0, 0.0) => (f64::from(level) / white) as f32,
+            _ => light(response, f64::from(level) / white) as f32,
+        })
+        .collect()
+}

@@ -1,0 +1,131 @@
+//! The pictures of a panorama with the corrections of their colours.
+
+use glam::{UVec2, Vec2, Vec3};
+use kernels_gpu::warp::{project, ray};
+use shared_types::Rgba8;
+use shared_types::stitch::{Colour, MIN_WEIGHT};
+
+use super::{Panorama, PanoramaOptions};
+use crate::device::{DeviceError, Image, Stream};
+use crate::geometry::{Geometry, inside};
+use crate::io::picture::Picture;
+use crate::ops::colour::Colours;
+use crate::ops::photometry::{Photometry, PictureCorrection, Places};
+use crate::warp::{DeviceWarp, Plane};
+
+/// The number of points of the panorama at which pictures are compared, about.
+const POINTS: u32 = 40_000;
+
+/// The pictures of a panorama. Their colours are either matched, or corrected by gains and gammas that were given.
+pub(super) struct Sources<'a> {
+    pub(super) pictures: Vec<&'a Picture>,
+    given: Colours,
+    matched: Option<(Photometry, Vec<PictureCorrection>)>,
+}
+
+impl<'a> Sources<'a> {
+    /// Matches the colours if the options request it. `places` returns the positions of the sample points in each
+    /// picture.
+    pub(super) fn new(
+        pictures: Vec<&'a Picture>,
+        options: &PanoramaOptions,
+        places: impl FnOnce() -> Result<Vec<Places>, DeviceError>,
+    ) -> Result<Self, DeviceError> {
+        let given = options.stitch.colours;
+        if !options.match_colour {
+            return Ok(Self { pictures, given, matched: None });
+        }
+        let photometry = Photometry::estimate(&pictures, &places()?, options.anchor);
+        let corrections = (0..pictures.len()).map(|i| photometry.correction(i)).collect();
+        Ok(Self { pictures, given, matched: Some((photometry, corrections)) })
+    }
+
+    /// Copies a picture to the device. If colours are matched, the copy is corrected.
+    #[track_caller]
+    pub(super) fn upload(
+        &self,
+        stream: &Stream,
+        camera: usize,
+    ) -> Result<Image<Rgba8>, DeviceError> {
+        let mut image = self.pictures[camera].upload(stream)?;
+        if let Some((_, corrections)) = &self.matched {
+            corrections[camera].apply(stream, &mut image)?;
+        }
+        Ok(image)
+    }
+
+    /// Returns the colour corrections that the stitch has to apply to the uploaded pictures.
+    pub(super) fn colours(&self) -> Colours {
+        if self.matched.is_some() { Colours::IDENTITY } else { self.given }
+    }
+
+    /// Returns the colour correction of one uploaded picture. Pictures after the sixteenth keep their colours unless
+    /// they are matched.
+    pub(super) fn colour(&self, camera: usize) -> Colour {
+        self.colours().iter().nth(camera).copied().unwrap_or(Colour::IDENTITY)
+    }
+
+    /// Returns the corrected levels (0 to 255) of a pixel at a position in a picture.
+    pub(super) fn levels(&self, camera: usize, pixel: Rgba8, place: Vec2) -> Vec3 {
+        if let Some((_, corrections)) = &self.matched {
+            return corrections[camera].levels(pixel, place);
+        }
+        let Colour { gain, gamma } = self.colour(camera);
+        let levels = Vec3::new(pixel.r.into(), pixel.g.into(), pixel.b.into());
+        let levels = (levels * gain / 255.0).clamp(Vec3::ZERO, Vec3::ONE);
+        255.0 * if gamma == 1.0 { levels } else { levels.powf(gamma) }
+    }
+
+    /// Returns the panorama with the results of colour matching.
+    pub(super) fn panorama(self, picture: Picture, owners: Vec<u8>) -> Panorama {
+        let cameras = 0..self.pictures.len();
+        let Some((photometry, _)) = self.matched else {
+            let colours = cameras.map(|camera| self.colour(camera)).collect();
+            return Panorama { picture, colours, photometry: None, unmatched: Vec::new(), owners };
+        };
+        let colours = photometry.gains.iter().map(|&gain| Colour { gain, gamma: 1.0 }).collect();
+        let unmatched = photometry.unmatched.clone();
+        Panorama { picture, colours, photometry: Some(photometry), unmatched, owners }
+    }
+}
+
+/// Returns the columns and rows of sample points: a grid over the panorama.
+fn points(size: UVec2) -> impl Iterator<Item = UVec2> {
+    let area = u64::from(size.x) * u64::from(size.y);
+    let step = (area / u64::from(POINTS)).max(1).isqrt().max(1) as usize;
+    let columns = move || (step as u32 / 2..size.x).step_by(step);
+    (step as u32 / 2..size.y)
+        .step_by(step)
+        .flat_map(move |y| columns().map(move |x| UVec2::new(x, y)))
+}
+
+/// Returns the positions of the sample points in the pictures of a geometry.
+pub(super) fn places_of_geometry(Geometry { canvas, cameras }: &Geometry) -> Vec<Places> {
+    let place = |camera: &_, point: UVec2| {
+        let source = project(camera, camera.from_ray * ray(canvas, point.as_dvec2()))?;
+        inside(source, camera.size).then(|| source.as_vec2())
+    };
+    let places = |camera| points(canvas.size).map(|point| place(camera, point)).collect();
+    cameras.iter().map(places).collect()
+}
+
+/// Returns the positions of the sample points in the pictures of a warp.
+#[track_caller]
+pub(super) fn places_of_warp(
+    stream: &Stream,
+    warp: &DeviceWarp,
+) -> Result<Vec<Places>, DeviceError> {
+    warp.await_ready(stream)?;
+    let size = warp.size();
+    let places = |camera: usize| {
+        let plane = |plane: Plane| warp.plane(plane).download(stream);
+        let (x, y) = (plane(Plane::X(camera))?, plane(Plane::Y(camera))?);
+        let weight = plane(Plane::Weight(camera))?;
+        let place = |point: UVec2| {
+            let at = point.y as usize * size.x as usize + point.x as usize;
+            (weight[at] > MIN_WEIGHT).then(|| Vec2::new(x[at], y[at]))
+        };
+        Ok(points(size).map(place).collect())
+    };
+    (0..warp.sources().len()).map(places).collect()
+}

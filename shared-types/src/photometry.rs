@@ -1,0 +1,90 @@
+//! Photometric data that the kernels share with the host: vignetting, and the correction of a still picture.
+
+use bytemuck::{Pod, Zeroable};
+use cuda_std::KernelArg;
+use glam::{Vec2, Vec3};
+
+/// Threads per block in x and y.
+pub const BLOCK: [u32; 2] = [32, 8];
+
+/// Threads per block, for launch bounds.
+pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
+
+/// The number of 8-bit levels, and of elements in a table of lights.
+pub const LEVELS: u32 = 256;
+
+/// The factor that undoes the vignetting of a picture: `1 + a·q + b·q² + c·q³`, where `q` is the square of the distance
+/// from the centre, as a fraction of its value at the farthest corner.
+///
+/// The factor applies to encoded levels. For a gamma of 2.2, it is the factor of the light to the power 1/2.2.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct Vignette {
+    /// The coefficients a, b and c.
+    pub terms: Vec3,
+    /// The reciprocal of the squared distance from the centre to the farthest corner, in pixels.
+    pub per_corner: f32,
+    /// The centre in pixels. Pixel centres are at integer coordinates.
+    pub centre: Vec2,
+}
+
+impl Vignette {
+    /// The vignette of a picture without vignetting.
+    pub const NONE: Self = Self { terms: Vec3::ZERO, per_corner: 0.0, centre: Vec2::ZERO };
+
+    /// Returns the factor at a pixel position.
+    #[inline(always)]
+    #[must_use]
+    pub fn factor(&self, place: Vec2) -> f32 {
+        let Vec2 { x, y } = place - self.centre;
+        let q = (x * x + y * y) * self.per_corner;
+        1.0 + q * (self.terms.x + q * (self.terms.y + q * self.terms.z))
+    }
+}
+
+/// The response of a camera: the level, as a fraction of white, that it stores for a light `e` from 0 to 1,
+/// `e + e·(1 − e)·(a + b·(2e − 1))`. Lights are encoded with a gamma, so that an ideal camera has `a = b = 0`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct Response {
+    /// The coefficient of the parabola.
+    pub a: f32,
+    /// The coefficient of the S-shaped part: below 0, the curve is steep at black and white.
+    pub b: f32,
+}
+
+impl Response {
+    /// Returns the level (0 to 1) of a light. Above 1, the curve continues as a straight line.
+    #[inline(always)]
+    #[must_use]
+    pub fn level(&self, light: f32) -> f32 {
+        let Self { a, b } = *self;
+        if light > 1.0 {
+            return 1.0 + (light - 1.0) * self.slope(1.0);
+        }
+        light + light * (1.0 - light) * (a + b * (2.0 * light - 1.0))
+    }
+
+    /// Returns the derivative of [`level`](Self::level) at a light from 0 to 1.
+    #[inline(always)]
+    #[must_use]
+    pub fn slope(&self, light: f32) -> f32 {
+        let Self { a, b } = *self;
+        1.0 + a * (1.0 - 2.0 * light) + b * (light * (6.0 - 6.0 * light) - 1.0)
+    }
+}
+
+/// The correction of a still picture: exposure, white balance, vignetting and response.
+///
+/// A level is converted to light with the inverse of the response, multiplied by the gain and by the factor of the
+/// vignette, and converted back.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct Correction {
+    /// The factors of red, green and blue light.
+    pub gain: Vec3,
+    /// The response of the camera.
+    pub response: Response,
+    /// The vignette of the lens.
+    pub vignette: Vignette,
+}
