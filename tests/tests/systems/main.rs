@@ -15,6 +15,7 @@ mod malformed;
 mod matching;
 mod multiband;
 mod panorama;
+mod photometry;
 mod quality;
 mod resample;
 mod seam;

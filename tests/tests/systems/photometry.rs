@@ -1,0 +1,277 @@
+//! Compares the photometric correction of pictures with its formula in f64, on every device, and checks that panoramas
+//! of pictures with unequal exposures, vignetting and an S-shaped response show the scene.
+
+use glam::{DMat3, DVec2, UVec2, Vec3, dvec2, uvec2};
+use kernels_gpu::photometry::PhotometryCorrect;
+use panoweave::device::{Buffer, Device, Image, LaunchConfig};
+use panoweave::geometry::{Camera, Canvas, Geometry};
+use panoweave::io::picture::Picture;
+use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry};
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+use shared_types::Rgba8;
+use shared_types::photometry::{BLOCK, Correction, Response, Vignette};
+
+/// Returns the corrected level (0 to 1) of a channel by the formula of the kernel's documentation.
+fn exact(light: f64, gain: f64, response: Response) -> f64 {
+    let (a, b) = (f64::from(response.a), f64::from(response.b));
+    let level = |e: f64| {
+        if e > 1.0 {
+            1.0 + (e - 1.0) * (1.0 - a - b)
+        } else {
+            e + e * (1.0 - e) * (a + b * (2.0 * e - 1.0))
+        }
+    };
+    let (at, most) = (level(light * gain), level(gain));
+    if most > 1.0 {
+        let [u, white] = [at, most].map(|level| (level - 0.9) / 0.1);
+        if at <= 0.9 { at } else { 0.9 + 0.1 * u * (1.0 + u / white.powi(2)) / (1.0 + u) }
+    } else {
+        at + (1.0 - most) * ((at / most - 0.96) / 0.04).max(0.0).powi(2)
+    }
+}
+
+#[test]
+fn corrected_pictures_are_within_half_a_level_of_f64() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for seed in 0..20 {
+            let mut r = Random::new(seed);
+            let size = uvec2(1 + r.below(70) as u32, 1 + r.below(40) as u32);
+            let mut gain = || r.between(0.5, 2.0);
+            let gain = Vec3::new(gain(), gain(), gain());
+            let response = Response { a: r.between(-0.3, 0.3), b: r.between(-0.5, 0.5) };
+            let vignette = Vignette {
+                terms: Vec3::new(r.between(0.0, 0.3), r.between(0.0, 0.2), r.between(0.0, 0.2)),
+                per_corner: 4.0 / size.as_vec2().length_squared(),
+                centre: size.as_vec2() * r.between(0.4, 0.6),
+            };
+            // Any rising curve may be the inverse of the response.
+            let power = r.between(0.5, 2.0);
+            let lights: Vec<f32> = (0..256).map(|i| (i as f32 / 255.0).powf(power)).collect();
+            let mut byte = || r.bits() as u8;
+            let pixels: Vec<Rgba8> = (0..size.element_product())
+                .map(|_| Rgba8 { r: byte(), g: byte(), b: byte(), a: byte() })
+                .collect();
+            let mut image = Image::from_slice(&stream, size.x, size.y, &pixels).unwrap();
+            let table = Buffer::from_slice(&stream, &lights).unwrap();
+            let correction = Correction { gain, response, vignette };
+            let (lights_view, picture) = (table.view(), image.view_mut());
+            let kernel = PhotometryCorrect { correction, lights: lights_view, picture };
+            stream.launch(&LaunchConfig::cover(size.x, size.y, BLOCK), &kernel).unwrap();
+            let found = image.download(&stream).unwrap();
+            for (i, (found, pixel)) in found.iter().zip(&pixels).enumerate() {
+                let at = dvec2((i as u32 % size.x).into(), (i as u32 / size.x).into());
+                let q = at.distance_squared(vignette.centre.as_dvec2())
+                    * f64::from(vignette.per_corner);
+                let [a, b, c] = vignette.terms.to_array().map(f64::from);
+                let factor = 1.0 + a * q + b * q * q + c * q * q * q;
+                assert_eq!(found.a, pixel.a);
+                for (c, (found, level)) in [found.r, found.g, found.b]
+                    .into_iter()
+                    .zip([pixel.r, pixel.g, pixel.b])
+                    .enumerate()
+                {
+                    let light = f64::from(lights[usize::from(level)]);
+                    let exact = 255.0 * exact(light, f64::from(gain[c]) * factor, response);
+                    let off = (f64::from(found) - exact.clamp(0.0, 255.0)).abs();
+                    assert!(off < 0.51, "{device}, seed {seed}: {found}, exact {exact}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_that_is_too_short_changes_nothing() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let pixels = vec![Rgba8 { r: 9, g: 99, b: 199, a: 255 }; 64];
+        let mut image = Image::from_slice(&stream, 8, 8, &pixels).unwrap();
+        let table = Buffer::from_slice(&stream, &[0.5; 255]).unwrap();
+        let correction =
+            Correction { gain: Vec3::ONE, response: Response::default(), vignette: Vignette::NONE };
+        let (lights, picture) = (table.view(), image.view_mut());
+        let kernel = PhotometryCorrect { correction, lights, picture };
+        stream.launch(&LaunchConfig::cover(8, 8, BLOCK), &kernel).unwrap();
+        assert_eq!(image.download(&stream).unwrap(), pixels);
+    }
+}
+
+/// The size of the pictures, and the number of columns between neighbouring ones.
+const PICTURE: UVec2 = uvec2(260, 200);
+const STEP: u32 = 170;
+
+/// Pictures of a scene that differ in their exposures. The lens darkens them towards the corners.
+struct Shots {
+    exposures: Vec<f64>,
+    /// The part of the encoded light that the corners lose.
+    vignette: f64,
+    response: Response,
+    /// Whether an object is at another place in each picture.
+    moving: bool,
+}
+
+/// Returns the encoded light of the scene.
+fn scene(x: f64, y: f64) -> [f64; 3] {
+    let wave = |a: f64, b: f64| 0.5 + 0.2 * (x * a).sin() + 0.15 * (y * b).cos();
+    [wave(0.03, 0.02), wave(0.021, 0.05), wave(0.017, 0.033)]
+}
+
+impl Shots {
+    fn level(&self, light: f64) -> f64 {
+        255.0 * f64::from(self.response.level(light.min(1.0) as f32))
+    }
+
+    fn picture(&self, index: usize) -> Picture {
+        let centre = (PICTURE.as_dvec2() - 1.0) / 2.0;
+        let pixel = |i: u32| {
+            let at = dvec2((i % PICTURE.x).into(), (i / PICTURE.x).into());
+            let q = at.distance_squared(centre) / centre.length_squared();
+            let factor = self.exposures[index] * (1.0 - self.vignette * q);
+            let object = self.moving && at.x < 80.0 && at.y > 60.0 + 30.0 * index as f64;
+            let light = if object {
+                [0.9, 0.1, 0.1]
+            } else {
+                scene(at.x + f64::from(STEP) * index as f64, at.y)
+            };
+            let [r, g, b] = light.map(|light| self.level(light * factor).round() as u8);
+            Rgba8::opaque(r, g, b)
+        };
+        let pixels = (0..PICTURE.element_product()).map(pixel).collect();
+        Picture::from_pixels(PICTURE.x, PICTURE.y, pixels).unwrap()
+    }
+
+    fn stitch(&self, device: &Device, blend: Blend, anchor: Option<usize>) -> Panorama {
+        let count = self.exposures.len();
+        let size = uvec2(PICTURE.x + STEP * (count as u32 - 1), PICTURE.y);
+        let camera = |i: usize| {
+            let shift = DVec2::new(f64::from(STEP) * i as f64, 0.0);
+            Camera::from_matrix(DMat3::from_translation(-shift), PICTURE)
+        };
+        let geometry = Geometry {
+            canvas: Canvas::of_pixels(DVec2::ZERO, size),
+            cameras: (0..count).map(camera).collect(),
+        };
+        let pictures: Vec<_> = (0..count).map(|i| self.picture(i)).collect();
+        let options =
+            PanoramaOptions { match_colour: true, anchor, blend, ..PanoramaOptions::default() };
+        let stream = device.stream().unwrap();
+        stitch_geometry(&stream, &pictures, &geometry, &options).unwrap().0
+    }
+
+    /// Returns the largest relative difference between a panorama and the scene, apart from one factor per channel. Rounding
+    /// of dark pixels of the pictures is up to 2 % of it.
+    /// Leaves out places that an object covers in a picture.
+    fn mismatch(&self, panorama: &Panorama) -> f64 {
+        let picture = &panorama.picture;
+        let levels = |x: u32, y: u32| {
+            let Rgba8 { r, g, b, .. } = picture.pixels()[(y * picture.width() + x) as usize];
+            [r, g, b].map(f64::from)
+        };
+        let objects = |x: u32| self.moving && x % STEP < 82;
+        let mut worst = 0.0_f64;
+        for channel in 0..3 {
+            let mut ratios = Vec::new();
+            for y in (2..PICTURE.y - 2).step_by(7) {
+                for x in (2..picture.width() - 2).step_by(5).filter(|x| !objects(*x)) {
+                    let light = scene(x.into(), y.into())[channel];
+                    ratios.push(levels(x, y)[channel] / self.level(light));
+                }
+            }
+            let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+            worst = ratios.iter().fold(worst, |worst, ratio| worst.max((ratio / mean - 1.0).abs()));
+        }
+        worst
+    }
+}
+
+const PLAIN: Shots = Shots {
+    exposures: Vec::new(),
+    vignette: 0.0,
+    response: Response { a: 0.0, b: 0.0 },
+    moving: false,
+};
+
+fn blends() -> [Blend; 2] {
+    [Blend::Feather, Blend::Seam(SeamOptions::default())]
+}
+
+#[test]
+fn panoramas_show_neither_exposures_nor_vignetting() {
+    for device in panoweave_devices() {
+        for (exposures, vignette) in
+            [(vec![1.1, 0.85], 0.0), (vec![1.1, 0.85], 0.25), (vec![0.9, 1.15, 0.8, 1.1], 0.3)]
+        {
+            let shots = Shots { exposures, vignette, ..PLAIN };
+            for blend in blends() {
+                let panorama = shots.stitch(&device, blend, None);
+                let mismatch = shots.mismatch(&panorama);
+                assert!(mismatch < 0.04, "{device}, {vignette}, {blend:?}: {mismatch}");
+                assert!(panorama.unmatched.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn objects_that_move_do_not_change_exposures() {
+    for device in panoweave_devices() {
+        let shots = Shots { exposures: vec![1.1, 0.85, 1.0], moving: true, ..PLAIN };
+        let panorama = shots.stitch(&device, Blend::Seam(SeamOptions::default()), None);
+        let mismatch = shots.mismatch(&panorama);
+        assert!(mismatch < 0.03, "{device}: {mismatch}");
+    }
+}
+
+#[test]
+fn a_response_is_found_and_undone() {
+    for device in panoweave_devices() {
+        let response = Response { a: 0.0, b: 0.5 };
+        let shots = Shots { exposures: vec![1.15, 0.8, 1.05], response, ..PLAIN };
+        let panorama = shots.stitch(&device, Blend::Feather, None);
+        let found = panorama.photometry.as_ref().unwrap().response;
+        assert!(found.b > 0.2, "{device}: {found:?}");
+        // Without the response, the best gains leave differences of 6 %.
+        let seam = |x: u32| {
+            let row = 100 * panorama.picture.width();
+            f64::from(panorama.picture.pixels()[(row + x) as usize].g)
+        };
+        for x in (20..panorama.picture.width() - 20).step_by(3) {
+            let truth = |x: u32| shots.level(scene(x.into(), 100.0)[1] * 0.99);
+            let change = (seam(x + 15) - seam(x)) - (truth(x + 15) - truth(x));
+            assert!(change.abs() < 7.0, "{device}: {change} levels from {x}");
+        }
+    }
+}
+
+#[test]
+fn the_anchor_keeps_its_exposure() {
+    for device in panoweave_devices() {
+        let shots = Shots { exposures: vec![1.1, 0.85], ..PLAIN };
+        let panorama = shots.stitch(&device, Blend::Feather, Some(1));
+        assert_eq!(panorama.colours[1].gain, Vec3::ONE);
+        let ratio = f64::from(panorama.colours[0].gain.y) / (0.85 / 1.1);
+        assert!((ratio - 1.0).abs() < 5e-3, "{device}: {ratio}");
+    }
+}
+
+#[test]
+fn highlights_stay_white_and_are_not_clipped_earlier() {
+    for device in panoweave_devices() {
+        // The second picture is darker by half, so its gain is about 1.4 and that of the first 0.7.
+        let shots = Shots { exposures: vec![1.0, 0.5], ..PLAIN };
+        let photometry = shots.stitch(&device, Blend::Feather, None).photometry.unwrap();
+        for picture in [0, 1] {
+            let stream = device.stream().unwrap();
+            let ramp: Vec<_> = (0..=255).map(|level| Rgba8::opaque(level, level, level)).collect();
+            let mut image = Image::from_slice(&stream, 256, 1, &ramp).unwrap();
+            photometry.correction(picture).apply(&stream, &mut image).unwrap();
+            let found = image.download(&stream).unwrap();
+            assert_eq!(found[255].g, 255, "{device}: white stays white");
+            assert!(found.is_sorted_by_key(|pixel| pixel.g), "{device}: levels keep their order");
+            assert!(found[240].g < 255, "{device}: bright levels differ from white");
+        }
+    }
+}
