@@ -6,7 +6,7 @@
 //! were within 0.3 dB of it. A sample reads 16 pixels instead of 4, and can exceed the range of the pixels around it.
 
 use crate::colour::grade::fused;
-use crate::io::sampler::{Sampler2d, chroma_at, luma, rgb, to_rgb};
+use crate::io::sampler::{ChromaPlace, Sampler2d, luma, rgb, to_rgb};
 use crate::unroll::unroll;
 use bytemuck::Pod;
 use cuda_std::prelude::*;
@@ -57,7 +57,13 @@ impl Sampler2d for Cubic<Nv12> {
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees that the position is inside the picture, and that the picture is whole.
-        unsafe { to_rgb(decode, filtered(&self.0.y, u, v, luma).x, chroma_at(&self.0, u, v)) }
+        unsafe {
+            to_rgb(
+                decode,
+                filtered(&self.0.y, u, v, luma).x,
+                ChromaPlace::around(u, v).mix(&self.0),
+            )
+        }
     }
 }
 

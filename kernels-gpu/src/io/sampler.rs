@@ -95,8 +95,9 @@ impl Sampler2d for Nv12 {
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees that `(u, v)` is inside the luma plane and that the picture is whole.
         unsafe {
+            let chroma = ChromaPlace::around(u, v);
             let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
-            to_rgb(decode, y.x, chroma_at(self, u, v))
+            to_rgb(decode, y.x, chroma.mix(self))
         }
     }
 }
@@ -146,18 +147,32 @@ impl Sampler2d for Nv12Texture {
     }
 }
 
-/// Samples the chroma of an NV12 picture bilinearly at the luma position `(u, v)`. Returns Cb − 128 and Cr − 128.
-///
-/// # Safety
-/// The caller must ensure that the picture is whole and contains `(u, v)`.
-#[inline(always)]
-pub(super) unsafe fn chroma_at(picture: &Nv12, u: f32, v: f32) -> Vec3 {
-    // A chroma sample is at the centre of its 2×2 pixels: chroma column c is at pixel column 2c + ½.
-    let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
-    // SAFETY: the caller guarantees that `(u, v)` is inside the picture, so `(cu, cv)` is inside the chroma plane.
-    unsafe {
-        let chroma = Corners::around(cu, cv, picture.uv.width(), picture.uv.height());
-        chroma.mix(&picture.uv, differences)
+/// The position among the chroma samples of an NV12 picture.
+pub(super) struct ChromaPlace {
+    u: f32,
+    v: f32,
+}
+
+impl ChromaPlace {
+    /// Returns the chroma position of the luma position `(u, v)`. A chroma sample is at the centre of its 2×2 pixels:
+    /// chroma column c is at pixel column 2c + ½.
+    #[inline(always)]
+    pub(super) fn around(u: f32, v: f32) -> Self {
+        Self { u: u.mul_add(0.5, -0.25).max(0.0), v: v.mul_add(0.5, -0.25).max(0.0) }
+    }
+
+    /// Interpolates Cb − 128 and Cr − 128 bilinearly.
+    ///
+    /// # Safety
+    /// The caller must ensure that the picture is whole and contains the luma position.
+    #[inline(always)]
+    pub(super) unsafe fn mix(&self, picture: &Nv12) -> Vec3 {
+        // SAFETY: the caller guarantees that the luma position is inside the picture, so the chroma position is inside
+        // the chroma plane.
+        unsafe {
+            let corners = Corners::around(self.u, self.v, picture.uv.width(), picture.uv.height());
+            corners.mix(&picture.uv, differences)
+        }
     }
 }
 
