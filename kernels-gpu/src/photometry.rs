@@ -6,10 +6,11 @@
 //!
 //! Live video does not use this kernel: a pass over the frames would take longer than the stitch.
 
+use crate::colour::vignette::factor;
 use cuda_std::prelude::*;
 use glam::{Vec2, Vec3, vec2, vec3};
 use shared_types::Rgba8;
-use shared_types::photometry::{BLOCK_THREADS, Correction, LEVELS};
+use shared_types::photometry::{BLOCK_THREADS, Correction, LEVELS, Response};
 
 /// The level, as a fraction of white, above which the shoulder of a brightened picture begins.
 const KNEE: f32 = 0.9;
@@ -37,13 +38,30 @@ pub fn photometry_correct(correction: Correction, lights: Slice<f32>, picture: V
     }
 }
 
+/// Returns the level (0 to 1) of a light; see [`Response`]. Above 1, the curve continues as a straight line.
+#[inline(always)]
+pub fn level(response: &Response, light: f32) -> f32 {
+    let Response { a, b } = *response;
+    if light > 1.0 {
+        return 1.0 + (light - 1.0) * slope(response, 1.0);
+    }
+    light + light * (1.0 - light) * (a + b * (2.0 * light - 1.0))
+}
+
+/// Returns the derivative of [`level`] at a light from 0 to 1.
+#[inline(always)]
+pub fn slope(response: &Response, light: f32) -> f32 {
+    let Response { a, b } = *response;
+    1.0 + a * (1.0 - 2.0 * light) + b * (light * (6.0 - 6.0 * light) - 1.0)
+}
+
 /// Returns the corrected levels (0 to 1) of a pixel with these lights at a position in the picture.
 #[inline(always)]
 pub fn corrected(correction: &Correction, lights: Vec3, place: Vec2) -> Vec3 {
-    let gain = correction.gain * correction.vignette.factor(place);
+    let gain = correction.gain * factor(&correction.vignette, place);
     let channel = |light: f32, gain: f32| {
-        let level = correction.response.level(light * gain);
-        shoulder(level, correction.response.level(gain))
+        let shown = level(&correction.response, light * gain);
+        shoulder(shown, level(&correction.response, gain))
     };
     vec3(channel(lights.x, gain.x), channel(lights.y, gain.y), channel(lights.z, gain.z))
 }

@@ -28,17 +28,21 @@ pub struct Vignette {
     pub centre: Vec2,
 }
 
+impl Default for Vignette {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Vignette {
     /// The vignette of a picture without vignetting.
     pub const NONE: Self = Self { terms: Vec3::ZERO, per_corner: 0.0, centre: Vec2::ZERO };
 
-    /// Returns the factor at a pixel position.
-    #[inline(always)]
+    /// Returns the vignette of a picture that is covered by a constant colour. `part` is the part of the colour, from 0 to
+    /// 1; the colour has no vignetting.
     #[must_use]
-    pub fn factor(&self, place: Vec2) -> f32 {
-        let Vec2 { x, y } = place - self.centre;
-        let q = (x * x + y * y) * self.per_corner;
-        1.0 + q * (self.terms.x + q * (self.terms.y + q * self.terms.z))
+    pub fn covered(self, part: f32) -> Self {
+        Self { terms: self.terms * (1.0 - part), ..self }
     }
 }
 
@@ -51,27 +55,6 @@ pub struct Response {
     pub a: f32,
     /// The coefficient of the S-shaped part: below 0, the curve is steep at black and white.
     pub b: f32,
-}
-
-impl Response {
-    /// Returns the level (0 to 1) of a light. Above 1, the curve continues as a straight line.
-    #[inline(always)]
-    #[must_use]
-    pub fn level(&self, light: f32) -> f32 {
-        let Self { a, b } = *self;
-        if light > 1.0 {
-            return 1.0 + (light - 1.0) * self.slope(1.0);
-        }
-        light + light * (1.0 - light) * (a + b * (2.0 * light - 1.0))
-    }
-
-    /// Returns the derivative of [`level`](Self::level) at a light from 0 to 1.
-    #[inline(always)]
-    #[must_use]
-    pub fn slope(&self, light: f32) -> f32 {
-        let Self { a, b } = *self;
-        1.0 + a * (1.0 - 2.0 * light) + b * (light * (6.0 - 6.0 * light) - 1.0)
-    }
 }
 
 /// The correction of a still picture: exposure, white balance, vignetting and response.

@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
 use glam::{DMat3, DVec3, UVec2, Vec2, Vec3};
 
+use crate::photometry::Vignette;
 use crate::stitch::Colour;
 use crate::warp::{Camera, Canvas, Lens, Projection};
 use crate::yuv::{RgbToYuv, YuvToRgb};
@@ -183,8 +184,11 @@ pub struct ViewSource {
     /// See [`ViewCamera::colour`]. If the picture is mixed with a constant colour, the gain already contains the
     /// factor of the picture, which is 1 minus the part of the colour.
     pub colour: Colour,
-    /// The constant colour times its part, before the power. Unused if no picture is mixed with a colour.
+    /// The constant colour times its part, before the power. Unused if no picture is mixed with a colour or has
+    /// vignetting.
     pub offset: Vec3,
+    /// The vignette of the camera. Unused like `offset`.
+    pub vignette: Vignette,
     /// See [`ViewCamera::bounds`].
     pub bounds: [Vec3; 4],
     /// The conversion of NV12 samples to R'G'B' levels; unused for an RGBA picture.

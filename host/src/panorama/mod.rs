@@ -131,7 +131,11 @@ fn stitch_sources(
     let mut owners = no_owners(size, options);
     own(stream, weights, &mut owners)?;
     let mut out = Image::new(stream.device(), size.x, size.y)?;
-    let stitched = StitchOptions { colours: sources.colours(), ..options.stitch };
+    let stitched = StitchOptions {
+        colours: sources.colours(),
+        vignettes: sources.vignettes(),
+        ..options.stitch
+    };
     stitch(stream, &frames, weights, &stitched, &mut out)?;
     if let Some(levels) = options.blend.levels()
         && let Some(mut multiband) = Multiband::new(stream, warp, levels)?

@@ -83,6 +83,7 @@ impl Several<'_> {
             frame: picture.into(),
             planes: warp.planes(0)?,
             colour: self.sources.colour(camera),
+            vignette: self.sources.vignette(camera),
             offset: None,
             power: self.options.stitch.power,
             place: self.seen.place(camera),

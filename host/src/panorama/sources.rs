@@ -1,6 +1,7 @@
 //! The pictures of a panorama with the corrections of their colours.
 
 use glam::{UVec2, Vec2, Vec3};
+use kernels_gpu::colour::vignette::factor;
 use kernels_gpu::warp::{project, ray};
 use shared_types::Rgba8;
 use shared_types::stitch::{Colour, MIN_WEIGHT};
@@ -9,8 +10,8 @@ use super::{Panorama, PanoramaOptions};
 use crate::device::{DeviceError, Image, Stream};
 use crate::geometry::{Geometry, inside};
 use crate::io::picture::Picture;
-use crate::ops::colour::Colours;
-use crate::ops::photometry::{Photometry, PictureCorrection, Places};
+use crate::ops::photometry::{Photometry, PictureCorrection, Places, Vignette};
+use crate::ops::stitch::{Colours, StitchOptions, Vignettes};
 use crate::warp::{DeviceWarp, Plane};
 
 /// The number of points of the panorama at which pictures are compared, about.
@@ -20,6 +21,7 @@ const POINTS: u32 = 40_000;
 pub(super) struct Sources<'a> {
     pub(super) pictures: Vec<&'a Picture>,
     given: Colours,
+    vignettes: Vignettes,
     matched: Option<(Photometry, Vec<PictureCorrection>)>,
 }
 
@@ -31,13 +33,13 @@ impl<'a> Sources<'a> {
         options: &PanoramaOptions,
         places: impl FnOnce() -> Result<Vec<Places>, DeviceError>,
     ) -> Result<Self, DeviceError> {
-        let given = options.stitch.colours;
+        let StitchOptions { colours: given, vignettes, .. } = options.stitch;
         if !options.match_colour {
-            return Ok(Self { pictures, given, matched: None });
+            return Ok(Self { pictures, given, vignettes, matched: None });
         }
         let photometry = Photometry::estimate(&pictures, &places()?, options.anchor);
         let corrections = (0..pictures.len()).map(|i| photometry.correction(i)).collect();
-        Ok(Self { pictures, given, matched: Some((photometry, corrections)) })
+        Ok(Self { pictures, given, vignettes, matched: Some((photometry, corrections)) })
     }
 
     /// Copies a picture to the device. If colours are matched, the copy is corrected.
@@ -62,7 +64,17 @@ impl<'a> Sources<'a> {
     /// Returns the colour correction of one uploaded picture. Pictures after the sixteenth keep their colours unless
     /// they are matched.
     pub(super) fn colour(&self, camera: usize) -> Colour {
-        self.colours().iter().nth(camera).copied().unwrap_or(Colour::IDENTITY)
+        self.colours().iter().nth(camera).copied().unwrap_or_default()
+    }
+
+    /// Returns the vignettes that the stitch has to undo in the uploaded pictures.
+    pub(super) fn vignettes(&self) -> Vignettes {
+        if self.matched.is_some() { Vignettes::NONE } else { self.vignettes }
+    }
+
+    /// Returns the vignette of one uploaded picture.
+    pub(super) fn vignette(&self, camera: usize) -> Vignette {
+        self.vignettes().iter().nth(camera).copied().unwrap_or_default()
     }
 
     /// Returns the corrected levels (0 to 255) of a pixel at a position in a picture.
@@ -72,6 +84,7 @@ impl<'a> Sources<'a> {
         }
         let Colour { gain, gamma } = self.colour(camera);
         let levels = Vec3::new(pixel.r.into(), pixel.g.into(), pixel.b.into());
+        let levels = levels * factor(&self.vignette(camera), place);
         let levels = (levels * gain / 255.0).clamp(Vec3::ZERO, Vec3::ONE);
         255.0 * if gamma == 1.0 { levels } else { levels.powf(gamma) }
     }

@@ -12,6 +12,7 @@
 
 pub(crate) mod grade;
 mod sums;
+pub mod vignette;
 
 use crate::colour::sums::{add_blocks, colour_sums, column_sums};
 use crate::warp::camera::SourceLookup;

@@ -15,6 +15,7 @@
 //! are read only where its weight is large enough.
 
 use crate::colour::grade::{Exact, Fast, Grade, Linear, Table};
+use crate::colour::vignette::factor;
 use crate::io::{Sampler2d, Target};
 use crate::stitch::edge_boost;
 use crate::warp::camera::{Planes, SourceLookup};
@@ -23,6 +24,7 @@ use glam::Vec3;
 use shared_types::Rgba8;
 use shared_types::colour::{TABLE_LEN, TableEntry};
 use shared_types::nv12::{Nv12, Nv12Mut};
+use shared_types::photometry::Vignette;
 use shared_types::stitch::{BLOCK_THREADS, MIN_WEIGHT, StitchParams};
 use shared_types::texture::{Nv12Texture, Rgba8Texture, TexturedCameraPlanes};
 use shared_types::warp::CameraPlanes;
@@ -51,8 +53,8 @@ macro_rules! stitch_planes {
             }
             // SAFETY: all threads of the block reach this call. The length of `table` was just checked.
             let grades = unsafe { Table::load(table) };
-            let left = Source { picture: left, planes: planes_left };
-            let right = Source { picture: right, planes: planes_right };
+            let left = Source { picture: left, planes: planes_left, vignette: params.left_vignette };
+            let right = Source { picture: right, planes: planes_right, vignette: params.right_vignette };
             stitch(left, right, &grades, &params, out);
         }
     };
@@ -74,8 +76,8 @@ macro_rules! stitch_planes {
             params: StitchParams,
             out: $panorama,
         ) {
-            let left = Source { picture: left, planes: planes_left };
-            let right = Source { picture: right, planes: planes_right };
+            let left = Source { picture: left, planes: planes_left, vignette: params.left_vignette };
+            let right = Source { picture: right, planes: planes_right, vignette: params.right_vignette };
             stitch(left, right, &[$grade(params.left), $grade(params.right)], &params, out);
         }
     };
@@ -232,10 +234,11 @@ fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
     unsafe { out.store(cell.x, cell.y, colour, &params.encode) };
 }
 
-/// One camera: its picture, and the planes with its source coordinates and weights.
+/// One camera: its picture, the planes with its source coordinates and weights, and its vignette.
 struct Source<P, M> {
     picture: P,
     planes: M,
+    vignette: Vignette,
 }
 
 impl<P: Sampler2d, M: Planes> Source<P, M> {
@@ -246,7 +249,8 @@ impl<P: Sampler2d, M: Planes> Source<P, M> {
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
             // SAFETY: `place` is inside the picture. The kernel has checked that its planes have matching sizes.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
-            sum.add(weight, grade.apply(levels * (255.0 / P::WHITE)));
+            let scale = 255.0 / P::WHITE * factor(&self.vignette, place);
+            sum.add(weight, grade.apply(levels * scale));
         }
     }
 }

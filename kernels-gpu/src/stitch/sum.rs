@@ -10,6 +10,7 @@
 //! each further camera, and 16 bytes read at the end.
 
 use crate::colour::grade::{Exact, Fast, Grade, Linear, Mixed};
+use crate::colour::vignette::factor;
 use crate::io::{Cubic, Sampler2d, Target};
 use crate::stitch::edge_boost;
 use crate::stitch::planes::WeightedSum;
@@ -153,7 +154,8 @@ fn add<P: Sampler2d, G: Grade>(
         }
         // SAFETY: `place` is inside the picture, and the picture is whole, as checked above.
         let levels = unsafe { picture.sample(place.x, place.y, &params.decode) };
-        sum.add(weight, grade.apply(levels * (255.0 / P::WHITE)));
+        let scale = 255.0 / P::WHITE * factor(&params.vignette, place);
+        sum.add(weight, grade.apply(levels * scale));
     }
     let sum = Sum { colour: sum.colour, weight: sum.weight };
     // SAFETY: `sums` contains the pixel, as checked above, and only this thread accesses it.

@@ -1,9 +1,11 @@
 //! A camera that contributes to a view, and the blending weights of both cameras.
 
 use crate::colour::grade::Scaled;
+use crate::colour::vignette::factor;
 use crate::io::{Sampler2d, sample_plane};
 use cuda_std::prelude::*;
 use glam::{Vec2, Vec3, uvec2};
+use shared_types::photometry::Vignette;
 use shared_types::view::{ViewCamera, ViewCanvas};
 use shared_types::yuv::YuvToRgb;
 
@@ -15,19 +17,21 @@ pub(super) struct SourceCamera<'a, P> {
     /// The reciprocal of the shorter side of the picture in pixels.
     pub(super) per_side: f32,
     pub(super) decode: &'a YuvToRgb,
+    pub(super) vignette: Option<Vignette>,
 }
 
 impl<'a, P: Sampler2d> SourceCamera<'a, P> {
     #[inline(always)]
     pub(super) fn new(picture: P, camera: &ViewCamera, decode: &'a YuvToRgb) -> Self {
         let colour = Scaled::new(camera.colour, P::WHITE);
-        Self { picture, colour, per_side: camera.per_side, decode }
+        Self { picture, colour, per_side: camera.per_side, decode, vignette: None }
     }
 
-    /// Adds a constant colour to the picture; see [`ViewSource::offset`](shared_types::view::ViewSource::offset).
+    /// Adds a constant colour to the picture, and undoes its vignetting; see
+    /// [`ViewSource::offset`](shared_types::view::ViewSource::offset).
     #[inline(always)]
-    pub(super) fn mixed(self, offset: Vec3) -> Self {
-        Self { colour: self.colour.mixed(offset), ..self }
+    pub(super) fn mixed(self, offset: Vec3, vignette: Vignette) -> Self {
+        Self { colour: self.colour.mixed(offset), vignette: Some(vignette), ..self }
     }
 
     /// Returns the position one pixel beyond the centre of the last pixel, along both axes.
@@ -60,7 +64,11 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
     #[inline(always)]
     pub(super) fn sample(&self, place: Vec2) -> Vec3 {
         // SAFETY: `ViewTile::new` has checked that the picture is whole and not empty.
-        unsafe { self.picture.sample_near(place, self.decode) }
+        let sample = unsafe { self.picture.sample_near(place, self.decode) };
+        match &self.vignette {
+            Some(vignette) => sample * factor(vignette, place - P::MIDDLE),
+            None => sample,
+        }
     }
 }
 

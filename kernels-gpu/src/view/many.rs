@@ -30,7 +30,7 @@ use shared_types::view::{BLOCK, BLOCK_THREADS, ViewCamera, ViewCanvas, ViewFrame
 
 /// Defines the kernel for one output format.
 macro_rules! many_cameras_kernel {
-    ($format:literal, $out:ty, $name:ident, $mixed:literal) => {
+    ($format:literal, $out:ty, $name:ident, $mixed:literal, $blocks:literal) => {
         #[doc = concat!("Renders a view from up to [`MAX_CAMERAS`] cameras to ", $format, ".")]
         ///
         /// Blends the cameras by the weight planes if the planes have the size of `canvas`. Otherwise, and at pixels
@@ -42,7 +42,7 @@ macro_rules! many_cameras_kernel {
         /// - The pictures in `sources` must be textures that exist, return fractions and have the stated sizes.
         /// - `planes` is the plane of the first camera's weights, or empty. If it is not empty, each address of weights
         ///   in `sources` must be that of a plane with its size and pitch.
-        #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1))]
+        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
         pub unsafe fn $name(
             sources: Table<ViewSource, MAX_CAMERAS>,
             planes: View<f32>,
@@ -57,22 +57,24 @@ macro_rules! many_cameras_kernel {
     };
 }
 
-many_cameras_kernel!("RGBA", ViewMut<Rgba8>, view_many_rgba8, false);
+many_cameras_kernel!("RGBA", ViewMut<Rgba8>, view_many_rgba8, false, 6);
 
-many_cameras_kernel!("NV12", Nv12Mut, view_many_nv12, false);
+many_cameras_kernel!("NV12", Nv12Mut, view_many_nv12, false, 6);
 
 many_cameras_kernel!(
-    "RGBA, with pictures that are mixed with a colour",
+    "RGBA, with pictures that are mixed with a colour or have vignetting",
     ViewMut<Rgba8>,
     view_mixed_rgba8,
-    true
+    true,
+    5
 );
 
 many_cameras_kernel!(
-    "NV12, with pictures that are mixed with a colour",
+    "NV12, with pictures that are mixed with a colour or have vignetting",
     Nv12Mut,
     view_mixed_nv12,
-    true
+    true,
+    5
 );
 
 /// The cameras of a view, a plane like those of their weights, and the canvas of the weights.
@@ -171,14 +173,15 @@ unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) -> Nv12Text
     unsafe { Nv12Texture::from_params((*texels, (*chroma, luma))) }
 }
 
-/// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour.
+/// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour, and its vignetting is
+/// undone.
 #[inline(always)]
 fn source_camera<P: Sampler2d, const MIXED: bool>(
     picture: P,
     source: &ViewSource,
 ) -> SourceCamera<'_, P> {
     let camera = SourceCamera::new(picture, &source.camera(), &source.decode);
-    if MIXED { camera.mixed(source.offset) } else { camera }
+    if MIXED { camera.mixed(source.offset, source.vignette) } else { camera }
 }
 
 /// The body of every kernel for many cameras.

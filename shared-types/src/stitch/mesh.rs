@@ -9,6 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
 use glam::{UVec2, Vec2, Vec3};
 
+use crate::photometry::Vignette;
 use crate::stitch::Colour;
 use crate::warp::CameraPlanes;
 use crate::yuv::{RgbToYuv, YuvToRgb};
@@ -109,7 +110,7 @@ impl Layer {
 
 /// The conversion of one camera's samples to colours. A sample has three channels, which are fractions from 0 to 1:
 /// R'G'B' or Y'CbCr. Its colour is `clamp(c, 0, 1)^gamma`, where
-/// `c = first · sample[0] + second · sample[1] + third · sample[2] + offset`.
+/// `c = v · (first · sample[0] + second · sample[1] + third · sample[2] + offset)`, and `v` is the factor of the vignette.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Grading {
@@ -123,6 +124,9 @@ pub struct Grading {
     pub offset: Vec3,
     /// The exponent of the power, for all three channels.
     pub gamma: f32,
+    /// The vignette of the camera, whose factor multiplies `c`. Its centre is in texture coordinates: ½ more than in
+    /// pixels.
+    pub vignette: Vignette,
 }
 
 /// The conversions of two cameras.
@@ -146,6 +150,7 @@ impl Grading {
             third: Vec3::new(0.0, 0.0, z),
             offset: Vec3::ZERO,
             gamma,
+            vignette: Vignette::NONE,
         }
     }
 
@@ -158,7 +163,13 @@ impl Grading {
         let luma = gain * scale;
         // Subtract the levels of black and of neutral chroma (128), as fractions of 255.
         let offset = luma * (-black / 255.0) - (blue + red) * (128.0 / 255.0);
-        Self { first: luma, second: blue, third: red, offset, gamma }
+        Self { first: luma, second: blue, third: red, offset, gamma, vignette: Vignette::NONE }
+    }
+
+    /// Returns the conversion for a camera with a vignette.
+    #[must_use]
+    pub fn vignetted(self, vignette: Vignette) -> Self {
+        Self { vignette: Vignette { centre: vignette.centre + 0.5, ..vignette }, ..self }
     }
 
     /// Returns the gains of red, green and blue of a conversion from R'G'B' samples.
@@ -182,6 +193,7 @@ impl Grading {
             third: self.third * keep,
             offset: self.offset * keep + linear * part,
             gamma: self.gamma,
+            vignette: self.vignette.covered(part),
         }
     }
 }

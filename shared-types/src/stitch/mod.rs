@@ -8,6 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
 use glam::Vec3;
 
+use crate::photometry::Vignette;
 use crate::yuv::{RgbToYuv, YuvEncoding, YuvToRgb};
 
 /// Threads per block in x and y. With 32 columns, the stores of a warp of threads fill one 128-byte cache line of an
@@ -34,6 +35,12 @@ pub struct Colour {
     pub gamma: f32,
 }
 
+impl Default for Colour {
+    fn default() -> Self {
+        Self::IDENTITY
+    }
+}
+
 impl Colour {
     /// The colour correction that leaves pictures unchanged.
     pub const IDENTITY: Self = Self { gain: Vec3::ONE, gamma: 1.0 };
@@ -47,6 +54,10 @@ pub struct StitchParams {
     pub left: Colour,
     /// Colour correction of the right camera.
     pub right: Colour,
+    /// Vignette of the left camera.
+    pub left_vignette: Vignette,
+    /// Vignette of the right camera.
+    pub right_vignette: Vignette,
     /// If not 0, rotates the panorama by 180°.
     pub flip: u32,
     /// If not 0, brightens both ends of the panorama: multiplies pixels with `d > 0.8` by `1 + (d − 0.8)·1.75`, at most
@@ -59,12 +70,14 @@ pub struct StitchParams {
 }
 
 impl Default for StitchParams {
-    /// Returns parameters without colour correction, flip and edge boost.
+    /// Returns parameters without corrections, flip and edge boost.
     fn default() -> Self {
         let encoding = YuvEncoding::default();
         Self {
             left: Colour::IDENTITY,
             right: Colour::IDENTITY,
+            left_vignette: Vignette::NONE,
+            right_vignette: Vignette::NONE,
             flip: 0,
             edge_boost: 0,
             decode: encoding.to_rgb(),

@@ -6,6 +6,7 @@ use cuda_std::KernelArg;
 use glam::{UVec2, Vec3};
 
 use super::Colour;
+use crate::photometry::Vignette;
 use crate::yuv::{RgbToYuv, YuvToRgb};
 
 /// The weighted sum of the cameras' colours at a panorama pixel, and the sum of their weights.
@@ -44,6 +45,8 @@ pub struct AddParams {
     pub max: UVec2,
     /// The colour correction of the camera.
     pub colour: Colour,
+    /// The vignette of the camera.
+    pub vignette: Vignette,
     /// The weight that the camera must exceed to contribute to a pixel.
     pub min_weight: f32,
     /// The way the camera changes the sums.

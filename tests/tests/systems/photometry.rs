@@ -2,7 +2,7 @@
 //! of pictures with unequal exposures, vignetting and an S-shaped response show the scene.
 
 use glam::{DMat3, DVec2, UVec2, Vec3, dvec2, uvec2};
-use kernels_gpu::photometry::PhotometryCorrect;
+use kernels_gpu::photometry::{PhotometryCorrect, level};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::io::picture::Picture;
@@ -121,7 +121,7 @@ fn scene(x: f64, y: f64) -> [f64; 3] {
 
 impl Shots {
     fn level(&self, light: f64) -> f64 {
-        255.0 * f64::from(self.response.level(light.min(1.0) as f32))
+        255.0 * f64::from(level(&self.response, light.min(1.0) as f32))
     }
 
     fn picture(&self, index: usize) -> Picture {

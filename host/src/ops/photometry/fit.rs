@@ -17,6 +17,7 @@
 //! all exposures are equal.
 
 use glam::{UVec2, Vec3};
+use kernels_gpu::photometry::{level, slope};
 use nalgebra::{DMatrix, DVector};
 use shared_types::photometry::{Response, Vignette};
 
@@ -266,11 +267,11 @@ impl<'a> Problem<'a> {
         let source = curve.at(sample.levels[from][channel]);
         let factor = (brightness(sides[1]) - brightness(sides[0])).exp();
         let light = source.light * factor;
-        let slope = f64::from(at.response.slope(light.min(1.0) as f32));
-        let predicted = f64::from(at.response.level(light as f32));
+        let steepness = f64::from(slope(&at.response, light.min(1.0) as f32));
+        let predicted = f64::from(level(&at.response, light as f32));
         let residual = 255.0 * (sample.levels[sides[1]][channel] - predicted);
         // The derivative by the logarithm of the factor.
-        let change = -255.0 * slope * light;
+        let change = -255.0 * steepness * light;
         let mut terms = [(0, 0.0); TERMS];
         for (terms, (side, change)) in
             terms.chunks_exact_mut(5).zip([(sides[0], -change), (sides[1], change)])
@@ -295,7 +296,7 @@ impl<'a> Problem<'a> {
             let (of_source, of_light) = (parts(source.light), parts(light.min(1.0)));
             for i in 0..2 {
                 let inverse = -of_source[i] / source.slope;
-                terms[10 + i] = (last + i, -255.0 * (of_light[i] + slope * factor * inverse));
+                terms[10 + i] = (last + i, -255.0 * (of_light[i] + steepness * factor * inverse));
             }
         }
         Row { residual, terms }
@@ -403,7 +404,7 @@ impl Curve {
     fn new(response: &Response) -> Self {
         let point = |i: usize| {
             let light = response::light(response, i as f64 / Self::STEPS as f64);
-            Point { light, slope: response.slope(light as f32).into() }
+            Point { light, slope: slope(response, light as f32).into() }
         };
         Self((0..=Self::STEPS).map(point).collect())
     }

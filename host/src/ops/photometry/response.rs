@@ -1,5 +1,6 @@
 //! The inverse of a response: the light of a level.
 
+use kernels_gpu::photometry::slope;
 use shared_types::photometry::{LEVELS, Response};
 
 /// The smallest slope of a response. With a smaller one, a level would not determine its light.
@@ -7,7 +8,7 @@ const LEAST_SLOPE: f64 = 0.08;
 
 /// Returns whether each level has one light, because the curve rises everywhere.
 pub(super) fn rises(response: &Response) -> bool {
-    (0..=64).all(|i| f64::from(response.slope(i as f32 / 64.0)) >= LEAST_SLOPE)
+    (0..=64).all(|i| f64::from(slope(response, i as f32 / 64.0)) >= LEAST_SLOPE)
 }
 
 /// Returns the light (0 to 1) of a level from 0 to 1. The response must [rise](rises).

@@ -7,7 +7,7 @@ use kernels_gpu::stitch::mesh as kernels;
 use shared_types::stitch::mesh::{BLOCK, Grading, MeshParams, TwoGradings};
 use shared_types::stitch::{Colour, MAX_CAMERAS};
 
-use super::{Covers, StitchError, check_colour, check_frames, check_output};
+use super::{Covers, StitchError, Vignettes, check_colour, check_frames, check_output};
 use crate::device::{LaunchConfig, Stream};
 use crate::frame::{
     FrameFormat, FrameView, FrameViewMut, FrameViewMut as Out, PixelFormat, Textured,
@@ -64,7 +64,7 @@ pub fn stitch_cameras<'a>(
         })
         .collect::<Result<Vec<_>, _>>()?;
     let params = params(options.flip, options.edge_boost, output);
-    let gradings = gradings(&textured, colours, &Covers::NONE);
+    let gradings = gradings(&textured, colours, &Vignettes::NONE, &Covers::NONE);
     launch(stream, (&textured, &gradings), mesh, params, out)
 }
 
@@ -88,6 +88,7 @@ pub(super) fn params(flip: bool, edge_boost: bool, output: FrameFormat) -> MeshP
 pub(super) fn gradings(
     frames: &[Textured<'_>],
     colours: &[Colour],
+    vignettes: &Vignettes,
     covers: &Covers,
 ) -> Vec<Grading> {
     let grading = |(camera, (frame, colour)): (usize, (&Textured<'_>, &Colour))| {
@@ -95,7 +96,7 @@ pub(super) fn gradings(
             PixelFormat::Rgba8 => Grading::rgb(*colour),
             PixelFormat::Nv12(encoding) => Grading::yuv(*colour, &encoding.to_rgb()),
         };
-        covers.grade(camera, grading)
+        covers.grade(camera, grading.vignetted(vignettes[camera]))
     };
     frames.iter().zip(colours).take(MAX_CAMERAS).enumerate().map(grading).collect()
 }

@@ -4,10 +4,10 @@
 //! pictures in host memory in one call. [`stitch_cameras`] needs only a mesh instead of a whole warp.
 //! [`live`](crate::live) stitches live video.
 
-mod colours;
 mod covers;
 mod gamma_table;
 mod mesh;
+mod per_camera;
 mod planes;
 pub(crate) mod sum;
 
@@ -21,10 +21,10 @@ use crate::io::picture::Picture;
 use crate::lock::lock;
 use crate::warp::{DeviceWarp, RenderError, camera_name};
 
-pub use colours::Colours;
 pub use covers::Covers;
 pub use gamma_table::GammaTable;
 pub use mesh::{CamerasOptions, stitch_cameras};
+pub use per_camera::{Colours, PerCamera, Vignettes};
 
 /// The method to compute the power function of a gamma correction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +101,8 @@ impl Lookup {
 pub struct StitchOptions {
     /// The colour correction of each camera.
     pub colours: Colours,
+    /// The vignette of each camera.
+    pub vignettes: Vignettes,
     /// The method to compute the power function of a gamma correction. It has no effect if all gammas are 1.
     pub power: Power,
     /// Whether to rotate the panorama by 180°.
@@ -117,6 +119,7 @@ impl Default for StitchOptions {
     fn default() -> Self {
         Self {
             colours: Colours::IDENTITY,
+            vignettes: Vignettes::NONE,
             power: Power::default(),
             flip: false,
             edge_boost: false,
@@ -233,6 +236,8 @@ impl StitchOptions {
         StitchParams {
             left: self.colours[0],
             right: self.colours[1],
+            left_vignette: self.vignettes[0],
+            right_vignette: self.vignettes[1],
             flip: self.flip.into(),
             edge_boost: self.edge_boost.into(),
             decode: input.encoding().to_rgb(),
@@ -374,7 +379,8 @@ fn submit(
                 let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;
                 let colours: Vec<_> = options.colours.iter().take(frames.len()).copied().collect();
                 let params = mesh::params(options.flip, options.edge_boost, output);
-                let gradings = mesh::gradings(&frames, &colours, &options.covers);
+                let gradings =
+                    mesh::gradings(&frames, &colours, &options.vignettes, &options.covers);
                 return mesh::launch(stream, (&frames, &gradings), mesh, params, out);
             }
         }

@@ -10,6 +10,7 @@
 use glam::{UVec2, Vec3};
 use kernels_gpu::stitch::sum as kernels;
 use shared_types::colour::OverlapBox;
+use shared_types::photometry::Vignette;
 use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
 use shared_types::stitch::{BLOCK, Colour, MIN_WEIGHT};
 use shared_types::warp::DeviceCameraPlanes;
@@ -25,6 +26,7 @@ pub(crate) struct Layer<'a> {
     pub(crate) frame: FrameView<'a>,
     pub(crate) planes: DeviceCameraPlanes<'a>,
     pub(crate) colour: Colour,
+    pub(crate) vignette: Vignette,
     /// A constant that is added to the camera's colours before the power, if the picture is mixed with a colour.
     pub(crate) offset: Option<Vec3>,
     /// The method to compute the gamma. [`Power::Table`] is computed as [`Power::Exact`], and so is every method of a
@@ -46,7 +48,8 @@ pub(crate) fn add(
     sums: &mut Image<Sum>,
     layer: Layer<'_>,
 ) -> Result<(), DeviceError> {
-    let Layer { frame, planes, colour, offset, power, place, min_weight, combine, cubic } = layer;
+    let Layer { frame, planes, colour, vignette, offset, power, place, min_weight, combine, cubic } =
+        layer;
     let whole = OverlapBox { min: UVec2::ZERO, max: UVec2::new(sums.width(), sums.height()) };
     let place = if combine == Combine::START { whole } else { place };
     if place.is_empty() {
@@ -55,7 +58,7 @@ pub(crate) fn add(
     let config = LaunchConfig::cover(place.size().x, place.size().y, BLOCK);
     let decode = frame.format().pixels.encoding().to_rgb();
     let OverlapBox { min, max } = place;
-    let params = AddParams { min, max, colour, min_weight, combine, decode };
+    let params = AddParams { min, max, colour, vignette, min_weight, combine, decode };
     macro_rules! launch {
         ($kernel:ident, $picture:ident $(, $offset:ident)?) => {{
             let (picture, sums) = ($picture, sums.view_mut());
@@ -121,11 +124,22 @@ pub(super) fn launch(
             let planes = warp.planes(camera)?;
             let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
             let offset = (options.covers.parts[camera] > 0.0).then_some(offset);
+            let vignette = options.vignettes[camera].covered(options.covers.parts[camera]);
             let combine = if camera == 0 { Combine::START } else { Combine::ADD };
             let (power, min_weight) = (options.power, MIN_WEIGHT);
             let cubic = options.lookup == Lookup::Cubic;
-            let layer =
-                Layer { frame, planes, colour, offset, power, place, min_weight, combine, cubic };
+            let layer = Layer {
+                frame,
+                planes,
+                colour,
+                vignette,
+                offset,
+                power,
+                place,
+                min_weight,
+                combine,
+                cubic,
+            };
             add(stream, &mut summing.sums, layer)
         });
     let submitted = submitted

@@ -3,6 +3,7 @@
 use cuda_std::{DeviceTable, DeviceView};
 use glam::Vec3;
 use kernels_gpu::view::{ViewManyNv12, ViewManyRgba8, ViewMixedNv12, ViewMixedRgba8};
+use shared_types::photometry::Vignette;
 use shared_types::view::{DeviceViewSource, ViewCamera};
 
 use super::ViewError;
@@ -20,19 +21,19 @@ pub(super) fn launch(
     args: &ViewArgs<'_>,
     out: FrameViewMut<'_>,
 ) -> Result<(), ViewError> {
-    let ViewArgs { shot, canvas, cameras, offsets, weights } = args;
+    let ViewArgs { shot, canvas, cameras, mixes, weights } = args;
     let device = stream.device();
     let planes = first_plane(device, weights)?;
     let sources = frames.iter().zip(cameras).enumerate().map(|(i, (frame, camera))| {
         let weights = weights.get(i).map_or(0, |plane| plane.rows().0.expose_provenance() as u64);
-        let offset = offsets.as_ref().map_or(Vec3::ZERO, |offsets| offsets[i]);
-        source(device, textures, frame, (camera, offset), weights)?.ok_or(StitchError::Unaligned(i))
+        let mix = mixes.as_ref().map_or_else(Default::default, |mixes| mixes[i]);
+        source(device, textures, frame, (camera, mix), weights)?.ok_or(StitchError::Unaligned(i))
     });
     let sources = sources.collect::<Result<Vec<_>, StitchError>>()?;
     let found = frames.len();
     let sources = DeviceTable::new(&sources)
         .ok_or(StitchError::Cameras { found, expected: cameras.len() })?;
-    let (config, canvas, mixed) = (shot.config(), *canvas, offsets.is_some());
+    let (config, canvas, mixed) = (shot.config(), *canvas, mixes.is_some());
     let frame = shot.frame(frames[0].format().pixels);
     // SAFETY: the textures return fractions and are over memory that the frames borrow. The caller ensures that
     // `textures` does not evict them while the kernel uses them. `first_plane` has checked that all planes are alike,
@@ -86,7 +87,7 @@ fn source(
     device: &Device,
     textures: &mut Textures,
     frame: &FrameView<'_>,
-    (camera, offset): (&ViewCamera, Vec3),
+    (camera, (offset, vignette)): (&ViewCamera, (Vec3, Vignette)),
     weights: u64,
 ) -> Result<Option<DeviceViewSource<'static>>, DeviceError> {
     let handles = match frame {
@@ -112,6 +113,7 @@ fn source(
         per_side,
         colour,
         offset,
+        vignette,
         bounds,
         decode: format.pixels.encoding().to_rgb(),
     }))

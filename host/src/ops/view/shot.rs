@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 
 use cuda_std::DeviceView;
 use glam::{DMat3, DVec2, DVec3, UVec2, Vec3};
+use shared_types::photometry::Vignette;
 use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewFrame, tile};
 use shared_types::warp::{Camera, Canvas};
 
@@ -51,9 +52,9 @@ pub(super) struct ViewArgs<'a> {
     pub(super) shot: Shot,
     pub(super) canvas: ViewCanvas,
     pub(super) cameras: Vec<ViewCamera>,
-    /// The constant that is added to each camera's colours before the power. `None` if no picture is mixed with a
-    /// colour.
-    pub(super) offsets: Option<Vec<Vec3>>,
+    /// The constant that is added to each camera's colours before the power, and the camera's vignette. `None` if no
+    /// picture is mixed with a colour or has vignetting.
+    pub(super) mixes: Option<Vec<(Vec3, Vignette)>>,
     /// The weight plane of each camera. It is empty if views are feathered.
     pub(super) weights: Vec<DeviceView<'a, f32>>,
 }

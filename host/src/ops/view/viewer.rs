@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use cuda_std::DeviceView;
 use glam::{DVec3, UVec2};
+use shared_types::photometry::Vignette;
 use shared_types::stitch::MAX_CAMERAS;
 use shared_types::view::ViewCamera;
 use shared_types::warp::{Camera, Canvas};
@@ -81,13 +82,14 @@ impl Viewer {
     /// Submits the rendering of a view of one frame per camera into `out`, as one launch, without waiting.
     ///
     /// Overlaps are blended with the weights of `warp`, which must be made from the same geometry as the viewer. If
-    /// `warp` is `None`, they are blended with feathered weights. Only the colours and the covers of the options apply,
-    /// and the gamma correction uses the method [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels that no camera
-    /// sees become black.
+    /// `warp` is `None`, they are blended with feathered weights. Only the colours, the vignettes and the covers of the
+    /// options apply, and the gamma correction uses the method [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels
+    /// that no camera sees become black.
     ///
     /// The formats of the frames may differ. Frames of more than two cameras, or in different formats, must have rows
     /// that the device can read as textures, such as those of a [`DeviceFrame`](crate::frame::DeviceFrame). A view of
-    /// two cameras ignores [`StitchOptions::covers`] if the device cannot read their frames as textures.
+    /// two cameras ignores [`StitchOptions::covers`] and [`StitchOptions::vignettes`] if the device cannot read their
+    /// frames as textures.
     ///
     /// # Errors
     /// Returns [`ViewError`] if the pose is invalid, the frames or the warp do not match the cameras, the device cannot
@@ -113,26 +115,30 @@ impl Viewer {
         // uses.
         let mut textures = lock(&self.textures);
         let two = matches!(frames, [left, right] if left.format().pixels == right.format().pixels);
-        // The kernels for two cameras cannot mix a picture with a colour. The others need textures.
-        let mut covered = options.covers.covers_any(frames.len());
-        if two && covered {
+        // The kernels for two cameras cannot mix a picture with a colour or undo vignetting. The others need textures.
+        let mut mixed = options.covers.covers_any(frames.len())
+            || options.vignettes.iter().take(frames.len()).any(|of| *of != Vignette::NONE);
+        if two && mixed {
             for frame in frames {
-                covered &= Textured::of(stream.device(), &mut textures, frame)?.is_some();
+                mixed &= Textured::of(stream.device(), &mut textures, frame)?.is_some();
             }
         }
-        let covers = if covered { options.covers } else { Covers::NONE };
+        let covers = if mixed { options.covers } else { Covers::NONE };
         let colours = options.colours.iter().take(self.cameras.len()).enumerate();
-        let (colours, offsets): (Vec<_>, Vec<_>) =
-            colours.map(|(camera, colour)| covers.mixed(camera, *colour)).unzip();
+        let corrections = colours.map(|(camera, colour)| {
+            let (colour, offset) = covers.mixed(camera, *colour);
+            (colour, (offset, options.vignettes[camera].covered(covers.parts[camera])))
+        });
+        let (colours, mixes): (Vec<_>, Vec<_>) = corrections.unzip();
         let cameras = self.cameras.iter().zip(&self.normals).zip(colours);
         let cameras = cameras.map(|((camera, normals), colour)| {
             ViewCamera::new(camera, normals, (shot.turn, shot.focal), shot.cell, colour)
         });
         let (canvas, cameras) = (shot.canvas(&self.canvas), cameras.collect());
-        let offsets = covered.then_some(offsets);
-        let args = ViewArgs { shot, canvas, cameras, offsets, weights };
+        let mixes = mixed.then_some(mixes);
+        let args = ViewArgs { shot, canvas, cameras, mixes, weights };
         match *frames {
-            [left, right] if two && !covered => {
+            [left, right] if two && !mixed => {
                 two::launch(stream, &mut textures, [left, right], &args, out)
             }
             _ => many::launch(stream, &mut textures, frames, &args, out),

@@ -6,6 +6,7 @@
 //! each one has its own branch. For two 4K cameras on an H100, that saves 0.3 % of the time in RGBA and 3.5 % in NV12,
 //! because the samples do not wait for the reduction and for the entry of the table.
 
+use crate::colour::vignette::factor;
 use crate::stitch::mesh::texture::{TextureSampler, fetch_ahead};
 use crate::stitch::mesh::{Colours, RUNS};
 use crate::unroll::unroll;
@@ -108,6 +109,15 @@ fn sample_picture<P: TextureSampler>(
     cell: u32,
     ahead: Option<&Patch>,
 ) -> Colours {
+    let mut factors = [1.0; RUNS];
+    // This branch is uniform.
+    if grading.vignette.per_corner > 0.0 {
+        // The factor is smooth, so four adjacent pixels share it.
+        unroll!(RUNS, |run| {
+            let middle = (places[run][0] + places[run][3]) * 0.5;
+            factors[run] = factor(&grading.vignette, middle);
+        });
+    }
     // The array needs initial values. Fill it with the first four samples, which are needed in any case.
     let mut samples = [picture.take(&places[0], cell); RUNS];
     unroll!(RUNS, |run| {
@@ -119,6 +129,6 @@ fn sample_picture<P: TextureSampler>(
         fetch_ahead(picture, patch);
     }
     let mut colours = [[Vec3::ZERO; 4]; RUNS];
-    unroll!(RUNS, |run| colours[run] = picture.colours(samples[run], grading));
+    unroll!(RUNS, |run| colours[run] = picture.colours(samples[run], factors[run], grading));
     colours
 }

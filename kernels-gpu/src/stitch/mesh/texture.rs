@@ -79,8 +79,8 @@ pub(super) trait TextureSampler: KernelArg {
     /// Takes samples at four texture coordinates. If `cell` is 2, the four pixels share one chroma sample.
     fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples;
 
-    /// Converts samples to colours from 0 to 1.
-    fn colours(&self, samples: Self::Samples, grading: &Grading) -> [Vec3; 4];
+    /// Converts samples to colours from 0 to 1. `factor` is that of the vignette.
+    fn colours(&self, samples: Self::Samples, factor: f32, grading: &Grading) -> [Vec3; 4];
 
     /// Prefetches one of the two cache lines of a span into L2; `which` is 0 or 1.
     fn fetch(&self, which: u32, span: RowSpan);
@@ -98,9 +98,9 @@ impl TextureSampler for Rgba8Texture {
     }
 
     #[inline(always)]
-    fn colours(&self, samples: [Vec3; 4], grading: &Grading) -> [Vec3; 4] {
+    fn colours(&self, samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
         let mut colours = samples;
-        let (gain, offset) = (grading.gain(), grading.offset);
+        let (gain, offset) = (grading.gain() * factor, grading.offset * factor);
         unroll!(4, |i| {
             let Vec3 { x, y, z } = samples[i];
             colours[i] = vec3(
@@ -144,10 +144,15 @@ impl TextureSampler for Nv12Texture {
     }
 
     #[inline(always)]
-    fn colours(&self, (lumas, chromas): Self::Samples, grading: &Grading) -> [Vec3; 4] {
+    fn colours(
+        &self,
+        (lumas, chromas): Self::Samples,
+        factor: f32,
+        grading: &Grading,
+    ) -> [Vec3; 4] {
         let mut samples = [Vec3::ZERO; 4];
         unroll!(4, |i| samples[i] = vec3(lumas[i], chromas[i].x, chromas[i].y));
-        converted(samples, grading)
+        converted(samples, factor, grading)
     }
 
     /// Prefetches the line of luma (`which` is 0) or of chroma.
@@ -181,8 +186,8 @@ impl TextureSampler for AnyTexture {
     }
 
     #[inline(always)]
-    fn colours(&self, samples: [Vec3; 4], grading: &Grading) -> [Vec3; 4] {
-        converted(samples, grading)
+    fn colours(&self, samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
+        converted(samples, factor, grading)
     }
 
     #[inline(always)]
@@ -196,8 +201,10 @@ impl TextureSampler for AnyTexture {
 
 /// Converts four samples to colours from 0 to 1 with the whole matrix of a [`Grading`].
 #[inline(always)]
-fn converted(samples: [Vec3; 4], grading: &Grading) -> [Vec3; 4] {
-    let Grading { first, second, third, offset, gamma } = *grading;
+fn converted(samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
+    let Grading { first, second, third, offset, gamma, .. } = *grading;
+    let (first, second, third) = (first * factor, second * factor, third * factor);
+    let offset = offset * factor;
     let mut colours = samples;
     unroll!(4, |i| {
         let Vec3 { x, y, z } = samples[i];

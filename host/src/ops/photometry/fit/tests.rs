@@ -1,5 +1,6 @@
 use fastrand::Rng;
 use glam::{UVec2, Vec2};
+use kernels_gpu::colour::vignette::factor;
 
 use super::*;
 
@@ -19,7 +20,7 @@ struct Truth {
 impl Truth {
     fn level(&self, picture: usize, scene: f64, q: f64) -> f64 {
         let light = scene * (self.exposures[picture] + self.falloff * q).exp();
-        f64::from(self.response.level(light as f32))
+        f64::from(level(&self.response, light as f32))
     }
 
     fn samples(&self) -> Vec<Sample> {
@@ -57,8 +58,8 @@ impl Truth {
                     let level = self.level(picture, scene, q);
                     let place = Vec2::new(299.5, 224.5) + Vec2::new(q.sqrt() as f32 * 374.1, 0.0);
                     let light = response::light(&found.response, level) as f32;
-                    let gain = found.gains[picture].y * found.vignettes[picture].factor(place);
-                    levels.push(255.0 * f64::from(found.response.level(light * gain)));
+                    let gain = found.gains[picture].y * factor(&found.vignettes[picture], place);
+                    levels.push(255.0 * f64::from(level(&found.response, light * gain)));
                 }
             }
             let mean = levels.iter().sum::<f64>() / levels.len() as f64;
