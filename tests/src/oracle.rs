@@ -6,6 +6,7 @@ use glam::UVec2;
 use panoweave::frame::{Range, YuvEncoding, YuvMatrix};
 use shared_types::Rgba8;
 use shared_types::colour::OverlapRule;
+use shared_types::photometry::Vignette;
 use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
@@ -39,8 +40,10 @@ pub fn stitch(
                 };
                 if weight > f64::from(0.001_f32) {
                     let sample = bilinear(sources[camera], u, v);
+                    let factor =
+                        vignette([&params.left_vignette, &params.right_vignette][camera], u, v);
                     for c in 0..3 {
-                        sum[c] += weight * grade(colour, c, sample[c]);
+                        sum[c] += weight * grade(colour, c, factor * sample[c]);
                     }
                     weights += weight;
                 }
@@ -67,6 +70,15 @@ fn place(planes: &[Vec<f32>], camera: usize, at: usize, size: UVec2) -> Option<[
     let [u, v] = [0, 1].map(|axis| f64::from(planes[2 * camera + axis][at]));
     let inside = u >= 0.0 && u < f64::from(size.x) && v >= 0.0 && v < f64::from(size.y);
     inside.then_some([u, v])
+}
+
+/// Returns the factor that undoes the vignetting of a picture at column `u` and row `v`.
+#[must_use]
+pub fn vignette(vignette: &Vignette, u: f64, v: f64) -> f64 {
+    let [x, y] = vignette.centre.to_array().map(f64::from);
+    let q = ((u - x).powi(2) + (v - y).powi(2)) * f64::from(vignette.per_corner);
+    let [a, b, c] = vignette.terms.to_array().map(f64::from);
+    1.0 + a * q + b * q.powi(2) + c * q.powi(3)
 }
 
 /// Applies a camera's gain and then its gamma to a level `c` of a channel: `255 · clamp(gain · c / 255, 0, 1)^gamma`.

@@ -1,8 +1,9 @@
 //! Random numbers, rigs and warps for tests. The same seed gives the same values in every run and on every machine.
 
-use glam::{UVec2, uvec2};
+use glam::{UVec2, Vec3, uvec2};
 use panoweave::geometry::rig::Rig;
 use panoweave::warp::Warp;
+use shared_types::photometry::Vignette;
 
 /// The random number generator SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
@@ -31,6 +32,17 @@ impl Random {
     /// Returns a random number from `low` to `high`.
     pub fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * ((self.bits() >> 40) as f32 / (1 << 24) as f32)
+    }
+
+    /// Returns the vignette of a picture of `size` pixels, with coefficients from 0 to `most`, or no vignette.
+    pub fn vignette(&mut self, size: UVec2, most: f32) -> Vignette {
+        if self.below(4) == 0 {
+            return Vignette::NONE;
+        }
+        let terms =
+            Vec3::new(self.between(0.0, most), self.between(0.0, most), self.between(0.0, most));
+        let centre = size.as_vec2() * self.between(0.4, 0.6);
+        Vignette { terms, per_corner: 4.0 / size.as_vec2().length_squared(), centre }
     }
 
     /// Returns a random element of `choices`.

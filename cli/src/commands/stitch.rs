@@ -118,6 +118,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             (Plan::Render(Recipe::new(&found.rig)?), Some(found))
         }
     };
+    options.stitch.vignettes = plan.vignettes();
     let (panorama, coverage) = stitched(&options, &mut stages, &stream, &pictures, plan)?;
     stages.run("save", "writing", || Ok(panorama.picture.save(&args.output)?))?;
 

@@ -13,7 +13,7 @@ use panoweave::io::video::{
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::Blend;
-use panoweave::ops::stitch::Lookup;
+use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::video::{Offset, Summary, VideoOptions, VideoStitchError, stitch_video};
 use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
@@ -146,7 +146,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let device = args.device.open()?;
     let stream = device.stream()?;
     let rate = args.fps.unwrap_or(first.rate());
-    let look = args.look.options(Lookup::Mesh);
+    let vignettes = plan.vignettes();
+    let look = StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) };
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.look.says_lookup() {
         return Err(Failure::Usage(

@@ -7,7 +7,8 @@ use glam::UVec2;
 use panoweave::device::Stream;
 use panoweave::geometry::Geometry;
 use panoweave::geometry::homography::Homography;
-use panoweave::geometry::rig::{ProjectionName, Rig};
+use panoweave::geometry::rig::{ProjectionName, Rig, RigCamera};
+use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 
 use crate::output;
@@ -19,6 +20,12 @@ pub(crate) struct Recipe {
     projection: ProjectionName,
     text: String,
     is_rig: bool,
+    vignettes: Vignettes,
+}
+
+/// Returns the vignette of each camera of a rig.
+pub(crate) fn vignettes(rig: &Rig) -> Vignettes {
+    Vignettes::of(rig.cameras.iter().map(RigCamera::vignette).collect::<Vec<_>>())
 }
 
 impl Recipe {
@@ -48,6 +55,7 @@ impl Recipe {
             projection: rig.panorama.projection,
             text: rig.to_toml()?,
             is_rig: true,
+            vignettes: vignettes(rig),
         })
     }
 
@@ -57,7 +65,8 @@ impl Recipe {
         let homography = Homography::open(file)?;
         let geometry = homography.geometry(sources[0], sources[1])?;
         let (projection, text) = (ProjectionName::Planar, homography.to_text());
-        Ok(Self { geometry, projection, text, is_rig: false })
+        let vignettes = Vignettes::NONE;
+        Ok(Self { geometry, projection, text, is_rig: false, vignettes })
     }
 
     /// Crops the panorama to the largest rectangle that the cameras cover completely. Returns whether there is one. The
@@ -70,6 +79,11 @@ impl Recipe {
     /// Returns the geometry of the panorama and the cameras.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.geometry
+    }
+
+    /// Returns the vignette of each camera.
+    pub(crate) fn vignettes(&self) -> Vignettes {
+        self.vignettes
     }
 
     /// Returns whether the recipe is a rig and not a homography. The geometry of a rig maps world directions to camera

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use glam::UVec2;
 use panoweave::device::Stream;
 use panoweave::geometry::Geometry;
+use panoweave::geometry::rig::Rig;
+use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 
-use crate::options::recipe::Recipe;
+use crate::options::recipe::{self, Recipe};
 use crate::options::values::canvas_size;
 use crate::output::failure::Failure;
 
@@ -169,6 +171,17 @@ impl Plan {
         match self {
             Self::Render(recipe) if recipe.is_rig() => Some(recipe.geometry()),
             _ => None,
+        }
+    }
+
+    /// Returns the vignette of each camera. A warp file contains the rig from which it was made, if there was one.
+    pub(crate) fn vignettes(&self) -> Vignettes {
+        match self {
+            Self::Render(recipe) => recipe.vignettes(),
+            Self::Planes(warp) => {
+                let rig = warp.rig().and_then(|text| Rig::parse(text, "warp").ok());
+                rig.as_ref().map_or(Vignettes::NONE, recipe::vignettes)
+            }
         }
     }
 

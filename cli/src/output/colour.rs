@@ -1,17 +1,13 @@
 //! Formats colour corrections as text and as JSON.
 
 use panoweave::ops::colour::Colour;
-use panoweave::ops::photometry::{Photometry, Vignette};
+use panoweave::ops::photometry::Photometry;
 use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
-/// Returns the vignetting of each picture, as the factor of the levels at the corners, and the response as JSON.
-pub(crate) fn photometry(Photometry { vignettes, response, .. }: &Photometry) -> Value {
-    let vignette = |vignette: &Vignette| vignette.terms.to_array();
-    json!({
-        "vignette": vignettes.iter().map(vignette).collect::<Vec<_>>(),
-        "response": [response.a, response.b],
-    })
+/// Returns the vignetting of each picture as in a rig, and the coefficients of the response, as JSON.
+pub(crate) fn photometry(Photometry { vignetting, response, .. }: &Photometry) -> Value {
+    json!({ "vignetting": vignetting, "response": [response.a, response.b] })
 }
 
 /// Returns a camera's gains and gamma as JSON. The numbers can be passed to `--gain` and `--gamma`.

@@ -12,6 +12,7 @@ pub mod intrinsics;
 mod lens;
 mod overlap;
 pub mod rig;
+mod vignetting;
 
 pub use crate::frame::MAX_CANVAS_SIDE;
 pub use camera_matrix::CameraMatrix;
@@ -22,3 +23,4 @@ pub(crate) use lens::{border, unproject};
 pub(crate) use overlap::is_full_circle;
 pub use overlap::{CameraArea, CanvasBox, Meeting, OverlapError, Overlaps, PairOverlap};
 pub use shared_types::warp::{Camera, Canvas};
+pub use vignetting::Vignetting;

@@ -200,6 +200,17 @@ pub fn stitch_geometry(
     Ok((sources.panorama(picture, owners), seen.coverage()))
 }
 
+/// Estimates the exposures, the vignetting and the response of pictures, one for each camera of the geometry. Uses only
+/// the CPU.
+///
+/// # Errors
+/// Returns [`PanoramaError`] if the pictures do not match the geometry.
+pub fn photometry(pictures: &[Picture], geometry: &Geometry) -> Result<Photometry, PanoramaError> {
+    check(pictures, geometry, &PanoramaOptions::default())?;
+    let pictures: Vec<_> = pictures.iter().collect();
+    Ok(Photometry::estimate(&pictures, &places_of_geometry(geometry), None))
+}
+
 /// Checks that the pictures and the options match the cameras of the geometry.
 fn check(
     pictures: &[Picture],

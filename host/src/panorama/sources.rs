@@ -4,13 +4,14 @@ use glam::{UVec2, Vec2, Vec3};
 use kernels_gpu::colour::vignette::factor;
 use kernels_gpu::warp::{project, ray};
 use shared_types::Rgba8;
+use shared_types::photometry::Vignette;
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 
 use super::{Panorama, PanoramaOptions};
 use crate::device::{DeviceError, Image, Stream};
 use crate::geometry::{Geometry, inside};
 use crate::io::picture::Picture;
-use crate::ops::photometry::{Photometry, PictureCorrection, Places, Vignette};
+use crate::ops::photometry::{Photometry, PictureCorrection, Places};
 use crate::ops::stitch::{Colours, StitchOptions, Vignettes};
 use crate::warp::{DeviceWarp, Plane};
 
@@ -38,7 +39,8 @@ impl<'a> Sources<'a> {
             return Ok(Self { pictures, given, vignettes, matched: None });
         }
         let photometry = Photometry::estimate(&pictures, &places()?, options.anchor);
-        let corrections = (0..pictures.len()).map(|i| photometry.correction(i)).collect();
+        let corrections = pictures.iter().enumerate();
+        let corrections = corrections.map(|(i, of)| photometry.correction(i, of.size())).collect();
         Ok(Self { pictures, given, vignettes, matched: Some((photometry, corrections)) })
     }
 

@@ -267,7 +267,7 @@ fn highlights_stay_white_and_are_not_clipped_earlier() {
             let stream = device.stream().unwrap();
             let ramp: Vec<_> = (0..=255).map(|level| Rgba8::opaque(level, level, level)).collect();
             let mut image = Image::from_slice(&stream, 256, 1, &ramp).unwrap();
-            photometry.correction(picture).apply(&stream, &mut image).unwrap();
+            photometry.correction(picture, PICTURE).apply(&stream, &mut image).unwrap();
             let found = image.download(&stream).unwrap();
             assert_eq!(found[255].g, 255, "{device}: white stays white");
             assert!(found.is_sorted_by_key(|pixel| pixel.g), "{device}: levels keep their order");

@@ -9,6 +9,7 @@ use panoweave::device::DeviceName;
 use panoweave::geometry::calibrate::{CalibrateOptions, Drift, PhotoPair, check};
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
+use panoweave::panorama::photometry;
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, matched, open};
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         tell_drift(file, &drift, &stages, as_json)?;
         return Ok(if drift.drifted { ExitCode::from(CHECK_FAILED) } else { ExitCode::SUCCESS });
     }
-    let found = Calibrated::new(
+    let mut found = Calibrated::new(
         &mut stages,
         &stream,
         &files,
@@ -107,11 +108,18 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         &args.shape.rig(),
     )?;
     found.warn();
+    let pictures = found.select(pictures);
+    let light = stages.run("light", "comparing the exposures", || {
+        Ok(photometry(&pictures, &found.rig.geometry()?)?)
+    })?;
+    for (camera, vignetting) in found.rig.cameras.iter_mut().zip(&light.vignetting) {
+        camera.vignetting = *vignetting;
+    }
     if let Some(file) = &args.output {
         stages.run("save", "writing", || Ok(found.rig.save(file)?))?;
     }
     if let Some(file) = &args.preview {
-        let sketch = sketch::calibration(&mut stages, &stream, &found.select(pictures), &found)?;
+        let sketch = sketch::calibration(&mut stages, &stream, &pictures, &found)?;
         stages.run("preview", "writing", || Ok(sketch.save(file)?))?;
     }
     tell(&found, args, &stages, as_json)?;

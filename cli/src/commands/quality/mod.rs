@@ -14,7 +14,7 @@ use panoweave::live::ColourOptions;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::Blend;
 use panoweave::ops::ssim::compare_pictures;
-use panoweave::ops::stitch::Lookup;
+use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::panorama::{PanoramaOptions, stitch_warp};
 use panoweave::quality::{
     FlickerMeter, Levels, OverlapMeter, SeamLine, owners_of_warp, owners_of_weights,
@@ -194,13 +194,14 @@ impl Job<'_> {
         })?;
         let device = args.device.open()?;
         let stream = device.stream()?;
+        let vignettes = plan.vignettes();
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
         let made_here = panorama.is_none();
         let mut colours = Colours::IDENTITY;
         let (panorama, owners) = match (panorama, &cameras[..]) {
             (None, [_, _, ..]) => stages.run("stitch", "stitching", || {
                 let options = PanoramaOptions {
-                    stitch: args.look.options(Lookup::Planes),
+                    stitch: StitchOptions { vignettes, ..args.look.options(Lookup::Planes) },
                     match_colour: args.follows(),
                     anchor: args.look.anchor(args.follows())?,
                     blend: *blend,
@@ -308,11 +309,12 @@ impl Job<'_> {
         }
         let device = args.device.open()?;
         let stream = device.stream()?;
+        let vignettes = plan.vignettes();
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
         let (size, meters) = (warp.size(), meters(&stream, &warp)?);
         let owners = args.owners(&stream, &warp, size)?;
         let options = VideoOptions {
-            stitch: args.look.options(Lookup::Mesh),
+            stitch: StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) },
             colour: ColourOptions {
                 follow: args.follows(),
                 anchor: args.look.anchor(args.follows())?,

@@ -20,7 +20,7 @@ use crate::geometry::rig::{
     CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
     rotation,
 };
-use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside};
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, Vignetting, border, inside};
 
 /// Width and height, in degrees, below which a view is planar by default. At 80°, the edge is stretched 1.7 times.
 const PLANAR: f64 = 80.0;
@@ -70,6 +70,7 @@ pub(super) fn rig(
         name: picture.name.clone(),
         size: picture.size.into(),
         view,
+        vignetting: Vignetting::NONE,
     };
     let cameras = pictures.iter().zip(views).map(camera).collect();
     let quality = Some(quality);

@@ -76,6 +76,9 @@ pub enum RigError {
     /// A distortion coefficient is out of range.
     #[error("{}: {field} is {value}; it must be -1e6 to 1e6", file.display())]
     Distortion { file: PathBuf, field: String, value: f64 },
+    /// The light at some distance from the middle of the picture is out of range.
+    #[error("{}: {field} keeps less than 0.05 or more than 4 times the light of the middle; the light at the distance r from the middle is 1 + a·r² + b·r⁴ + c·r⁶, where r is 1 at the corners", file.display())]
+    Vignetting { file: PathBuf, field: String },
     /// There are more distortion coefficients than the lens model has.
     #[error("{}: {field} has {value} coefficients, but the lens model uses {most}; remove the others or set them to 0", file.display())]
     DistortionCount { file: PathBuf, field: String, value: usize, most: usize },
@@ -199,6 +202,12 @@ impl Rig {
                 let field = field("size");
                 return Err(RigError::PictureSize { file: file(), field, value: value.into() });
             }
+        }
+        for (i, &value) in camera.vignetting.0.iter().enumerate() {
+            self.finite(&field(&format!("vignetting[{i}]")), value)?;
+        }
+        if !camera.vignetting.is_valid() {
+            return Err(RigError::Vignetting { file: file(), field: field("vignetting") });
         }
         let mount = match &camera.view {
             CameraPose::Mount(mount) => mount,

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use glam::DMat3;
 use serde::{Deserialize, Serialize};
 
-use crate::geometry::MAX_CANVAS_SIDE;
 use crate::geometry::intrinsics::Intrinsics;
 use crate::geometry::rig::error::check_count;
 use crate::geometry::rig::{
     CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
     RigError,
 };
+use crate::geometry::{MAX_CANVAS_SIDE, Vignetting};
 use crate::io::picture::MAX_SIDE;
 
 #[derive(Serialize, Deserialize)]
@@ -55,6 +55,7 @@ struct CameraTable {
     pitch: Option<f64>,
     roll: Option<f64>,
     homography: Option<Vec<f64>>,
+    vignetting: Option<Vec<f64>>,
 }
 
 /// Returns the TOML of a checked rig.
@@ -72,6 +73,8 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
     };
     let camera = |camera: &RigCamera| {
         let (name, size) = (camera.name.clone(), Some(camera.size.map(i64::from).to_vec()));
+        let vignetting =
+            (camera.vignetting != Vignetting::NONE).then(|| camera.vignetting.0.to_vec());
         match &camera.view {
             CameraPose::Mount(mount) => CameraTable {
                 name,
@@ -82,11 +85,12 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
                 yaw: Some(mount.yaw),
                 pitch: Some(mount.pitch),
                 roll: Some(mount.roll),
+                vignetting,
                 ..CameraTable::default()
             },
             CameraPose::Homography(matrix) => {
                 let homography = Some(matrix.transpose().to_cols_array().to_vec());
-                CameraTable { name, size, homography, ..CameraTable::default() }
+                CameraTable { name, size, homography, vignetting, ..CameraTable::default() }
             }
         }
     };
@@ -179,6 +183,14 @@ impl Reader<'_> {
             *side = fits.ok_or(RigError::PictureSize { file, field, value })?;
         }
         Ok(Some(size))
+    }
+
+    /// Returns the vignetting, which the table may omit.
+    fn vignetting(&self) -> Result<Vignetting, RigError> {
+        let Some(numbers) = &self.camera.vignetting else { return Ok(Vignetting::NONE) };
+        let three = <[f64; 3]>::try_from(&numbers[..]);
+        let reason = "must be three numbers, the coefficients of r², r⁴ and r⁶";
+        three.map(Vignetting).map_err(|_| self.contradiction("vignetting", reason))
     }
 
     /// Returns the picture size and the pose of a camera that is described by a homography.
@@ -275,5 +287,6 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
         Some(numbers) => reader.homography(numbers)?,
         None => reader.mount()?,
     };
-    Ok(RigCamera { name: camera.name, size, view })
+    let vignetting = reader.vignetting()?;
+    Ok(RigCamera { name: camera.name, size, view, vignetting })
 }

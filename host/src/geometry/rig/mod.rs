@@ -29,6 +29,7 @@
 //! matrix = { fx = 2100.0, fy = 2100.0, cx = 1919.5, cy = 1079.5 }
 //! distortion = [-0.05, 0.01, 0.0, 0.0, 0.0]    # OpenCV's order; missing ones are 0
 //! yaw = -35.0
+//! # vignetting = [-0.3, 0.0, 0.0]    # light at r is 1 + a·r² + b·r⁴ + c·r⁶; r is 1 at the corners
 //!
 //! [[camera]]
 //! name = "right"
@@ -52,6 +53,9 @@
 //! For a camera without distortion, this matrix is `K·Rᵀ`, so a rig may contain both kinds of cameras. Across a planar
 //! canvas with `fov = 90`, the rays' `x/z` is from −1 to 1.
 //!
+//! `vignetting` is the light that a lens keeps, in linear light, as a fraction of that in the middle; see
+//! [`Vignetting`](crate::geometry::Vignetting). A stitch undoes it for levels that encode light with a gamma of 2.2.
+//!
 //! Unknown keys are errors. [`Rig::to_toml`] writes this format without `opencv`, so the file needs no calibration
 //! file.
 
@@ -64,10 +68,11 @@ use std::path::{Path, PathBuf};
 
 use glam::{DMat3, DVec2, UVec2};
 use serde::{Deserialize, Serialize};
+use shared_types::photometry::Vignette;
 use shared_types::warp::{Camera, Canvas};
 
 pub use crate::geometry::CameraMatrix;
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Vignetting};
 pub use error::RigError;
 pub(crate) use lens_limit::radial_limit;
 pub use names::{LensName, ModelName, ProjectionName};
@@ -107,6 +112,8 @@ pub struct RigCamera {
     pub size: [u32; 2],
     /// The map from rays of the world to pixels of the camera's pictures.
     pub view: CameraPose,
+    /// The vignetting of the lens.
+    pub vignetting: Vignetting,
 }
 
 /// The map from rays of the world to pixels of a camera's picture.
@@ -278,6 +285,12 @@ impl RigCanvas {
 }
 
 impl RigCamera {
+    /// Returns the vignette of the camera's pictures, for [`StitchOptions`](crate::ops::stitch::StitchOptions).
+    #[must_use]
+    pub fn vignette(&self) -> Vignette {
+        self.vignetting.vignette(self.size.into())
+    }
+
     fn camera(&self, panorama_to_world: DMat3) -> Camera {
         let size = UVec2::from(self.size);
         match &self.view {

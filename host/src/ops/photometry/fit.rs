@@ -19,11 +19,12 @@
 use glam::{UVec2, Vec3};
 use kernels_gpu::photometry::{level, slope};
 use nalgebra::{DMatrix, DVector};
-use shared_types::photometry::{Response, Vignette};
+use shared_types::photometry::Response;
 
 use super::Photometry;
 use super::response;
 use super::samples::Sample;
+use crate::geometry::Vignetting;
 
 /// The scale of the loss in the first iteration and in the last ones, in levels.
 const COARSE: f64 = 30.0;
@@ -84,7 +85,7 @@ pub(super) fn fit(sizes: &[UVec2], samples: &[Sample], anchor: Option<usize>) ->
     let matched = |picture: usize| samples.iter().any(|sample| sample.pictures.contains(&picture));
     Photometry {
         gains: pictures.clone().map(gain).collect(),
-        vignettes: pictures.clone().map(|picture| best.vignette(picture, sizes[picture])).collect(),
+        vignetting: pictures.clone().map(|picture| best.vignetting(picture)).collect(),
         response: best.response,
         unmatched: pictures.filter(|&picture| !matched(picture)).collect(),
     }
@@ -365,26 +366,9 @@ impl Solution {
         })
     }
 
-    /// Returns the vignette of a picture: the polynomial that is nearest to the reciprocal of the falloff.
-    fn vignette(&self, picture: usize, size: UVec2) -> Vignette {
-        const POINTS: usize = 32;
-        if self.falloff(picture, 1.0) == 0.0 && self.falloff(picture, 0.5) == 0.0 {
-            return Vignette::NONE;
-        }
-        let radius = |i: usize| (i + 1) as f64 / POINTS as f64;
-        let powers = DMatrix::from_fn(POINTS, 3, |i, power| radius(i).powi(power as i32 + 1));
-        let factors =
-            DVector::from_fn(POINTS, |i, _| (-self.falloff(picture, radius(i))).exp() - 1.0);
-        let square = powers.transpose() * &powers;
-        let terms =
-            square.cholesky().map(|factors_of| factors_of.solve(&(powers.transpose() * factors)));
-        let Some(terms) = terms else { return Vignette::NONE };
-        let centre = (size.as_dvec2() - 1.0) / 2.0;
-        Vignette {
-            terms: Vec3::new(terms[0] as f32, terms[1] as f32, terms[2] as f32),
-            per_corner: centre.length_squared().recip() as f32,
-            centre: centre.as_vec2(),
-        }
+    /// Returns the vignetting of a picture.
+    fn vignetting(&self, picture: usize) -> Vignetting {
+        Vignetting::of_levels(|q| self.falloff(picture, q))
     }
 }
 

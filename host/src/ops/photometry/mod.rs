@@ -22,10 +22,11 @@ mod samples;
 use glam::{UVec2, Vec2, Vec3};
 use kernels_gpu::photometry::{PhotometryCorrect, corrected};
 use shared_types::Rgba8;
-use shared_types::photometry::{BLOCK, Correction};
-pub use shared_types::photometry::{Response, Vignette};
+pub use shared_types::photometry::Response;
+use shared_types::photometry::{BLOCK, Correction, Vignette};
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::geometry::Vignetting;
 use crate::io::picture::Picture;
 
 /// The photometric model of a set of pictures.
@@ -34,7 +35,7 @@ pub struct Photometry {
     /// The factors of red, green and blue light that equalise the exposures, one element per picture.
     pub gains: Vec<Vec3>,
     /// The vignetting of each picture.
-    pub vignettes: Vec<Vignette>,
+    pub vignetting: Vec<Vignetting>,
     /// The response that all pictures share.
     pub response: Response,
     /// The indices of the pictures that share too little with other pictures to be matched.
@@ -60,13 +61,13 @@ impl Photometry {
         fit::fit(&sizes, &samples, anchor)
     }
 
-    /// Returns the correction of a picture.
+    /// Returns the correction of a picture of `size` pixels.
     #[must_use]
-    pub fn correction(&self, picture: usize) -> PictureCorrection {
+    pub fn correction(&self, picture: usize, size: UVec2) -> PictureCorrection {
         let correction = Correction {
             gain: self.gains[picture],
             response: self.response,
-            vignette: self.vignettes[picture],
+            vignette: self.vignetting[picture].vignette(size),
         };
         PictureCorrection { correction, lights: response::lights(&self.response) }
     }

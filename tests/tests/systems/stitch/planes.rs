@@ -11,7 +11,9 @@ use panoweave::frame::{
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::GammaTable;
-use panoweave::ops::stitch::{Colours, Power, StitchError, StitchOptions, stitch, stitch_pictures};
+use panoweave::ops::stitch::{
+    Colours, Power, StitchError, StitchOptions, Vignettes, stitch, stitch_pictures,
+};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::oracle::{self, Grade};
 use panoweave_tests::random::Random;
@@ -106,7 +108,16 @@ impl Case {
         };
         let (left, right) = (colour(), colour());
         let (flip, edge_boost) = (r.below(2) as u32, r.below(2) as u32);
-        let params = StitchParams { left, right, flip, edge_boost, ..StitchParams::default() };
+        let [left_vignette, right_vignette] = sources.map(|size| r.vignette(size, 0.3));
+        let params = StitchParams {
+            left,
+            right,
+            left_vignette,
+            right_vignette,
+            flip,
+            edge_boost,
+            ..StitchParams::default()
+        };
         let padding = std::array::from_fn(|_| 4 * r.below(40) as u64);
         let sources = sources.map(|size| Raster::noise(r, size, input));
         Self { size: canvas, output, sources, planes, params, padding }
@@ -636,8 +647,10 @@ fn the_library_launches_the_kernel_for_the_formats() {
                     _ => (Power::Exact, Gamma::Linear),
                 };
                 let (flip, edge_boost) = (flip != 0, edge_boost != 0);
+                let StitchParams { left_vignette, right_vignette, .. } = case.params;
                 let options = StitchOptions {
                     colours: Colours::of([left, right]),
+                    vignettes: Vignettes::of([left_vignette, right_vignette]),
                     power,
                     flip,
                     edge_boost,

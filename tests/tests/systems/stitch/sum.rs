@@ -5,7 +5,7 @@
 use glam::{UVec2, Vec3, uvec2};
 use panoweave::device::{Device, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
-use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions, stitch};
+use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions, Vignettes, stitch};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS, Plane, Warp};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::Raster;
@@ -81,8 +81,10 @@ impl Case {
             gamma: r.pick(&[1.0, 0.8, 1.2, 0.45, 2.2]),
         };
         let colours: Vec<_> = (0..cameras).map(&mut colour).collect();
+        let vignettes: Vec<_> = sources.iter().map(|source| r.vignette(source.size, 0.3)).collect();
         let options = StitchOptions {
             colours: Colours::of(colours),
+            vignettes: Vignettes::of(vignettes),
             power: r.pick(&[Power::Exact, Power::Fast, Power::Table]),
             flip: r.below(2) == 1,
             edge_boost: r.below(2) == 1,
@@ -138,8 +140,9 @@ impl Case {
                         _ => oracle::bilinear(source, u, v),
                     };
                     let colour = &self.options.colours[camera];
+                    let factor = oracle::vignette(&self.options.vignettes[camera], u, v);
                     for (c, sum) in sum.iter_mut().enumerate() {
-                        *sum += weight * oracle::grade(colour, c, levels[c]);
+                        *sum += weight * oracle::grade(colour, c, factor * levels[c]);
                     }
                     weights += weight;
                 }

@@ -77,10 +77,8 @@ impl Case {
             gain: Vec3::new(r.between(0.7, 1.4), r.between(0.7, 1.4), 1.0),
             gamma: r.pick(&[1.0, 0.8, 1.25]),
         };
-        let options = StitchOptions {
-            colours: Colours::of([colour(), colour()]),
-            ..StitchOptions::default()
-        };
+        let colours = Colours::of([colour(), colour()]);
+        let options = StitchOptions { colours, ..StitchOptions::default() };
         // One view in seven is up to 500 pixels wide, so that each of its rows needs several warps of threads.
         let most = if seed.is_multiple_of(7) { 500 } else { 90 };
         let size = uvec2(1 + r.below(most) as u32, 1 + r.below(70) as u32);

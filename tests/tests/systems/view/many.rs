@@ -4,7 +4,7 @@ use glam::{DVec2, UVec2, Vec3, uvec2};
 use panoweave::device::Stream;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::rig::Rig;
-use panoweave::ops::stitch::{Colours, StitchError, StitchOptions};
+use panoweave::ops::stitch::{Colours, StitchError, StitchOptions, Vignettes};
 use panoweave::ops::view::{ViewError, ViewPose, Viewer};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::oracle::{self, mix};
@@ -99,7 +99,15 @@ impl Case {
             gamma: r.pick(&[1.0, 0.8, 1.25]),
         };
         let colours: Vec<_> = (0..cameras).map(&mut colour).collect();
-        let options = StitchOptions { colours: Colours::of(colours), ..StitchOptions::default() };
+        let vignettes = match seed % 3 {
+            0 => Vignettes::NONE,
+            _ => {
+                let sizes = rig.cameras.iter().map(|camera| camera.size.into());
+                Vignettes::of(sizes.map(|size| r.vignette(size, 0.2)).collect::<Vec<_>>())
+            }
+        };
+        let colours = Colours::of(colours);
+        let options = StitchOptions { colours, vignettes, ..StitchOptions::default() };
         let pixels = if (seed / 3).is_multiple_of(2) { PixelFormat::Rgba8 } else { nv12(r) };
         let size = uvec2(1 + r.below(150) as u32, 1 + r.below(90) as u32);
         let format = FrameFormat { size, pixels };

@@ -58,7 +58,8 @@ impl Truth {
                     let level = self.level(picture, scene, q);
                     let place = Vec2::new(299.5, 224.5) + Vec2::new(q.sqrt() as f32 * 374.1, 0.0);
                     let light = response::light(&found.response, level) as f32;
-                    let gain = found.gains[picture].y * factor(&found.vignettes[picture], place);
+                    let gain = found.gains[picture].y
+                        * factor(&found.vignetting[picture].vignette(SIZES[picture]), place);
                     levels.push(255.0 * f64::from(level(&found.response, light * gain)));
                 }
             }
@@ -81,7 +82,7 @@ const PLAIN: Truth = Truth {
 #[test]
 fn finds_exposures_and_nothing_else() {
     let found = fit(&SIZES, &PLAIN.samples(), None);
-    assert_eq!((found.response, found.vignettes[1]), (Response::default(), Vignette::NONE));
+    assert_eq!((found.response, found.vignetting[1]), (Response::default(), Vignetting::NONE));
     for (gain, exposure) in found.gains.iter().zip(PLAIN.exposures) {
         assert!((gain.y.ln() + exposure as f32).abs() < 2e-3, "{found:?}");
     }

@@ -77,8 +77,9 @@ impl Case {
             ),
             gamma: random.between(0.8, 1.2),
         };
+        let colours = Colours::of([colour(), colour()]);
         let options = StitchOptions {
-            colours: Colours::of([colour(), colour()]),
+            colours,
             edge_boost: seed.is_multiple_of(3),
             ..StitchOptions::default()
         };

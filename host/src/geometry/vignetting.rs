@@ -1,0 +1,113 @@
+//! The vignetting of a lens, as a rig states it, and its conversion for the kernels.
+
+use glam::{UVec2, Vec3};
+use nalgebra::{DMatrix, DVector};
+use serde::{Deserialize, Serialize};
+use shared_types::photometry::Vignette;
+
+/// The gamma with which levels encode light.
+const GAMMA: f64 = 2.2;
+
+/// The light that a lens keeps at a distance `r` from the middle of the picture: `1 + a·r² + b·r⁴ + c·r⁶` of that in the
+/// middle. The distance is 1 at the corners.
+///
+/// This is the model `pa` of lensfun, and that of Hugin with its coefficients Vb, Vc and Vd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Vignetting(pub [f64; 3]);
+
+impl Vignetting {
+    /// A lens that keeps all light.
+    pub const NONE: Self = Self([0.0; 3]);
+
+    /// The least and the most light that a lens may keep.
+    const LIGHT: [f64; 2] = [0.05, 4.0];
+
+    /// Returns the light at a squared distance `q` from the middle.
+    #[must_use]
+    pub fn light(&self, q: f64) -> f64 {
+        let Self([a, b, c]) = *self;
+        1.0 + q * (a + q * (b + q * c))
+    }
+
+    /// Returns whether the light is between 0.05 and 4 everywhere in the picture.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        let [least, most] = Self::LIGHT;
+        (0..=32).all(|i| (least..=most).contains(&self.light(f64::from(i) / 32.0)))
+    }
+
+    /// Returns the vignetting that is nearest to the falloff of a lens: the logarithm of the levels that the lens keeps
+    /// at a squared distance.
+    pub(crate) fn of_levels(falloff: impl Fn(f64) -> f64) -> Self {
+        Self(polynomial(|q| (GAMMA * falloff(q)).exp()))
+    }
+
+    /// Returns the factors by which levels of a picture of `size` pixels have to be multiplied: the reciprocal of the
+    /// light, to the power 1/2.2.
+    #[must_use]
+    pub fn vignette(&self, size: UVec2) -> Vignette {
+        if *self == Self::NONE || !self.is_valid() {
+            return Vignette::NONE;
+        }
+        let [a, b, c] = polynomial(|q| self.light(q).powf(-1.0 / GAMMA)).map(|term| term as f32);
+        let centre = (size.as_vec2() - 1.0) / 2.0;
+        let per_corner = centre.length_squared().max(1.0).recip();
+        Vignette { terms: Vec3::new(a, b, c), per_corner, centre }
+    }
+}
+
+/// Returns the coefficients a, b and c of the polynomial `1 + a·q + b·q² + c·q³` that is nearest to a function from 0
+/// to 1 by least squares.
+fn polynomial(function: impl Fn(f64) -> f64) -> [f64; 3] {
+    const POINTS: usize = 32;
+    let point = |i: usize| (i + 1) as f64 / POINTS as f64;
+    let powers = DMatrix::from_fn(POINTS, 3, |i, power| point(i).powi(power as i32 + 1));
+    let values = DVector::from_fn(POINTS, |i, _| function(point(i)) - 1.0);
+    let terms = (powers.transpose() * &powers)
+        .cholesky()
+        .map(|square| square.solve(&(powers.transpose() * values)));
+    terms.map_or([0.0; 3], |terms| [terms[0], terms[1], terms[2]])
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::uvec2;
+    use kernels_gpu::colour::vignette::factor;
+
+    use super::*;
+
+    /// The factor restores a level that the lens has darkened.
+    #[test]
+    fn the_factor_undoes_the_loss_of_light() {
+        let vignetting = Vignetting([-0.3, 0.05, -0.15]);
+        let vignette = vignetting.vignette(uvec2(3840, 2160));
+        for i in 0..=20 {
+            let r = f64::from(i) / 20.0;
+            let dark = vignetting.light(r * r).powf(1.0 / 2.2);
+            let place = vignette.centre + vignette.centre * r as f32;
+            let restored = dark * f64::from(factor(&vignette, place));
+            assert!((restored - 1.0).abs() < 2e-3, "{r}: {restored}");
+        }
+    }
+
+    #[test]
+    fn a_falloff_of_levels_becomes_light() {
+        let found = Vignetting::of_levels(|q| -0.2 * q - 0.05 * q * q);
+        for i in 0..=10 {
+            let q = f64::from(i) / 10.0;
+            let light = (2.2 * (-0.2 * q - 0.05 * q * q)).exp();
+            assert!((found.light(q) - light).abs() < 2e-3, "{q}");
+        }
+    }
+
+    #[test]
+    fn impossible_lenses_have_no_vignette() {
+        for vignetting in [[-1.0, 0.0, 0.0], [f64::NAN; 3], [9.0, 0.0, 0.0]].map(Vignetting) {
+            assert!(!vignetting.is_valid());
+            assert_eq!(vignetting.vignette(uvec2(8, 8)), Vignette::NONE);
+        }
+        // A picture of one pixel has no corners.
+        let one = Vignetting([-0.3, 0.0, 0.0]).vignette(uvec2(1, 1));
+        assert!(factor(&one, glam::Vec2::ZERO) == 1.0);
+    }
+}
