@@ -7,9 +7,10 @@ use panoweave::device::{Buffer, Device, Image, LaunchConfig};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::{Blend, SeamOptions};
-use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry};
-use panoweave_tests::panoweave_devices;
+use panoweave::ops::stitch::{StitchOptions, Vignettes};
+use panoweave::panorama::{Panorama, PanoramaOptions, photometry, stitch_geometry};
 use panoweave_tests::random::Random;
+use panoweave_tests::{by_planes, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::photometry::{BLOCK, Correction, Response, Vignette};
 
@@ -143,7 +144,8 @@ impl Shots {
         Picture::from_pixels(PICTURE.x, PICTURE.y, pixels).unwrap()
     }
 
-    fn stitch(&self, device: &Device, blend: Blend, anchor: Option<usize>) -> Panorama {
+    /// Returns the cameras of the panorama and their pictures.
+    fn set(&self) -> (Geometry, Vec<Picture>) {
         let count = self.exposures.len();
         let size = uvec2(PICTURE.x + STEP * (count as u32 - 1), PICTURE.y);
         let camera = |i: usize| {
@@ -154,7 +156,11 @@ impl Shots {
             canvas: Canvas::of_pixels(DVec2::ZERO, size),
             cameras: (0..count).map(camera).collect(),
         };
-        let pictures: Vec<_> = (0..count).map(|i| self.picture(i)).collect();
+        (geometry, (0..count).map(|i| self.picture(i)).collect())
+    }
+
+    fn stitch(&self, device: &Device, blend: Blend, anchor: Option<usize>) -> Panorama {
+        let (geometry, pictures) = self.set();
         let options =
             PanoramaOptions { match_colour: true, anchor, blend, ..PanoramaOptions::default() };
         let stream = device.stream().unwrap();
@@ -212,6 +218,26 @@ fn panoramas_show_neither_exposures_nor_vignetting() {
                 assert!(panorama.unmatched.is_empty());
             }
         }
+    }
+}
+
+/// A rig's vignetting, estimated from pictures, is undone by a stitch that does not match colours.
+#[test]
+fn calibrated_vignetting_is_undone_by_stitches() {
+    for device in panoweave_devices() {
+        let shots = Shots { exposures: vec![1.0; 3], vignette: 0.3, ..PLAIN };
+        let (geometry, pictures) = shots.set();
+        let found = photometry(&pictures, &geometry).unwrap();
+        let vignettes: Vec<_> = found.vignetting.iter().map(|of| of.vignette(PICTURE)).collect();
+        let stitch = StitchOptions { vignettes: Vignettes::of(vignettes), ..by_planes() };
+        let stream = device.stream().unwrap();
+        let stitched = |stitch: StitchOptions| {
+            let options = PanoramaOptions { stitch, ..PanoramaOptions::default() };
+            stitch_geometry(&stream, &pictures, &geometry, &options).unwrap().0
+        };
+        let (before, after) = (stitched(by_planes()), stitched(stitch));
+        let [before, after] = [before, after].map(|panorama| shots.mismatch(&panorama));
+        assert!(before > 0.15 && after < 0.04, "{device}: {before}, {after}");
     }
 }
 

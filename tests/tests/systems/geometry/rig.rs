@@ -5,8 +5,8 @@ use std::fs;
 
 use glam::{DVec2, DVec3, UVec2};
 use panoweave::device::Device;
-use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::{ModelName, Rig, RigError};
+use panoweave::geometry::{Geometry, Vignetting};
 use panoweave::warp::{DeviceWarp, PlaneError, RenderError};
 use panoweave_tests::data;
 use proptest::prelude::*;
@@ -192,6 +192,23 @@ fn every_impossible_number_has_its_error() {
     assert_variant!(error("[panorama]", "[panorama"), RigError::Syntax { line: 2, .. });
     fs::write(&path, "# ".repeat(1 << 20)).unwrap();
     assert_variant!(refusal(&path, |p| Rig::open(p)), RigError::Text(_));
+}
+
+#[test]
+fn vignetting_is_kept_and_checked() {
+    let with = |vignetting: &str| {
+        let line = format!("yaw = -35\nvignetting = {vignetting}");
+        Rig::parse(&RIG.replacen("yaw = -35", &line, 1), "rig.toml")
+    };
+    let rig = with("[-0.3, 0.0, -0.1]").unwrap();
+    assert_eq!(rig.cameras[0].vignetting, Vignetting([-0.3, 0.0, -0.1]));
+    assert_eq!(rig.cameras[1].vignetting, Vignetting::NONE);
+    let again = Rig::parse(&rig.to_toml().unwrap(), "rig.toml").unwrap();
+    assert_eq!(again.cameras, rig.cameras);
+    assert_variant!(with("[-0.3]").unwrap_err(), RigError::Contradiction { .. });
+    assert_variant!(with("[-0.3, 0.0, nan]").unwrap_err(), RigError::NotFinite { .. });
+    // Half of the way to the corners, this lens keeps no light.
+    assert_variant!(with("[-4.0, 4.0, 0.5]").unwrap_err(), RigError::Vignetting { .. });
 }
 
 #[test]
