@@ -27,6 +27,7 @@ use crate::options::view::{Corrections, Viewing};
 use crate::options::warp::WarpSource;
 use crate::output;
 use crate::output::colour;
+use crate::output::conversions::Conversions;
 use crate::output::failure::{Failure, Kind};
 use crate::output::interrupt::Interrupt;
 use crate::output::meter::Meter;
@@ -140,6 +141,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         }
         Ok((sources, plan))
     })?;
+    let mut conversions = Conversions::default();
+    conversions.add_videos(&sources);
     let synced = stages.run("sync", "comparing the sound", || args.sync.offsets(&sources, stop))?;
     let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
     let first = &sources[0];
@@ -196,6 +199,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
         json["sync"] = json!(synced.map(|synced| synced.json()));
+        json["conversions"] = conversions.json();
         json["view"] = json!(limited.map(describe_corrections));
         output::print_json(&json)?;
     } else {

@@ -6,6 +6,7 @@
 mod device;
 mod launch;
 mod rate;
+mod tags;
 mod textured;
 
 use std::fmt;
@@ -21,6 +22,7 @@ pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::Rgba8;
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Range, YuvEncoding, YuvMatrix};
+pub use tags::{ColourTags, Primaries, Transfer};
 pub(crate) use textured::{Textured, TexturedFrames};
 
 /// The maximum width and height in pixels of a frame, and of the canvas of a panorama.

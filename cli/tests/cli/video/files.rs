@@ -138,6 +138,35 @@ fn levels_are_read_as_they_are_stored() {
     }
 }
 
+/// Reads a 10-bit 4:2:2 video with HDR tags and alpha. Each loss is a warning, once per video, and an element of the
+/// JSON.
+#[test]
+fn losses_on_reading_are_reported() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.2);
+    ffmpeg.run(
+        &folder,
+        "-i left.mp4 -c:v ffv1 -pix_fmt yuva422p10le -color_primaries bt2020 -color_trc smpte2084 \
+         -colorspace bt2020nc deep.mkv",
+    );
+    let line = "--json video left.mp4 deep.mkv --rig rig.toml --device cpu -o p.nv12";
+    let done = folder.words(line);
+    insta::assert_snapshot!(done.stderr, @r"
+     WARN deep.mkv: BT.2020 primaries and the PQ transfer function: treated as BT.709 without tone mapping, so colours and brightness change
+     WARN deep.mkv: 10-bit samples are rounded to 8 bits
+     WARN deep.mkv: chroma is reduced to 4:2:0 from yuva422p10le
+     WARN deep.mkv: the opacity of the pixels is ignored
+    ");
+    let json = done.json();
+    let kinds: Vec<_> =
+        json["conversions"].as_array().unwrap().iter().map(|one| &one["kind"]).collect();
+    assert_eq!(kinds, ["tags", "depth", "chroma", "alpha"]);
+    assert!(json["conversions"].as_array().unwrap().iter().all(|one| one["input"] == "deep.mkv"));
+    let line = "--json compare left.mp4 left.mp4 --device cpu";
+    assert_eq!(folder.words(line).json()["conversions"], serde_json::json!([]));
+}
+
 /// Checks that an output file with lossless H.264 (`--crf 0`) contains the same frames as raw output.
 #[test]
 fn levels_are_written_as_they_are_made() {

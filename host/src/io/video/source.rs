@@ -18,6 +18,7 @@ use super::stream::RawReader;
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::Rate;
 use crate::frame::{Frame, FrameError, FrameFormat, PixelFormat};
+use crate::io::Conversion;
 use crate::io::video::read_frame::LOOK;
 use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::read_frame::check;
@@ -46,6 +47,7 @@ pub struct VideoSource {
     format: FrameFormat,
     rate: Rate,
     expected: Option<u64>,
+    conversions: Vec<Conversion>,
     sound: Option<ffmpeg::Sound>,
     frames: Receiver<Result<Vec<u8>, VideoError>>,
     /// The first frame after [`await_first`](Self::await_first) has received it, until [`frame`](Self::frame) returns
@@ -86,7 +88,8 @@ impl VideoSource {
                 let child = Some(decoder.killer());
                 let expected = probe.duration.map(|duration| rate.frames(duration));
                 let source = Self::start(name, format, rate, expected, decoder, stop)?;
-                Ok(Self { sound: probe.sound, _child: child, ..source })
+                let conversions = probe.conversions(format.pixels);
+                Ok(Self { sound: probe.sound, conversions, _child: child, ..source })
             }
             Medium::Stream(StreamFormat::Y4m) => {
                 let (file, bytes) = stream::open(&input.path)?;
@@ -118,7 +121,9 @@ impl VideoSource {
                 let reader = pictures::Reader::new(pattern)?;
                 let format = FrameFormat { size: reader.size(), pixels: PixelFormat::Rgba8 };
                 let expected = Some(reader.len());
-                Self::start(name, format, rate, expected, reader, stop)
+                let conversions = reader.conversions().to_vec();
+                let source = Self::start(name, format, rate, expected, reader, stop)?;
+                Ok(Self { conversions, ..source })
             }
         }
     }
@@ -135,15 +140,25 @@ impl VideoSource {
         let (empty, returned) = sync_channel(AHEAD);
         let bytes = format.bytes();
         let file = name.clone();
-        let first = None;
         // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
         // receiver of the frames is dropped.
         thread::Builder::new()
             .name("read".into())
             .spawn(move || read(&file, reader, bytes, &returned, &full))
             .map_err(VideoError::Thread)?;
-        let (stop, sound, _child) = (stop.clone(), None, None);
-        Ok(Self { name, format, rate, expected, sound, frames, first, empty, stop, _child })
+        Ok(Self {
+            name,
+            format,
+            rate,
+            expected,
+            conversions: Vec::new(),
+            sound: None,
+            frames,
+            first: None,
+            empty,
+            stop: stop.clone(),
+            _child: None,
+        })
     }
 
     /// Returns the bytes of the next frame without padding, or `None` at the end of the video or after a stop request.
@@ -226,6 +241,12 @@ impl VideoSource {
     #[must_use]
     pub fn expected(&self) -> Option<u64> {
         self.expected
+    }
+
+    /// Returns the properties of the video that its frames lack. Empty for streams, whose frames are not converted.
+    #[must_use]
+    pub fn conversions(&self) -> &[Conversion] {
+        &self.conversions
     }
 
     /// Returns the video's sound. `None` for a video without sound, and for streams and picture sequences.

@@ -1,4 +1,5 @@
-//! Reads the properties of a video file with ffprobe: stream index, size, rate, duration, colour encoding and sound.
+//! Reads the properties of a video file with ffprobe: stream index, size, rate, duration, colour encoding, colour tags,
+//! pixel format and sound.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use serde::Deserialize;
 use super::process::Child;
 use super::{FFPROBE, url};
 use crate::frame::Rate;
-use crate::frame::{Range, YuvEncoding, YuvMatrix};
+use crate::frame::{ColourTags, PixelFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix};
+use crate::io::Conversion;
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
@@ -38,6 +40,56 @@ pub(in crate::io::video) struct Probe {
     /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is neither BT.601 nor
     /// BT.709.
     encoding: Option<YuvEncoding>,
+    tags: ColourTags,
+    /// The pixel format of the stored frames, or `None` if ffprobe does not describe it.
+    stored: Option<StoredPixels>,
+}
+
+/// A pixel format, as ffprobe describes it.
+#[derive(Clone, Debug, Deserialize)]
+struct StoredPixels {
+    /// ffmpeg's name of the format.
+    name: String,
+    /// The binary logarithm of the number of pixel columns per chroma sample.
+    #[serde(default)]
+    log2_chroma_w: u8,
+    /// The binary logarithm of the number of pixel rows per chroma sample.
+    #[serde(default)]
+    log2_chroma_h: u8,
+    #[serde(default)]
+    flags: PixelFlags,
+    #[serde(default)]
+    components: Vec<PixelComponent>,
+}
+
+/// The properties of a pixel format, each of which is 0 or 1.
+#[derive(Clone, Debug, Default, Deserialize)]
+struct PixelFlags {
+    #[serde(default)]
+    palette: u8,
+    #[serde(default)]
+    rgb: u8,
+    #[serde(default)]
+    alpha: u8,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct PixelComponent {
+    bit_depth: u8,
+}
+
+impl StoredPixels {
+    /// Returns the number of bits per sample.
+    fn bits(&self) -> u8 {
+        self.components.iter().map(|component| component.bit_depth).max().unwrap_or(8)
+    }
+
+    /// Returns whether the format has more chroma samples than 4:2:0.
+    fn has_fine_chroma(&self) -> bool {
+        let coloured = self.components.len() >= 3;
+        let fine = self.log2_chroma_w < 1 || self.log2_chroma_h < 1;
+        coloured && fine && self.flags.rgb == 0 && self.flags.palette == 0
+    }
 }
 
 /// The sound of an input video, which can be added to an output video.
@@ -72,6 +124,24 @@ impl Probe {
     pub(super) fn stored(&self) -> Option<YuvEncoding> {
         self.encoding
     }
+
+    /// Returns the properties of the video that decoded frames in the format `decoded` lack.
+    pub(in crate::io::video) fn conversions(&self, decoded: PixelFormat) -> Vec<Conversion> {
+        let tags = Some(self.tags).filter(|tags| *tags != ColourTags::default());
+        let mut found: Vec<_> = tags.map(Conversion::Tags).into_iter().collect();
+        let Some(stored) = &self.stored else { return found };
+        let from = stored.bits();
+        if from > 8 {
+            found.push(Conversion::Depth { from, to: 8 });
+        }
+        if stored.has_fine_chroma() && matches!(decoded, PixelFormat::Nv12(_)) {
+            found.push(Conversion::Chroma { stored: stored.name.clone() });
+        }
+        if stored.flags.alpha == 1 && stored.flags.palette == 0 {
+            found.push(Conversion::Alpha);
+        }
+        found
+    }
 }
 
 /// Runs ffprobe on a file and returns its properties.
@@ -90,6 +160,8 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
             "error",
             "-show_streams",
             "-show_format",
+            // The pixel formats that ffmpeg knows, with their bit depths and flags.
+            "-show_pixel_formats",
             "-of",
             "json",
         ])
@@ -124,6 +196,8 @@ struct Answer {
     streams: Vec<Stream>,
     #[serde(default)]
     format: Format,
+    #[serde(default)]
+    pixel_formats: Vec<StoredPixels>,
 }
 
 #[derive(Default, Deserialize)]
@@ -141,6 +215,8 @@ struct Stream {
     pix_fmt: Option<String>,
     color_range: Option<String>,
     color_space: Option<String>,
+    color_primaries: Option<String>,
+    color_transfer: Option<String>,
     r_frame_rate: Option<String>,
     avg_frame_rate: Option<String>,
     start_time: Option<String>,
@@ -187,6 +263,12 @@ impl Answer {
             duration: duration.and_then(seconds),
             sound,
             encoding: video.encoding(),
+            tags: video.tags(),
+            stored: self
+                .pixel_formats
+                .iter()
+                .find(|format| video.pix_fmt.as_ref() == Some(&format.name))
+                .cloned(),
         })
     }
 }
@@ -227,6 +309,20 @@ impl Stream {
             Some("smpte170m" | "bt470bg") => Some(YuvEncoding { matrix: YuvMatrix::Bt601, range }),
             None | Some("unknown" | "unspecified") => Some(customary(self.size()?, range)),
             Some(_) => None,
+        }
+    }
+
+    fn tags(&self) -> ColourTags {
+        ColourTags {
+            primaries: match self.color_primaries.as_deref() {
+                Some("bt2020") => Primaries::Bt2020,
+                _ => Primaries::Bt709,
+            },
+            transfer: match self.color_transfer.as_deref() {
+                Some("smpte2084") => Transfer::Pq,
+                Some("arib-std-b67") => Transfer::Hlg,
+                _ => Transfer::Bt709,
+            },
         }
     }
 }
