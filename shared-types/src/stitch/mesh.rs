@@ -161,6 +161,21 @@ impl Grading {
         Self { first: luma, second: blue, third: red, offset, gamma }
     }
 
+    /// Returns the conversion of P010 samples for a camera with this colour correction. `decode` is for quarters of a
+    /// level. A texture returns a sample as a fraction of 65,535, and a quarter is 64 of these.
+    #[must_use]
+    pub fn p010(colour: Colour, decode: &YuvToRgb) -> Self {
+        const LEVELS: f32 = 65_535.0 / 256.0 / 255.0;
+        let Self { first, second, third, offset, gamma } = Self::yuv(colour, decode);
+        Self {
+            first: first * LEVELS,
+            second: second * LEVELS,
+            third: third * LEVELS,
+            offset,
+            gamma,
+        }
+    }
+
     /// Returns the gains of red, green and blue of a conversion from R'G'B' samples.
     #[inline(always)]
     #[must_use]

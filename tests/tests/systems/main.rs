@@ -21,6 +21,7 @@ mod seam;
 mod sets;
 mod ssim;
 mod stitch;
+mod ten_bit;
 mod trajectory;
 mod view;
 mod vitals;

@@ -2,13 +2,15 @@
 
 use cuda_std::{DeviceTable, DeviceView};
 use glam::Vec3;
-use kernels_gpu::view::{ViewManyNv12, ViewManyRgba8, ViewMixedNv12, ViewMixedRgba8};
+use kernels_gpu::view::{
+    ViewManyNv12, ViewManyP010, ViewManyRgba8, ViewMixedNv12, ViewMixedP010, ViewMixedRgba8,
+};
 use shared_types::view::{DeviceViewSource, ViewCamera};
 
 use super::ViewError;
 use super::shot::{ViewArgs, no_plane};
 use crate::device::{Device, DeviceError, Stream, Textures};
-use crate::frame::{DeviceNv12, FrameView, FrameViewMut};
+use crate::frame::{DeviceNv12, DeviceP010, FrameView, FrameViewMut};
 use crate::ops::stitch::StitchError;
 
 /// Launches the kernel for the format of the output. It reads the frames through textures.
@@ -35,7 +37,8 @@ pub(super) fn launch(
     let (config, canvas, mixed) = (shot.config(), *canvas, offsets.is_some());
     let frame = shot.frame(frames[0].format().pixels);
     // SAFETY: the textures return fractions and are over memory that the frames borrow. The caller ensures that
-    // `textures` does not evict them while the kernel uses them. `first_plane` has checked that all planes are alike,
+    // `textures` does not evict them while the kernel uses them, and that either all frames and the output are P010, or
+    // none of them. `first_plane` has checked that all planes are alike,
     // and `args` borrows them.
     let launched = unsafe {
         match out {
@@ -53,6 +56,14 @@ pub(super) fn launch(
             }
             FrameViewMut::Nv12(out, _) => {
                 let kernel = ViewManyNv12 { sources, planes, canvas, frame, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
+            FrameViewMut::P010(out, _) if mixed => {
+                let kernel = ViewMixedP010 { sources, planes, canvas, frame, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
+            FrameViewMut::P010(out, _) => {
+                let kernel = ViewManyP010 { sources, planes, canvas, frame, out };
                 stream.launch_unchecked(&config, &kernel)
             }
         }
@@ -94,6 +105,9 @@ fn source(
         FrameView::Nv12(DeviceNv12 { y, uv }, _) => {
             textures.over(device, y)?.zip(textures.over(device, uv)?)
         }
+        FrameView::P010(DeviceP010 { y, uv }, _) => {
+            textures.over(device, y)?.zip(textures.over(device, uv)?)
+        }
     };
     let format = frame.format();
     let ViewCamera { rays, focal, centre, distortion, limit, lens, per_side, colour, bounds } =
@@ -113,6 +127,6 @@ fn source(
         colour,
         offset,
         bounds,
-        decode: format.pixels.encoding().to_rgb(),
+        decode: format.pixels.to_rgb(),
     }))
 }

@@ -37,8 +37,8 @@ pub(in crate::io::video) struct Probe {
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(in crate::io::video) sound: Option<Sound>,
-    /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is neither BT.601 nor
-    /// BT.709.
+    /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is not BT.601, BT.709 or
+    /// BT.2020 with non-constant luminance.
     encoding: Option<YuvEncoding>,
     tags: ColourTags,
     /// The pixel format of the stored frames, or `None` if ffprobe does not describe it.
@@ -114,27 +114,38 @@ impl Sound {
 }
 
 impl Probe {
-    /// Returns the colour encoding of the decoded frames: the stored encoding if it is BT.601 or BT.709, otherwise
-    /// BT.709 in limited range, to which ffmpeg converts the frames.
+    /// Returns the colour encoding of the decoded frames: the stored encoding if the kernels support it, otherwise BT.709
+    /// in limited range, to which ffmpeg converts the frames.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
         self.encoding.unwrap_or_default()
     }
 
-    /// Returns the colour encoding of the stored frames, or `None` if it is neither BT.601 nor BT.709.
+    /// Returns the colour encoding of the stored frames, or `None` if the kernels do not support it.
     pub(super) fn stored(&self) -> Option<YuvEncoding> {
         self.encoding
     }
 
+    /// Returns the number of bits per sample of the stored frames, or 8 if it is unknown.
+    pub(in crate::io::video) fn bits(&self) -> u8 {
+        self.stored.as_ref().map_or(8, StoredPixels::bits)
+    }
+
+    pub(in crate::io::video) fn tags(&self) -> ColourTags {
+        self.tags
+    }
+
     /// Returns the properties of the video that decoded frames in the format `decoded` lack.
     pub(in crate::io::video) fn conversions(&self, decoded: PixelFormat) -> Vec<Conversion> {
-        let tags = Some(self.tags).filter(|tags| *tags != ColourTags::default());
+        // A 10-bit video can be written with the tags, see `TenBit`.
+        let lost = self.tags != ColourTags::default() && decoded.bits() == 8;
+        let tags = lost.then_some(self.tags);
         let mut found: Vec<_> = tags.map(Conversion::Tags).into_iter().collect();
         let Some(stored) = &self.stored else { return found };
-        let from = stored.bits();
-        if from > 8 {
-            found.push(Conversion::Depth { from, to: 8 });
+        let (from, to) = (stored.bits(), decoded.bits());
+        if from > to {
+            found.push(Conversion::Depth { from, to });
         }
-        if stored.has_fine_chroma() && matches!(decoded, PixelFormat::Nv12(_)) {
+        if stored.has_fine_chroma() && decoded.cell() > 1 {
             found.push(Conversion::Chroma { stored: stored.name.clone() });
         }
         if stored.flags.alpha == 1 && stored.flags.palette == 0 {
@@ -306,6 +317,7 @@ impl Stream {
         let range = if full { Range::Full } else { Range::Limited };
         match self.color_space.as_deref() {
             Some("bt709") => Some(YuvEncoding { matrix: YuvMatrix::Bt709, range }),
+            Some("bt2020nc") => Some(YuvEncoding { matrix: YuvMatrix::Bt2020, range }),
             Some("smpte170m" | "bt470bg") => Some(YuvEncoding { matrix: YuvMatrix::Bt601, range }),
             None | Some("unknown" | "unspecified") => Some(customary(self.size()?, range)),
             Some(_) => None,
@@ -385,6 +397,10 @@ mod tests {
             some(YuvMatrix::Bt601, Range::Full)
         );
         assert_eq!(encoding(r#""profile": "x""#), some(YuvMatrix::Bt709, Range::Limited));
-        assert_eq!(encoding(r#""color_space": "bt2020nc""#), None);
+        assert_eq!(
+            encoding(r#""color_space": "bt2020nc""#),
+            some(YuvMatrix::Bt2020, Range::Limited)
+        );
+        assert_eq!(encoding(r#""color_space": "bt2020c""#), None);
     }
 }
