@@ -92,6 +92,7 @@ fn bytes(size: UVec2, shown: f64, [input, output]: [PixelFormat; 2]) -> u64 {
     let of = |pixels: f64, format| match format {
         PixelFormat::Rgba8 => 4.0 * pixels,
         PixelFormat::Nv12(_) => 1.5 * pixels,
+        PixelFormat::P010(_) => 3.0 * pixels,
     };
     (of(shown, input) + of(f64::from(size.element_product()), output)) as u64
 }

@@ -232,6 +232,7 @@ pub fn noise(format: FrameFormat, seed: u32) -> Vec<u8> {
     let bytes = match format.pixels {
         PixelFormat::Rgba8 => 4,
         PixelFormat::Nv12(_) => 1,
+        PixelFormat::P010(_) => 2,
     };
     let row = format.size.x as usize * bytes;
     (0..format.bytes())

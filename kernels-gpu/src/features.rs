@@ -14,16 +14,19 @@ use crate::convolve::tile::SharedTile;
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
-use shared_types::colour::LUMA;
 use shared_types::convolve::{pitch, with_halo};
 use shared_types::features::{
     BLOCK, BLOCK_THREADS, COLUMNS, MAX_WINDOW, ROWS, RUN, eigenvalue_elements,
 };
+use shared_types::yuv::YuvMatrix;
+
+/// The weights of red and blue in BT.601 luma. The weight of green is 1 minus both.
+const WEIGHTS: [f64; 2] = YuvMatrix::Bt601.coefficients();
 
 const _: () = assert!(RUN <= 16 && ROWS.is_multiple_of(RUN) && COLUMNS.is_multiple_of(RUN));
 
-/// Writes the BT.709 luma (0 to 255) of each pixel's R'G'B' levels. If all three levels are equal, the luma is exactly
-/// this level.
+/// Writes the BT.601 luma (0 to 255) of each pixel's R'G'B' levels, as SSIM and the quality scores do. If all three
+/// levels are equal, the luma is exactly this level.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
     let at = thread::index_2d();
@@ -32,7 +35,8 @@ pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
         unsafe {
             let Rgba8 { r, g, b, .. } = picture.load(at.x, at.y);
             let [r, g, b] = [r, g, b].map(f32::from);
-            out.store(at.x, at.y, LUMA.x.mul_add(r - g, LUMA.z.mul_add(b - g, g)));
+            let [red, blue] = WEIGHTS.map(|weight| weight as f32);
+            out.store(at.x, at.y, red.mul_add(r - g, blue.mul_add(b - g, g)));
         }
     }
 }

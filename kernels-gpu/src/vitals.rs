@@ -40,18 +40,7 @@ pub unsafe fn sample_pictures(
     out: SliceMut<Vitals>,
 ) {
     let place = thread::block_idx_x();
-    let four = match place / 4 {
-        0 => first,
-        1 => second,
-        2 => third,
-        _ => fourth,
-    };
-    let picture = match place % 4 {
-        0 => four.a,
-        1 => four.b,
-        2 => four.c,
-        _ => four.d,
-    };
+    let picture = picture(place, [first, second, third, fourth]);
     // SAFETY: the caller guarantees that the picture has a pixel, that the block has `BLOCK_THREADS` threads, all of
     // which reach this code, and that `out` has an element for this block. Only thread 0 writes this element.
     unsafe {
@@ -61,6 +50,47 @@ pub unsafe fn sample_pictures(
         if thread::thread_idx_x() == 0 {
             out.store(place, Vitals { checksum, sum, squares });
         }
+    }
+}
+
+/// Samples one P010 picture per block, like [`sample_pictures`]. A picture is the bytes of its luma plane. The sums of
+/// luma are those of the upper 8 bits, and `bytes` in the checksum are both bytes of a luma sample.
+///
+/// # Safety
+/// The conditions of [`sample_pictures`] apply, and rows must have two bytes per pixel.
+#[kernel(launch_bounds(BLOCK_THREADS), barriers(1))]
+pub unsafe fn sample_pictures_p010(
+    first: FourPictures,
+    second: FourPictures,
+    third: FourPictures,
+    fourth: FourPictures,
+    out: SliceMut<Vitals>,
+) {
+    let place = thread::block_idx_x();
+    let picture = picture(place, [first, second, third, fourth]);
+    // SAFETY: the caller guarantees the conditions of `sample_pictures`.
+    unsafe {
+        let [checksum, sum, squares] = over_block(sums::<2>(picture));
+        if thread::thread_idx_x() == 0 {
+            out.store(place, Vitals { checksum, sum, squares });
+        }
+    }
+}
+
+/// Returns the picture that a block samples.
+#[inline(always)]
+fn picture(place: u32, [first, second, third, fourth]: [FourPictures; 4]) -> View<u8> {
+    let four = match place / 4 {
+        0 => first,
+        1 => second,
+        2 => third,
+        _ => fourth,
+    };
+    match place % 4 {
+        0 => four.a,
+        1 => four.b,
+        2 => four.c,
+        _ => four.d,
     }
 }
 
@@ -99,12 +129,19 @@ unsafe fn sums<const BYTES: u32>(picture: View<u8>) -> [u32; 3] {
         let y = within(sample / CELLS, mix(hashes[i]), height);
         // SAFETY: `x < width` and `y < height`, because `within` multiplies the side by a fraction less than 1.
         let byte = |at: u32| u32::from(unsafe { picture.load(BYTES * x + at, y) });
-        bytes[i] = if BYTES == 1 { byte(0) } else { byte(0) | byte(1) << 8 | byte(2) << 16 };
+        bytes[i] = match BYTES {
+            1 => byte(0),
+            2 => byte(0) | byte(1) << 8,
+            _ => byte(0) | byte(1) << 8 | byte(2) << 16,
+        };
     });
     let mut sums = [0_u32; 3];
     unroll!(RUN, |i| {
-        let luma =
-            if BYTES == 1 { bytes[i] } else { dp4a(bytes[i], u32::from_le_bytes(LUMA), 128) >> 8 };
+        let luma = match BYTES {
+            1 => bytes[i],
+            2 => bytes[i] >> 8,
+            _ => dp4a(bytes[i], u32::from_le_bytes(LUMA), 128) >> 8,
+        };
         sums[0] = sums[0].wrapping_add(mix(hashes[i] ^ bytes[i]));
         sums[1] += luma;
         sums[2] += luma * luma;

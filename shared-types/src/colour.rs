@@ -39,7 +39,8 @@ pub const SATURATED: f32 = 247.0;
 /// of a Y'CbCr luma of 8.
 pub const BLACK: f32 = 7.9995;
 
-/// BT.709 luma weights of red, green and blue.
+/// BT.709 luma weights of red, green and blue, as the specification of the colour sums requires. Gray in all other
+/// analyses is BT.601 luma.
 pub const LUMA: Vec3 = Vec3::new(0.2126, 0.7152, 0.0722);
 
 /// The nearest source pixel of each camera for a pixel of the overlap. Coordinates halfway between two pixels are

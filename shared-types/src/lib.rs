@@ -23,4 +23,4 @@ pub mod vitals;
 pub mod warp;
 pub mod yuv;
 
-pub use pixel::{Chroma, Rgba8};
+pub use pixel::{Chroma, Chroma10, Rgba8};

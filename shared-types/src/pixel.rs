@@ -41,12 +41,24 @@ pub struct Chroma {
     pub v: u8,
 }
 
+/// A P010 chroma sample: the blue difference (Cb), followed by the red difference (Cr). Each is in the upper 10 bits.
+///
+/// Aligned so that a sample is one 32-bit load or store on the GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(4))]
+pub struct Chroma10 {
+    /// Cb.
+    pub u: u16,
+    /// Cr.
+    pub v: u16,
+}
+
 #[cfg(not(target_arch = "nvptx64"))]
 mod texels {
     use cuda_std::Texel;
     use cuda_std::cpu::texture::Channel;
 
-    use super::{Chroma, Rgba8};
+    use super::{Chroma, Chroma10, Rgba8};
 
     // SAFETY: `Rgba8` consists of four `u8` channels and nothing else.
     unsafe impl Texel for Rgba8 {
@@ -56,5 +68,10 @@ mod texels {
     // SAFETY: `Chroma` consists of two `u8` channels and nothing else.
     unsafe impl Texel for Chroma {
         const CHANNEL: Channel = Channel::U8;
+    }
+
+    // SAFETY: `Chroma10` consists of two `u16` channels and nothing else.
+    unsafe impl Texel for Chroma10 {
+        const CHANNEL: Channel = Channel::U16;
     }
 }

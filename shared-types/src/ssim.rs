@@ -64,7 +64,12 @@ impl SsimParams {
     /// Returns the parameters for levels of `bits` bits and blocks of `rows` rows.
     #[must_use]
     pub fn new(bits: u32, rows: u32) -> Self {
-        let highest = ((1_u64 << bits) - 1) as f64;
+        Self::of_highest(((1_u64 << bits) - 1) as f64, rows)
+    }
+
+    /// Returns the parameters for levels from 0 to `highest` and blocks of `rows` rows.
+    #[must_use]
+    pub fn of_highest(highest: f64, rows: u32) -> Self {
         Self {
             middle: (0.5 * (highest + 1.0)) as f32,
             c1: (1e-4 * highest * highest) as f32,

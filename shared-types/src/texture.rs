@@ -7,11 +7,11 @@
 use cuda_std::{KernelArg, Texture2d, View};
 use glam::Vec4;
 
-use crate::nv12::{Nv12, chroma_side};
-use crate::{Chroma, Rgba8};
+use crate::nv12::{Nv12, P010, chroma_side};
+use crate::{Chroma, Chroma10, Rgba8};
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::nv12::DeviceNv12;
+use crate::nv12::{DeviceNv12, DeviceP010};
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::{
     DeviceTexture,
@@ -28,42 +28,106 @@ pub struct Rgba8Texture {
     pub rows: View<Rgba8>,
 }
 
-/// An NV12 picture as two textures.
-#[derive(Clone, Copy, Debug)]
-pub struct Nv12Texture {
-    /// The luma texture. Samples are fractions from 0 to 1.
-    pub y: Texture2d<Vec4>,
-    /// The chroma texture. Its sides are half those of the luma texture, rounded up. Samples are fractions from 0 to 1.
-    pub uv: Texture2d<Vec4>,
-    /// Views of the memory behind the textures. The chroma plane has half the size of the luma plane, rounded up.
-    pub rows: Nv12,
+/// Defines the kernel argument for a picture with a luma and a chroma plane as two textures, and its host handle.
+macro_rules! yuv_texture {
+    ($format:literal: $texture:ident, $device:ident, $rows:ident, $device_rows:ident, [$luma:ty, $chroma:ty]) => {
+        #[doc = concat!("A ", $format, " picture as two textures.")]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $texture {
+            /// The luma texture. Samples are fractions from 0 to 1.
+            pub y: Texture2d<Vec4>,
+            /// The chroma texture. Its sides are half those of the luma texture, rounded up. Samples are fractions from
+            /// 0 to 1.
+            pub uv: Texture2d<Vec4>,
+            /// Views of the memory behind the textures. The chroma plane has half the size of the luma plane, rounded
+            /// up.
+            pub rows: $rows,
+        }
+
+        #[doc = concat!("The value that the host passes for a [`", stringify!($texture), "`] argument of a kernel.")]
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $device<'a> {
+            y: DeviceTexture<'a, Vec4>,
+            uv: DeviceTexture<'a, Vec4>,
+            /// The memory behind the textures. `new` has checked that the chroma plane has half the size of the luma
+            /// plane, rounded up.
+            rows: $device_rows<'a>,
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl<'a> $device<'a> {
+            /// Creates the argument from a luma and a chroma texture, whose samples are fractions from 0 to 1, and from
+            /// the memory behind these textures. Returns `None` unless the chroma plane of `rows` has half the size of
+            /// its luma plane, rounded up.
+            #[must_use]
+            pub fn new(
+                y: DeviceTexture<'a, Vec4>,
+                uv: DeviceTexture<'a, Vec4>,
+                rows: $device_rows<'a>,
+            ) -> Option<Self> {
+                rows.is_whole().then_some(Self { y, uv, rows })
+            }
+        }
+
+        // SAFETY: `Params` lists the handles of both textures, the parts of the luma view, and the address and pitch of
+        // the chroma view. `push` of the host handle pushes them in the same order. `from_params` computes the size of
+        // the chroma plane from the size of the luma plane.
+        unsafe impl KernelArg for $texture {
+            type Params =
+                (u64, (u64, (*const $luma, (u32, (u32, (u32, (*const $chroma, (u32, ()))))))));
+            #[cfg(not(target_arch = "nvptx64"))]
+            type Host<'a> = $device<'a>;
+
+            #[inline(always)]
+            unsafe fn from_params(params: Self::Params) -> Self {
+                let (y, (uv, (luma, (width, (height, (luma_pitch, (chroma, (chroma_pitch, ())))))))) =
+                    params;
+                let half = (chroma_side(width), chroma_side(height));
+                // SAFETY: the caller guarantees that `params` are those that `push` of the host handle pushed, so each
+                // part is valid for its type. `new` has checked that the chroma plane has the size `half`.
+                unsafe {
+                    Self {
+                        y: Texture2d::from_params((y, ())),
+                        uv: Texture2d::from_params((uv, ())),
+                        rows: $rows {
+                            y: View::from_params((luma, (width, (height, (luma_pitch, ()))))),
+                            uv: View::from_params((chroma, (half.0, (half.1, (chroma_pitch, ()))))),
+                        },
+                    }
+                }
+            }
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl HostArg<$texture> for $device<'_> {
+            fn places(&self) -> [Option<Place>; 2] {
+                let Self { y, uv, rows: $device_rows { y: luma, uv: chroma } } = self;
+                join_places(&[y.places(), uv.places(), luma.places(), chroma.places()])
+            }
+
+            fn push<'a>(&'a self, params: &mut Params<'a>) {
+                self.y.push(params);
+                self.uv.push(params);
+                self.rows.y.push(params);
+                self.rows.uv.push_address(params);
+                self.rows.uv.push_pitch(params);
+            }
+
+            unsafe fn on_cpu(&self) -> $texture {
+                // SAFETY: the caller fulfils the conditions of `on_cpu` for this argument, and therefore for each of its
+                // parts.
+                unsafe {
+                    $texture { y: self.y.on_cpu(), uv: self.uv.on_cpu(), rows: self.rows.on_cpu() }
+                }
+            }
+        }
+    };
 }
 
-/// The value that the host passes for an [`Nv12Texture`] argument of a kernel.
-#[cfg(not(target_arch = "nvptx64"))]
-#[derive(Clone, Copy, Debug)]
-pub struct DeviceNv12Texture<'a> {
-    y: DeviceTexture<'a, Vec4>,
-    uv: DeviceTexture<'a, Vec4>,
-    /// The memory behind the textures. `new` has checked that the chroma plane has half the size of the luma plane,
-    /// rounded up.
-    rows: DeviceNv12<'a>,
-}
+yuv_texture!("NV12": Nv12Texture, DeviceNv12Texture, Nv12, DeviceNv12, [u8, Chroma]);
 
-#[cfg(not(target_arch = "nvptx64"))]
-impl<'a> DeviceNv12Texture<'a> {
-    /// Creates the argument from a luma and a chroma texture, whose samples are fractions from 0 to 1, and from the
-    /// memory behind these textures. Returns `None` unless the chroma plane of `rows` has half the size of its luma
-    /// plane, rounded up.
-    #[must_use]
-    pub fn new(
-        y: DeviceTexture<'a, Vec4>,
-        uv: DeviceTexture<'a, Vec4>,
-        rows: DeviceNv12<'a>,
-    ) -> Option<Self> {
-        rows.is_whole().then_some(Self { y, uv, rows })
-    }
-}
+yuv_texture!("P010": P010Texture, DeviceP010Texture, P010, DeviceP010, [u16, Chroma10]);
 
 /// A picture in one of several formats, for kernels whose pictures differ in format.
 #[derive(Clone, Copy, Debug)]
@@ -98,57 +162,6 @@ pub struct TexturedCameraPlanes {
     pub width: u32,
     /// The number of rows of each plane.
     pub height: u32,
-}
-
-// SAFETY: `Params` lists the handles of both textures, the parts of the luma view, and the address and pitch of the
-// chroma view. `DeviceNv12Texture::push` pushes them in the same order. `from_params` computes the size of the chroma
-// plane from the size of the luma plane.
-unsafe impl KernelArg for Nv12Texture {
-    type Params = (u64, (u64, (*const u8, (u32, (u32, (u32, (*const Chroma, (u32, ()))))))));
-    #[cfg(not(target_arch = "nvptx64"))]
-    type Host<'a> = DeviceNv12Texture<'a>;
-
-    #[inline(always)]
-    unsafe fn from_params(params: Self::Params) -> Self {
-        let (y, (uv, (luma, (width, (height, (luma_pitch, (chroma, (chroma_pitch, ())))))))) =
-            params;
-        let half = (chroma_side(width), chroma_side(height));
-        // SAFETY: the caller guarantees that `params` are those that `DeviceNv12Texture::push` pushed, so each part is
-        // valid for its type. `new` has checked that the chroma plane has the size `half`.
-        unsafe {
-            Self {
-                y: Texture2d::from_params((y, ())),
-                uv: Texture2d::from_params((uv, ())),
-                rows: Nv12 {
-                    y: View::from_params((luma, (width, (height, (luma_pitch, ()))))),
-                    uv: View::from_params((chroma, (half.0, (half.1, (chroma_pitch, ()))))),
-                },
-            }
-        }
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl HostArg<Nv12Texture> for DeviceNv12Texture<'_> {
-    fn places(&self) -> [Option<Place>; 2] {
-        let Self { y, uv, rows: DeviceNv12 { y: luma, uv: chroma } } = self;
-        join_places(&[y.places(), uv.places(), luma.places(), chroma.places()])
-    }
-
-    fn push<'a>(&'a self, params: &mut Params<'a>) {
-        self.y.push(params);
-        self.uv.push(params);
-        self.rows.y.push(params);
-        self.rows.uv.push_address(params);
-        self.rows.uv.push_pitch(params);
-    }
-
-    unsafe fn on_cpu(&self) -> Nv12Texture {
-        // SAFETY: the caller fulfils the conditions of `on_cpu` for this argument, and therefore for each of its parts.
-        unsafe {
-            Nv12Texture { y: self.y.on_cpu(), uv: self.uv.on_cpu(), rows: self.rows.on_cpu() }
-        }
-    }
 }
 
 // SAFETY: the parameters are those of an `Nv12Texture`. `DeviceAnyTexture::push` pushes these for an NV12 picture. For

@@ -16,9 +16,9 @@ pub const BLOCK_THREADS: u32 = 1024;
 /// The maximum number of pictures of a launch.
 pub const MAX_PICTURES: u32 = 16;
 
-/// The weights of red, green and blue in the luma of an RGBA sample, in units of 1/256: those of BT.709, rounded. The
+/// The weights of red, green and blue in the luma of an RGBA sample, in units of 1/256: those of BT.601, rounded. The
 /// fourth byte of a sample has no weight.
-pub const LUMA: [u8; 4] = [54, 183, 19, 0];
+pub const LUMA: [u8; 4] = [77, 150, 29, 0];
 
 /// The stored bytes of four pictures. For NV12, only the luma plane; for RGBA, four bytes per pixel.
 #[derive(Clone, Copy, Debug, KernelArg)]

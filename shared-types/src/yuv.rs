@@ -1,7 +1,7 @@
 //! Conversion between Y'CbCr and R'G'B': the standards, and the precomputed factors that kernels use.
 //!
 //! All values are levels from 0 to 255. A standard defines the luma coefficients Kr and Kb; Kg is 1 − Kr − Kb. With
-//! these coefficients, ITU-R BT.601 and BT.709 (section 3) define Y'CbCr as follows:
+//! these coefficients, ITU-R BT.601, BT.709 (section 3) and BT.2020 (non-constant luminance) define Y'CbCr as follows:
 //!
 //! ```text
 //! Y  = Kr·R + Kg·G + Kb·B
@@ -10,6 +10,13 @@
 //! ```
 //!
 //! Full range stores Y and 128 + C, where C is Cb or Cr; limited range stores 16 + Y·219/255 and 128 + C·224/255.
+//!
+//! A 10-bit sample is given in quarters of a level, from 0 to 255.75. Black, white and neutral chroma of limited range
+//! are then the same numbers as with 8 bits: 64, 940 and 512 quarters. White of full range is 1023 quarters, 255.75, and
+//! neutral chroma is 128.
+//!
+//! R'G'B' is the encoded signal of the video. No conversion depends on the transfer function, so PQ and HLG signals are
+//! mixed as they are, without linearisation and without tone mapping.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -23,6 +30,8 @@ pub enum YuvMatrix {
     /// BT.709, for high definition.
     #[default]
     Bt709,
+    /// BT.2020 with non-constant luminance, for ultra-high definition and HDR.
+    Bt2020,
 }
 
 impl YuvMatrix {
@@ -32,6 +41,7 @@ impl YuvMatrix {
         match self {
             Self::Bt601 => [0.299, 0.114],
             Self::Bt709 => [0.2126, 0.0722],
+            Self::Bt2020 => [0.2627, 0.0593],
         }
     }
 }
@@ -100,20 +110,36 @@ pub struct RgbToYuv {
     pub cr: Vec3,
 }
 
+/// The highest level of 8-bit samples.
+const HIGHEST: f64 = 255.0;
+
+/// The highest level of 10-bit samples: 1023 quarters.
+const HIGHEST_10: f64 = 255.75;
+
 impl YuvEncoding {
     /// Returns three numbers: the luma level of black, the R'G'B' levels per luma level, and the R'G'B' levels per
-    /// chroma level.
-    const fn range(self) -> (f64, f64, f64) {
+    /// chroma level. `highest` is the highest level of a sample.
+    const fn range(self, highest: f64) -> (f64, f64, f64) {
         match self.range {
             Range::Limited => (16.0, 255.0 / 219.0, 255.0 / 224.0),
-            Range::Full => (0.0, 1.0, 1.0),
+            Range::Full => (0.0, 255.0 / highest, 255.0 / highest),
         }
     }
 
-    /// Returns the conversion for reading pictures with this encoding.
+    /// Returns the conversion for reading 8-bit pictures with this encoding.
     #[must_use]
     pub fn to_rgb(self) -> YuvToRgb {
-        let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range());
+        self.decoding(HIGHEST)
+    }
+
+    /// Returns the conversion for reading 10-bit pictures with this encoding. Samples are in quarters of a level.
+    #[must_use]
+    pub fn to_rgb_10(self) -> YuvToRgb {
+        self.decoding(HIGHEST_10)
+    }
+
+    fn decoding(self, highest: f64) -> YuvToRgb {
+        let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range(highest));
         let kg = 1.0 - kr - kb;
         let (cr, cb) = (2.0 * (1.0 - kr) * chroma, 2.0 * (1.0 - kb) * chroma);
         YuvToRgb {
@@ -126,10 +152,20 @@ impl YuvEncoding {
         }
     }
 
-    /// Returns the conversion for writing pictures with this encoding.
+    /// Returns the conversion for writing 8-bit pictures with this encoding.
     #[must_use]
     pub fn from_rgb(self) -> RgbToYuv {
-        let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range());
+        self.encoding(HIGHEST)
+    }
+
+    /// Returns the conversion for writing 10-bit pictures with this encoding. Samples are in quarters of a level.
+    #[must_use]
+    pub fn from_rgb_10(self) -> RgbToYuv {
+        self.encoding(HIGHEST_10)
+    }
+
+    fn encoding(self, highest: f64) -> RgbToYuv {
+        let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range(highest));
         let kg = 1.0 - kr - kb;
         let (cb, cr) = (2.0 * (1.0 - kb) * chroma, 2.0 * (1.0 - kr) * chroma);
         let vec3 = |x: f64, y: f64, z: f64| Vec3::new(x as f32, y as f32, z as f32);

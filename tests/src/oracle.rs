@@ -1,5 +1,5 @@
 //! Expected results of stitching and of the colour analysis, computed in f64 from the project's specification and from
-//! BT.601 and BT.709. Tests compare the results of kernels with these expected results. The functions in this module
+//! BT.601, BT.709 and BT.2020. Tests compare the results of kernels with these expected results. The functions in this module
 //! share data types with the code under test, but call none of its functions.
 
 use glam::UVec2;
@@ -108,6 +108,13 @@ pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
             let chroma = mix(width.div_ceil(2), height.div_ceil(2), cu, cv, chroma);
             to_rgb(*encoding, luma, chroma)
         }
+        Pixels::P010 { y, uv, encoding } => {
+            let [luma] = mix(width, height, u, v, |at| [f64::from(y[at] >> 6)]);
+            let (cu, cv) = ((u - 0.5) / 2.0, (v - 0.5) / 2.0);
+            let chroma = |at: usize| [f64::from(uv[at].u >> 6), f64::from(uv[at].v >> 6)];
+            let chroma = mix(width.div_ceil(2), height.div_ceil(2), cu, cv, chroma);
+            samples_to_rgb(*encoding, 10, luma, chroma)
+        }
     }
 }
 
@@ -145,6 +152,8 @@ pub fn cubic(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
             let chroma = |at: usize| [f64::from(uv[at].u), f64::from(uv[at].v)];
             to_rgb(*encoding, luma, mix(size[0], size[1], cu, cv, chroma))
         }
+        // The kernels sample 10-bit pictures bilinearly.
+        Pixels::P010 { .. } => bilinear(picture, u, v),
     }
 }
 
@@ -181,26 +190,34 @@ fn luma_weights(matrix: YuvMatrix) -> [f64; 3] {
     match matrix {
         YuvMatrix::Bt601 => [0.299, 0.587, 0.114],
         YuvMatrix::Bt709 => [0.2126, 0.7152, 0.0722],
+        YuvMatrix::Bt2020 => [0.2627, 0.6780, 0.0593],
     }
 }
 
-/// Returns three numbers of levels: the luma of black, the difference between the luma of white and of black, and the
-/// difference between the highest and the lowest chroma.
-fn extent(range: Range) -> [f64; 3] {
+/// Returns four numbers, in steps of samples of `bits` bits: the luma of black, the difference between the luma of white
+/// and of black, the difference between the highest and the lowest chroma, and neutral chroma.
+fn extent(range: Range, bits: i32) -> [f64; 4] {
+    let step = 2.0_f64.powi(bits - 8);
+    let highest = 2.0_f64.powi(bits) - 1.0;
     match range {
-        Range::Limited => [16.0, 219.0, 224.0],
-        Range::Full => [0.0, 255.0, 255.0],
+        Range::Limited => [16.0 * step, 219.0 * step, 224.0 * step, 128.0 * step],
+        Range::Full => [0.0, highest, highest, 128.0 * step],
     }
 }
 
 /// Converts Y'CbCr levels to R'G'B' levels, without clamping.
 #[must_use]
-pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
-    let ([kr, kg, kb], [black, luma, chroma]) =
-        (luma_weights(encoding.matrix), extent(encoding.range));
+pub fn to_rgb(encoding: YuvEncoding, y: f64, chroma: [f64; 2]) -> [f64; 3] {
+    samples_to_rgb(encoding, 8, y, chroma)
+}
+
+/// Converts Y'CbCr samples of `bits` bits to R'G'B' levels (0 to 255), without clamping.
+fn samples_to_rgb(encoding: YuvEncoding, bits: i32, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
+    let ([kr, kg, kb], [black, luma, chroma, neutral]) =
+        (luma_weights(encoding.matrix), extent(encoding.range, bits));
     let y = (y - black) / luma;
-    let r = y + 2.0 * (1.0 - kr) * (cr - 128.0) / chroma;
-    let b = y + 2.0 * (1.0 - kb) * (cb - 128.0) / chroma;
+    let r = y + 2.0 * (1.0 - kr) * (cr - neutral) / chroma;
+    let b = y + 2.0 * (1.0 - kb) * (cb - neutral) / chroma;
     // Solve the definition of luma, Y' = kr·R' + kg·G' + kb·B', for green.
     let g = (y - kr * r - kb * b) / kg;
     [r, g, b].map(|c| 255.0 * c)
@@ -209,20 +226,25 @@ pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
 /// Converts R'G'B' levels to Y'CbCr levels, clamped to 0–255.
 #[must_use]
 pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
-    let ([kr, kg, kb], [black, luma, chroma]) =
-        (luma_weights(encoding.matrix), extent(encoding.range));
+    samples_from_rgb(encoding, 8, rgb)
+}
+
+/// Converts R'G'B' levels (0 to 255) to Y'CbCr samples of `bits` bits, clamped to their range.
+fn samples_from_rgb(encoding: YuvEncoding, bits: i32, rgb: [f64; 3]) -> [f64; 3] {
+    let ([kr, kg, kb], [black, luma, chroma, neutral]) =
+        (luma_weights(encoding.matrix), extent(encoding.range, bits));
     let [r, g, b] = rgb.map(|c| c / 255.0);
     let y = kr * r + kg * g + kb * b;
     [
         black + luma * y,
-        128.0 + chroma * (b - y) / (2.0 * (1.0 - kb)),
-        128.0 + chroma * (r - y) / (2.0 * (1.0 - kr)),
+        neutral + chroma * (b - y) / (2.0 * (1.0 - kb)),
+        neutral + chroma * (r - y) / (2.0 * (1.0 - kr)),
     ]
-    .map(|level| level.clamp(0.0, 255.0))
+    .map(|sample| sample.clamp(0.0, 2.0_f64.powi(bits) - 1.0))
 }
 
 /// Returns the largest difference in levels between a picture and the exact colours from [`stitch`], which are
-/// converted to the picture's format for the comparison.
+/// converted to the picture's format for the comparison. For P010, it is the difference in steps of 10 bits.
 ///
 /// # Panics
 /// Panics if a pixel is not opaque, or if a pixel to which no camera contributes is not exactly black.
@@ -241,7 +263,20 @@ pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) ->
     let [width, height] = found.size.to_array().map(|side| side as usize);
     assert_eq!(exact.len(), width * height);
     let mut worst = 0.0_f64;
-    let mut compare = |found: u8, exact: f64| worst = worst.max((f64::from(found) - exact).abs());
+    let mut compare = |found: u16, exact: f64| worst = worst.max((f64::from(found) - exact).abs());
+    // The luma and the chroma samples of NV12 or P010.
+    let (lumas, chromas): (Vec<u16>, Vec<[u16; 2]>) = match &found.pixels {
+        Pixels::Rgba8(_) => (Vec::new(), Vec::new()),
+        Pixels::Nv12 { y, uv, .. } => (
+            y.iter().copied().map(u16::from).collect(),
+            uv.iter().map(|uv| [uv.u, uv.v].map(u16::from)).collect(),
+        ),
+        Pixels::P010 { y, .. } => {
+            let samples = found.ten_bits();
+            let (lumas, chromas) = samples.split_at(y.len());
+            (lumas.to_vec(), chromas.chunks_exact(2).map(|uv| [uv[0], uv[1]]).collect())
+        }
+    };
     match &found.pixels {
         Pixels::Rgba8(pixels) => {
             for (i, (found, exact)) in pixels.iter().zip(exact).enumerate() {
@@ -250,21 +285,22 @@ pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) ->
                     _ if !sure[i] => {}
                     None => assert_eq!(*found, Rgba8::BLACK, "pixel {i} is seen by no camera"),
                     Some(exact) => (0..3).for_each(|c| {
-                        compare([found.r, found.g, found.b][c], exact[c]);
+                        compare([found.r, found.g, found.b][c].into(), exact[c]);
                     }),
                 }
             }
         }
-        Pixels::Nv12 { y, uv, encoding } => {
-            let black = extent(encoding.range)[0] as u8;
-            for (i, (&found, exact)) in y.iter().zip(exact).enumerate() {
+        Pixels::Nv12 { encoding, .. } | Pixels::P010 { encoding, .. } => {
+            let bits = if let Pixels::P010 { .. } = found.pixels { 10 } else { 8 };
+            let [black, _, _, neutral] = extent(encoding.range, bits).map(|sample| sample as u16);
+            for (i, (&found, exact)) in lumas.iter().zip(exact).enumerate() {
                 match exact {
                     _ if !sure[i] => {}
                     None => assert_eq!(found, black, "pixel {i} is seen by no camera"),
-                    Some(exact) => compare(found, from_rgb(*encoding, *exact)[0]),
+                    Some(exact) => compare(found, samples_from_rgb(*encoding, bits, *exact)[0]),
                 }
             }
-            for (i, found) in uv.iter().enumerate() {
+            for (i, &[u, v]) in chromas.iter().enumerate() {
                 let (x, y) = (i % width.div_ceil(2) * 2, i / width.div_ceil(2) * 2);
                 let cell = [(0, 0), (1, 0), (0, 1), (1, 1)]
                     .map(|(dx, dy)| (y + dy).min(height - 1) * width + (x + dx).min(width - 1));
@@ -273,13 +309,13 @@ pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) ->
                 }
                 let cell = cell.map(|at| exact[at]);
                 if cell.iter().all(Option::is_none) {
-                    assert_eq!((found.u, found.v), (128, 128), "cell {i} is seen by no camera");
+                    assert_eq!((u, v), (neutral, neutral), "cell {i} is seen by no camera");
                 }
                 let cell = cell.map(Option::unwrap_or_default);
                 let mean = std::array::from_fn(|c| cell.iter().map(|p| p[c]).sum::<f64>() / 4.0);
-                let [_, cb, cr] = from_rgb(*encoding, mean);
-                compare(found.u, cb);
-                compare(found.v, cr);
+                let [_, cb, cr] = samples_from_rgb(*encoding, bits, mean);
+                compare(u, cb);
+                compare(v, cr);
             }
         }
     }
@@ -379,6 +415,11 @@ fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
             let chroma = uv[y / 2 * width.div_ceil(2) + x / 2];
             let chroma = [chroma.u, chroma.v].map(f64::from);
             to_rgb(*encoding, f64::from(lumas[y * width + x]), chroma)
+        }
+        Pixels::P010 { y: lumas, uv, encoding } => {
+            let chroma = uv[y / 2 * width.div_ceil(2) + x / 2];
+            let chroma = [chroma.u, chroma.v].map(|sample| f64::from(sample >> 6));
+            samples_to_rgb(*encoding, 10, f64::from(lumas[y * width + x] >> 6), chroma)
         }
     }
 }

@@ -7,7 +7,7 @@ use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
 use shared_types::nv12::chroma_side;
 use shared_types::warp::DeviceCameraPlanes;
-use shared_types::{Chroma, Rgba8};
+use shared_types::{Chroma, Chroma10, Rgba8};
 
 use crate::random::Random;
 
@@ -34,6 +34,15 @@ pub enum Pixels {
         /// The YUV encoding.
         encoding: YuvEncoding,
     },
+    /// A luma and a chroma plane of 10 bits, in the upper bits of 16.
+    P010 {
+        /// Luma, one element for each pixel.
+        y: Vec<u16>,
+        /// Chroma, one element for each 2 × 2 pixels.
+        uv: Vec<Chroma10>,
+        /// The YUV encoding.
+        encoding: YuvEncoding,
+    },
 }
 
 impl Raster {
@@ -52,8 +61,45 @@ impl Raster {
                     (0..area(chroma_size(size))).map(|_| Chroma { u: byte(), v: byte() }).collect();
                 Pixels::Nv12 { y, uv, encoding }
             }
+            PixelFormat::P010(encoding) => {
+                let mut sample = || u16::from_le_bytes([byte(), byte()]) & 0xffc0;
+                let y = (0..area(size)).map(|_| sample()).collect();
+                let uv = (0..area(chroma_size(size)))
+                    .map(|_| Chroma10 { u: sample(), v: sample() })
+                    .collect();
+                Pixels::P010 { y, uv, encoding }
+            }
         };
         Self { size, pixels }
+    }
+
+    /// Returns an NV12 picture as P010: each sample is multiplied by 4.
+    ///
+    /// # Panics
+    /// Panics if the picture is not NV12.
+    #[must_use]
+    pub fn to_p010(&self) -> Self {
+        let Pixels::Nv12 { y, uv, encoding } = &self.pixels else { panic!("{}", self.format()) };
+        let sample = |level: u8| u16::from(level) << 8;
+        let y = y.iter().copied().map(sample).collect();
+        let uv = uv.iter().map(|uv| Chroma10 { u: sample(uv.u), v: sample(uv.v) }).collect();
+        Self { size: self.size, pixels: Pixels::P010 { y, uv, encoding: *encoding } }
+    }
+
+    /// Returns the samples of a P010 picture as numbers of 10 bits: luma, then chroma.
+    ///
+    /// # Panics
+    /// Panics if the picture is not P010, or if the lower bits of a sample are not 0.
+    #[must_use]
+    pub fn ten_bits(&self) -> Vec<u16> {
+        let Pixels::P010 { y, uv, .. } = &self.pixels else { panic!("{}", self.format()) };
+        let stored = y.iter().copied().chain(uv.iter().flat_map(|uv| [uv.u, uv.v]));
+        stored
+            .map(|sample| {
+                assert_eq!(sample & 63, 0, "{sample}");
+                sample >> 6
+            })
+            .collect()
     }
 
     /// Creates a picture of white noise.
@@ -62,7 +108,8 @@ impl Raster {
         Self::from_bytes(size, format, || random.bits() as u8)
     }
 
-    /// Returns the largest difference between a byte of this picture and the corresponding byte of `other`.
+    /// Returns the largest difference between a byte of this picture and the corresponding byte of `other`. In P010, it is
+    /// the difference of 10-bit samples, at most 255.
     ///
     /// # Panics
     /// Panics if the pictures do not have the same size and format.
@@ -79,6 +126,11 @@ impl Raster {
             (Pixels::Nv12 { y: a, uv: c, .. }, Pixels::Nv12 { y: b, uv: d, .. }) => {
                 largest(a, b).max(largest(chroma(c), chroma(d)))
             }
+            (Pixels::P010 { .. }, Pixels::P010 { .. }) => {
+                let samples = self.ten_bits().into_iter().zip(other.ten_bits());
+                let most = samples.map(|(a, b)| a.abs_diff(b)).max().unwrap_or_default();
+                most.min(255) as u8
+            }
             _ => unreachable!("the formats are equal"),
         }
     }
@@ -89,6 +141,7 @@ impl Raster {
         let pixels = match self.pixels {
             Pixels::Rgba8(_) => PixelFormat::Rgba8,
             Pixels::Nv12 { encoding, .. } => PixelFormat::Nv12(encoding),
+            Pixels::P010 { encoding, .. } => PixelFormat::P010(encoding),
         };
         FrameFormat { size: self.size, pixels }
     }
@@ -104,6 +157,11 @@ impl Raster {
                 DeviceFrame::Rgba8(upload_plane(stream, self.size, pixels, padding))
             }
             Pixels::Nv12 { y, uv, encoding } => DeviceFrame::Nv12 {
+                y: upload_plane(stream, self.size, y, padding),
+                uv: upload_plane(stream, chroma_size(self.size), uv, padding),
+                encoding: *encoding,
+            },
+            Pixels::P010 { y, uv, encoding } => DeviceFrame::P010 {
                 y: upload_plane(stream, self.size, y, padding),
                 uv: upload_plane(stream, chroma_size(self.size), uv, padding),
                 encoding: *encoding,
@@ -124,12 +182,17 @@ impl Raster {
                 uv: uv.download(stream).expect("chroma"),
                 encoding: *encoding,
             },
+            DeviceFrame::P010 { y, uv, encoding } => Pixels::P010 {
+                y: y.download(stream).expect("luma"),
+                uv: uv.download(stream).expect("chroma"),
+                encoding: *encoding,
+            },
         };
         Self { size: frame.format().size, pixels }
     }
 }
 
-/// Returns the size of an NV12 picture's chroma plane: half of each side, rounded up.
+/// Returns the size of the chroma plane of an NV12 or P010 picture: half of each side, rounded up.
 #[must_use]
 pub fn chroma_size(size: UVec2) -> UVec2 {
     UVec2::new(chroma_side(size.x), chroma_side(size.y))

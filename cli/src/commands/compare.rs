@@ -17,6 +17,7 @@ use crate::options::fail_below::FailBelow;
 use crate::options::inputs::{Clips, files};
 use crate::options::sync::Synchronising;
 use crate::output;
+use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
 use crate::output::plot::{self, Panel};
 use crate::output::stages::Stages;
@@ -36,8 +37,9 @@ field \"identical\"), and inf in the CSV.
 The inputs are two pictures (.png, .jpg, .jpeg) or two videos in the formats of `panoweave video`. Frames are compared
 one by one in order, up to the end of the shorter video. With --sync, each frame of the reference is compared with the
 nearest frame in time. Videos from ffmpeg or Y4M are compared by their stored luma.
-If ffmpeg reads only one of the videos, it converts that video to the YUV matrix and range of the other one
-(Y4M: BT.601; raw NV12: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
+If the reference has more than 8 bits per sample, both are compared with 10 bits; otherwise, with 8.
+If ffmpeg reads only one of the videos, it converts that video to the depth, YUV matrix and range of the other one
+(Y4M: BT.601; raw NV12 and P010: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
 
 --fail-below sets a minimum for the SSIM of two pictures, or of the worst frame of two videos. Below it, the exit code
 is 5.
@@ -109,6 +111,9 @@ fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let [a, b] = stages.run("load", "reading", || {
         Ok([Picture::open(&args.reference)?, Picture::open(&args.distorted)?])
     })?;
+    let mut conversions = Conversions::default();
+    conversions.add_opaque(&args.reference, &a);
+    conversions.add_opaque(&args.distorted, &b);
     let device = args.device.open()?;
     let stream = device.stream()?;
     let (found, map) = stages.run("compare", "comparing", || {
@@ -134,6 +139,7 @@ fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "psnr_rgb": decibels(psnr_rgb),
             "identical": { "gray": found.psnr.is_infinite(), "rgb": psnr_rgb.is_infinite() },
             "map": args.map.as_ref().map(|file| file.to_string_lossy()),
+            "conversions": conversions.json(),
             "failed": judged.json(),
             "times_ms": stages.json(),
         }))?;
@@ -159,6 +165,8 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let synced =
         stages.run("sync", "comparing the sound", || args.sync.offsets(&sources, &stop))?;
     let offset = synced.as_ref().and_then(|synced| synced.offsets.last().copied());
+    let mut conversions = Conversions::default();
+    conversions.add_videos(&sources);
     let device = args.device.open()?;
     let rates = sources.each_ref().map(VideoSource::rate);
     if rates[0] != rates[1] && offset.is_none() {
@@ -207,6 +215,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     json["csv"] = json!(args.csv.as_ref().map(|file| file.to_string_lossy()));
     json["plot"] = json!(args.plot.as_ref().map(|file| file.to_string_lossy()));
     json["sync"] = json!(synced.map(|synced| synced.json()));
+    json["conversions"] = conversions.json();
     json["failed"] = judged.json();
     json["times_ms"] = stages.json();
     output::print_json(&json)?;

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::options::values::{eigenvalue, sigma, window};
 use crate::output;
+use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
 
@@ -77,6 +78,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
     let mut stages = Stages::new();
     let mut picture = stages.run("load", "reading", || Ok(Picture::open(&args.image)?))?;
+    let mut conversions = Conversions::default();
+    conversions.add_opaque(&args.image, &picture);
     let device = args.device.open()?;
     let stream = device.stream()?;
     let (width, height) = (picture.width(), picture.height());
@@ -96,6 +99,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             "size": [width, height],
             "device": device.to_string(),
             "preview": args.preview.as_ref().map(|file| file.to_string_lossy()),
+            "conversions": conversions.json(),
             "times_ms": stages.json(),
             "features": features,
         }));

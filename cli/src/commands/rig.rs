@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::options::values::canvas_size;
 use crate::options::warp::check_pictures;
 use crate::output;
+use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
 
 /// Maximum side of the preview, in pixels.
@@ -70,8 +71,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
     let geometry = rig.geometry()?;
     let found = geometry.overlaps()?;
+    let mut conversions = Conversions::default();
     if let Some(preview) = &args.preview {
         let pictures = args.open_pictures(&geometry)?;
+        let files: Vec<&Path> = args.pictures.iter().map(PathBuf::as_path).collect();
+        conversions.add_pictures(&files, &pictures);
         geometry.preview(&pictures, PREVIEW_SIDE).save(preview)?;
     }
     if let [_, others @ ..] = &found.groups[..]
@@ -86,7 +90,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         );
     }
     if as_json {
-        return output::print_json(&describe(args, &rig, &found));
+        let mut json = describe(args, &rig, &found);
+        json["conversions"] = conversions.json();
+        return output::print_json(&json);
     }
     let mut text = String::new();
     // Writing to a string cannot fail.

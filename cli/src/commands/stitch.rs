@@ -21,6 +21,7 @@ use crate::options::stitching::{COLOURS, Stitching};
 use crate::options::warp::{Plan, WarpSource};
 use crate::output;
 use crate::output::colour;
+use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
 
@@ -91,6 +92,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         };
         Ok((pictures, plan))
     })?;
+    let mut conversions = Conversions::default();
+    conversions.add_pictures(&files, &pictures);
     let device = args.device.open()?;
     let stream = device.stream()?;
     let (plan, calibrated) = match plan {
@@ -135,6 +138,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
             "photometry": panorama.photometry.as_ref().map(colour::photometry),
             "calibration": calibrated.as_ref().map(Calibrated::json),
+            "conversions": conversions.json(),
         }));
     }
     let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));

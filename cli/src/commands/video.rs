@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use crate::options::format::Format;
 use glam::UVec2;
 use panoweave::device::{Device, DeviceName};
-use panoweave::frame::Rate;
+use panoweave::frame::{ColourTags, Rate};
 use panoweave::io::video::{
-    Crf, Medium, STANDARD, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, STANDARD, TenBit, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::Blend;
@@ -27,6 +27,7 @@ use crate::options::view::{Corrections, Viewing};
 use crate::options::warp::WarpSource;
 use crate::output;
 use crate::output::colour;
+use crate::output::conversions::Conversions;
 use crate::output::failure::{Failure, Kind};
 use crate::output::interrupt::Interrupt;
 use crate::output::meter::Meter;
@@ -42,10 +43,13 @@ Examples:
   camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
       --warp rig.safetensors -o - | ffplay -
 
-The name of a file selects its format: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on standard
-input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
+The name of a file selects its format: .y4m, .nv12, .p010, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on
+standard input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
 PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound.
-H.264 needs even sizes, so an odd last column or row is cut off. The panorama ends with the video that ends first. With
+If the first video has more than 8 bits per sample, the output has 10: files are HEVC (Main 10) with the colour tags of
+the first video, such as BT.2020 and PQ or HLG, and Y4M is C420p10. The levels are not linearised or tone-mapped; static
+HDR metadata is not copied. --depth 8 selects 8 bits.
+H.264 and HEVC need even sizes, so an odd last column or row is cut off. The panorama ends with the video that ends first. With
 --sync, it begins when all cameras record.
 
 Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits with code 130. A second signal aborts.
@@ -69,11 +73,11 @@ pub(crate) struct Args {
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Format of all inputs: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension selects
-    /// the format.
+    /// Format of all inputs: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
+    /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Frame size of raw input videos (nv12, rgba) in pixels. Required for raw videos, because they do not store their
+    /// Frame size of raw input videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store their
     /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
@@ -82,11 +86,15 @@ pub(crate) struct Args {
     /// and numbered pictures, which do not store a rate: they are read at this rate, too.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
-    /// Format of the output: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension selects
-    /// the format.
+    /// Format of the output: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
+    /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     output_format: Option<Format>,
-    /// CRF of H.264 output (.mp4, .m4v, .mov, .mkv): 0 is lossless and makes the largest file, 51 has the worst quality
+    /// Bits per sample of the output: 8 or 10. Default: 10 if the first video has more than 8 and the output can store
+    /// them, otherwise 8.
+    #[arg(long, value_name = "BITS", value_parser = ["8", "10"])]
+    depth: Option<String>,
+    /// CRF of H.264 or HEVC output (.mp4, .m4v, .mov, .mkv): 0 is lossless and makes the largest file, 51 has the worst quality
     /// and makes the smallest file.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
@@ -110,10 +118,11 @@ pub(crate) struct Args {
 /// Runs `panoweave video`: writes the video and prints a summary. Returns exit code 130 if a signal ended the video
 /// early.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
-    let inputs = args.inputs()?;
+    let medium = Medium::of_output(&args.output, args.output_format.map(Into::into))?;
+    let inputs = args.inputs(args.reads_ten_bits(&medium)?)?;
     args.sync.check(inputs.len())?;
     args.look.check(inputs.len())?;
-    let mut video = args.output(&inputs)?;
+    let mut video = args.output(&inputs, medium)?;
     let to_stdout = video.path == Path::new(STANDARD);
     if to_stdout && as_json {
         return Err(Failure::Usage(
@@ -140,11 +149,14 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         }
         Ok((sources, plan))
     })?;
+    let mut conversions = Conversions::default();
+    conversions.add_videos(&sources);
     let synced = stages.run("sync", "comparing the sound", || args.sync.offsets(&sources, stop))?;
     let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
     let first = &sources[0];
     let device = args.device.open()?;
     let stream = device.stream()?;
+    video.ten_bit = args.ten_bit(&sources, &video.medium)?;
     let rate = args.fps.unwrap_or(first.rate());
     let vignettes = plan.vignettes();
     let look = StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) };
@@ -197,6 +209,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
         json["sync"] = json!(synced.map(|synced| synced.json()));
+        json["conversions"] = conversions.json();
         json["view"] = json!(limited.map(describe_corrections));
         output::print_json(&json)?;
     } else {
@@ -208,7 +221,49 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 impl Args {
-    fn inputs(&self) -> Result<Vec<VideoInput>, Failure> {
+    /// Returns whether inputs with more than 8 bits are read with 10.
+    fn reads_ten_bits(&self, output: &Medium) -> Result<bool, Failure> {
+        match self.depth.as_deref() {
+            Some("8") => Ok(false),
+            Some(_) if !output.stores_ten_bits() => {
+                Err(VideoError::Depth { file: self.output.clone() }.into())
+            }
+            _ => Ok(output.stores_ten_bits()),
+        }
+    }
+
+    /// Returns the properties of a 10-bit output, or `None` for 8 bits. Logs a warning if colour tags are lost, or differ
+    /// between the videos.
+    fn ten_bit(&self, sources: &[VideoSource], output: &Medium) -> Result<Option<TenBit>, Failure> {
+        let first = &sources[0];
+        let pixels = first.format().pixels;
+        if pixels.bits() == 8 || !output.stores_ten_bits() {
+            if self.depth.as_deref() == Some("10") {
+                return Err(Failure::Usage(
+                    "--depth 10 requires a first video with more than 8 bits per sample; remove --depth",
+                ));
+            }
+            return Ok(None);
+        }
+        let tags = first.tags();
+        for source in sources.iter().filter(|source| source.tags() != tags) {
+            tracing::warn!(
+                "{} has {}, but {} has {tags}; their levels are mixed without conversion",
+                source.name().display(),
+                source.tags(),
+                first.name().display()
+            );
+        }
+        if tags != ColourTags::default() && *output != Medium::File {
+            tracing::warn!(
+                "{} does not store the tags of the levels, {tags}",
+                self.output.display()
+            );
+        }
+        Ok(Some(TenBit { encoding: pixels.encoding().unwrap_or_default(), tags }))
+    }
+
+    fn inputs(&self, ten_bit: bool) -> Result<Vec<VideoInput>, Failure> {
         if self.videos.iter().filter(|file| **file == Path::new(STANDARD)).count() > 1 {
             return Err(Failure::Usage("only one of the videos can be standard input"));
         }
@@ -219,6 +274,7 @@ impl Args {
                 medium,
                 size: self.input_size,
                 rate: self.fps,
+                ten_bit,
             })
         };
         self.videos.iter().map(input).collect()
@@ -226,9 +282,8 @@ impl Args {
 
     /// Returns the description from which the output video is opened. Fails if the output cannot be written or is also
     /// one of the inputs.
-    fn output(&self, inputs: &[VideoInput]) -> Result<VideoOutput, Failure> {
+    fn output(&self, inputs: &[VideoInput], medium: Medium) -> Result<VideoOutput, Failure> {
         let path = self.output.clone();
-        let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
         let mut read = Vec::new();
         for input in inputs {
             read.extend(files(input)?);
@@ -263,7 +318,7 @@ impl Args {
                 }
             }
         }
-        Ok(VideoOutput { path, medium, crf: self.crf, sound: None })
+        Ok(VideoOutput { path, medium, crf: self.crf, sound: None, ten_bit: None })
     }
 
     /// Formats the summary of a finished video as one line. `limited` contains how many views of a virtual camera were

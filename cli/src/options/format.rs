@@ -8,6 +8,7 @@ use panoweave::io::video::StreamFormat;
 pub(crate) enum Format {
     Y4m,
     Nv12,
+    P010,
     Rgba,
 }
 
@@ -16,6 +17,7 @@ impl From<Format> for StreamFormat {
         match format {
             Format::Y4m => Self::Y4m,
             Format::Nv12 => Self::Nv12,
+            Format::P010 => Self::P010,
             Format::Rgba => Self::Rgba,
         }
     }

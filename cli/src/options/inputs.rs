@@ -15,11 +15,11 @@ use crate::output::failure::Failure;
 /// The options that state the format, frame size and frame rate of videos.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Clips {
-    /// Format of the input videos: y4m, or nv12 or rgba for raw frames without a header. Default: the file extension
-    /// selects the format (.y4m, .nv12, .rgba), and ffmpeg reads files with any other extension.
+    /// Format of the input videos: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file
+    /// extension selects the format (.y4m, .nv12, .p010, .rgba), and ffmpeg reads files with any other extension.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Frame size of raw videos (nv12, rgba) in pixels. Required for raw videos, because they do not store their size.
+    /// Frame size of raw videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store their size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
     /// Frame rate of the videos in frames per second, such as 30 or 30000/1001. It is required for raw videos and
@@ -57,7 +57,7 @@ impl Clips {
     /// Returns the description from which the video in `file` is opened: its path, medium, frame size and frame rate.
     pub(crate) fn input(&self, file: &Path) -> Result<VideoInput, Failure> {
         let (path, medium) = (file.to_owned(), self.medium(file)?);
-        Ok(VideoInput { path, medium, size: self.input_size, rate: self.fps })
+        Ok(VideoInput { path, medium, size: self.input_size, rate: self.fps, ten_bit: true })
     }
 
     fn medium(&self, file: &Path) -> Result<Medium, Failure> {

@@ -1,6 +1,7 @@
 //! Prints results to stdout, and checks output files before any work starts.
 
 pub(crate) mod colour;
+pub(crate) mod conversions;
 pub(crate) mod failure;
 pub(crate) mod interrupt;
 pub(crate) mod log;

@@ -62,6 +62,35 @@ fn features_are_the_corners_of_squares() {
     assert_eq!(table(&folder.quiet(&format!("{line} --count 3"))), found[..3]);
 }
 
+/// Reads a 16-bit picture with a transparent pixel. Each loss must be a warning, and an element of the JSON.
+#[test]
+fn losses_on_reading_are_reported() {
+    let folder = folder();
+    let mut deep = image::open(folder.path("squares.png")).unwrap().to_rgba16();
+    deep.get_pixel_mut(3, 4).0[3] = 40_000;
+    deep.save(folder.path("deep.png")).unwrap();
+    let done = folder.words("--json features deep.png --device cpu");
+    insta::assert_snapshot!(done.stderr, @r"
+     WARN deep.png: 16-bit samples are rounded to 8 bits
+     WARN deep.png: the opacity of the pixels is ignored
+    ");
+    let kinds = |json: &serde_json::Value| {
+        let conversions = json["conversions"].as_array().unwrap();
+        conversions.iter().map(|one| one["kind"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&done.json()), ["depth", "alpha"]);
+    assert_eq!(done.json()["conversions"][0]["input"], "deep.png");
+    // The stitch uses opacity as a mask, so it does not lose it.
+    let line = "--json stitch left.png right.png --rig rig.toml --device cpu -o out.png";
+    assert!(kinds(&folder.words(line).json()).is_empty());
+    for side in ["left.png", "right.png"] {
+        let mut deep = image::open(folder.path(side)).unwrap().to_rgba16();
+        deep.get_pixel_mut(3, 4).0[3] = 0;
+        deep.save(folder.path(side)).unwrap();
+    }
+    assert_eq!(kinds(&folder.words(line).json()), ["depth", "depth"]);
+}
+
 #[test]
 fn json_says_what_the_table_says() {
     let folder = folder();

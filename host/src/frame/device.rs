@@ -7,9 +7,9 @@
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Place;
 use cuda_std::{DeviceView, DeviceViewMut};
-use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, chroma_side};
+use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, DeviceP010, DeviceP010Mut, chroma_side};
 use shared_types::yuv::YuvEncoding;
-use shared_types::{Chroma, Rgba8};
+use shared_types::{Chroma, Chroma10, Rgba8};
 
 use super::{Frame, FrameFormat, PixelFormat, PlaneExtent};
 use crate::device::{Device, DeviceError, ErrorKind, Image, Rows, RowsMut, Stream};
@@ -38,6 +38,15 @@ pub enum DeviceFrame {
         /// The colour matrix and the value range of luma and chroma.
         encoding: YuvEncoding,
     },
+    /// A frame in the format [`PixelFormat::P010`].
+    P010 {
+        /// The luma plane.
+        y: Image<u16>,
+        /// The chroma plane, with half the width and height of the luma plane, rounded up.
+        uv: Image<Chroma10>,
+        /// The colour matrix and the value range of luma and chroma.
+        encoding: YuvEncoding,
+    },
 }
 
 /// A borrowed frame that a kernel reads.
@@ -48,6 +57,9 @@ pub enum FrameView<'a> {
     /// A frame in the format [`PixelFormat::Nv12`]. The chroma plane has half the width and height of the luma plane,
     /// rounded up.
     Nv12(DeviceNv12<'a>, YuvEncoding),
+    /// A frame in the format [`PixelFormat::P010`]. The chroma plane has half the width and height of the luma plane,
+    /// rounded up.
+    P010(DeviceP010<'a>, YuvEncoding),
 }
 
 /// A borrowed frame that a kernel writes.
@@ -58,6 +70,9 @@ pub enum FrameViewMut<'a> {
     /// A frame in the format [`PixelFormat::Nv12`]. The chroma plane has half the width and height of the luma plane,
     /// rounded up.
     Nv12(DeviceNv12Mut<'a>, YuvEncoding),
+    /// A frame in the format [`PixelFormat::P010`]. The chroma plane has half the width and height of the luma plane,
+    /// rounded up.
+    P010(DeviceP010Mut<'a>, YuvEncoding),
 }
 
 impl DeviceFrame {
@@ -75,6 +90,11 @@ impl DeviceFrame {
                 uv: Image::new(device, chroma_side(width), chroma_side(height))?,
                 encoding,
             },
+            PixelFormat::P010(encoding) => Self::P010 {
+                y: Image::new(device, width, height)?,
+                uv: Image::new(device, chroma_side(width), chroma_side(height))?,
+                encoding,
+            },
         })
     }
 
@@ -84,6 +104,7 @@ impl DeviceFrame {
         match self {
             Self::Rgba8(image) => FrameFormat::rgba8(image.width(), image.height()),
             Self::Nv12 { y, encoding, .. } => FrameFormat::nv12(y.width(), y.height(), *encoding),
+            Self::P010 { y, encoding, .. } => FrameFormat::p010(y.width(), y.height(), *encoding),
         }
     }
 
@@ -94,6 +115,9 @@ impl DeviceFrame {
             Self::Rgba8(image) => FrameView::Rgba8(image.view()),
             Self::Nv12 { y, uv, encoding } => {
                 FrameView::Nv12(DeviceNv12 { y: y.view(), uv: uv.view() }, *encoding)
+            }
+            Self::P010 { y, uv, encoding } => {
+                FrameView::P010(DeviceP010 { y: y.view(), uv: uv.view() }, *encoding)
             }
         }
     }
@@ -106,6 +130,10 @@ impl DeviceFrame {
             Self::Nv12 { y, uv, encoding } => {
                 let view = DeviceNv12Mut { y: y.view_mut(), uv: uv.view_mut() };
                 FrameViewMut::Nv12(view, *encoding)
+            }
+            Self::P010 { y, uv, encoding } => {
+                let view = DeviceP010Mut { y: y.view_mut(), uv: uv.view_mut() };
+                FrameViewMut::P010(view, *encoding)
             }
         }
     }
@@ -196,6 +224,7 @@ impl DeviceFrame {
         let planes = match self {
             Self::Rgba8(image) => [Some(image.rows()), None],
             Self::Nv12 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
+            Self::P010 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
         };
         let bytes = self.format().split_mut(bytes);
         planes.into_iter().flatten().zip(bytes).map(|(from, (bytes, extent))| {
@@ -211,6 +240,7 @@ impl DeviceFrame {
         let planes = match self {
             Self::Rgba8(image) => [Some(image.rows_mut()), None],
             Self::Nv12 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
+            Self::P010 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
         };
         let from = frame.planes().iter().zip(frame.format().planes());
         planes.into_iter().flatten().zip(from).map(|(to, (from, extent))| {
@@ -248,16 +278,18 @@ macro_rules! frame_view {
                 let (size, pixels) = match self {
                     Self::Rgba8(view) => (view.size(), PixelFormat::Rgba8),
                     Self::Nv12(view, encoding) => (view.y.size(), PixelFormat::Nv12(*encoding)),
+                    Self::P010(view, encoding) => (view.y.size(), PixelFormat::P010(*encoding)),
                 };
                 FrameFormat { size: size.into(), pixels }
             }
 
-            /// Returns whether the chroma plane of an NV12 frame has the size that its luma plane requires. Kernels
+            /// Returns whether the chroma plane of an NV12 or P010 frame has the size that its luma plane requires. Kernels
             /// rely on this size. Always true for RGBA.
             pub(crate) fn is_whole(&self) -> bool {
                 match self {
                     Self::Rgba8(_) => true,
                     Self::Nv12(view, _) => view.is_whole(),
+                    Self::P010(view, _) => view.is_whole(),
                 }
             }
         }
@@ -270,6 +302,7 @@ impl FrameView<'_> {
         let places = match self {
             Self::Rgba8(view) => view.places(),
             Self::Nv12(view, _) => view.places(),
+            Self::P010(view, _) => view.places(),
         };
         places.into_iter().flatten()
     }
@@ -282,6 +315,9 @@ impl FrameViewMut<'_> {
             Self::Rgba8(view) => FrameView::Rgba8(read(view)),
             Self::Nv12(view, encoding) => {
                 FrameView::Nv12(DeviceNv12 { y: read(&view.y), uv: read(&view.uv) }, *encoding)
+            }
+            Self::P010(view, encoding) => {
+                FrameView::P010(DeviceP010 { y: read(&view.y), uv: read(&view.uv) }, *encoding)
             }
         }
     }

@@ -6,6 +6,7 @@
 mod device;
 mod launch;
 mod rate;
+mod tags;
 mod textured;
 
 use std::fmt;
@@ -19,8 +20,10 @@ pub use device::{DeviceFrame, FormatMismatch, FrameView, FrameViewMut};
 pub(crate) use launch::launch_by_formats;
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::Rgba8;
-pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
+pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, DeviceP010, DeviceP010Mut};
 pub use shared_types::yuv::{Range, YuvEncoding, YuvMatrix};
+use shared_types::yuv::{RgbToYuv, YuvToRgb};
+pub use tags::{ColourTags, Primaries, Transfer};
 pub(crate) use textured::{Textured, TexturedFrames};
 
 /// The maximum width and height in pixels of a frame, and of the canvas of a panorama.
@@ -34,14 +37,56 @@ pub enum PixelFormat {
     /// A plane with one luma byte per pixel, and a plane of chroma byte pairs (Cb, Cr) with half the width and height,
     /// rounded up.
     Nv12(YuvEncoding),
+    /// The planes of NV12 with 16 bits per sample in little-endian byte order. The upper 10 bits contain the sample, and
+    /// the other bits are 0.
+    P010(YuvEncoding),
 }
 
 impl PixelFormat {
-    /// Returns the colour encoding of an NV12 format, or the default encoding for RGBA, which has none.
-    pub(crate) fn encoding(self) -> YuvEncoding {
+    /// Returns the number of bits per sample: 8 or 10.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
         match self {
-            Self::Rgba8 => YuvEncoding::default(),
-            Self::Nv12(encoding) => encoding,
+            Self::Rgba8 | Self::Nv12(_) => 8,
+            Self::P010(_) => 10,
+        }
+    }
+
+    /// Returns the colour encoding of NV12 and P010, or `None` for RGBA.
+    #[must_use]
+    pub const fn encoding(self) -> Option<YuvEncoding> {
+        match self {
+            Self::Rgba8 => None,
+            Self::Nv12(encoding) | Self::P010(encoding) => Some(encoding),
+        }
+    }
+
+    /// Returns the conversion of the stored samples to R'G'B' levels. Kernels ignore it for RGBA.
+    pub(crate) fn to_rgb(self) -> YuvToRgb {
+        let encoding = self.encoding().unwrap_or_default();
+        if let Self::P010(_) = self { encoding.to_rgb_10() } else { encoding.to_rgb() }
+    }
+
+    /// Returns the conversion of R'G'B' levels to stored samples. Kernels ignore it for RGBA.
+    pub(crate) fn from_rgb(self) -> RgbToYuv {
+        let encoding = self.encoding().unwrap_or_default();
+        if let Self::P010(_) = self { encoding.from_rgb_10() } else { encoding.from_rgb() }
+    }
+
+    /// Returns the side of the square of pixels that share a chroma sample: 1 for RGBA, 2 for NV12 and P010.
+    pub(crate) const fn cell(self) -> u32 {
+        match self {
+            Self::Rgba8 => 1,
+            Self::Nv12(_) | Self::P010(_) => 2,
+        }
+    }
+
+    /// Returns the mean number of bytes per pixel.
+    pub(crate) const fn bytes_per_pixel(self) -> f64 {
+        match self {
+            Self::Rgba8 => 4.0,
+            Self::Nv12(_) => 1.5,
+            Self::P010(_) => 3.0,
         }
     }
 }
@@ -77,6 +122,7 @@ impl fmt::Display for PixelFormat {
         match self {
             Self::Rgba8 => f.write_str("RGBA"),
             Self::Nv12(YuvEncoding { matrix, range }) => write!(f, "NV12 ({matrix:?}, {range:?})"),
+            Self::P010(YuvEncoding { matrix, range }) => write!(f, "P010 ({matrix:?}, {range:?})"),
         }
     }
 }
@@ -100,7 +146,13 @@ impl FrameFormat {
         Self { size: UVec2::new(width, height), pixels: PixelFormat::Nv12(encoding) }
     }
 
-    /// Yields the extent of each plane: the only plane of RGBA, or luma and then chroma of NV12.
+    /// Returns the format of P010 frames of this size and colour encoding.
+    #[must_use]
+    pub const fn p010(width: u32, height: u32, encoding: YuvEncoding) -> Self {
+        Self { size: UVec2::new(width, height), pixels: PixelFormat::P010(encoding) }
+    }
+
+    /// Yields the extent of each plane: the only plane of RGBA, or luma and then chroma of NV12 and P010.
     pub fn planes(self) -> impl ExactSizeIterator<Item = PlaneExtent> {
         let UVec2 { x, y } = self.size;
         let plane = |row: u32, rows: u32, bytes: usize| PlaneExtent {
@@ -110,6 +162,7 @@ impl FrameFormat {
         let (planes, count) = match self.pixels {
             PixelFormat::Rgba8 => ([plane(x, y, 4), plane(0, 0, 0)], 1),
             PixelFormat::Nv12(_) => ([plane(x, y, 1), plane(chroma_side(x), chroma_side(y), 2)], 2),
+            PixelFormat::P010(_) => ([plane(x, y, 2), plane(chroma_side(x), chroma_side(y), 4)], 2),
         };
         planes.into_iter().take(count)
     }
@@ -255,7 +308,7 @@ impl<'a> Frame<'a> {
         self.format
     }
 
-    /// Returns the planes: the only plane of RGBA, or luma and then chroma of NV12.
+    /// Returns the planes: the only plane of RGBA, or luma and then chroma of NV12 and P010.
     #[must_use]
     pub fn planes(&self) -> &[PlaneBytes<'a>] {
         &self.planes[..self.format.planes().len()]

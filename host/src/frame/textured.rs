@@ -4,10 +4,11 @@ use cuda_std::{DeviceTable, DeviceTexture};
 use glam::Vec4;
 use shared_types::stitch::MAX_CAMERAS;
 use shared_types::texture::{
-    AnyTexture, DeviceAnyTexture, DeviceNv12Texture, DeviceRgba8Texture, Nv12Texture, Rgba8Texture,
+    AnyTexture, DeviceAnyTexture, DeviceNv12Texture, DeviceP010Texture, DeviceRgba8Texture,
+    Nv12Texture, P010Texture, Rgba8Texture,
 };
 
-use super::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
+use super::{DeviceNv12, DeviceP010, FrameView, PixelFormat, YuvEncoding};
 use crate::device::{Device, DeviceError, Textures};
 
 /// The planes of a frame as textures.
@@ -15,6 +16,7 @@ use crate::device::{Device, DeviceError, Textures};
 pub(crate) enum Textured<'a> {
     Rgba8(DeviceRgba8Texture<'a>),
     Nv12(DeviceNv12Texture<'a>, YuvEncoding),
+    P010(DeviceP010Texture<'a>, YuvEncoding),
 }
 
 impl<'a> Textured<'a> {
@@ -41,10 +43,17 @@ impl<'a> Textured<'a> {
                     DeviceNv12Texture::new(y, uv, *rows).map(|frame| Self::Nv12(frame, *encoding))
                 })
             }
+            FrameView::P010(rows @ DeviceP010 { y, uv }, encoding) => {
+                let (luma, chroma) = (textures.over(device, y)?, textures.over(device, uv)?);
+                luma.zip(chroma).and_then(|(luma, chroma)| {
+                    let (y, uv) = (texture(luma), texture(chroma));
+                    DeviceP010Texture::new(y, uv, *rows).map(|frame| Self::P010(frame, *encoding))
+                })
+            }
         })
     }
 
-    /// Returns whether both frames are RGBA or both are NV12.
+    /// Returns whether both frames are RGBA, both are NV12, or both are P010.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
@@ -59,11 +68,17 @@ impl<'a> Textured<'a> {
         if let Self::Nv12(textures, _) = self { Some(*textures) } else { None }
     }
 
-    /// Returns the textures for kernels that take frames of different formats.
-    fn any(&self) -> DeviceAnyTexture<'a> {
+    /// Returns the textures of a P010 frame.
+    fn p010(&self) -> Option<DeviceP010Texture<'a>> {
+        if let Self::P010(textures, _) = self { Some(*textures) } else { None }
+    }
+
+    /// Returns the textures for kernels that take frames of different formats, or `None` for P010.
+    fn any(&self) -> Option<DeviceAnyTexture<'a>> {
         match self {
-            Self::Rgba8(texture) => DeviceAnyTexture::Rgba8(*texture),
-            Self::Nv12(textures, _) => DeviceAnyTexture::Nv12(*textures),
+            Self::Rgba8(texture) => Some(DeviceAnyTexture::Rgba8(*texture)),
+            Self::Nv12(textures, _) => Some(DeviceAnyTexture::Nv12(*textures)),
+            Self::P010(..) => None,
         }
     }
 
@@ -72,6 +87,7 @@ impl<'a> Textured<'a> {
         match self {
             Self::Rgba8(_) => PixelFormat::Rgba8,
             Self::Nv12(_, encoding) => PixelFormat::Nv12(*encoding),
+            Self::P010(_, encoding) => PixelFormat::P010(*encoding),
         }
     }
 }
@@ -81,21 +97,25 @@ impl<'a> Textured<'a> {
 pub(crate) enum TexturedFrames<'a> {
     Rgba8(DeviceTable<'a, Rgba8Texture, MAX_CAMERAS>),
     Nv12(DeviceTable<'a, Nv12Texture, MAX_CAMERAS>),
-    /// Frames of different formats.
+    P010(DeviceTable<'a, P010Texture, MAX_CAMERAS>),
+    /// Frames of different formats, but not P010.
     Mixed(DeviceTable<'a, AnyTexture, MAX_CAMERAS>),
 }
 
 impl<'a> TexturedFrames<'a> {
-    /// Returns the frames as an argument, or `None` unless there are 1 to [`MAX_CAMERAS`] frames.
+    /// Returns the frames as an argument. Returns `None` unless there are 1 to [`MAX_CAMERAS`] frames, or if some but not
+    /// all of them are P010.
     pub(crate) fn new(frames: &[Textured<'a>]) -> Option<Self> {
         let rgba8: Option<Vec<_>> = frames.iter().map(Textured::rgba8).collect();
         let nv12: Option<Vec<_>> = frames.iter().map(Textured::nv12).collect();
-        match (rgba8, nv12) {
-            (Some(frames), _) => DeviceTable::new(&frames).map(Self::Rgba8),
-            (_, Some(frames)) => DeviceTable::new(&frames).map(Self::Nv12),
-            (None, None) => {
-                let frames: Vec<_> = frames.iter().map(Textured::any).collect();
-                DeviceTable::new(&frames).map(Self::Mixed)
+        let p010: Option<Vec<_>> = frames.iter().map(Textured::p010).collect();
+        match (rgba8, nv12, p010) {
+            (Some(frames), ..) => DeviceTable::new(&frames).map(Self::Rgba8),
+            (_, Some(frames), _) => DeviceTable::new(&frames).map(Self::Nv12),
+            (.., Some(frames)) => DeviceTable::new(&frames).map(Self::P010),
+            (None, None, None) => {
+                let frames: Option<Vec<_>> = frames.iter().map(Textured::any).collect();
+                DeviceTable::new(&frames?).map(Self::Mixed)
             }
         }
     }

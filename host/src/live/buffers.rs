@@ -29,12 +29,18 @@ impl InputBuffer {
     /// Fills the buffer's host memory with black.
     pub(super) fn fill_black(&mut self) {
         let format = self.device.format();
-        let luma = match format.pixels {
-            PixelFormat::Nv12(encoding) if encoding.range == Range::Limited => 16,
-            _ => 0,
-        };
-        for ((plane, _), value) in format.split_mut(&mut self.host).zip([luma, 128]) {
-            plane.fill(value);
+        let limited = format.pixels.encoding().is_some_and(|it| it.range == Range::Limited);
+        let luma = if limited { 16 } else { 0 };
+        for ((plane, _), level) in format.split_mut(&mut self.host).zip([luma, 128]) {
+            match format.pixels {
+                PixelFormat::Rgba8 | PixelFormat::Nv12(_) => plane.fill(level),
+                // The upper byte of a sample is a level, and the lower one its quarters.
+                PixelFormat::P010(_) => {
+                    plane
+                        .chunks_exact_mut(2)
+                        .for_each(|sample| sample.copy_from_slice(&[0, level]));
+                }
+            }
         }
     }
 

@@ -56,10 +56,11 @@ impl LiveWarp {
             warp.mesh(stream)?;
         }
         let alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
-        let needs_sums = warp.sources().len() > 2 || failures || !alike;
+        let deep = inputs.iter().any(|format| format.pixels.bits() > 8);
+        let needs_sums = warp.sources().len() > 2 || failures || !alike || deep;
         if lookup != Lookup::Mesh && viewer.is_none() && needs_sums {
-            // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails or if
-            // their formats differ.
+            // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails, if
+            // their formats differ, or for 10 bits.
             warp.summing(stream)?;
         }
         let overlaps = Overlaps::find(stream, &warp)?;

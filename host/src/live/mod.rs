@@ -76,7 +76,7 @@ pub use readers::StitchedFrames;
 use crate::device::{Device, Stream};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
-use crate::ops::stitch::StitchOptions;
+use crate::ops::stitch::{StitchOptions, check_depths};
 use crate::ops::view::{DEFAULT_SIZE, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
 
@@ -156,6 +156,7 @@ impl Stitcher {
                 pixels: options.output,
             },
         };
+        check_depths(formats.inputs.iter().copied().chain([formats.output]))?;
         let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
         if viewer.is_some() && options.blend.levels().is_some() {
             return Err(LiveError::Options(

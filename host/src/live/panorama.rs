@@ -37,13 +37,13 @@ impl StitchedFrame {
         Frame::of_tight(self.format, self.bytes())
     }
 
-    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for NV12.
+    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for NV12 and P010.
     #[must_use]
     pub fn to_picture(&self) -> Option<Picture> {
         let FrameFormat { size, pixels } = self.format;
         let pixels = match pixels {
             PixelFormat::Rgba8 => bytemuck::cast_slice(self.bytes()).to_vec(),
-            PixelFormat::Nv12(_) => return None,
+            PixelFormat::Nv12(_) | PixelFormat::P010(_) => return None,
         };
         Picture::from_pixels(size.x, size.y, pixels)
     }

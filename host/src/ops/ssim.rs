@@ -33,6 +33,9 @@ const LEAST_BATCHES: u32 = 7;
 /// filtered twice.
 const MOST_BATCHES: u32 = 4096;
 
+/// The highest level of P010 as it is stored.
+const P010_HIGHEST: f64 = (1023 << 6) as f64;
+
 /// Two pictures to be compared.
 #[derive(Clone, Copy, Debug)]
 pub enum Compared<'a> {
@@ -44,9 +47,11 @@ pub enum Compared<'a> {
         a: DeviceView<'a, u16>,
         /// The second plane.
         b: DeviceView<'a, u16>,
-        /// Two colour pictures. Their SSIM is computed from luma (BT.601 in integer arithmetic, as in Pillow).
+        /// The number of bits of a luma sample, from 9 to 16. They are the lower bits of 16.
         bits: u32,
     },
+    /// Two luma planes of P010: 10 bits, in the upper bits of 16.
+    P010(DeviceView<'a, u16>, DeviceView<'a, u16>),
     /// Two colour pictures. Their SSIM is that of luma (BT.601 in integer arithmetic, as in Pillow).
     Rgba8(DeviceView<'a, Rgba8>, DeviceView<'a, Rgba8>),
 }
@@ -253,6 +258,8 @@ impl Comparer {
         let sums = unsafe { DeviceSliceMut::new(place, slot.sums.as_mut_ptr().cast(), SUMS) };
         let running = self.running.view_mut();
         let params = |bits| SsimParams::new(bits, self.rows);
+        // SSIM does not depend on the unit of the levels, so the stored numbers of P010 can be compared.
+        let p010 = SsimParams::of_highest(P010_HIGHEST, self.rows);
         match pair {
             Compared::Luma8(a, b) => {
                 stream.launch(&config, &SsimU8 { a, b, params: params(8), map, running, sums })?;
@@ -260,6 +267,9 @@ impl Comparer {
             Compared::Luma16 { a, b, bits } => {
                 stream
                     .launch(&config, &SsimU16 { a, b, params: params(bits), map, running, sums })?;
+            }
+            Compared::P010(a, b) => {
+                stream.launch(&config, &SsimU16 { a, b, params: p010, map, running, sums })?;
             }
             Compared::Rgba8(a, b) => {
                 stream
@@ -270,17 +280,18 @@ impl Comparer {
     }
 
     fn check(&self, pair: &Compared<'_>) -> Result<Counted, SsimError> {
-        let (a, b, bits) = match pair {
-            Compared::Luma8(a, b) => (a.size(), b.size(), 8),
+        let highest = |bits: u32| f64::from((1_u32 << bits) - 1);
+        let (a, b, highest) = match pair {
+            Compared::Luma8(a, b) => (a.size(), b.size(), highest(8)),
             Compared::Luma16 { bits, .. } if !(9..=16).contains(bits) => {
                 return Err(SsimError::Bits(*bits));
             }
-            Compared::Luma16 { a, b, bits } => (a.size(), b.size(), *bits),
-            Compared::Rgba8(a, b) => (a.size(), b.size(), 8),
+            Compared::Luma16 { a, b, bits } => (a.size(), b.size(), highest(*bits)),
+            Compared::P010(a, b) => (a.size(), b.size(), P010_HIGHEST),
+            Compared::Rgba8(a, b) => (a.size(), b.size(), highest(8)),
         };
         check_size("first picture", a, self.size)?;
         check_size("second picture", b, self.size)?;
-        let highest = f64::from((1_u32 << bits) - 1);
         Ok(Counted { highest, colour: matches!(pair, Compared::Rgba8(..)) })
     }
 

@@ -5,7 +5,7 @@
 //! This module does not judge the results; [`live`](crate::live) does.
 
 use cuda_std::DeviceView;
-use kernels_gpu::vitals::SamplePictures;
+use kernels_gpu::vitals::{SamplePictures, SamplePicturesP010};
 use shared_types::vitals::{BLOCK_THREADS, DeviceFourPictures, MAX_PICTURES};
 use thiserror::Error;
 
@@ -21,6 +21,11 @@ pub enum VitalsError {
     /// There are no pictures, or too many.
     #[error("sampling pictures: {0} pictures were passed; pass 1 to {MAX_PICTURES}")]
     Count(usize),
+    /// Some pictures are P010, and others are not.
+    #[error(
+        "sampling pictures: picture {0} (counted from 0) differs from the first one in depth; sample P010 pictures apart from others"
+    )]
+    Depth(usize),
     /// A picture has no pixels.
     #[error("sampling pictures: picture {0} (counted from 0) has no pixels; leave it out")]
     Empty(usize),
@@ -84,6 +89,11 @@ impl VitalsSampler {
         if let Some(empty) = pictures.iter().position(|p| p.format().size.min_element() == 0) {
             return Err(VitalsError::Empty(empty));
         }
+        let bits = |picture: &FrameView<'_>| picture.format().pixels.bits();
+        let deep = bits(first) > 8;
+        if let Some(other) = pictures.iter().position(|picture| bits(picture) != bits(first)) {
+            return Err(VitalsError::Depth(other));
+        }
         // Blocks for pictures that do not exist are not launched, so any picture can stand in for them.
         let four = |from: usize| {
             let [a, b, c, d] = [0, 1, 2, 3].map(|i| bytes(pictures.get(from + i).unwrap_or(first)));
@@ -96,18 +106,21 @@ impl VitalsSampler {
             block: [BLOCK_THREADS, 1, 1],
             dynamic_shared: 0,
         };
-        let kernel = SamplePictures {
-            first: four(0),
-            second: four(4),
-            third: four(8),
-            fourth: four(12),
-            rgba,
-            out: self.vitals.view_mut(),
-        };
+        let (first, second, third, fourth) = (four(0), four(4), four(8), four(12));
+        let out = self.vitals.view_mut();
         // SAFETY: the grid has one block of `BLOCK_THREADS` threads for each picture, of which there are at most
-        // `MAX_PICTURES`, and `self.vitals` has that many elements. No picture is empty. `rgba` matches the formats, so
-        // the kernel reads only the bytes of the pictures.
-        unsafe { stream.launch_unchecked(&config, &kernel) }.map_err(VitalsError::from)
+        // `MAX_PICTURES`, and `self.vitals` has that many elements. No picture is empty. Either all pictures are P010, or
+        // none of them and `rgba` matches the formats, so the kernel reads only the bytes of the pictures.
+        let launched = unsafe {
+            if deep {
+                let kernel = SamplePicturesP010 { first, second, third, fourth, out };
+                stream.launch_unchecked(&config, &kernel)
+            } else {
+                let kernel = SamplePictures { first, second, third, fourth, rgba, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
+        };
+        launched.map_err(VitalsError::from)
     }
 
     /// Submits the copy of the results to `results`, which must have [`LEN`](Self::LEN) elements, without waiting.
@@ -125,15 +138,20 @@ impl VitalsSampler {
     }
 }
 
-/// Returns the bytes of an RGBA picture, or of the luma plane of an NV12 picture.
+/// Returns the bytes of an RGBA picture, or of the luma plane of an NV12 or P010 picture.
 fn bytes<'a>(picture: &FrameView<'a>) -> DeviceView<'a, u8> {
     match picture {
         FrameView::Nv12(planes, _) => planes.y,
-        FrameView::Rgba8(view) => {
-            let ((width, height), (rows, pitch)) = (view.size(), view.rows());
-            // SAFETY: the view covers the same rows, which stay borrowed as long as the view exists. A row has four
-            // bytes per pixel, and their number does not overflow, because the pitch is not less.
-            unsafe { DeviceView::new(view.place(), rows.cast(), 4 * width, height, pitch) }
-        }
+        FrameView::P010(planes, _) => bytes_of(&planes.y),
+        FrameView::Rgba8(view) => bytes_of(view),
     }
+}
+
+/// Returns a view of the bytes of a plane.
+fn bytes_of<'a, T: bytemuck::Pod>(view: &DeviceView<'a, T>) -> DeviceView<'a, u8> {
+    let ((width, height), (rows, pitch)) = (view.size(), view.rows());
+    let bytes = size_of::<T>() as u32;
+    // SAFETY: the view covers the same rows, which stay borrowed as long as the view exists. The number of bytes of a row
+    // does not overflow, because the pitch is not less.
+    unsafe { DeviceView::new(view.place(), rows.cast(), bytes * width, height, pitch) }
 }

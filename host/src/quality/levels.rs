@@ -1,17 +1,20 @@
-//! Gives access to the levels of a picture, or of a frame in RGBA or NV12.
+//! Gives access to the levels of a picture, or of a frame in RGBA, NV12 or P010.
+
+use std::ops::Range;
 
 use glam::UVec2;
 
 use crate::frame::{Frame, PixelFormat, PlaneBytes};
 use crate::io::picture::Picture;
 
-/// The levels (0 to 255) that the quality measurements read: red, green and blue of RGBA, or the stored luma of NV12.
-#[derive(Clone, Copy, Debug)]
+/// The levels (0 to 255) that the quality measurements read: red, green and blue of RGBA, the stored luma of NV12, or
+/// the upper 8 bits of the luma of P010.
+#[derive(Clone, Debug)]
 pub struct Levels<'a> {
     size: UVec2,
     plane: PlaneBytes<'a>,
-    /// The number of bytes per pixel, and the number of levels per pixel. The levels are the first bytes of the pixel.
-    pixel: (usize, usize),
+    /// The number of bytes per pixel, and the bytes of a pixel that are its levels.
+    pixel: (usize, Range<usize>),
 }
 
 impl<'a> Levels<'a> {
@@ -20,15 +23,17 @@ impl<'a> Levels<'a> {
     pub fn of_picture(picture: &'a Picture) -> Self {
         let bytes = bytemuck::cast_slice(picture.pixels());
         let plane = PlaneBytes { bytes, pitch: 4 * picture.width() as usize };
-        Self { size: picture.size(), plane, pixel: (4, 3) }
+        Self { size: picture.size(), plane, pixel: (4, 0..3) }
     }
 
     /// Returns the levels of a frame.
     #[must_use]
     pub fn of_frame(frame: &Frame<'a>) -> Self {
         let pixel = match frame.format().pixels {
-            PixelFormat::Rgba8 => (4, 3),
-            PixelFormat::Nv12(_) => (1, 1),
+            PixelFormat::Rgba8 => (4, 0..3),
+            PixelFormat::Nv12(_) => (1, 0..1),
+            // The second byte is the upper one.
+            PixelFormat::P010(_) => (2, 1..2),
         };
         // The first plane contains the RGBA pixels or the luma.
         Self { size: frame.format().size, plane: frame.planes()[0], pixel }
@@ -40,24 +45,25 @@ impl<'a> Levels<'a> {
         self.size
     }
 
-    /// Returns the levels of a pixel: three for RGBA, one for NV12.
+    /// Returns the levels of a pixel: three for RGBA, one for NV12 and P010.
     pub(super) fn at(&self, x: u32, y: u32) -> &'a [u8] {
-        let (bytes, levels) = self.pixel;
-        &self.plane.bytes[y as usize * self.plane.pitch + x as usize * bytes..][..levels]
+        let (bytes, levels) = self.pixel.clone();
+        &self.plane.bytes[y as usize * self.plane.pitch + x as usize * bytes..][levels]
     }
 
     /// Yields the gray levels of a row. For RGBA they are computed by Rec. 601 in integers, as in
     /// [`ssim`](crate::ops::ssim).
     pub(super) fn gray_row(&self, y: u32) -> impl Iterator<Item = u32> + 'a {
-        let (bytes, levels) = self.pixel;
+        let (bytes, levels) = self.pixel.clone();
         let row =
             &self.plane.bytes[y as usize * self.plane.pitch..][..bytes * self.size.x as usize];
-        row.chunks_exact(bytes).map(move |pixel| match pixel[..levels] {
+        row.chunks_exact(bytes).map(move |pixel| match pixel[levels.clone()] {
             [r, g, b] => {
                 let [r, g, b] = [r, g, b].map(u32::from);
                 (19_595 * r + 38_470 * g + 7_471 * b + 0x8000) >> 16
             }
-            _ => pixel[0].into(),
+            [level] => level.into(),
+            _ => 0,
         })
     }
 }

@@ -100,7 +100,7 @@ impl OverlapMeter {
 
     /// Measures the difference of two cameras' frames. `frames` contains one frame per camera of the warp. As in the
     /// stitch, the corrections in `colours` first change each level `c` to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
-    /// For NV12, each pixel is converted to RGB with the nearest chroma sample.
+    /// For NV12 and P010, each pixel is converted to RGB with the nearest chroma sample.
     ///
     /// # Errors
     /// Returns [`QualityError::Size`] if a frame does not have the size of its camera's picture.
@@ -137,7 +137,7 @@ impl OverlapMeter {
 /// A frame of one camera, and the colour correction of this camera.
 struct Corrected<'a> {
     frame: &'a Frame<'a>,
-    /// The conversion from NV12 to RGB; `None` for RGBA.
+    /// The conversion from NV12 or P010 to RGB; `None` for RGBA.
     decode: Option<YuvToRgb>,
     colour: Colour,
 }
@@ -146,7 +146,7 @@ impl<'a> Corrected<'a> {
     fn new(frame: &'a Frame<'a>, colour: Colour) -> Self {
         let decode = match frame.format().pixels {
             PixelFormat::Rgba8 => None,
-            PixelFormat::Nv12(encoding) => Some(encoding.to_rgb()),
+            pixels @ (PixelFormat::Nv12(_) | PixelFormat::P010(_)) => Some(pixels.to_rgb()),
         };
         Self { frame, decode, colour }
     }
@@ -154,9 +154,16 @@ impl<'a> Corrected<'a> {
     /// Returns the red, green and blue levels of the pixel (`x`, `y`) after colour correction.
     fn at(&self, [x, y]: [u16; 2]) -> [f32; 3] {
         let (x, y) = (usize::from(x), usize::from(y));
+        let deep = self.frame.format().pixels.bits() > 8;
+        // Returns the level of sample `x` of a row.
         let byte = |plane: usize, x: usize, y: usize| {
             let plane = &self.frame.planes()[plane];
-            f32::from(plane.bytes[y * plane.pitch + x])
+            let row = &plane.bytes[y * plane.pitch..];
+            if deep {
+                f32::from(u16::from_le_bytes([row[2 * x], row[2 * x + 1]])) / 256.0
+            } else {
+                f32::from(row[x])
+            }
         };
         let levels = match &self.decode {
             None => [0, 1, 2].map(|c| byte(0, 4 * x + c, y)),

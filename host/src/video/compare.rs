@@ -5,8 +5,8 @@
 //! shorter video, and reports which video ended first. It allocates no memory per frame: the frames of each video
 //! use the few buffers of its [`VideoSource`] and one buffer on the device.
 //!
-//! For NV12, the stored luma is compared. As is customary, the highest level in the formula of PSNR is 255, even for
-//! videos in limited range.
+//! For NV12 and P010, the stored luma is compared. As is customary, the highest level in the formula of PSNR is 255 for 8
+//! bits and 1023 for 10 bits, even for videos in limited range.
 
 use std::time::Duration;
 
@@ -215,6 +215,7 @@ fn compared(frames: &[DeviceFrame; 2]) -> Result<Compared<'_>, CompareError> {
     match frames.each_ref().map(DeviceFrame::view) {
         [FrameView::Rgba8(a), FrameView::Rgba8(b)] => Ok(Compared::Rgba8(a, b)),
         [FrameView::Nv12(a, _), FrameView::Nv12(b, _)] => Ok(Compared::Luma8(a.y, b.y)),
+        [FrameView::P010(a, _), FrameView::P010(b, _)] => Ok(Compared::P010(a.y, b.y)),
         // Unreachable, because both frames have the same format.
         [a, b] => Err(CompareError::Sizes([a.format().size, b.format().size])),
     }

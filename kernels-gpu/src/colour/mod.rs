@@ -23,7 +23,7 @@ use shared_types::colour::{
     BLOCK, BLOCK_ROWS, BLOCK_THREADS, ColourSums, OverlapBox, OverlapPixel, OverlapRule,
     PIXELS_PER_THREAD, SumParams,
 };
-use shared_types::nv12::Nv12;
+use shared_types::nv12::{Nv12, P010};
 use shared_types::warp::CameraPlanes;
 
 /// Extends a box until it contains the overlap: all panorama pixels at which both cameras contribute. A camera
@@ -186,6 +186,10 @@ colour_sums! {
 colour_sums! {
     /// Computes the nine sums over the overlap of two NV12 pictures.
     colour_sums_nv12, Nv12, Nv12
+}
+colour_sums! {
+    /// Computes the nine sums over the overlap of two P010 pictures, from the upper 8 bits of their samples, rounded.
+    colour_sums_p010, P010, P010
 }
 colour_sums! {
     /// Computes the nine sums over the overlap of an RGBA picture and an NV12 picture.

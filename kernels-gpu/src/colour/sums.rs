@@ -16,9 +16,9 @@ use shared_types::colour::{
     BLACK, BLOCK, BLOCK_THREADS, ColourSums, LUMA, OverlapPixel, PIXELS_PER_THREAD, RUNNING_SUMS,
     SATURATED, SumParams, WEIGHT_ONE,
 };
-use shared_types::nv12::Nv12;
+use shared_types::nv12::{Nv12, P010};
 use shared_types::yuv::YuvToRgb;
-use shared_types::{Chroma, Rgba8};
+use shared_types::{Chroma, Chroma10, Rgba8};
 
 /// The number of sums: the three bytes of the left camera, the three bytes of the right camera, and the weight.
 const SUMS: usize = 7;
@@ -106,6 +106,28 @@ impl Stored for Nv12 {
             cb_green.mul_add(cb, cr_green.mul_add(cr, y)),
             cb_blue.mul_add(cb, y),
         ]
+    }
+}
+
+/// The bytes of a P010 pixel are its samples, rounded to 8 bits. The error of a mean over many pixels is far below that
+/// of a pixel.
+impl Stored for P010 {
+    #[inline(always)]
+    unsafe fn stored(&self, x: u32, y: u32) -> u32 {
+        let byte = |sample: u16| (u32::from(sample) + 0x80).min(0xffff) >> 8;
+        // SAFETY: the caller guarantees that `(x, y)` is inside the picture and that it has chroma for every pixel.
+        let (y, Chroma10 { u, v }) = unsafe { (self.y.load(x, y), self.uv.load(x / 2, y / 2)) };
+        byte(y) | byte(u) << 8 | byte(v) << 16 | ONE
+    }
+
+    #[inline(always)]
+    fn is_extreme(stored: u32, decode: &YuvToRgb) -> bool {
+        Nv12::is_extreme(stored, decode)
+    }
+
+    #[inline(always)]
+    fn to_rgb(sums: [f64; 3], weight: f64, decode: &YuvToRgb) -> [f64; 3] {
+        Nv12::to_rgb(sums, weight, decode)
     }
 }
 

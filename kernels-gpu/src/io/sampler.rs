@@ -188,7 +188,7 @@ pub(crate) unsafe fn sample_plane(plane: &View<f32>, place: Vec2) -> f32 {
 }
 
 /// The four pixels around a position, and the offset `(a, b)` of the position from the top left one of them.
-struct Corners {
+pub(super) struct Corners {
     x: [u32; 2],
     y: [u32; 2],
     a: f32,
@@ -201,7 +201,7 @@ impl Corners {
     /// # Safety
     /// The caller must ensure `0 ≤ u < width` and `0 ≤ v < height`.
     #[inline(always)]
-    unsafe fn around(u: f32, v: f32, width: u32, height: u32) -> Self {
+    pub(super) unsafe fn around(u: f32, v: f32, width: u32, height: u32) -> Self {
         let (fu, fv) = (u.floor(), v.floor());
         // SAFETY: the caller guarantees that `u` and `v` are at least 0 and less than the picture's size, so both fit
         // into a `u32`.
@@ -219,7 +219,11 @@ impl Corners {
     /// # Safety
     /// The caller must ensure that the corners were computed for a picture of `view`'s size.
     #[inline(always)]
-    unsafe fn mix<T: bytemuck::Pod>(&self, view: &View<T>, levels: impl Fn(T) -> Vec3) -> Vec3 {
+    pub(super) unsafe fn mix<T: bytemuck::Pod>(
+        &self,
+        view: &View<T>,
+        levels: impl Fn(T) -> Vec3,
+    ) -> Vec3 {
         let ([x0, x1], [y0, y1]) = (self.x, self.y);
         // SAFETY: the caller guarantees that the corners belong to a picture of this size, so all four pixels are
         // inside it.

@@ -51,7 +51,7 @@ use cuda_std::prelude::*;
 use glam::{IVec2, UVec2, Vec3, Vec4, ivec2};
 use shared_types::Rgba8;
 use shared_types::multiband::{ApplyParams, BLOCK_THREADS, BORDER, Cell, WeightedCamera};
-use shared_types::nv12::Nv12Mut;
+use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
 
 /// Defines the kernel that changes a panorama, for a pixel format.
@@ -87,6 +87,11 @@ multiband_apply! {
 multiband_apply! {
     /// Adds the bands of all levels to an NV12 panorama.
     multiband_apply_nv12, Nv12Mut
+}
+
+multiband_apply! {
+    /// Adds the bands of all levels to a P010 panorama.
+    multiband_apply_p010, P010Mut
 }
 
 /// The body of the kernels that change a panorama.

@@ -4,7 +4,7 @@
 //! shared memory, so that the threads of a warp, which read every second column, have no bank conflicts.
 
 use crate::colour::grade::corrected;
-use crate::io::{Sampler2d, yuv_levels};
+use crate::io::{Sampler2d, p010_levels, yuv_levels};
 use crate::multiband::pyramid::{TAPS, cell, extent, fused, mean, origin, tap};
 use crate::stitch::edge_boost;
 use crate::unroll::unroll;
@@ -15,7 +15,7 @@ use glam::{UVec2, Vec3, Vec4, uvec2, vec3, vec4};
 use half::f16;
 use shared_types::Rgba8;
 use shared_types::multiband::{BLOCK, BLOCK_THREADS, Cell, SPLIT_CELLS, SplitCamera, SplitParams};
-use shared_types::nv12::Nv12;
+use shared_types::nv12::{Nv12, P010};
 use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
 use shared_types::yuv::YuvToRgb;
 
@@ -89,6 +89,11 @@ multiband_split! {
     multiband_split_rgba8_nv12, View<Rgba8>, Nv12, 3
 }
 
+multiband_split! {
+    /// Compares P010 pictures with a P010 panorama.
+    multiband_split_p010, P010, P010, 3
+}
+
 /// A panorama whose pixels a kernel reads without interpolation.
 trait Shown: Sampler2d {
     /// Returns the R'G'B' levels of pixel `(x, y)`.
@@ -113,6 +118,15 @@ impl Shown for Nv12 {
         // SAFETY: the caller guarantees that the panorama contains the pixel and is whole.
         let (luma, chroma) = unsafe { (self.y.load(x, y), self.uv.load(x / 2, y / 2)) };
         yuv_levels(luma, chroma, decode)
+    }
+}
+
+impl Shown for P010 {
+    #[inline(always)]
+    unsafe fn levels(&self, x: u32, y: u32, decode: &YuvToRgb) -> Vec3 {
+        // SAFETY: the caller guarantees that the panorama contains the pixel and is whole.
+        let (luma, chroma) = unsafe { (self.y.load(x, y), self.uv.load(x / 2, y / 2)) };
+        p010_levels(luma, chroma, decode)
     }
 }
 

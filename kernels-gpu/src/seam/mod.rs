@@ -20,7 +20,7 @@
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec2};
 use shared_types::Rgba8;
-use shared_types::nv12::Nv12;
+use shared_types::nv12::{Nv12, P010};
 use shared_types::seam::{
     ASIDE, BASE, BLOCK_THREADS, BREACH, FREEDOM, LARGEST, MARGIN, MOST, NOISE, PER_LEVEL, SeamGrid,
     SeamLook, Sees,
@@ -236,7 +236,12 @@ seam_difference! {
     seam_difference_nv12, Nv12
 }
 
-/// The body of both comparison kernels. One thread computes one cell.
+seam_difference! {
+    /// Subtracts the right camera from the left one in each cell, for two P010 pictures.
+    seam_difference_p010, P010
+}
+
+/// The body of the comparison kernels. One thread computes one cell.
 #[inline(always)]
 fn difference<P: Sampler2d>(
     left: P,

@@ -18,7 +18,7 @@ use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::Rgba8;
-use shared_types::nv12::{Nv12, Nv12Mut};
+use shared_types::nv12::{Nv12, Nv12Mut, P010, P010Mut};
 use shared_types::stitch::BLOCK_THREADS;
 use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
 use shared_types::warp::CameraPlanes;
@@ -88,6 +88,11 @@ stitch_add! {
 }
 
 stitch_add! {
+    /// Adds a P010 picture with exact gamma.
+    stitch_add_p010_exact, P010, Exact
+}
+
+stitch_add! {
     /// Adds an RGBA picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
     /// factor of the picture, and `offset` is the constant colour times its part, before the power.
     stitch_add_mixed, View<Rgba8>, |colour, offset| Mixed { colour, offset }, offset
@@ -97,6 +102,12 @@ stitch_add! {
     /// Adds an NV12 picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
     /// factor of the picture, and `offset` is the constant colour times its part, before the power.
     stitch_add_nv12_mixed, Nv12, |colour, offset| Mixed { colour, offset }, offset
+}
+
+stitch_add! {
+    /// Adds a P010 picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
+    /// factor of the picture, and `offset` is the constant colour times its part, before the power.
+    stitch_add_p010_mixed, P010, |colour, offset| Mixed { colour, offset }, offset
 }
 
 stitch_add! {
@@ -119,6 +130,13 @@ pub fn stitch_finish_rgba8(sums: View<Sum>, params: FinishParams, out: ViewMut<R
 /// not half the size of the luma plane.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn stitch_finish_nv12(sums: View<Sum>, params: FinishParams, out: Nv12Mut) {
+    finish(sums, &params, out);
+}
+
+/// Converts sums to a P010 panorama. Pixels without a camera become black. Nothing is written if the chroma plane is
+/// not half the size of the luma plane.
+#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+pub fn stitch_finish_p010(sums: View<Sum>, params: FinishParams, out: P010Mut) {
     finish(sums, &params, out);
 }
 

@@ -23,14 +23,14 @@ use cuda_std::arg::Alike;
 use cuda_std::prelude::*;
 use glam::{Vec2, Vec3, uvec2};
 use shared_types::Rgba8;
-use shared_types::nv12::Nv12Mut;
+use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::stitch::MAX_CAMERAS;
-use shared_types::texture::{Nv12Texture, Rgba8Texture};
+use shared_types::texture::{Nv12Texture, P010Texture, Rgba8Texture};
 use shared_types::view::{BLOCK, BLOCK_THREADS, ViewCamera, ViewCanvas, ViewFrame, ViewSource};
 
 /// Defines the kernel for one output format.
 macro_rules! many_cameras_kernel {
-    ($format:literal, $out:ty, $name:ident, $mixed:literal, $blocks:literal) => {
+    ($format:literal, $out:ty, $name:ident, $deep:literal, $mixed:literal, $blocks:literal) => {
         #[doc = concat!("Renders a view from up to [`MAX_CAMERAS`] cameras to ", $format, ".")]
         ///
         /// Blends the cameras by the weight planes if the planes have the size of `canvas`. Otherwise, and at pixels
@@ -39,7 +39,8 @@ macro_rules! many_cameras_kernel {
         /// or blocks are not [`BLOCK`](shared_types::view::BLOCK).
         ///
         /// # Safety
-        /// - The pictures in `sources` must be textures that exist, return fractions and have the stated sizes.
+        /// - The pictures in `sources` must be textures that exist, return fractions and have the stated sizes. They
+        ///   must be P010 if the view is P010, and must not be P010 otherwise.
         /// - `planes` is the plane of the first camera's weights, or empty. If it is not empty, each address of weights
         ///   in `sources` must be that of a plane with its size and pitch.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
@@ -52,19 +53,22 @@ macro_rules! many_cameras_kernel {
         ) {
             let cameras = Cameras { sources: &sources, planes: &planes, canvas: &canvas };
             // SAFETY: the caller guarantees the conditions above, which are those of `from_many`.
-            unsafe { from_many::<_, $mixed>(&cameras, &frame, out) };
+            unsafe { from_many::<_, $deep, $mixed>(&cameras, &frame, out) };
         }
     };
 }
 
-many_cameras_kernel!("RGBA", ViewMut<Rgba8>, view_many_rgba8, false, 6);
+many_cameras_kernel!("RGBA", ViewMut<Rgba8>, view_many_rgba8, false, false, 6);
 
-many_cameras_kernel!("NV12", Nv12Mut, view_many_nv12, false, 6);
+many_cameras_kernel!("NV12", Nv12Mut, view_many_nv12, false, false, 6);
+
+many_cameras_kernel!("P010, with P010 pictures", P010Mut, view_many_p010, true, false, 6);
 
 many_cameras_kernel!(
     "RGBA, with pictures that are mixed with a colour or have vignetting",
     ViewMut<Rgba8>,
     view_mixed_rgba8,
+    false,
     true,
     5
 );
@@ -73,6 +77,16 @@ many_cameras_kernel!(
     "NV12, with pictures that are mixed with a colour or have vignetting",
     Nv12Mut,
     view_mixed_nv12,
+    false,
+    true,
+    5
+);
+
+many_cameras_kernel!(
+    "P010, with P010 pictures that are mixed with a colour or have vignetting",
+    P010Mut,
+    view_mixed_p010,
+    true,
     true,
     5
 );
@@ -173,6 +187,18 @@ unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) -> Nv12Text
     unsafe { Nv12Texture::from_params((*texels, (*chroma, luma))) }
 }
 
+/// Returns the P010 picture of a camera, as [`rgba8`] does.
+///
+/// # Safety
+/// The conditions of the kernels apply, and the picture must be P010.
+#[inline(always)]
+unsafe fn p010(ViewSource { texels, chroma, size, .. }: &ViewSource) -> P010Texture {
+    let list = (0, (core::ptr::null(), (0, ())));
+    let luma = (core::ptr::null(), (size.x, (size.y, list)));
+    // SAFETY: the caller guarantees that the textures exist. This module reads only the size of `rows`.
+    unsafe { P010Texture::from_params((*texels, (*chroma, luma))) }
+}
+
 /// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour, and its vignetting is
 /// undone.
 #[inline(always)]
@@ -189,7 +215,7 @@ fn source_camera<P: Sampler2d, const MIXED: bool>(
 /// # Safety
 /// The conditions of the kernels apply.
 #[inline(always)]
-unsafe fn from_many<O: Target, const MIXED: bool>(
+unsafe fn from_many<O: Target, const DEEP: bool, const MIXED: bool>(
     cameras: &Cameras<'_>,
     frame: &ViewFrame,
     out: O,
@@ -234,7 +260,10 @@ unsafe fn from_many<O: Target, const MIXED: bool>(
         if seen & (seen - 1) == 0 && patches.fit(first) == Fit::Whole {
             let source = &cameras.sources.get_unchecked(first);
             let map = tile.columns(patches, first);
-            if source.chroma != 0 {
+            if DEEP {
+                let camera = source_camera::<_, MIXED>(p010(source), source);
+                tile.each_four(&OneCamera { camera, map });
+            } else if source.chroma != 0 {
                 let camera = source_camera::<_, MIXED>(nv12(source), source);
                 tile.each_four(&OneCamera { camera, map });
             } else {
@@ -242,9 +271,13 @@ unsafe fn from_many<O: Target, const MIXED: bool>(
                 tile.each_four(&OneCamera { camera, map });
             }
         } else if cameras.weighed(patches, seen) || any_off(patches, seen) {
-            tile.each(&ManyCameras::<_, true, MIXED> { cameras, tile: &tile, patches, seen });
+            let tile_cameras =
+                ManyCameras::<_, true, DEEP, MIXED> { cameras, tile: &tile, patches, seen };
+            tile.each(&tile_cameras);
         } else {
-            tile.each_four(&ManyCameras::<_, false, MIXED> { cameras, tile: &tile, patches, seen });
+            let tile_cameras =
+                ManyCameras::<_, false, DEEP, MIXED> { cameras, tile: &tile, patches, seen };
+            tile.each_four(&tile_cameras);
         }
     }
 }
@@ -261,8 +294,8 @@ macro_rules! each {
 }
 
 /// The shader of tiles that several cameras can see, or that have no patch. If `EXACT` is false, all patches must be
-/// accurate and the cameras are feathered.
-struct ManyCameras<'a, O, const EXACT: bool, const MIXED: bool> {
+/// accurate and the cameras are feathered. The pictures are P010 if `DEEP` is true, and otherwise RGBA or NV12.
+struct ManyCameras<'a, O, const EXACT: bool, const DEEP: bool, const MIXED: bool> {
     cameras: &'a Cameras<'a>,
     tile: &'a ViewTile<O>,
     patches: Patches,
@@ -270,7 +303,9 @@ struct ManyCameras<'a, O, const EXACT: bool, const MIXED: bool> {
     seen: u32,
 }
 
-impl<O: Target, const EXACT: bool, const MIXED: bool> ManyCameras<'_, O, EXACT, MIXED> {
+impl<O: Target, const EXACT: bool, const DEEP: bool, const MIXED: bool>
+    ManyCameras<'_, O, EXACT, DEEP, MIXED>
+{
     /// Returns the position of a pixel by a patch or, if the patch is not accurate enough, by its map.
     #[inline(always)]
     fn place(&self, patch: u32, map: &impl Map, pixel: Pixel) -> Option<Vec2> {
@@ -308,7 +343,9 @@ impl<O: Target, const EXACT: bool, const MIXED: bool> ManyCameras<'_, O, EXACT, 
             each!(N, |i| places[i] = self.place(camera, &lens(&map), pixels[i]));
             // SAFETY: the conditions of the kernels apply, and the picture has this format.
             let (colours, mut weights) = unsafe {
-                if source.chroma != 0 {
+                if DEEP {
+                    sampled::<_, N, MIXED>(p010(source), source, &places)
+                } else if source.chroma != 0 {
                     sampled::<_, N, MIXED>(nv12(source), source, &places)
                 } else {
                     sampled::<_, N, MIXED>(rgba8(source), source, &places)
@@ -354,7 +391,9 @@ fn sampled<P: Sampler2d, const N: usize, const MIXED: bool>(
 }
 
 /// Takes four pixels at a time.
-impl<O: Target, const MIXED: bool> Shader for ManyCameras<'_, O, false, MIXED> {
+impl<O: Target, const DEEP: bool, const MIXED: bool> Shader
+    for ManyCameras<'_, O, false, DEEP, MIXED>
+{
     type Sample = Pixel;
 
     const AHEAD: bool = false;
@@ -371,7 +410,9 @@ impl<O: Target, const MIXED: bool> Shader for ManyCameras<'_, O, false, MIXED> {
 }
 
 /// Takes one pixel at a time, which needs fewer registers.
-impl<O: Target, const MIXED: bool> Shader for ManyCameras<'_, O, true, MIXED> {
+impl<O: Target, const DEEP: bool, const MIXED: bool> Shader
+    for ManyCameras<'_, O, true, DEEP, MIXED>
+{
     type Sample = Vec3;
 
     const AHEAD: bool = false;

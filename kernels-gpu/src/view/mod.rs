@@ -34,8 +34,8 @@ use crate::view::tile::ViewTile;
 use crate::warp::patch::{Fit, Patches};
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
-use shared_types::nv12::{Nv12, Nv12Mut};
-use shared_types::texture::{Nv12Texture, Rgba8Texture};
+use shared_types::nv12::{Nv12, Nv12Mut, P010, P010Mut};
+use shared_types::texture::{Nv12Texture, P010Texture, Rgba8Texture};
 use shared_types::view::{BLOCK_THREADS, ViewCameras, ViewCanvas, ViewFrame};
 
 /// Defines the kernel for two cameras and one pair of formats.
@@ -81,6 +81,10 @@ cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
 
 cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 6);
 
+cameras_kernel!("P010 to P010", P010 => P010Mut, view_p010, 3);
+
+cameras_kernel!("P010 in textures to P010", P010Texture => P010Mut, view_textured_p010, 6);
+
 /// Defines the kernel for a panorama and one pair of formats.
 macro_rules! panorama_kernel {
     ($formats:literal, $picture:ty => $out:ty, $name:ident) => {
@@ -124,6 +128,8 @@ panorama_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_panorama_nv12);
 panorama_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_panorama_nv12_rgba8);
 
 panorama_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_panorama_rgba8_nv12);
+
+panorama_kernel!("P010 to P010", P010 => P010Mut, view_panorama_p010);
 
 /// The body of every kernel for two cameras.
 #[inline(always)]

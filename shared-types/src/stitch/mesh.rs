@@ -172,6 +172,16 @@ impl Grading {
         Self { vignette: Vignette { centre: vignette.centre + 0.5, ..vignette }, ..self }
     }
 
+    /// Returns the conversion of P010 samples for a camera with this colour correction. `decode` is for quarters of a
+    /// level. A texture returns a sample as a fraction of 65,535, and a quarter is 64 of these.
+    #[must_use]
+    pub fn p010(colour: Colour, decode: &YuvToRgb) -> Self {
+        const LEVELS: f32 = 65_535.0 / 256.0 / 255.0;
+        let all = Self::yuv(colour, decode);
+        let (first, second, third) = (all.first * LEVELS, all.second * LEVELS, all.third * LEVELS);
+        Self { first, second, third, ..all }
+    }
+
     /// Returns the gains of red, green and blue of a conversion from R'G'B' samples.
     #[inline(always)]
     #[must_use]

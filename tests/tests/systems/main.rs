@@ -22,6 +22,7 @@ mod seam;
 mod sets;
 mod ssim;
 mod stitch;
+mod ten_bit;
 mod trajectory;
 mod view;
 mod vitals;

@@ -133,6 +133,38 @@ fn what_is_wrong_is_told_with_its_line() {
     assert_eq!(found, word(2, &"long".repeat(10)));
 }
 
+/// Nanoseconds since 1970, as in the EuRoC data sets, are 256 ns apart as f64.
+#[test]
+fn nanosecond_times_are_kept_or_rejected() {
+    // The second time is not an f64 and is rounded by 80 ns.
+    let read = parse("t,x\n1403636579763555584,1\n1403636579768555600,2\n").unwrap();
+    let written = "t,x\n1403636579763555584,1\n1403636579768555520,2\n";
+    assert_eq!(text(&read), written);
+    assert_eq!(text(&parse(written).unwrap()), written);
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let middle = read.resample(&stream, &[1_403_636_579_766_055_424.0]).unwrap();
+        assert!((middle.values()[0] - 1.5).abs() < 1e-4, "{:?} on {device}", middle.values());
+    }
+    // These times differ by 24 ns.
+    let (line, found, message) = fault("t,x\n1403636579763555584,1\n1403636579763555608,2\n");
+    let (time, before) = ("1403636579763555608".to_owned(), "1403636579763555584".to_owned());
+    assert_eq!((line, found), (3, RowError::Indistinct { time, before, step: 256.0 }));
+    assert!(message.contains("numbers of this size are 256 apart"), "{message}");
+    let error = parse_times("1403636579763555584\n1403636579763555608\n", "times").unwrap_err();
+    let TrajectoryError::Line { line: 2, fault: RowError::Indistinct { .. }, .. } = error else {
+        panic!("{error}")
+    };
+    let seconds = fault("t,x\n1403636579.7635555,1\n1403636579.7635556,1\n");
+    assert!(matches!(seconds.1, RowError::Indistinct { .. }), "{seconds:?}");
+    // Equal times are accepted in any notation.
+    let same = ["1e3", "1000", "1000.0", "+1000", "0.1E4", "10000e-1", "01000.", "1000"];
+    let rows: String = same.iter().map(|time| format!("{time},1\n")).collect();
+    assert_eq!(parse(&rows).unwrap().times(), [1000.0; 8]);
+    assert_eq!(parse_times(&rows, "times").unwrap(), [1000.0; 8]);
+    assert_eq!(parse_times("0\n-0\n0.00\n0e9\n", "times").unwrap().len(), 4);
+}
+
 #[test]
 fn without_rows_there_is_no_trajectory() {
     for text in ["", "\u{feff}", "\n \n", "# t x\n", "t,x\n", "t,x\n#0,1\n"] {

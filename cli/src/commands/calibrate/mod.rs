@@ -17,6 +17,7 @@ use crate::options::mask::Masks;
 use crate::options::shape::Shape;
 use crate::options::warp::check_pictures;
 use crate::output;
+use crate::output::conversions::Conversions;
 use crate::output::failure::{CHECK_FAILED, Failure};
 
 use crate::output::stages::Stages;
@@ -84,6 +85,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         args.masks.apply(&mut pictures, &files)?;
         Ok(pictures)
     })?;
+    let mut conversions = Conversions::default();
+    conversions.add_pictures(&files, &pictures);
     let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
     if let Some((file, rig)) = &rig {
         let wanted: Vec<_> = rig.cameras.iter().map(|camera| camera.size.into()).collect();
@@ -95,7 +98,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if let Some((file, rig)) = &rig {
         let links = matched(&mut stages, &stream, &pictures)?;
         let drift = stages.run("check", "checking", || worst(rig, &links, &options, &files))?;
-        tell_drift(file, &drift, &stages, as_json)?;
+        tell_drift(file, &drift, &conversions, &stages, as_json)?;
         return Ok(if drift.drifted { ExitCode::from(CHECK_FAILED) } else { ExitCode::SUCCESS });
     }
     let mut found = Calibrated::new(
@@ -122,11 +125,17 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         let sketch = sketch::calibration(&mut stages, &stream, &pictures, &found)?;
         stages.run("preview", "writing", || Ok(sketch.save(file)?))?;
     }
-    tell(&found, args, &stages, as_json)?;
+    tell(&found, args, &conversions, &stages, as_json)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Result<(), Failure> {
+fn tell(
+    found: &Calibrated,
+    args: &Args,
+    conversions: &Conversions,
+    stages: &Stages,
+    as_json: bool,
+) -> Result<(), Failure> {
     let file = args.output.as_deref().unwrap_or(Path::new("")).to_string_lossy();
     let panorama = &found.rig.panorama;
     if !as_json {
@@ -143,6 +152,7 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
         "size": [panorama.width, panorama.height],
         "projection": panorama.projection.as_str(),
         "preview": args.preview.as_ref().map(|file| file.to_string_lossy()),
+        "conversions": conversions.json(),
         "times_ms": stages.json(),
     });
     let (mut all, figures) = (common, found.json());
@@ -180,7 +190,13 @@ fn worst(
     })
 }
 
-fn tell_drift(rig: &Path, drift: &Drift, stages: &Stages, as_json: bool) -> Result<(), Failure> {
+fn tell_drift(
+    rig: &Path,
+    drift: &Drift,
+    conversions: &Conversions,
+    stages: &Stages,
+    as_json: bool,
+) -> Result<(), Failure> {
     if as_json {
         return output::print_json(&json!({
             "rig": rig.to_string_lossy(),
@@ -191,6 +207,7 @@ fn tell_drift(rig: &Path, drift: &Drift, stages: &Stages, as_json: bool) -> Resu
             "agreeing": drift.agreeing,
             "matches": drift.matches,
             "inliers": drift.inliers,
+            "conversions": conversions.json(),
             "times_ms": stages.json(),
         }));
     }

@@ -29,6 +29,7 @@ use crate::options::inputs::Clips;
 use crate::options::stitching::Stitching;
 use crate::options::warp::{Plan, WarpSource};
 use crate::output;
+use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
 
@@ -144,13 +145,14 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "--reference requires pictures; use `panoweave compare` for videos",
         ));
     }
-    let mut job = Job { args, blend, stages: Stages::new(), figures: Figures::default() };
+    let (figures, conversions) = (Figures::default(), Conversions::default());
+    let mut job = Job { args, blend, stages: Stages::new(), conversions, figures };
     let device = match (pictures, panorama) {
         (true, _) => job.pictures(panorama, &cameras)?,
         (false, Some(panorama)) => job.panorama_video(panorama, &cameras)?,
         (false, None) => job.videos(&cameras)?,
     };
-    let Job { stages, figures, .. } = job;
+    let Job { stages, conversions, figures, .. } = job;
     let scores = figures.scores();
     if scores.is_empty() {
         tracing::warn!(
@@ -163,6 +165,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["kind"] = if pictures { "pictures" } else { "videos" }.into();
         json["files"] = files.iter().map(|file| file.to_string_lossy()).collect();
         json["device"] = device.to_string().into();
+        json["conversions"] = conversions.json();
         json["failed"] = judged.json();
         json["times_ms"] = stages.json();
         output::print_json(&json)?;
@@ -172,11 +175,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(judged.exit_code())
 }
 
-/// The state of a run of `panoweave quality`: its options, the times of its stages, and the measurements so far.
+/// The state of a run of `panoweave quality`: its options, the times of its stages, the conversions of its inputs, and
+/// the measurements so far.
 struct Job<'a> {
     args: &'a Args,
     blend: Blend,
     stages: Stages,
+    conversions: Conversions,
     figures: Figures,
 }
 
@@ -184,7 +189,8 @@ impl Job<'_> {
     /// Measures a panorama picture. If `panorama` is given, reads this finished panorama; `files` then contains the
     /// pictures of its cameras, or is empty. Otherwise, stitches the panorama from the pictures in `files`.
     fn pictures(&mut self, panorama: Option<&Path>, files: &[&Path]) -> Result<Device, Failure> {
-        let Self { args, blend, stages, figures } = self;
+        let Self { args, blend, stages, conversions, figures } = self;
+        let file_of_panorama = panorama;
         let (panorama, cameras, reference, plan) = stages.run("load", "reading", || {
             let panorama = panorama.map(Picture::open).transpose()?;
             let cameras = files.iter().map(Picture::open).collect::<Result<Vec<_>, _>>()?;
@@ -192,6 +198,18 @@ impl Job<'_> {
             let sizes: Vec<_> = cameras.iter().map(Picture::size).collect();
             Ok((panorama, cameras, reference, args.plan(&sizes, files)?))
         })?;
+        // The stitch ignores transparent pixels of the cameras. Their comparison, without a stitch, ignores opacity.
+        for (file, camera) in files.iter().zip(&cameras) {
+            match file_of_panorama {
+                Some(_) => conversions.add_opaque(file, camera),
+                None => conversions.add_pictures(&[file], [camera]),
+            }
+        }
+        let measured = file_of_panorama.zip(panorama.as_ref());
+        let reference_file = args.reference.as_deref();
+        for (file, picture) in measured.into_iter().chain(reference_file.zip(reference.as_ref())) {
+            conversions.add_opaque(file, picture);
+        }
         let device = args.device.open()?;
         let stream = device.stream()?;
         let vignettes = plan.vignettes();
@@ -244,7 +262,7 @@ impl Job<'_> {
     /// Measures the finished panorama video in the file `panorama`. `files` contains the videos of its cameras, or is
     /// empty.
     fn panorama_video(&mut self, panorama: &Path, files: &[&Path]) -> Result<Device, Failure> {
-        let Self { args, stages, figures, .. } = self;
+        let Self { args, stages, conversions, figures, .. } = self;
         let stop = Stop::default();
         let (mut source, cameras, plan) = stages.run("open", "opening", || {
             let source = VideoSource::open(&args.clips.input(panorama)?, None, &stop)?;
@@ -253,6 +271,7 @@ impl Job<'_> {
             let plan = args.plan(&sizes, files)?;
             Ok((source, cameras, plan))
         })?;
+        conversions.add_videos([&source].into_iter().chain(&cameras));
         let device = args.device.open()?;
         let stream = device.stream()?;
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
@@ -294,7 +313,7 @@ impl Job<'_> {
 
     /// Stitches the videos of the cameras in `files`, and measures the panoramas.
     fn videos(&mut self, files: &[&Path]) -> Result<Device, Failure> {
-        let Self { args, blend, stages, figures } = self;
+        let Self { args, blend, stages, conversions, figures } = self;
         let stop = Stop::default();
         let (sources, plan) = stages.run("open", "opening", || {
             let sources = args.open(files, &stop)?;
@@ -302,6 +321,7 @@ impl Job<'_> {
             let plan = args.plan(&sizes, files)?;
             Ok((sources, plan))
         })?;
+        conversions.add_videos(&sources);
         if sources.len() < 2 {
             return Err(Failure::Usage(
                 "a panorama is stitched from two or more videos; give one per camera",

@@ -95,7 +95,7 @@ fn a_clip_of_1080p() {
 fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
     let path = folder.path(file);
     let medium = Medium::of_input(&path, None).unwrap();
-    let input = VideoInput { path, medium, size: None, rate: None };
+    let input = VideoInput { path, medium, size: None, rate: None, ten_bit: true };
     let mut source = VideoSource::open(&input, None, &Stop::default()).unwrap();
     let frames = std::iter::from_fn(|| source.frame().unwrap()).collect();
     (source.format().pixels, frames)
@@ -136,6 +136,125 @@ fn levels_are_read_as_they_are_stored() {
             assert!(chroma == pairs, "{pixels} {matrix} {range}");
         }
     }
+}
+
+/// Reads a 10-bit 4:2:2 video with HDR tags and alpha. Each loss is a warning, once per video, and an element of the
+/// JSON.
+#[test]
+fn losses_on_reading_are_reported() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.2);
+    ffmpeg.run(
+        &folder,
+        "-i left.mp4 -c:v ffv1 -pix_fmt yuva422p10le -color_primaries bt2020 -color_trc smpte2084 \
+         -colorspace bt2020nc deep.mkv",
+    );
+    // The first video has 8 bits, so the second one is rounded to 8 bits.
+    let line = "--json video left.mp4 deep.mkv --rig rig.toml --device cpu -o p.nv12";
+    let done = folder.words(line);
+    insta::assert_snapshot!(done.stderr, @r"
+     WARN deep.mkv: BT.2020 primaries and the PQ transfer function: treated as BT.709 without tone mapping, so colours and brightness change
+     WARN deep.mkv: 10-bit samples are rounded to 8 bits
+     WARN deep.mkv: chroma is reduced to 4:2:0 from yuva422p10le
+     WARN deep.mkv: the opacity of the pixels is ignored
+    ");
+    let json = done.json();
+    let kinds: Vec<_> =
+        json["conversions"].as_array().unwrap().iter().map(|one| &one["kind"]).collect();
+    assert_eq!(kinds, ["tags", "depth", "chroma", "alpha"]);
+    assert!(json["conversions"].as_array().unwrap().iter().all(|one| one["input"] == "deep.mkv"));
+    let line = "--json compare left.mp4 left.mp4 --device cpu";
+    assert_eq!(folder.words(line).json()["conversions"], serde_json::json!([]));
+}
+
+/// Decodes, stitches and encodes a ramp of all 1,024 levels of 10 bits. Each level must survive in a lossless file, in
+/// Y4M and in raw frames.
+#[test]
+fn a_ramp_of_ten_bits_survives() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    // The left camera sees columns 0 to 639, and the right one columns 384 to 1023.
+    for (name, first) in [("left", 0_u16), ("right", 384)] {
+        let row: Vec<u8> = (first..first + 640).flat_map(u16::to_le_bytes).collect();
+        let mut frame = row.repeat(16);
+        frame.resize(frame.len() * 3 / 2, 0);
+        // Neutral chroma is 512.
+        frame[640 * 16 * 2..].chunks_exact_mut(2).for_each(|it| it.copy_from_slice(&[0, 2]));
+        folder.write("ramp.yuv", frame.repeat(3));
+        ffmpeg.run(
+            &folder,
+            &format!(
+                "-f rawvideo -pix_fmt yuv420p10le -s 640x16 -framerate 25 -color_range pc -i ramp.yuv -c:v ffv1 \
+                 -color_range pc -colorspace bt2020nc -color_primaries bt2020 -color_trc smpte2084 {name}.mkv"
+            ),
+        );
+    }
+    folder.write("shift.txt", "1 0 384\n0 1 0\n0 0 1\n");
+    let line = "video left.mkv right.mkv --homography shift.txt --device cpu --no-colour --crf 0";
+    let ramp: Vec<u16> = (0..1024).collect();
+    for (output, warns) in [("p.mkv", false), ("p.mp4", false), ("p.y4m", true), ("p.p010", true)] {
+        let done = folder.words(&format!("{line} -o {output}"));
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let warning =
+            "does not store the tags of the levels, BT.2020 primaries and the PQ transfer function";
+        assert_eq!(done.stderr.contains(warning), warns, "{output}: {}", done.stderr);
+        let frames = if output == "p.p010" {
+            folder.read(output).chunks(1024 * 16 * 3).map(<[u8]>::to_vec).collect()
+        } else {
+            let (pixels, frames) = frames(&folder, output);
+            let PixelFormat::P010(encoding) = pixels else { panic!("{output}: {pixels}") };
+            assert_eq!(encoding.range, Range::Full, "{output}");
+            frames
+        };
+        assert_eq!(frames.len(), 3, "{output}");
+        for frame in frames {
+            let samples: Vec<_> =
+                frame.chunks_exact(2).map(|it| u16::from_le_bytes([it[0], it[1]]) >> 6).collect();
+            let (luma, chroma) = samples.split_at(1024 * 16);
+            assert!(luma.chunks(1024).all(|row| row == ramp), "{output}: {:?}", &luma[..1024]);
+            assert!(chroma.iter().all(|sample| *sample == 512), "{output}");
+        }
+    }
+    for file in ["p.mkv", "p.mp4"] {
+        let probe = ffmpeg.probe(&folder, file);
+        let video = probe.video();
+        let text = |name: &str| video[name].as_str().unwrap_or_default().to_owned();
+        let found = ["codec_name", "pix_fmt", "color_range", "color_space"].map(text);
+        assert_eq!(found, ["hevc", "yuv420p10le", "pc", "bt2020nc"], "{file}");
+        assert_eq!(["color_primaries", "color_transfer"].map(text), ["bt2020", "smpte2084"]);
+        assert!(text("profile") == "Main 10" || text("profile") == "Rext", "{}", text("profile"));
+    }
+    // A lossy file is Main 10, with fewer bits than a lossless one.
+    folder.quiet(
+        "video left.mkv right.mkv --homography shift.txt --device cpu --no-colour -o lossy.mp4",
+    );
+    let probe = ffmpeg.probe(&folder, "lossy.mp4");
+    assert_eq!(
+        (&probe.video()["profile"], &probe.video()["codec_tag_string"]),
+        (&"Main 10".into(), &"hvc1".into())
+    );
+
+    let done = folder.words(&format!("{line} --depth 8 -o shallow.mkv"));
+    assert!(done.stderr.contains("left.mkv: 10-bit samples are rounded to 8 bits"), "{done:?}");
+    assert_eq!(ffmpeg.probe(&folder, "shallow.mkv").video()["codec_name"], "h264");
+    let done = folder.words("compare p.mkv p.mp4 --device cpu --json");
+    assert_eq!(done.json()["identical"]["gray"], true, "{done:?}");
+    assert_eq!(done.json()["conversions"], serde_json::json!([]));
+
+    insta::assert_snapshot!(
+        folder.words(&format!("{line} --depth 10 -o p.rgba")).stderr,
+        @"error: p.rgba: cannot store 10 bits; write .mp4, .m4v, .mov, .mkv, .y4m or .p010, or 8 bits"
+    );
+    ffmpeg.pair(&folder, 0.2);
+    insta::assert_snapshot!(
+        folder.words("video left.mp4 right.mp4 --rig rig.toml --device cpu --depth 10 -o q.mkv").stderr,
+        @"error: --depth 10 requires a first video with more than 8 bits per sample; remove --depth"
+    );
+    // Frames of different depths are not combined.
+    let done = folder
+        .words("video p.y4m left.mp4 --homography shift.txt --device cpu --no-colour -o q.mkv");
+    assert_eq!(done.code, Some(2), "{done:?}");
 }
 
 /// Checks that an output file with lossless H.264 (`--crf 0`) contains the same frames as raw output.

@@ -29,7 +29,7 @@ fn stitch(
     let sources = inputs.map(|name| {
         let path = folder.path(name);
         let medium = Medium::of_input(&path, None).unwrap();
-        let input = VideoInput { path, medium, size: None, rate: None };
+        let input = VideoInput { path, medium, size: None, rate: None, ten_bit: false };
         VideoSource::open(&input, None, &stop).unwrap()
     });
     let device = Device::cpu();
@@ -40,7 +40,7 @@ fn stitch(
     stream.synchronize().unwrap();
     let path = folder.path(output);
     let medium = Medium::of_output(&path, None).unwrap();
-    let output = VideoOutput { path, medium, crf: Crf::default(), sound: None };
+    let output = VideoOutput { path, medium, crf: Crf::default(), sound: None, ten_bit: None };
     let rate = sources[0].rate();
     let sink = VideoSink::create(&output, size, rate, &stop).unwrap();
     stitch_video(&device, warp, sources.into(), sink, &VideoOptions::default(), |_| {})

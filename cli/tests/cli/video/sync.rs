@@ -181,7 +181,7 @@ fn the_sound_of_the_output_stays_in_sync() {
         let sources = [output, first].map(|file| {
             let path = folder.path(file);
             let medium = Medium::of_input(&path, None).unwrap();
-            let input = VideoInput { path, medium, size: None, rate: None };
+            let input = VideoInput { path, medium, size: None, rate: None, ten_bit: false };
             VideoSource::open(&input, None, &Stop::default()).unwrap()
         });
         let found = find_offsets(&sources, 10.0, &Stop::default()).unwrap().unwrap();

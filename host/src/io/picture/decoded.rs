@@ -51,7 +51,9 @@ pub(crate) fn convert(path: &Path, decoded: Decoded) -> Result<Picture, PictureE
     let pixels = to_rgba(&samples, colour)
         .ok_or_else(|| corrupt_because(path, format!("unsupported pixel type {colour:?}")))?;
     drop(samples);
-    assemble(path, width, height, pixels, orientation)
+    let picture = assemble(path, width, height, pixels, orientation)?;
+    let bits = 8 * (colour.bytes_per_pixel() / colour.channel_count());
+    Ok(Picture { stored_bits: bits, ..picture })
 }
 
 pub(super) fn assemble(

@@ -22,7 +22,7 @@ use image::{ExtendedColorType, ImageEncoder, ImageError};
 use shared_types::Rgba8;
 
 use crate::device::{DeviceError, Image, Stream};
-use crate::io::replace;
+use crate::io::{Conversion, replace};
 
 /// Maximum width and height of an input picture, in pixels.
 pub const MAX_SIDE: u32 = 16_384;
@@ -118,12 +118,24 @@ pub enum PictureError {
 }
 
 /// An RGBA picture in host memory. Its pixels are stored row by row from the top, without padding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Two pictures are equal if they have the same size and pixels.
+#[derive(Clone, Debug)]
 pub struct Picture {
     width: u32,
     height: u32,
     pixels: Vec<Rgba8>,
+    /// The number of bits per sample in the file. 8 for a picture that was not read from a file.
+    stored_bits: u8,
 }
+
+impl PartialEq for Picture {
+    fn eq(&self, other: &Self) -> bool {
+        self.size() == other.size() && self.pixels == other.pixels
+    }
+}
+
+impl Eq for Picture {}
 
 impl Picture {
     /// Creates a picture of `width`×`height` pixels. Returns `None` unless `pixels` has exactly one element per pixel.
@@ -133,6 +145,7 @@ impl Picture {
             width,
             height,
             pixels,
+            stored_bits: 8,
         })
     }
 
@@ -140,12 +153,13 @@ impl Picture {
     #[must_use]
     pub fn filled(width: u32, height: u32, colour: Rgba8) -> Self {
         let pixels = vec![colour; width as usize * height as usize];
-        Self { width, height, pixels }
+        Self { width, height, pixels, stored_bits: 8 }
     }
 
     /// Reads a PNG or JPEG file with any extension, and applies the EXIF orientation.
     ///
-    /// Converts all pixel types to 8-bit RGBA. Rounds 16-bit values to the nearest 8-bit value.
+    /// Converts all pixel types to 8-bit RGBA. Rounds 16-bit values to the nearest 8-bit value, which
+    /// [`conversions`](Self::conversions) reports.
     ///
     /// # Errors
     /// Returns [`PictureError`] if the file cannot be read, is not a valid PNG or JPEG, or is too large.
@@ -259,6 +273,20 @@ impl Picture {
     #[must_use]
     pub fn pixels(&self) -> &[Rgba8] {
         &self.pixels
+    }
+
+    /// Returns the properties of the file that the pixels lack: [`Conversion::Depth`] if the file has more than 8 bits
+    /// per sample.
+    pub fn conversions(&self) -> impl Iterator<Item = Conversion> + use<> {
+        let from = self.stored_bits;
+        (from > 8).then_some(Conversion::Depth { from, to: 8 }).into_iter()
+    }
+
+    /// Returns whether all pixels are opaque. Otherwise, an operation that ignores opacity loses it; see
+    /// [`Conversion::Alpha`].
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        self.pixels.iter().all(|pixel| pixel.a == 255)
     }
 
     /// Copies the picture to the stream's device and waits for the copy.

@@ -85,6 +85,12 @@ pub enum VideoError {
         /// The name of the encoder in ffmpeg.
         encoder: &'static str,
     },
+    /// The medium of the output stores only 8 bits per sample.
+    #[error("{}: cannot store 10 bits; write .mp4, .m4v, .mov, .mkv, .y4m or .p010, or 8 bits", file.display())]
+    Depth {
+        /// The path of the video.
+        file: PathBuf,
+    },
     /// ffmpeg does not recognise the file as a video.
     #[error("{}: not a video that ffmpeg can read{}", file.display(), quote(said))]
     NotVideo {

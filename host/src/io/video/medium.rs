@@ -18,6 +18,8 @@ pub enum StreamFormat {
     Y4m,
     /// Raw NV12 frames, one after the other, without a header or padding.
     Nv12,
+    /// Raw P010 frames (10 bits, little-endian), one after the other, without a header or padding.
+    P010,
     /// Raw RGBA frames, one after the other, without a header or padding.
     Rgba,
 }
@@ -25,12 +27,13 @@ pub enum StreamFormat {
 impl StreamFormat {
     /// Returns the pixel format of the frames in a raw stream, or `None` for Y4M, whose header states the pixel format.
     ///
-    /// A raw stream does not state its colour encoding. This function assumes BT.709 in limited range for NV12.
+    /// A raw stream does not state its colour encoding. This function assumes BT.709 in limited range for NV12 and P010.
     #[must_use]
     pub fn raw_pixels(self) -> Option<PixelFormat> {
         match self {
             Self::Y4m => None,
             Self::Nv12 => Some(PixelFormat::Nv12(YuvEncoding::default())),
+            Self::P010 => Some(PixelFormat::P010(YuvEncoding::default())),
             Self::Rgba => Some(PixelFormat::Rgba8),
         }
     }
@@ -81,6 +84,15 @@ impl Medium {
         }
     }
 
+    /// Returns whether frames of 10 bits can be written to the medium.
+    #[must_use]
+    pub fn stores_ten_bits(&self) -> bool {
+        match self {
+            Self::File | Self::Stream(StreamFormat::Y4m | StreamFormat::P010) => true,
+            Self::Stream(StreamFormat::Nv12 | StreamFormat::Rgba) | Self::Pictures(_) => false,
+        }
+    }
+
     fn known(path: &Path, asked: Option<StreamFormat>) -> Result<Option<Self>, VideoError> {
         if let Some(format) = asked {
             return Ok(Some(Self::Stream(format)));
@@ -91,6 +103,7 @@ impl Medium {
         Ok(match extension(path).as_str() {
             "y4m" => Some(Self::Stream(StreamFormat::Y4m)),
             "nv12" => Some(Self::Stream(StreamFormat::Nv12)),
+            "p010" => Some(Self::Stream(StreamFormat::P010)),
             "rgba" => Some(Self::Stream(StreamFormat::Rgba)),
             "raw" | "yuv" => return Err(VideoError::Raw { file: path.to_owned() }),
             "png" | "jpg" | "jpeg" => Pattern::parse(path).map(Self::Pictures),

@@ -2,7 +2,7 @@
 //!
 //! A video is one of three media ([`Medium`]):
 //! - an encoded file, which the child process `ffmpeg` reads or writes,
-//! - a stream of Y4M, NV12 or RGBA frames in a file or a pipe,
+//! - a stream of Y4M, NV12, P010 or RGBA frames in a file or a pipe,
 //! - a sequence of picture files.
 //!
 //! [`VideoSource`] reads and [`VideoSink`] writes all three media. The memory use does not depend on the length of a
@@ -24,6 +24,6 @@ pub use error::{FfmpegTask, VideoError};
 pub use ffmpeg::{Crf, Sound};
 pub use medium::{Medium, STANDARD, StreamFormat};
 pub use pattern::Pattern;
-pub use sink::{VideoOutput, VideoSink};
+pub use sink::{TenBit, VideoOutput, VideoSink};
 pub use source::{VideoInput, VideoSource};
 pub use stop::Stop;

@@ -5,6 +5,7 @@ use shared_types::Rgba8;
 
 use super::{Pattern, VideoError, stream};
 use crate::frame::Frame;
+use crate::io::Conversion;
 use crate::io::picture::Picture;
 use crate::io::video::read_frame::ReadFrame;
 
@@ -18,6 +19,7 @@ pub(super) struct Reader {
     next: Option<u64>,
     last: u64,
     size: UVec2,
+    conversions: Vec<Conversion>,
 }
 
 impl Reader {
@@ -27,11 +29,19 @@ impl Reader {
         let next = Some(first);
         let first = Picture::open(pattern.file(first))?;
         let size = first.size();
-        Ok(Self { pattern: pattern.clone(), next, last, size })
+        // Only the first picture is examined, because the pictures of a sequence come from one camera or program.
+        let alpha = (!first.is_opaque()).then_some(Conversion::Alpha);
+        let conversions = first.conversions().chain(alpha).collect();
+        Ok(Self { pattern: pattern.clone(), next, last, size, conversions })
     }
 
     pub(super) fn size(&self) -> UVec2 {
         self.size
+    }
+
+    /// Returns the properties of the first picture that frames lack.
+    pub(super) fn conversions(&self) -> &[Conversion] {
+        &self.conversions
     }
 
     /// Returns the number of pictures left to read.

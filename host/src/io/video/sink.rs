@@ -15,7 +15,7 @@ use super::ffmpeg::{Crf, Encoder, Sound};
 use super::medium::{STANDARD, customary, shown};
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::Rate;
-use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
+use crate::frame::{ColourTags, Frame, FrameFormat, PixelFormat, Range, YuvEncoding};
 use crate::io::video::read_frame::LOOK;
 
 /// Options for writing a video.
@@ -29,6 +29,18 @@ pub struct VideoOutput {
     pub crf: Crf,
     /// The sound to add to an encoded file. Other media ignore it.
     pub sound: Option<Sound>,
+    /// The properties of a 10-bit video, or `None` for 8 bits. Encoded files are then HEVC (Main 10) instead of H.264, and
+    /// Y4M streams are `C420p10`.
+    pub ten_bit: Option<TenBit>,
+}
+
+/// The properties of a 10-bit video.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TenBit {
+    /// The colour encoding of the frames. Y4M streams use only its range, because they do not state a matrix.
+    pub encoding: YuvEncoding,
+    /// The primaries and the transfer function, which encoded files state. Other media ignore them.
+    pub tags: ColourTags,
 }
 
 /// A video that is being written.
@@ -55,7 +67,7 @@ impl VideoSink {
     /// Starts writing a video with frames of `size` pixels.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the size or the extension is not supported, if the temporary file of an encoded video
+    /// Returns [`VideoError`] if the size, the extension or the depth is not supported, if the temporary file of an encoded video
     /// cannot be created, or if ffmpeg cannot be started.
     pub fn create(
         output: &VideoOutput,
@@ -64,17 +76,23 @@ impl VideoSink {
         stop: &Stop,
     ) -> Result<Self, VideoError> {
         let name = shown(&output.path, "stdout");
-        let format = format(&output.medium, size);
+        if output.ten_bit.is_some() && !output.medium.stores_ten_bits() {
+            return Err(VideoError::Depth { file: name });
+        }
+        let format = format(&output.medium, size, output.ten_bit);
         format.check().map_err(|source| VideoError::Frame { file: name.clone(), source })?;
         let writer = match &output.medium {
             Medium::File => {
-                let sound = output.sound.clone();
-                let encoder = Encoder::start(&name, size, rate, output.crf, sound, stop)?;
+                let encoder = Encoder::start(&name, size, rate, output, stop)?;
                 Writer::Encoder(Box::new(encoder))
             }
             Medium::Stream(stream) => {
-                let header =
-                    y4m::Header { size, rate: Some(rate), range: Range::Limited, mono: false };
+                let header = y4m::Header {
+                    size,
+                    rate: Some(rate),
+                    range: format.pixels.encoding().unwrap_or_default().range,
+                    samples: y4m::Samples::of(format.pixels),
+                };
                 let header = (*stream == StreamFormat::Y4m).then_some(header);
                 Writer::Planned { path: output.path.clone(), header, stop: stop.clone() }
             }
@@ -128,10 +146,16 @@ impl VideoSink {
 }
 
 /// Returns the format that frames of `size` pixels must have to be written to `medium`.
-fn format(medium: &Medium, size: UVec2) -> FrameFormat {
+fn format(medium: &Medium, size: UVec2, ten_bit: Option<TenBit>) -> FrameFormat {
     let pixels = match medium {
-        Medium::File => return Encoder::format(size),
-        Medium::Stream(StreamFormat::Y4m) => PixelFormat::Nv12(customary(size, Range::Limited)),
+        Medium::File => return Encoder::format(size, ten_bit),
+        Medium::Stream(StreamFormat::Y4m) => match ten_bit {
+            Some(TenBit { encoding, .. }) => PixelFormat::P010(customary(size, encoding.range)),
+            None => PixelFormat::Nv12(customary(size, Range::Limited)),
+        },
+        Medium::Stream(StreamFormat::P010) => {
+            PixelFormat::P010(ten_bit.unwrap_or_default().encoding)
+        }
         Medium::Stream(raw) => raw.raw_pixels().unwrap_or(PixelFormat::Rgba8),
         Medium::Pictures(_) => PixelFormat::Rgba8,
     };

@@ -17,7 +17,8 @@ use super::medium::shown;
 use super::stream::RawReader;
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::Rate;
-use crate::frame::{Frame, FrameError, FrameFormat, PixelFormat};
+use crate::frame::{ColourTags, Frame, FrameError, FrameFormat, PixelFormat};
+use crate::io::Conversion;
 use crate::io::video::read_frame::LOOK;
 use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::read_frame::check;
@@ -32,12 +33,15 @@ pub struct VideoInput {
     pub path: PathBuf,
     /// The medium of the video: encoded file, stream or picture sequence.
     pub medium: Medium,
-    /// The frame size in pixels. NV12 and RGBA streams require it. Other media ignore it, because they state their
+    /// The frame size in pixels. NV12, P010 and RGBA streams require it. Other media ignore it, because they state their
     /// size.
     pub size: Option<UVec2>,
-    /// The frame rate. NV12 and RGBA streams and picture sequences require it, and so do other videos that do not state
+    /// The frame rate. NV12, P010 and RGBA streams and picture sequences require it, and so do other videos that do not state
     /// their rate. ffmpeg converts an encoded file to this rate. A rate in the header of a Y4M stream takes precedence.
     pub rate: Option<Rate>,
+    /// Whether an encoded file with more than 8 bits per sample is read as P010. Otherwise, its samples are rounded to 8
+    /// bits. Other media ignore it, because their frames have the stored format.
+    pub ten_bit: bool,
 }
 
 /// A video that is being read.
@@ -46,6 +50,8 @@ pub struct VideoSource {
     format: FrameFormat,
     rate: Rate,
     expected: Option<u64>,
+    conversions: Vec<Conversion>,
+    tags: ColourTags,
     sound: Option<ffmpeg::Sound>,
     frames: Receiver<Result<Vec<u8>, VideoError>>,
     /// The first frame after [`await_first`](Self::await_first) has received it, until [`frame`](Self::frame) returns
@@ -77,16 +83,20 @@ impl VideoSource {
             Medium::File => {
                 let probe = ffmpeg::probe(&input.path, stop)?;
                 let rate = input.rate.or(probe.rate).ok_or_else(no_rate)?;
-                let format = FrameFormat {
-                    size: probe.size,
-                    pixels: pixels.unwrap_or(PixelFormat::Nv12(probe.encoding())),
+                let own = || {
+                    let deep = input.ten_bit && probe.bits() > 8;
+                    let format = if deep { PixelFormat::P010 } else { PixelFormat::Nv12 };
+                    format(probe.encoding())
                 };
+                let format = FrameFormat { size: probe.size, pixels: pixels.unwrap_or_else(own) };
                 check(&name, format.size)?;
                 let decoder = Decoder::start(&input.path, &probe, rate, format, stop)?;
                 let child = Some(decoder.killer());
                 let expected = probe.duration.map(|duration| rate.frames(duration));
                 let source = Self::start(name, format, rate, expected, decoder, stop)?;
-                Ok(Self { sound: probe.sound, _child: child, ..source })
+                let conversions = probe.conversions(format.pixels);
+                let tags = probe.tags();
+                Ok(Self { sound: probe.sound, conversions, tags, _child: child, ..source })
             }
             Medium::Stream(StreamFormat::Y4m) => {
                 let (file, bytes) = stream::open(&input.path)?;
@@ -98,12 +108,12 @@ impl VideoSource {
             Medium::Stream(raw) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
                 let rate = input.rate.ok_or_else(no_rate)?;
-                // Raw NV12 frames do not state their colour encoding, so assume the encoding that the caller requested.
+                // Raw NV12 and P010 frames do not state their colour encoding, so assume the encoding that the caller
+                // requested.
                 let own = raw.raw_pixels().unwrap_or(PixelFormat::Rgba8);
-                let taken = match (own, pixels) {
-                    (PixelFormat::Nv12(_), Some(PixelFormat::Nv12(encoding))) => {
-                        PixelFormat::Nv12(encoding)
-                    }
+                let taken = match (own, pixels.and_then(PixelFormat::encoding)) {
+                    (PixelFormat::Nv12(_), Some(encoding)) => PixelFormat::Nv12(encoding),
+                    (PixelFormat::P010(_), Some(encoding)) => PixelFormat::P010(encoding),
                     _ => own,
                 };
                 let format = FrameFormat { size, pixels: taken };
@@ -118,7 +128,9 @@ impl VideoSource {
                 let reader = pictures::Reader::new(pattern)?;
                 let format = FrameFormat { size: reader.size(), pixels: PixelFormat::Rgba8 };
                 let expected = Some(reader.len());
-                Self::start(name, format, rate, expected, reader, stop)
+                let conversions = reader.conversions().to_vec();
+                let source = Self::start(name, format, rate, expected, reader, stop)?;
+                Ok(Self { conversions, ..source })
             }
         }
     }
@@ -135,15 +147,26 @@ impl VideoSource {
         let (empty, returned) = sync_channel(AHEAD);
         let bytes = format.bytes();
         let file = name.clone();
-        let first = None;
         // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
         // receiver of the frames is dropped.
         thread::Builder::new()
             .name("read".into())
             .spawn(move || read(&file, reader, bytes, &returned, &full))
             .map_err(VideoError::Thread)?;
-        let (stop, sound, _child) = (stop.clone(), None, None);
-        Ok(Self { name, format, rate, expected, sound, frames, first, empty, stop, _child })
+        Ok(Self {
+            name,
+            format,
+            rate,
+            expected,
+            conversions: Vec::new(),
+            tags: ColourTags::default(),
+            sound: None,
+            frames,
+            first: None,
+            empty,
+            stop: stop.clone(),
+            _child: None,
+        })
     }
 
     /// Returns the bytes of the next frame without padding, or `None` at the end of the video or after a stop request.
@@ -226,6 +249,19 @@ impl VideoSource {
     #[must_use]
     pub fn expected(&self) -> Option<u64> {
         self.expected
+    }
+
+    /// Returns the properties of the video that its frames lack. Empty for streams, whose frames are not converted.
+    #[must_use]
+    pub fn conversions(&self) -> &[Conversion] {
+        &self.conversions
+    }
+
+    /// Returns the primaries and the transfer function of an encoded file, and BT.709 for other media, which do not state
+    /// them. Frames contain the levels of the file, whatever the tags are.
+    #[must_use]
+    pub fn tags(&self) -> ColourTags {
+        self.tags
     }
 
     /// Returns the video's sound. `None` for a video without sound, and for streams and picture sequences.

@@ -1,11 +1,12 @@
 //! Reads and writes Y4M (YUV4MPEG2) streams: a header line, and then for each frame a `FRAME` line and its planes.
 //!
-//! - The reader supports 8-bit 4:2:0 and mono. For 4:2:2, 4:4:4 and more than 8 bits, it returns an error that names
-//!   the format.
+//! - The reader supports 4:2:0 with 8 and 10 bits, and mono with 8 bits. For 4:2:2, 4:4:4 and other depths, it returns an
+//!   error that names the format.
+//! - A 10-bit sample is in the lower bits of 16, little-endian. It is converted to P010, which has it in the upper bits.
 //! - The chroma siting in the header is ignored: each chroma sample is assumed to be in the centre of four pixels, as
 //!   in `420jpeg`.
 //! - Interlaced frames are not deinterlaced.
-//! - The two chroma planes of Y4M are converted to the interleaved chroma plane of NV12 and back.
+//! - The two chroma planes of Y4M are converted to the interleaved chroma plane of NV12 or P010 and back.
 //! - Y4M does not state the colour matrix, so the customary matrix for the frame size is assumed (see
 //!   `medium::customary`).
 
@@ -37,8 +38,41 @@ pub(super) struct Header {
     pub(super) rate: Option<Rate>,
     /// The range of luma and chroma values.
     pub(super) range: Range,
-    /// Whether the frames have no chroma planes.
-    pub(super) mono: bool,
+    pub(super) samples: Samples,
+}
+
+/// The planes of a frame, and the depth of their samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Samples {
+    /// Luma of 8 bits without chroma planes.
+    Mono,
+    /// 4:2:0 with 8 bits.
+    Eight,
+    /// 4:2:0 with 10 bits.
+    Ten,
+}
+
+impl Samples {
+    /// Returns the samples of frames in NV12 or P010.
+    pub(super) fn of(pixels: PixelFormat) -> Self {
+        if pixels.bits() > 8 { Self::Ten } else { Self::Eight }
+    }
+
+    /// Returns the number of bytes of a sample.
+    fn bytes(self) -> usize {
+        if self == Self::Ten { 2 } else { 1 }
+    }
+}
+
+/// The number of bits by which P010 shifts a sample.
+const SHIFT: u32 = 6;
+
+/// Shifts the 10-bit samples of a plane, which are little-endian.
+fn shifted(plane: &mut [u8], shift: impl Fn(u16) -> u16) {
+    for sample in plane.chunks_exact_mut(2) {
+        let value = u16::from_le_bytes([sample[0], sample[1]]);
+        sample.copy_from_slice(&shift(value).to_le_bytes());
+    }
 }
 
 impl Header {
@@ -55,7 +89,7 @@ impl Header {
             ));
         }
         let (mut width, mut height) = (None, None);
-        let (mut rate, mut range, mut mono) = (None, Range::Limited, false);
+        let (mut rate, mut range, mut samples) = (None, Range::Limited, Samples::Eight);
         for word in text.split(' ').filter(|word| !word.is_empty()) {
             // A parameter is one ASCII letter and a value.
             let Some((kind, value)) = word.split_at_checked(1) else {
@@ -67,11 +101,12 @@ impl Header {
                 "F" if value == "0:0" => {}
                 "F" => rate = Some(value.parse().map_err(|e| format!("F{value}: {e}"))?),
                 "C" => match value {
-                    "420" | "420jpeg" | "420mpeg2" | "420paldv" => mono = false,
-                    "mono" => mono = true,
+                    "420" | "420jpeg" | "420mpeg2" | "420paldv" => samples = Samples::Eight,
+                    "420p10" => samples = Samples::Ten,
+                    "mono" => samples = Samples::Mono,
                     _ => {
                         return Err(format!(
-                            "the pixel format is C{value}; convert it to C420jpeg"
+                            "the pixel format is C{value}; convert it to C420jpeg or C420p10"
                         ));
                     }
                 },
@@ -87,18 +122,20 @@ impl Header {
         let (Some(x), Some(y)) = (width, height) else {
             return Err("the header lacks the width or the height".into());
         };
-        Ok(Self { size: UVec2::new(x, y), rate, range, mono })
+        Ok(Self { size: UVec2::new(x, y), rate, range, samples })
     }
 
     /// Returns the header line with its line end.
     #[must_use]
     pub(super) fn line(&self) -> String {
-        let Self { size, rate, range, mono } = self;
+        let Self { size, rate, range, samples } = self;
         let (numerator, denominator) = rate.map_or((0, 0), Rate::fraction);
-        let (colour, range) = (
-            if *mono { "mono" } else { "420jpeg" },
-            if *range == Range::Full { "FULL" } else { "LIMITED" },
-        );
+        let colour = match samples {
+            Samples::Mono => "mono",
+            Samples::Eight => "420jpeg",
+            Samples::Ten => "420p10",
+        };
+        let range = if *range == Range::Full { "FULL" } else { "LIMITED" };
         format!(
             "{MAGIC} W{} H{} F{numerator}:{denominator} Ip A1:1 C{colour} XCOLORRANGE={range}\n",
             size.x, size.y
@@ -108,13 +145,18 @@ impl Header {
     /// Returns the format of the frames that [`Reader`] returns and [`Writer`] accepts.
     #[must_use]
     pub(super) fn format(&self) -> FrameFormat {
-        FrameFormat { size: self.size, pixels: PixelFormat::Nv12(customary(self.size, self.range)) }
+        let encoding = customary(self.size, self.range);
+        let pixels = match self.samples {
+            Samples::Mono | Samples::Eight => PixelFormat::Nv12(encoding),
+            Samples::Ten => PixelFormat::P010(encoding),
+        };
+        FrameFormat { size: self.size, pixels }
     }
 
     /// Returns the size of a frame in the file in bytes, not counting its `FRAME` line.
     fn frame_bytes(&self) -> usize {
         let chroma = self.format().planes().nth(1).map_or(0, |plane| plane.bytes());
-        self.format().bytes() - if self.mono { chroma } else { 0 }
+        self.format().bytes() - if self.samples == Samples::Mono { chroma } else { 0 }
     }
 }
 
@@ -123,7 +165,7 @@ fn side(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|_| digits).ok_or_else(|| format!("invalid width or height {text:?}"))
 }
 
-/// Reads the frames of a Y4M stream as NV12.
+/// Reads the frames of a Y4M stream as NV12 or P010.
 pub(super) struct Reader<R> {
     file: PathBuf,
     input: BufReader<R>,
@@ -190,13 +232,20 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
             return Err(VideoError::Truncated { file: file.clone(), frame, found, expected });
         }
         self.frames += 1;
-        if self.header.mono {
+        if self.header.samples == Samples::Mono {
             uv.fill(128);
             return Ok(true);
         }
+        let bytes = self.header.samples.bytes();
         let (u, v) = self.planar.split_at(self.planar.len() / 2);
-        for (pair, (u, v)) in uv.chunks_exact_mut(2).zip(u.iter().zip(v)) {
-            pair.copy_from_slice(&[*u, *v]);
+        let samples = u.chunks_exact(bytes).zip(v.chunks_exact(bytes));
+        for (pair, (u, v)) in uv.chunks_exact_mut(2 * bytes).zip(samples) {
+            let (to_u, to_v) = pair.split_at_mut(bytes);
+            to_u.copy_from_slice(u);
+            to_v.copy_from_slice(v);
+        }
+        if self.header.samples == Samples::Ten {
+            shifted(frame, |sample| sample << SHIFT);
         }
         Ok(true)
     }
@@ -221,32 +270,52 @@ fn unreadable(file: &Path, source: io::Error) -> VideoError {
     VideoError::Unreadable { file: file.to_owned(), source }
 }
 
-/// Writes NV12 frames as a Y4M stream.
+/// Writes NV12 or P010 frames as a Y4M stream.
 pub(super) struct Writer<W> {
     output: W,
     /// The header line, which is written with the first frame. `None` afterwards.
     line: Option<String>,
+    samples: Samples,
     /// A buffer for the two chroma planes of a frame.
     planar: Vec<u8>,
+    /// A buffer for a row of 10-bit luma.
+    row: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
     pub(super) fn new(output: W, header: &Header) -> Self {
-        Self { output, line: Some(header.line()), planar: Vec::new() }
+        let (line, samples) = (Some(header.line()), header.samples);
+        Self { output, line, samples, planar: Vec::new(), row: Vec::new() }
     }
 
-    /// Writes an NV12 frame.
+    /// Writes a frame in NV12 or P010, as the header states.
     pub(super) fn write(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         if let Some(line) = self.line.take() {
             self.output.write_all(line.as_bytes())?;
         }
         self.output.write_all(b"FRAME\n")?;
         let mut planes = stream::rows(frame);
-        planes.next().into_iter().flatten().try_for_each(|row| self.output.write_all(row))?;
+        let ten = self.samples == Samples::Ten;
+        for row in planes.next().into_iter().flatten() {
+            if !ten {
+                self.output.write_all(row)?;
+                continue;
+            }
+            self.row.clear();
+            self.row.extend_from_slice(row);
+            shifted(&mut self.row, |sample| sample >> SHIFT);
+            self.output.write_all(&self.row)?;
+        }
         self.planar.clear();
+        let bytes = self.samples.bytes();
         let uv: Vec<&[u8]> = planes.next().into_iter().flatten().collect();
         for component in 0..2 {
-            self.planar.extend(uv.iter().flat_map(|row| row.iter().skip(component).step_by(2)));
+            let samples =
+                uv.iter().flat_map(|row| row.chunks_exact(bytes).skip(component).step_by(2));
+            self.planar.extend(samples.flatten());
+        }
+        if ten {
+            shifted(&mut self.planar, |sample| sample >> SHIFT);
         }
         self.output.write_all(&self.planar)
     }

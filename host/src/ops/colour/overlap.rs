@@ -3,7 +3,8 @@
 
 use glam::UVec2;
 use kernels_gpu::colour::{
-    ColourSumsNv12, ColourSumsNv12Rgba8, ColourSumsRgba8, ColourSumsRgba8Nv12, MapOverlap,
+    ColourSumsNv12, ColourSumsNv12Rgba8, ColourSumsP010, ColourSumsRgba8, ColourSumsRgba8Nv12,
+    MapOverlap,
 };
 use shared_types::colour::{
     ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, OverlapRule, RUNNING_SUMS, SumParams,
@@ -13,7 +14,7 @@ use shared_types::stitch::MAX_CAMERAS;
 use super::EstimateLimits;
 use crate::device::{Buffer, Device, DeviceError, Image, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
-use crate::ops::stitch::{StitchError, check_frames};
+use crate::ops::stitch::{StitchError, check_depths, check_frames};
 use crate::warp::DeviceWarp;
 use crate::warp::bounds::{BoxSearch, cover};
 
@@ -209,10 +210,7 @@ impl Overlap {
     /// the overlap and one pixel of each picture.
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {
-        let pixel = match pixels {
-            PixelFormat::Rgba8 => 4.0,
-            PixelFormat::Nv12(_) => 1.5,
-        };
+        let pixel = pixels.bytes_per_pixel();
         let count = f64::from(self.place.size().x) * f64::from(self.place.size().y);
         (count * (size_of::<OverlapPixel>() as f64 + 2.0 * pixel)) as u64
     }
@@ -235,7 +233,7 @@ impl Overlap {
     }
 
     /// Submits the computation of the colour sums of a pair of frames over the overlap, without waiting. The frames may
-    /// have different formats.
+    /// have different formats, but either both are P010 or none is.
     ///
     /// # Safety
     /// Work on `summing` in other streams must be done before this call.
@@ -251,6 +249,7 @@ impl Overlap {
         summing: &mut Summing,
     ) -> Result<(), StitchError> {
         check_frames(&[left, right], &self.sources)?;
+        check_depths([left.format(), right.format()])?;
         // SAFETY: the frames have the overlap's source sizes and complete chroma planes, as just checked. The caller
         // guarantees that no other stream uses `summing`.
         unsafe { self.launch(stream, [left, right], summing, 0) }.map_err(StitchError::from)
@@ -271,8 +270,7 @@ impl Overlap {
         element: u32,
     ) -> Result<(), DeviceError> {
         let width = self.place.size().x as f32;
-        let [left, right] =
-            frames.each_ref().map(|frame| frame.format().pixels.encoding().to_rgb());
+        let [left, right] = frames.each_ref().map(|frame| frame.format().pixels.to_rgb());
         let (centre, per_column) = (0.5 * (width - 1.0), 2.0 / width);
         let params = SumParams { centre, per_column, left, right, element };
         macro_rules! launch {
@@ -307,6 +305,14 @@ impl Overlap {
             }
             [FrameView::Nv12(left, _), FrameView::Rgba8(right)] => {
                 launch!(ColourSumsNv12Rgba8, left, right)
+            }
+            [FrameView::P010(left, _), FrameView::P010(right, _)] => {
+                launch!(ColourSumsP010, left, right)
+            }
+            [left, right] => {
+                let (first, other) = (left.format(), right.format());
+                let error = StitchError::Depths { first, other };
+                Err(DeviceError::refused("computing colour sums", error))
             }
         }
     }

@@ -8,7 +8,7 @@ use super::{Colours, Edge, EstimateLimits, Overlap, Summing, solve};
 use crate::device::{DeviceError, Stream};
 use crate::frame::FrameView;
 use crate::io::picture::Picture;
-use crate::ops::stitch::{StitchError, check_frames};
+use crate::ops::stitch::{StitchError, check_depths, check_frames};
 use crate::warp::DeviceWarp;
 
 /// The overlaps of a warp, one for each pair of cameras that overlap.
@@ -72,6 +72,7 @@ impl Overlaps {
         summing: &mut Summing,
     ) -> Result<(), StitchError> {
         check_frames(frames, &self.sources)?;
+        check_depths(frames.iter().map(FrameView::format))?;
         for (element, overlap) in (0..MAX_OVERLAPS).zip(&self.overlaps) {
             let pair = overlap.cameras().map(|camera| frames[camera]);
             // SAFETY: the frames have the source sizes and complete chroma planes, as just checked. The caller

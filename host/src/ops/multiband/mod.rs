@@ -22,13 +22,15 @@ use shared_types::multiband::{
     ApplyParams, BLOCK, CameraPart, Cell, CombineParams, DeviceSplitCamera, DeviceWeightedCamera,
     SPLIT_CELLS, SplitCamera, SplitParams, WeightedCamera,
 };
-use shared_types::nv12::Nv12;
+use shared_types::nv12::{Nv12, P010};
 use shared_types::stitch::MAX_CAMERAS;
 use thiserror::Error;
 
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
 use crate::frame::{FrameView, FrameViewMut};
-use crate::ops::stitch::{Power, StitchError, StitchOptions, check_frames, check_output};
+use crate::ops::stitch::{
+    Power, StitchError, StitchOptions, check_depths, check_frames, check_output,
+};
 use crate::warp::{DeviceWarp, Plane};
 use layout::Layout;
 
@@ -129,6 +131,7 @@ impl Multiband {
         check_output(&panorama, self.layout.panorama)?;
         check_output(&panorama, warp.size())?;
         check_output(&panorama, weights.size())?;
+        check_depths(frames.iter().map(FrameView::format).chain([panorama.format()]))?;
         warp.await_ready(stream)?;
         weights.await_ready(stream)?;
         self.split(stream, frames, [warp, weights], options, panorama.read())?;
@@ -147,6 +150,7 @@ impl Multiband {
         panorama: FrameView<'_>,
     ) -> Result<(), DeviceError> {
         let (mut rgba8, mut nv12) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+        let mut p010 = (Vec::new(), Vec::new());
         for (camera, frame) in frames.iter().enumerate() {
             let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
             let covered = options.covers.parts[camera] > 0.0;
@@ -157,7 +161,7 @@ impl Multiband {
                 colour,
                 offset,
                 exact: (covered || options.power != Power::Fast).into(),
-                decode: frame.format().pixels.encoding().to_rgb(),
+                decode: frame.format().pixels.to_rgb(),
             };
             match frame {
                 FrameView::Rgba8(picture) => {
@@ -168,12 +172,16 @@ impl Multiband {
                     nv12.0.push(*picture);
                     nv12.1.push(split);
                 }
+                FrameView::P010(picture, _) => {
+                    p010.0.push(*picture);
+                    p010.1.push(split);
+                }
             }
         }
         let params = SplitParams {
             flip: options.flip.into(),
             edge_boost: options.edge_boost.into(),
-            decode: panorama.format().pixels.encoding().to_rgb(),
+            decode: panorama.format().pixels.to_rgb(),
         };
         let largest = self.layout.largest(1).to_array();
         let [columns, rows] = [0, 1].map(|axis| largest[axis].div_ceil(SPLIT_CELLS[axis]));
@@ -199,17 +207,23 @@ impl Multiband {
                 unsafe { stream.launch_unchecked(&config, &kernel) }
             }};
         }
+        // The caller has checked that all frames are P010 if and only if the panorama is.
         if !rgba8.0.is_empty() {
             match panorama {
-                FrameView::Rgba8(to) => launch!(MultibandSplitRgba8, rgba8: View<Rgba8>, to),
-                FrameView::Nv12(to, _) => launch!(MultibandSplitRgba8Nv12, rgba8: View<Rgba8>, to),
-            }?;
+                FrameView::Rgba8(to) => launch!(MultibandSplitRgba8, rgba8: View<Rgba8>, to)?,
+                FrameView::Nv12(to, _) => launch!(MultibandSplitRgba8Nv12, rgba8: View<Rgba8>, to)?,
+                FrameView::P010(..) => {}
+            }
         }
         if !nv12.0.is_empty() {
             match panorama {
-                FrameView::Rgba8(to) => launch!(MultibandSplitNv12Rgba8, nv12: Nv12, to),
-                FrameView::Nv12(to, _) => launch!(MultibandSplitNv12, nv12: Nv12, to),
-            }?;
+                FrameView::Rgba8(to) => launch!(MultibandSplitNv12Rgba8, nv12: Nv12, to)?,
+                FrameView::Nv12(to, _) => launch!(MultibandSplitNv12, nv12: Nv12, to)?,
+                FrameView::P010(..) => {}
+            }
+        }
+        if let (FrameView::P010(to, _), false) = (panorama, p010.0.is_empty()) {
+            launch!(MultibandSplitP010, p010: P010, to)?;
         }
         Ok(())
     }
@@ -279,8 +293,8 @@ impl Multiband {
         let threads = (end - from).map(|side| side.div_ceil(2));
         let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
         let CameraPart { min, size, .. } = self.layout.area;
-        let encoding = panorama.format().pixels.encoding();
-        let (decode, encode) = (encoding.to_rgb(), encoding.from_rgb());
+        let pixels = panorama.format().pixels;
+        let (decode, encode) = (pixels.to_rgb(), pixels.from_rgb());
         let flip = options.flip.into();
         let params = ApplyParams { min, size, from, flip, decode, encode };
         let (cells, sums) = (self.cells[0].view(), self.sums[0].view());
@@ -296,6 +310,7 @@ impl Multiband {
         match panorama {
             FrameViewMut::Rgba8(panorama) => launch!(MultibandApplyRgba8, panorama),
             FrameViewMut::Nv12(panorama, _) => launch!(MultibandApplyNv12, panorama),
+            FrameViewMut::P010(panorama, _) => launch!(MultibandApplyP010, panorama),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Finds the seam of two cameras for a pair of frames, and writes the blending weights of the seam.
 
-use kernels_gpu::seam::{SeamDifferenceNv12, SeamDifferenceRgba8, SeamWeights};
+use kernels_gpu::seam::{SeamDifferenceNv12, SeamDifferenceP010, SeamDifferenceRgba8, SeamWeights};
 use shared_types::seam::{BLOCK, SeamBlend, SeamCosts, SeamGrid, SeamLook};
 
 use super::{SeamError, SeamOptions};
@@ -89,7 +89,7 @@ impl Seam {
         check_frames(&[left, right], &sources)?;
         let [a, b] = self.cameras;
         let grid = self.grid();
-        let decode = l.pixels.encoding().to_rgb();
+        let decode = l.pixels.to_rgb();
         let look = SeamLook { left: colours[a], right: colours[b], decode };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
@@ -113,6 +113,9 @@ impl Seam {
             }
             (FrameView::Nv12(left, a), FrameView::Nv12(right, b)) if a == b => {
                 launch!(SeamDifferenceNv12, left, right)
+            }
+            (FrameView::P010(left, a), FrameView::P010(right, b)) if a == b => {
+                launch!(SeamDifferenceP010, left, right)
             }
             _ => return Err(StitchError::Formats { left: l, right: r }),
         }
@@ -265,10 +268,7 @@ impl Seam {
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {
         let size = self.grid().max - self.grid().min;
-        let pixel = match pixels {
-            PixelFormat::Rgba8 => 4.0,
-            PixelFormat::Nv12(_) => 1.5,
-        };
+        let pixel = pixels.bytes_per_pixel();
         (f64::from(size.x) * f64::from(size.y) * (24.0 + 2.0 * pixel)) as u64
     }
 }

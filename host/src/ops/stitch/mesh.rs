@@ -7,7 +7,9 @@ use kernels_gpu::stitch::mesh as kernels;
 use shared_types::stitch::mesh::{BLOCK, Grading, MeshParams, TwoGradings};
 use shared_types::stitch::{Colour, MAX_CAMERAS};
 
-use super::{Covers, StitchError, Vignettes, check_colour, check_frames, check_output};
+use super::{
+    Covers, StitchError, Vignettes, check_colour, check_depths, check_frames, check_output,
+};
 use crate::device::{LaunchConfig, Stream};
 use crate::frame::{
     FrameFormat, FrameView, FrameViewMut, FrameViewMut as Out, PixelFormat, Textured,
@@ -26,8 +28,8 @@ pub struct CamerasOptions {
 }
 
 /// Submits the stitch of one frame per camera of a mesh into `out` without waiting, as one launch. `colours` contains
-/// the colour correction of each camera, in the order of `frames`. The formats of the frames may differ. The gamma
-/// correction uses the method [`Power::Fast`](super::Power::Fast).
+/// the colour correction of each camera, in the order of `frames`. The formats of the frames may differ, but either all
+/// frames and the output are P010, or none of them. The gamma correction uses the method [`Power::Fast`](super::Power::Fast).
 ///
 /// # Errors
 /// Returns [`StitchError`] if the frames, the colours or the output do not match the mesh, if the device cannot read a
@@ -51,6 +53,7 @@ pub fn stitch_cameras<'a>(
         check_colour(camera_name(camera, expected), *colour)?;
     }
     check_output(&out, mesh.size())?;
+    check_depths(frames.iter().map(FrameView::format).chain([output]))?;
     if !supports_flip(options.flip, output) {
         return Err(StitchError::Flip(output.size));
     }
@@ -69,10 +72,9 @@ pub fn stitch_cameras<'a>(
 }
 
 /// Returns whether the mesh kernels can write an output of this format, rotated by 180° if `flip` is set. A flipped
-/// NV12 panorama needs even sides, because two columns and two rows share a chroma sample.
+/// NV12 or P010 panorama needs even sides, because two columns and two rows share a chroma sample.
 pub(super) fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameFormat) -> bool {
-    let shares_chroma = matches!(pixels, PixelFormat::Nv12(_));
-    !(flip && shares_chroma && (size.x % 2 != 0 || size.y % 2 != 0))
+    !(flip && pixels.cell() > 1 && (size.x % 2 != 0 || size.y % 2 != 0))
 }
 
 /// Returns the kernels' parameters: orientation, edge boost and the conversion to the output's format.
@@ -80,7 +82,7 @@ pub(super) fn params(flip: bool, edge_boost: bool, output: FrameFormat) -> MeshP
     MeshParams {
         flip: flip.into(),
         edge_boost: edge_boost.into(),
-        encode: output.pixels.encoding().from_rgb(),
+        encode: output.pixels.from_rgb(),
     }
 }
 
@@ -94,15 +96,22 @@ pub(super) fn gradings(
     let grading = |(camera, (frame, colour)): (usize, (&Textured<'_>, &Colour))| {
         let grading = match frame.pixels() {
             PixelFormat::Rgba8 => Grading::rgb(*colour),
-            PixelFormat::Nv12(encoding) => Grading::yuv(*colour, &encoding.to_rgb()),
+            pixels @ PixelFormat::Nv12(_) => Grading::yuv(*colour, &pixels.to_rgb()),
+            pixels @ PixelFormat::P010(_) => Grading::p010(*colour, &pixels.to_rgb()),
         };
         covers.grade(camera, grading.vignetted(vignettes[camera]))
     };
     frames.iter().zip(colours).take(MAX_CAMERAS).enumerate().map(grading).collect()
 }
 
+/// Returns the format of the first frame.
+fn first_format(frames: &[Textured<'_>], mesh: &DeviceMesh) -> FrameFormat {
+    let pixels = frames.first().map_or(PixelFormat::Rgba8, Textured::pixels);
+    FrameFormat { size: mesh.sources().first().copied().unwrap_or_default(), pixels }
+}
+
 /// Launches the kernel that reads the frames through textures. There must be one frame and one conversion per camera of
-/// the mesh. Two frames of one format are separate arguments, which is faster; see `kernels_gpu::stitch::mesh`.
+/// the mesh. Either all frames and the output are P010, or none of them. Two frames of one format are separate arguments, which is faster; see `kernels_gpu::stitch::mesh`.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
@@ -137,6 +146,8 @@ pub(super) fn launch(
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }
+    let (first, other) = (first_format(frames, mesh), out.format());
+    let depths = || StitchError::Depths { first, other };
     if let (&[first, second], &[first_grading, second_grading]) = (frames, gradings)
         && first.is_like(&second)
     {
@@ -148,14 +159,16 @@ pub(super) fn launch(
             }};
         }
         return match launch_by_formats!(Textured[first, second], out, launch_two:
-            StitchMeshRgba8, StitchMeshNv12, StitchMeshNv12Rgba8, StitchMeshRgba8Nv12)
+            StitchMeshRgba8, StitchMeshNv12, StitchMeshNv12Rgba8, StitchMeshRgba8Nv12,
+            StitchMeshP010)
         {
             Some(launched) => launched.map_err(StitchError::from),
-            None => unreachable!("both frames have one format, as just checked"),
+            None => Err(depths()),
         };
     }
-    let tables = TexturedFrames::new(frames).zip(DeviceTable::new(gradings));
-    let (frames, gradings) = tables.ok_or(StitchError::Cameras { found, expected })?;
+    let gradings = DeviceTable::new(gradings).ok_or(StitchError::Cameras { found, expected })?;
+    // There are as many frames as conversions, so only a mix of P010 and other frames has no table.
+    let frames = TexturedFrames::new(frames).ok_or_else(depths)?;
     match (frames, out) {
         (In::Rgba8(pictures), Out::Rgba8(out)) => {
             launch!(StitchMeshManyRgba8 { pictures, gradings }, out)
@@ -175,6 +188,10 @@ pub(super) fn launch(
         (In::Mixed(pictures), Out::Nv12(out, _)) => {
             launch!(StitchMeshMixedNv12 { pictures, gradings }, out)
         }
+        (In::P010(pictures), Out::P010(out, _)) => {
+            launch!(StitchMeshManyP010 { pictures, gradings }, out)
+        }
+        (In::P010(_), _) | (_, Out::P010(..)) => return Err(depths()),
     }
     .map_err(StitchError::from)
 }

@@ -39,7 +39,7 @@ pub enum Power {
     /// when gains or gammas change. Compared with [`Exact`](Self::Exact), the interpolation adds an error of at most
     /// 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. For a gamma of 0.45, the error near black is 6 levels.
     /// Y'CbCr levels above white are clipped before the gain is applied. A stitch of more than two cameras, of
-    /// frames with different pixel formats, or with a colour that [covers](Covers) a camera, uses
+    /// frames with different pixel formats, of 10-bit frames, or with a colour that [covers](Covers) a camera, uses
     /// [`Exact`](Self::Exact) instead.
     Table,
 }
@@ -51,6 +51,8 @@ pub enum Power {
 /// - [`Power::Exact`] or [`Power::Table`] with a gamma other than 1
 /// - frames or planes that the device cannot read as textures, because their rows are not aligned
 /// - frames with different pixel formats
+/// - 10-bit frames (P010) with an output that is not P010, or the reverse
+/// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), 10-bit frames
 /// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), more than two
 ///   cameras
 /// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), a colour that
@@ -74,7 +76,7 @@ pub enum Lookup {
     /// Reads the warp's planes, and samples the frames with a cubic filter, except the chroma of NV12. The panorama is
     /// sharper than with the other lookups: on photographs, its signal-to-noise ratio is 0.7 to 1.6 dB higher. Always
     /// uses [`Power::Exact`] and, for any number of cameras, the launches of [`Planes`](Self::Planes) for more than two.
-    /// A camera that a colour [covers](Covers) is sampled bilinearly.
+    /// A camera that a colour [covers](Covers) and 10-bit frames are sampled bilinearly.
     Cubic,
 }
 
@@ -163,6 +165,17 @@ pub enum StitchError {
         /// The format of the right picture, or of the first one that differs.
         right: FrameFormat,
     },
+    /// Some of the frames and the output are P010, and others are not. Only [`stitch`] with [`Lookup::Planes`] combines
+    /// them.
+    #[error(
+        "stitching: {first} and {other} cannot be combined here; use P010 for all frames and for the output, or for none of them"
+    )]
+    Depths {
+        /// The format of the first frame.
+        first: FrameFormat,
+        /// The format of the first frame or output of another depth.
+        other: FrameFormat,
+    },
     /// A chroma plane does not have half the width and height of the luma plane, rounded up.
     #[error(
         "stitching: the {which} frame's chroma plane must have half the width and height of its luma plane, rounded up"
@@ -240,8 +253,8 @@ impl StitchOptions {
             right_vignette: self.vignettes[1],
             flip: self.flip.into(),
             edge_boost: self.edge_boost.into(),
-            decode: input.encoding().to_rgb(),
-            encode: output.encoding().from_rgb(),
+            decode: input.to_rgb(),
+            encode: output.from_rgb(),
         }
     }
 }
@@ -259,8 +272,9 @@ fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<()
 
 /// Submits the stitch of one frame per camera of `warp` into `out` without waiting. With [`Lookup::Mesh`], and for two
 /// cameras with every lookup but [`Lookup::Cubic`], the stitch is a single launch. With more than two cameras,
-/// [`Lookup::Planes`] takes one launch per camera and one more, and 16 bytes of device memory per panorama pixel, which `warp` keeps. So do frames
-/// that differ in their pixel formats, and a colour that [covers](Covers) a camera.
+/// [`Lookup::Planes`] takes one launch per camera and one more, and 16 bytes of device memory per panorama pixel, which
+/// `warp` keeps. So do frames that differ in their pixel formats, 10-bit frames or outputs, and a colour that
+/// [covers](Covers) a camera.
 ///
 /// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///
@@ -350,6 +364,18 @@ pub(crate) fn common_format(frames: &[FrameView<'_>]) -> Result<FrameFormat, Sti
     }
 }
 
+/// Checks that either all or none of the formats are P010.
+pub(crate) fn check_depths(
+    formats: impl IntoIterator<Item = FrameFormat>,
+) -> Result<(), StitchError> {
+    let mut formats = formats.into_iter();
+    let Some(first) = formats.next() else { return Ok(()) };
+    match formats.find(|format| format.pixels.bits() != first.pixels.bits()) {
+        Some(other) => Err(StitchError::Depths { first, other }),
+        None => Ok(()),
+    }
+}
+
 #[track_caller]
 fn submit(
     stream: &Stream,
@@ -363,6 +389,9 @@ fn submit(
     check_frames(frames, warp.sources())?;
     check_output(&out, warp.size())?;
     let alike = common_format(frames).is_ok();
+    let formats = || frames.iter().map(FrameView::format).chain([output]);
+    let deep = formats().any(|format| format.pixels.bits() > 8);
+    let same_depth = check_depths(formats()).is_ok();
     let covered = options.covers.covers_any(frames.len());
     // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
     let mut textures = lock(warp.textures());
@@ -373,7 +402,7 @@ fn submit(
         // Only the kernels of `planes::launch` support gamma tables and powers other than `Power::Fast`.
         _ if table.is_some() || (options.power != Power::Fast && !options.is_linear()) => {}
         Lookup::Planes | Lookup::Cubic => {}
-        Lookup::Mesh if !mesh::supports_flip(options.flip, output) => {}
+        Lookup::Mesh if !mesh::supports_flip(options.flip, output) || !same_depth => {}
         Lookup::Mesh => {
             if let Some(frames) = textured()? {
                 let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;
@@ -384,7 +413,7 @@ fn submit(
                 return mesh::launch(stream, (&frames, &gradings), mesh, params, out);
             }
         }
-        _ if frames.len() > 2 || !alike || covered => {}
+        _ if frames.len() > 2 || !alike || covered || deep => {}
         Lookup::HardwareBilinear => {
             if let Some(&[left, right]) = textured()?.as_deref() {
                 return planes::launch_hardware(stream, (left, right), warp, options, out);
@@ -399,7 +428,7 @@ fn submit(
         }
     }
     match *frames {
-        [left, right] if alike && !covered && options.lookup != Lookup::Cubic => {
+        [left, right] if alike && !covered && !deep && options.lookup != Lookup::Cubic => {
             planes::launch(stream, (left, right), warp, options, table, out)
         }
         _ => sum::launch(stream, frames, warp, options, out),

@@ -43,14 +43,15 @@ macro_rules! launch_planes {
         }
         match launch_by_formats!($Frames[$l, $r], $out, launch: $rgba8, $nv12, $nv12_rgba8, $rgba8_nv12) {
             Some(launched) => launched.map_err(StitchError::from),
-            None => unreachable!("the caller has checked that both frames have one format"),
+            None => unreachable!("the caller has checked that both frames have one 8-bit format"),
         }
     }};
 }
 
-/// Returns a launch configuration with a thread per pixel for RGBA, and per chroma sample (four pixels) for NV12.
+/// Returns a launch configuration with a thread per pixel for RGBA, and per chroma sample (four pixels) for NV12 and
+/// P010.
 pub(super) fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
-    let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
+    let cell = out.format().pixels.cell();
     let [columns, rows] = out.format().size.to_array().map(|side| side.div_ceil(cell));
     LaunchConfig::cover(columns, rows, BLOCK)
 }

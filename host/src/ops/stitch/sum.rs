@@ -30,7 +30,7 @@ pub(crate) struct Layer<'a> {
     /// A constant that is added to the camera's colours before the power, if the picture is mixed with a colour.
     pub(crate) offset: Option<Vec3>,
     /// The method to compute the gamma. [`Power::Table`] is computed as [`Power::Exact`], and so is every method of a
-    /// camera with an `offset`.
+    /// camera with an `offset` or with P010 frames.
     pub(crate) power: Power,
     /// The panorama pixels that the camera may change. [`Combine::START`] changes all pixels.
     pub(crate) place: OverlapBox,
@@ -56,7 +56,7 @@ pub(crate) fn add(
         return Ok(());
     }
     let config = LaunchConfig::cover(place.size().x, place.size().y, BLOCK);
-    let decode = frame.format().pixels.encoding().to_rgb();
+    let decode = frame.format().pixels.to_rgb();
     let OverlapBox { min, max } = place;
     let params = AddParams { min, max, colour, vignette, min_weight, combine, decode };
     macro_rules! launch {
@@ -70,6 +70,7 @@ pub(crate) fn add(
         return match frame {
             FrameView::Rgba8(view) => launch!(StitchAddMixed, view, offset),
             FrameView::Nv12(view, _) => launch!(StitchAddNv12Mixed, view, offset),
+            FrameView::P010(view, _) => launch!(StitchAddP010Mixed, view, offset),
         };
     }
     match (frame, power) {
@@ -81,6 +82,7 @@ pub(crate) fn add(
         (FrameView::Nv12(view, _), _) if colour.gamma == 1.0 => launch!(StitchAddNv12Linear, view),
         (FrameView::Nv12(view, _), Power::Fast) => launch!(StitchAddNv12Fast, view),
         (FrameView::Nv12(view, _), _) => launch!(StitchAddNv12Exact, view),
+        (FrameView::P010(view, _), _) => launch!(StitchAddP010Exact, view),
     }
 }
 
@@ -92,7 +94,7 @@ pub(crate) fn finish(
     (flip, edge_boost): (bool, bool),
     out: FrameViewMut<'_>,
 ) -> Result<(), DeviceError> {
-    let encode = out.format().pixels.encoding().from_rgb();
+    let encode = out.format().pixels.from_rgb();
     let params = FinishParams { flip: flip.into(), edge_boost: edge_boost.into(), encode };
     let (config, sums) = (super::planes::config(&out), sums.view());
     match out {
@@ -101,6 +103,9 @@ pub(crate) fn finish(
         }
         FrameViewMut::Nv12(out, _) => {
             stream.launch(&config, &kernels::StitchFinishNv12 { sums, params, out })
+        }
+        FrameViewMut::P010(out, _) => {
+            stream.launch(&config, &kernels::StitchFinishP010 { sums, params, out })
         }
     }
 }

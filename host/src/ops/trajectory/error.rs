@@ -142,4 +142,16 @@ pub enum RowError {
         /// The time of the previous row in seconds.
         before: f64,
     },
+    /// A time differs from the previous one by less than the resolution of f64.
+    #[error(
+        "time {time} and the time before it, {before}, are the same 64-bit number; numbers of this size are {step} apart, so write times relative to the first row"
+    )]
+    Indistinct {
+        /// The time as text, shortened to 40 characters.
+        time: String,
+        /// The time of the previous row as text, shortened to 40 characters.
+        before: String,
+        /// The distance from the time to the next larger f64.
+        step: f64,
+    },
 }

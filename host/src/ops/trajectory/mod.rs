@@ -17,7 +17,9 @@
 //!
 //! The first non-empty line determines the form: it is CSV if the line contains a comma. This line is the header if
 //! none of its fields looks like a number. `#` begins a comment. Empty lines, a byte order mark and CRLF are accepted.
-//! Output is always CSV with a header. Each number is written as the shortest text that parses to the same number.
+//! Output is always CSV with a header. Each number is written as the shortest text that parses to the same number, and
+//! times of more than 2⁵³ with all digits. Times need not be seconds if the targets have the same unit: nanoseconds since
+//! 1970 are read and written in steps of 256 ns. Two times of a file that differ by less are an error.
 
 mod error;
 mod read;
@@ -39,6 +41,9 @@ pub const MAX_FRAMES: u32 = 1 << 24;
 
 /// The maximum tolerance for rounding errors in [`Trajectory::frame_times`], as a fraction of a frame.
 const MAX_SLACK: f64 = 0.01;
+
+/// Above this number, every f64 is an integer, and not every integer is an f64.
+const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
 /// The default name of the time column.
 const TIME: &str = "t";
@@ -236,7 +241,8 @@ impl Trajectory {
         }
         writeln!(out)?;
         for (time, values) in self.times.iter().zip(self.values.chunks(self.columns.len())) {
-            write!(out, "{time}")?;
+            // The shortest text of a large integer ends in zeros, so it would differ from the digits in the input.
+            if time.abs() > EXACT { write!(out, "{time:.0}") } else { write!(out, "{time}") }?;
             for value in values {
                 write!(out, ",{value}")?;
             }

@@ -33,12 +33,16 @@ pub fn open_times(path: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
 pub fn parse_times(text: &str, file: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
     let table = Table::of(text, file.as_ref());
     let mut times = Vec::new();
+    let mut before = "";
     for (line, content) in table.rows() {
         let word = table.fields(content).next().unwrap_or_default();
         let at = |fault| table.at(line, fault);
         let time = number(1, word).map_err(at)?;
-        row_fault(time, time, &[]).map_or(Ok(()), |fault| Err(at(fault)))?;
+        let indistinct = || indistinct(time, word, before);
+        let fault = row_fault(time, time, &[]).or_else(indistinct);
+        fault.map_or(Ok(()), |fault| Err(at(fault)))?;
         times.push(time);
+        before = word;
     }
     if times.is_empty() {
         return Err(table.empty());
@@ -74,7 +78,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
         return Err(table.at(first, fault));
     }
     let (mut times, mut values) = (Vec::new(), Vec::new());
-    let mut before = f64::NEG_INFINITY;
+    let (mut before, mut word_before) = (f64::NEG_INFINITY, "");
     for (line, content) in table.rows() {
         let start = values.len();
         let at = |fault| table.at(line, fault);
@@ -82,14 +86,16 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
         if found != width {
             return Err(at(RowError::Fields { found, expected: width }));
         }
-        let mut time = before;
+        let (mut time, mut time_word) = (before, "");
         for (i, word) in table.fields(content).enumerate() {
             let number = number(i + 1, word).map_err(at)?;
-            if i == 0 { time = number } else { values.push(number) }
+            if i == 0 { (time, time_word) = (number, word) } else { values.push(number) }
         }
-        row_fault(before, time, &values[start..]).map_or(Ok(()), |fault| Err(at(fault)))?;
+        let indistinct = || indistinct(time, time_word, word_before);
+        let fault = row_fault(before, time, &values[start..]).or_else(indistinct);
+        fault.map_or(Ok(()), |fault| Err(at(fault)))?;
         times.push(time);
-        before = time;
+        (before, word_before) = (time, time_word);
     }
     if times.is_empty() {
         return Err(table.empty());
@@ -119,6 +125,30 @@ fn like_number(word: &str) -> bool {
 
 fn number(column: usize, word: &str) -> Result<f64, RowError> {
     word.parse().map_err(|_| RowError::NotANumber { column, word: shown(word) })
+}
+
+/// Returns the error of a time whose text `word` is another number than the text before it, although both parse to
+/// `time`. For instance, f64 represents nanoseconds since 1970 only in steps of 256 ns.
+fn indistinct(time: f64, word: &str, before: &str) -> Option<RowError> {
+    let same = word == before || before.parse() != Ok(time) || decimal(word) == decimal(before);
+    let step = time.abs().next_up() - time.abs();
+    (!same).then(|| RowError::Indistinct { time: shown(word), before: shown(before), step })
+}
+
+/// Returns the exact value of a number's text: whether it is negative, its digits without zeros at either end, and the
+/// power of ten of the last digit. Equal numbers have equal values.
+fn decimal(word: &str) -> (bool, String, i64) {
+    let (mantissa, exponent) = word.split_once(['e', 'E']).unwrap_or((word, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole.trim_start_matches(['+', '-']), fraction].concat();
+    let digits = digits.trim_start_matches('0');
+    let kept = digits.trim_end_matches('0');
+    if kept.is_empty() {
+        return (false, String::new(), 0);
+    }
+    let dropped = digits.len() - kept.len();
+    let power = exponent.parse::<i64>().unwrap_or(0).saturating_sub(fraction.len() as i64);
+    (word.starts_with('-'), kept.to_owned(), power.saturating_add(dropped as i64))
 }
 
 fn shown(word: &str) -> String {

@@ -2,14 +2,16 @@
 
 use cuda_std::{DeviceTable, DeviceView};
 use glam::Vec3;
-use kernels_gpu::view::{ViewManyNv12, ViewManyRgba8, ViewMixedNv12, ViewMixedRgba8};
+use kernels_gpu::view::{
+    ViewManyNv12, ViewManyP010, ViewManyRgba8, ViewMixedNv12, ViewMixedP010, ViewMixedRgba8,
+};
 use shared_types::photometry::Vignette;
 use shared_types::view::{DeviceViewSource, ViewCamera};
 
 use super::ViewError;
 use super::shot::{ViewArgs, no_plane};
 use crate::device::{Device, DeviceError, Stream, Textures};
-use crate::frame::{DeviceNv12, FrameView, FrameViewMut};
+use crate::frame::{DeviceNv12, DeviceP010, FrameView, FrameViewMut};
 use crate::ops::stitch::StitchError;
 
 /// Launches the kernel for the format of the output. It reads the frames through textures.
@@ -36,7 +38,8 @@ pub(super) fn launch(
     let (config, canvas, mixed) = (shot.config(), *canvas, mixes.is_some());
     let frame = shot.frame(frames[0].format().pixels);
     // SAFETY: the textures return fractions and are over memory that the frames borrow. The caller ensures that
-    // `textures` does not evict them while the kernel uses them. `first_plane` has checked that all planes are alike,
+    // `textures` does not evict them while the kernel uses them, and that either all frames and the output are P010, or
+    // none of them. `first_plane` has checked that all planes are alike,
     // and `args` borrows them.
     let launched = unsafe {
         match out {
@@ -54,6 +57,14 @@ pub(super) fn launch(
             }
             FrameViewMut::Nv12(out, _) => {
                 let kernel = ViewManyNv12 { sources, planes, canvas, frame, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
+            FrameViewMut::P010(out, _) if mixed => {
+                let kernel = ViewMixedP010 { sources, planes, canvas, frame, out };
+                stream.launch_unchecked(&config, &kernel)
+            }
+            FrameViewMut::P010(out, _) => {
+                let kernel = ViewManyP010 { sources, planes, canvas, frame, out };
                 stream.launch_unchecked(&config, &kernel)
             }
         }
@@ -95,6 +106,9 @@ fn source(
         FrameView::Nv12(DeviceNv12 { y, uv }, _) => {
             textures.over(device, y)?.zip(textures.over(device, uv)?)
         }
+        FrameView::P010(DeviceP010 { y, uv }, _) => {
+            textures.over(device, y)?.zip(textures.over(device, uv)?)
+        }
     };
     let format = frame.format();
     let ViewCamera { rays, focal, centre, distortion, limit, lens, per_side, colour, bounds } =
@@ -115,6 +129,6 @@ fn source(
         offset,
         vignette,
         bounds,
-        decode: format.pixels.encoding().to_rgb(),
+        decode: format.pixels.to_rgb(),
     }))
 }

@@ -34,7 +34,7 @@ use crate::device::{DeviceError, Image, Stream};
 use crate::frame::{FrameView, FrameViewMut, launch_by_formats};
 use crate::geometry::rig::rotation;
 use crate::io::picture::Picture;
-use crate::ops::stitch::{StitchError, StitchOptions};
+use crate::ops::stitch::{StitchError, StitchOptions, check_depths};
 
 pub use limits::ViewLimits;
 use shot::Shot;
@@ -180,6 +180,7 @@ pub fn view_panorama<'a>(
         return Err(ViewError::Panorama { found: input.size, expected: canvas.size });
     }
     whole([("panorama", panorama.is_whole()), ("output", out.is_whole())])?;
+    check_depths([input, out.format()])?;
     let shot = Shot::new(view, false, &out);
     let (canvas, frame, config) = (shot.canvas(canvas), shot.frame(input.pixels), &shot.config());
     macro_rules! launch {
@@ -189,7 +190,8 @@ pub fn view_panorama<'a>(
         };
     }
     launch_by_formats!(FrameView[panorama], out, launch:
-        ViewPanoramaRgba8, ViewPanoramaNv12, ViewPanoramaNv12Rgba8, ViewPanoramaRgba8Nv12)
+        ViewPanoramaRgba8, ViewPanoramaNv12, ViewPanoramaNv12Rgba8, ViewPanoramaRgba8Nv12,
+        ViewPanoramaP010)
     .map_or(Ok(()), |launched| Ok(launched?))
 }
 

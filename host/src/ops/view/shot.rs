@@ -70,8 +70,8 @@ pub(super) struct Shot {
     pub(super) turn: DMat3,
     pub(super) focal: f64,
     pub(super) size: UVec2,
-    /// The width and height, in pixels, of the cell that one thread computes: 2 for NV12, whose chroma samples are
-    /// shared by four pixels, and 1 for RGBA.
+    /// The width and height, in pixels, of the cell that one thread computes: 2 for NV12 and P010, whose chroma samples
+    /// are shared by four pixels, and 1 for RGBA.
     pub(super) cell: u32,
     pub(super) output: PixelFormat,
 }
@@ -79,7 +79,7 @@ pub(super) struct Shot {
 impl Shot {
     pub(super) fn new(view: &ViewPose, flip: bool, out: &FrameViewMut<'_>) -> Self {
         let FrameFormat { size, pixels: output } = out.format();
-        let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
+        let cell = output.cell();
         let (turn, focal) = (upright(flip) * view.turn(), view.focal(size.x));
         Self { turn, focal, size, cell, output }
     }
@@ -98,8 +98,8 @@ impl Shot {
     pub(super) fn frame(&self, input: PixelFormat) -> ViewFrame {
         ViewFrame {
             middle: (self.size.as_vec2() - 1.0) / 2.0,
-            decode: input.encoding().to_rgb(),
-            encode: self.output.encoding().from_rgb(),
+            decode: input.to_rgb(),
+            encode: self.output.from_rgb(),
         }
     }
 }

@@ -47,12 +47,14 @@ pub(super) fn launch(
     }
     let launched = match textured {
         Some((left, right)) => launch_by_formats!(Textured[left, right], out, launch:
-            ViewTexturedRgba8, ViewTexturedNv12, ViewTexturedNv12Rgba8, ViewTexturedRgba8Nv12),
+            ViewTexturedRgba8, ViewTexturedNv12, ViewTexturedNv12Rgba8, ViewTexturedRgba8Nv12,
+            ViewTexturedP010),
         None => launch_by_formats!(FrameView[left, right], out, launch:
-            ViewRgba8, ViewNv12, ViewNv12Rgba8, ViewRgba8Nv12),
+            ViewRgba8, ViewNv12, ViewNv12Rgba8, ViewRgba8Nv12, ViewP010),
     };
     match launched {
         Some(launched) => Ok(launched?),
+        // The viewer has checked the depths, so the frames differ in format.
         None => {
             let (left, right) = (left.format(), right.format());
             Err(StitchError::Formats { left, right }.into())

@@ -15,7 +15,7 @@ use crate::device::{Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut, Textured};
 use crate::geometry::Geometry;
 use crate::lock::lock;
-use crate::ops::stitch::{Covers, StitchOptions, check_frames, check_sources};
+use crate::ops::stitch::{Covers, StitchOptions, check_depths, check_frames, check_sources};
 use crate::warp::{DeviceWarp, Plane};
 
 /// Renders views from the frames of 2 to 16 real cameras.
@@ -109,6 +109,7 @@ impl Viewer {
         options.check(self.cameras.len())?;
         check_frames(frames, &self.sources())?;
         whole([("output", out.is_whole())])?;
+        check_depths(frames.iter().map(FrameView::format).chain([out.format()]))?;
         let shot = Shot::new(view, self.flip, &out);
         let weights = self.weights(stream, warp)?;
         // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch

@@ -38,13 +38,13 @@ use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec3};
 use shared_types::Rgba8;
-use shared_types::nv12::Nv12Mut;
+use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{
     BLOCK, BLOCK_THREADS, Grading, Layer, MeshParams, NONE, Patch, REST, SourcePoint, TILE,
     TwoGradings, WHOLE_SHARE,
 };
-use shared_types::texture::{AnyTexture, Nv12Texture, Rgba8Texture};
+use shared_types::texture::{AnyTexture, Nv12Texture, P010Texture, Rgba8Texture};
 
 /// Defines a kernel. The cameras are arguments of the kernel, and `$cameras` makes a [`Cameras`] of them.
 macro_rules! stitch_mesh {
@@ -113,6 +113,8 @@ stitch_two!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgba
 
 stitch_two!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12);
 
+stitch_two!("P010 to P010", P010Texture => P010Mut, stitch_mesh_p010);
+
 stitch_many!("RGBA to RGBA", Rgba8Texture => ViewMut<Rgba8>, stitch_mesh_many_rgba8, 8);
 
 stitch_many!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_many_nv12, 8);
@@ -120,6 +122,8 @@ stitch_many!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_many_nv12, 8);
 stitch_many!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_many_nv12_rgba8, 8);
 
 stitch_many!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_many_rgba8_nv12, 8);
+
+stitch_many!("P010 to P010", P010Texture => P010Mut, stitch_mesh_many_p010, 8);
 
 stitch_many!("RGBA or NV12 to RGBA", AnyTexture => ViewMut<Rgba8>, stitch_mesh_mixed_rgba8, 6);
 

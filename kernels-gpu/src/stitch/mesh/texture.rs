@@ -9,9 +9,9 @@ use crate::unroll::unroll;
 use bytemuck::Pod;
 use cuda_std::LINE_BYTES;
 use cuda_std::prelude::*;
-use glam::{Vec2, Vec3, vec2, vec3};
+use glam::{Vec2, Vec3, Vec4, vec2, vec3};
 use shared_types::stitch::mesh::{BLOCK_THREADS, Grading, Patch, TILE};
-use shared_types::texture::{AnyTexture, Nv12Texture, Rgba8Texture};
+use shared_types::texture::{AnyTexture, Nv12Texture, P010Texture, Rgba8Texture};
 
 /// Prefetches cache lines of the picture into L2, for the tile that is [`ROWS_AHEAD`] rows of tiles further down. Their
 /// position is extrapolated from this tile's patch. The texture unit returns samples in order, so without prefetching,
@@ -126,21 +126,7 @@ impl TextureSampler for Nv12Texture {
 
     #[inline(always)]
     fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {
-        let luma = |place: Vec2| self.y.read(place.x, place.y).x;
-        let chroma = |place: Vec2| {
-            let value = self.uv.read(place.x, place.y);
-            vec2(value.x, value.y)
-        };
-        let [a, b, c, d] = *places;
-        let lumas = [luma(a), luma(b), luma(c), luma(d)];
-        // The shared sample is at the middle of the four pixels, `(a + d) / 2`; a chroma coordinate is half a luma
-        // coordinate.
-        let chromas = if cell == 2 {
-            [chroma((a + d) * 0.25); 4]
-        } else {
-            [chroma(a * 0.5), chroma(b * 0.5), chroma(c * 0.5), chroma(d * 0.5)]
-        };
-        (lumas, chromas)
+        yuv_samples(self.y, self.uv, places, cell)
     }
 
     #[inline(always)]
@@ -166,7 +152,41 @@ impl TextureSampler for Nv12Texture {
     }
 }
 
-/// A picture in either format. The branches are uniform.
+/// The conversion of a [`Grading`] scales the samples, so only the memory behind the textures differs from NV12.
+impl TextureSampler for P010Texture {
+    type Samples = ([f32; 4], [Vec2; 4]);
+
+    const CHROMA: bool = true;
+
+    #[inline(always)]
+    fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {
+        yuv_samples(self.y, self.uv, places, cell)
+    }
+
+    #[inline(always)]
+    fn colours(
+        &self,
+        (lumas, chromas): Self::Samples,
+        factor: f32,
+        grading: &Grading,
+    ) -> [Vec3; 4] {
+        let mut samples = [Vec3::ZERO; 4];
+        unroll!(4, |i| samples[i] = vec3(lumas[i], chromas[i].x, chromas[i].y));
+        converted(samples, factor, grading)
+    }
+
+    /// Prefetches the line of luma (`which` is 0) or of chroma.
+    #[inline(always)]
+    fn fetch(&self, which: u32, span: RowSpan) {
+        if which == 0 {
+            span.fetch(self.rows.y, 0);
+        } else {
+            span.half().fetch(self.rows.uv, 0);
+        }
+    }
+}
+
+/// A picture in RGBA or NV12. The branches are uniform.
 impl TextureSampler for AnyTexture {
     type Samples = [Vec3; 4];
 
@@ -197,6 +217,32 @@ impl TextureSampler for AnyTexture {
             Self::Nv12(picture) => picture.fetch(which, span),
         }
     }
+}
+
+/// Takes four lumas, and four times Cb and Cr, from a luma and a chroma texture. If `cell` is 2, the four pixels share
+/// one chroma sample.
+#[inline(always)]
+fn yuv_samples(
+    y: Texture2d<Vec4>,
+    uv: Texture2d<Vec4>,
+    places: &[Vec2; 4],
+    cell: u32,
+) -> ([f32; 4], [Vec2; 4]) {
+    let luma = |place: Vec2| y.read(place.x, place.y).x;
+    let chroma = |place: Vec2| {
+        let value = uv.read(place.x, place.y);
+        vec2(value.x, value.y)
+    };
+    let [a, b, c, d] = *places;
+    let lumas = [luma(a), luma(b), luma(c), luma(d)];
+    // The shared sample is at the middle of the four pixels, `(a + d) / 2`; a chroma coordinate is half a luma
+    // coordinate.
+    let chromas = if cell == 2 {
+        [chroma((a + d) * 0.25); 4]
+    } else {
+        [chroma(a * 0.5), chroma(b * 0.5), chroma(c * 0.5), chroma(d * 0.5)]
+    };
+    (lumas, chromas)
 }
 
 /// Converts four samples to colours from 0 to 1 with the whole matrix of a [`Grading`].

@@ -7,6 +7,7 @@ use std::path::Path;
 use image::codecs::jpeg::JpegEncoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, ExtendedColorType};
+use panoweave::io::Conversion;
 use panoweave::io::picture::{Picture, PictureError, PictureFormat};
 use panoweave_tests::data;
 use shared_types::Rgba8;
@@ -114,6 +115,10 @@ fn every_kind_of_pixel_becomes_rgba8() {
         let read = Picture::open(&path).unwrap();
         let bytes: &[u8] = bytemuck::cast_slice(read.pixels());
         assert_eq!(bytes, kind.to_rgba8().as_raw(), "{:?}", kind.color());
+        let deep = kind.color().bytes_per_pixel() > kind.color().channel_count();
+        let expected = deep.then_some(Conversion::Depth { from: 16, to: 8 });
+        assert!(read.conversions().eq(expected), "{:?}", kind.color());
+        assert_eq!(read.is_opaque(), !kind.color().has_alpha(), "{:?}", kind.color());
     }
 }
 

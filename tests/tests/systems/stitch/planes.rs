@@ -203,10 +203,7 @@ fn launch(
     params: StitchParams,
     gamma: Gamma,
 ) {
-    let encoding = |format: FrameFormat| match format.pixels {
-        PixelFormat::Rgba8 => YuvEncoding::default(),
-        PixelFormat::Nv12(encoding) => encoding,
-    };
+    let encoding = |format: FrameFormat| format.pixels.encoding().unwrap_or_default();
     let decode = encoding(left.format()).to_rgb();
     let encode = encoding(out.format()).from_rgb();
     let params = StitchParams { decode, encode, ..params };

@@ -110,6 +110,7 @@ fn smooth(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
                 .collect(),
             encoding,
         },
+        PixelFormat::P010(_) => unreachable!("`ten_bit` tests P010"),
     };
     Raster { size, pixels }
 }
@@ -124,7 +125,7 @@ const WHITE: Rgba8 = Rgba8::opaque(255, 255, 255);
 fn rgba(raster: &Raster) -> &[Rgba8] {
     match &raster.pixels {
         Pixels::Rgba8(pixels) => pixels,
-        Pixels::Nv12 { .. } => panic!("NV12"),
+        Pixels::Nv12 { .. } | Pixels::P010 { .. } => panic!("{}", raster.format()),
     }
 }
 
@@ -148,6 +149,11 @@ fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
     match &picture.pixels {
         Pixels::Rgba8(pixels) => DeviceFrame::Rgba8(plane(stream, picture.size, pixels)),
         Pixels::Nv12 { y, uv, encoding } => DeviceFrame::Nv12 {
+            y: plane(stream, picture.size, y),
+            uv: plane(stream, chroma_size(picture.size), uv),
+            encoding: *encoding,
+        },
+        Pixels::P010 { y, uv, encoding } => DeviceFrame::P010 {
             y: plane(stream, picture.size, y),
             uv: plane(stream, chroma_size(picture.size), uv),
             encoding: *encoding,

@@ -1,8 +1,8 @@
 //! Decodes a video file to frames of one size, one format and a constant rate.
 //!
-//! ffmpeg rotates the frames upright, repeats and drops frames to reach a constant rate, and converts 10-bit and 4:2:2
-//! video to 8-bit 4:2:0. The kernels support BT.601 and BT.709, so frames in these encodings keep their matrix and
-//! range. The exception is a caller that requests the encoding of the other camera's video. Interlaced video is not
+//! ffmpeg rotates the frames upright, repeats and drops frames to reach a constant rate, and converts video to 4:2:0 with
+//! 8 bits, or with 10 bits (P010) if the caller asks for it. The kernels support BT.601, BT.709 and BT.2020 (non-constant
+//! luminance), so frames in these encodings keep their matrix and range. The exception is a caller that requests the encoding of the other camera's video. Interlaced video is not
 //! deinterlaced, and non-square pixels are not resampled.
 //!
 //! If the size or the pixel format changes within the file, ffmpeg converts all frames to the size and format of the
@@ -87,17 +87,15 @@ impl Decoder {
 }
 
 fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
-    let (input, output, pixels) = match (probe.stored(), format.pixels) {
-        (Some(stored), PixelFormat::Nv12(wanted)) => {
-            (range_and_matrix("in", stored), range_and_matrix("out", wanted), "nv12")
-        }
-        (None, PixelFormat::Nv12(wanted)) => {
-            (String::new(), range_and_matrix("out", wanted), "nv12")
-        }
-        (Some(stored), PixelFormat::Rgba8) => {
-            (range_and_matrix("in", stored), String::new(), "rgba")
-        }
-        (None, PixelFormat::Rgba8) => (String::new(), String::new(), "rgba"),
+    let described = |side, encoding: Option<YuvEncoding>| {
+        encoding.map_or_else(String::new, |encoding| range_and_matrix(side, encoding))
+    };
+    let input = described("in", probe.stored());
+    let output = described("out", format.pixels.encoding());
+    let pixels = match format.pixels {
+        PixelFormat::Rgba8 => "rgba",
+        PixelFormat::Nv12(_) => "nv12",
+        PixelFormat::P010(_) => "p010le",
     };
     // `PTS-STARTPTS` makes the timestamps start at 0, so that the first frames of both cameras are paired. At a jump,
     // the `jump` expression makes ffmpeg print the two fields of `Jump`, each on its own line, at log level 16
@@ -114,6 +112,7 @@ fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> S
     let matrix = match matrix {
         YuvMatrix::Bt601 => "bt601",
         YuvMatrix::Bt709 => "bt709",
+        YuvMatrix::Bt2020 => "bt2020",
     };
     let range = match range {
         Range::Limited => "limited",

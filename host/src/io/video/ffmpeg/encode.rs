@@ -1,4 +1,5 @@
-//! Encodes frames to an H.264 video file with libx264, and adds the sound of another file.
+//! Encodes frames to an H.264 video file with libx264, or 10-bit frames to HEVC (Main 10) with libx265, and adds the
+//! sound of another file.
 //!
 //! 1. A first ffmpeg process encodes the frames to a temporary file in the folder of the output. The duration of the
 //!    video is known only when this process ends.
@@ -10,7 +11,9 @@
 //! ffmpeg up to version 6 returns 0 even if it cannot write the end of the file, for instance on a full disk. Therefore
 //! this module also checks the messages of ffmpeg and the length of the file.
 //!
-//! H.264 with 4:2:0 chroma needs even sides, so the last column or row of a panorama with an odd side is dropped.
+//! 4:2:0 chroma needs even sides, so the last column or row of a panorama with an odd side is dropped.
+//!
+//! The colour tags of HEVC are those of the caller. Static HDR metadata, such as the mastering display, is not written.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,33 +27,52 @@ use super::probe::Sound;
 use super::process::Child;
 use super::{FFMPEG, url};
 use crate::frame::Rate;
-use crate::frame::{Frame, FrameFormat, YuvEncoding};
+use crate::frame::{
+    ColourTags, Frame, FrameFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix,
+};
 use crate::io::video::medium::container;
+use crate::io::video::sink::{TenBit, VideoOutput};
 use crate::io::video::stream::write_raw;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::io::{Unfinished, temporary_beside};
 
-/// The name of the H.264 encoder in ffmpeg.
-const ENCODER: &str = "libx264";
+/// The names of the H.264 and the HEVC encoder in ffmpeg.
+const ENCODERS: [&str; 2] = ["libx264", "libx265"];
 
 /// The text that ffmpeg prints if it cannot write the end of the output file.
 const NO_END: &str = "Error writing trailer";
 
-/// Options that tag the video as BT.709 in limited range, with each chroma sample in the centre of four pixels.
-const TAGS: [&str; 10] = [
-    "-color_range",
-    "tv",
-    "-colorspace",
-    "bt709",
-    "-color_primaries",
-    "bt709",
-    "-color_trc",
-    "bt709",
-    "-chroma_sample_location",
-    "center",
-];
+/// Returns the options that tag the video, with each chroma sample in the centre of four pixels.
+fn tagged(YuvEncoding { matrix, range }: YuvEncoding, tags: ColourTags) -> [&'static str; 10] {
+    let (space, own_primaries, own_transfer) = match matrix {
+        YuvMatrix::Bt601 => ("smpte170m", "smpte170m", "smpte170m"),
+        YuvMatrix::Bt709 => ("bt709", "bt709", "bt709"),
+        YuvMatrix::Bt2020 => ("bt2020nc", "bt709", "bt2020-10"),
+    };
+    let primaries = match tags.primaries {
+        Primaries::Bt709 => own_primaries,
+        Primaries::Bt2020 => "bt2020",
+    };
+    let transfer = match tags.transfer {
+        Transfer::Bt709 => own_transfer,
+        Transfer::Pq => "smpte2084",
+        Transfer::Hlg => "arib-std-b67",
+    };
+    [
+        "-color_range",
+        if range == Range::Full { "pc" } else { "tv" },
+        "-colorspace",
+        space,
+        "-color_primaries",
+        primaries,
+        "-color_trc",
+        transfer,
+        "-chroma_sample_location",
+        "center",
+    ]
+}
 
-/// The constant rate factor (CRF), which sets the quality of H.264 video. It is 0 to 51: 0 is lossless, and 51 is the
+/// The constant rate factor (CRF), which sets the quality of H.264 and HEVC video. It is 0 to 51: 0 is lossless, and 51 is the
 /// worst quality. Adding 6 roughly halves the file size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crf(u8);
@@ -82,6 +104,8 @@ pub(in crate::io::video) struct Encoder {
     output: PathBuf,
     /// The name of the container in ffmpeg.
     format: &'static str,
+    /// The name of the encoder in ffmpeg.
+    encoder: &'static str,
     /// The temporary file with the encoded frames.
     pictures: TempPath,
     /// The registration of `pictures` in the list of files that are removed if the program ends early.
@@ -94,8 +118,11 @@ pub(in crate::io::video) struct Encoder {
 
 impl Encoder {
     /// Returns the format that frames must have for a panorama of `size` pixels.
-    pub(in crate::io::video) fn format(size: UVec2) -> FrameFormat {
-        FrameFormat::nv12(size.x, size.y, YuvEncoding::default())
+    pub(in crate::io::video) fn format(size: UVec2, ten_bit: Option<TenBit>) -> FrameFormat {
+        match ten_bit {
+            Some(TenBit { encoding, .. }) => FrameFormat::p010(size.x, size.y, encoding),
+            None => FrameFormat::nv12(size.x, size.y, YuvEncoding::default()),
+        }
     }
 
     /// Starts an ffmpeg process that encodes frames from a pipe to a temporary file.
@@ -103,8 +130,7 @@ impl Encoder {
         output: &Path,
         size: UVec2,
         rate: Rate,
-        crf: Crf,
-        sound: Option<Sound>,
+        VideoOutput { crf, sound, ten_bit, .. }: &VideoOutput,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
         if size.min_element() < 2 {
@@ -115,22 +141,41 @@ impl Encoder {
         let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
         let (unfinished, pictures, target) = temporary_beside(output).map_err(unwritable)?;
         let pictures = pictures.into_temp_path();
+        let TenBit { encoding, tags } = ten_bit.unwrap_or_default();
+        let tagged = tagged(encoding, tags);
+        let (input, stored, encoder) = match ten_bit {
+            None => ("nv12", "yuv420p", ENCODERS[0]),
+            Some(_) => ("p010le", "yuv420p10le", ENCODERS[1]),
+        };
         let mut command = quiet();
         command
-            .args(["-xerror", "-f", "rawvideo", "-pix_fmt", "nv12", "-color_range", "tv"])
-            .args(["-colorspace", "bt709", "-s"])
+            .args(["-xerror", "-f", "rawvideo", "-pix_fmt", input])
+            .args(&tagged[..4])
+            .arg("-s")
             .arg(format!("{}x{}", size.x, size.y))
             .args(["-framerate", &rate.to_string(), "-i", "pipe:0"])
-            .args(["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0", "-pix_fmt", "yuv420p"])
-            .args(["-c:v", ENCODER, "-crf", &crf.0.to_string()])
-            .args(TAGS)
+            .args(["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0", "-pix_fmt", stored])
+            .args(["-c:v", encoder, "-crf", &crf.0.to_string()])
+            .args(tagged);
+        if ten_bit.is_some() {
+            // libx265 has its own log. A CRF of 0 is not lossless in HEVC.
+            let lossless = if crf.0 == 0 { ":lossless=1" } else { "" };
+            command
+                .args(["-profile:v", "main10", "-x265-params"])
+                .arg(format!("log-level=error{lossless}"));
+            if format != "matroska" {
+                // Players of MP4 and MOV expect this tag instead of ffmpeg's default, `hev1`.
+                command.args(["-tag:v", "hvc1"]);
+            }
+        }
+        command
             .args(["-f", format])
             .arg(url(&pictures))
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
         let child = Child::start(FFMPEG, &mut command, output, FfmpegTask::Encoding, stop)?;
         let frames = child.stdin();
-        let (output, stop) = (output.to_owned(), stop.clone());
+        let (output, stop, sound) = (output.to_owned(), stop.clone(), sound.clone());
         Ok(Self {
             child,
             frames,
@@ -138,6 +183,7 @@ impl Encoder {
             rate,
             output,
             format,
+            encoder,
             pictures,
             _unfinished: unfinished,
             target,
@@ -194,7 +240,7 @@ impl Encoder {
     fn ended(&self) -> Result<(), VideoError> {
         self.child.wait(None).map_err(|error| match error {
             VideoError::Ffmpeg { file, said, .. } if said.contains("Unknown encoder") => {
-                VideoError::NoEncoder { file, encoder: ENCODER }
+                VideoError::NoEncoder { file, encoder: self.encoder }
             }
             other => other,
         })

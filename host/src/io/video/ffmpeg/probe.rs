@@ -1,4 +1,5 @@
-//! Reads the properties of a video file with ffprobe: stream index, size, rate, duration, colour encoding and sound.
+//! Reads the properties of a video file with ffprobe: stream index, size, rate, duration, colour encoding, colour tags,
+//! pixel format and sound.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use serde::Deserialize;
 use super::process::Child;
 use super::{FFPROBE, url};
 use crate::frame::Rate;
-use crate::frame::{Range, YuvEncoding, YuvMatrix};
+use crate::frame::{ColourTags, PixelFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix};
+use crate::io::Conversion;
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
@@ -35,9 +37,59 @@ pub(in crate::io::video) struct Probe {
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(in crate::io::video) sound: Option<Sound>,
-    /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is neither BT.601 nor
-    /// BT.709.
+    /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is not BT.601, BT.709 or
+    /// BT.2020 with non-constant luminance.
     encoding: Option<YuvEncoding>,
+    tags: ColourTags,
+    /// The pixel format of the stored frames, or `None` if ffprobe does not describe it.
+    stored: Option<StoredPixels>,
+}
+
+/// A pixel format, as ffprobe describes it.
+#[derive(Clone, Debug, Deserialize)]
+struct StoredPixels {
+    /// ffmpeg's name of the format.
+    name: String,
+    /// The binary logarithm of the number of pixel columns per chroma sample.
+    #[serde(default)]
+    log2_chroma_w: u8,
+    /// The binary logarithm of the number of pixel rows per chroma sample.
+    #[serde(default)]
+    log2_chroma_h: u8,
+    #[serde(default)]
+    flags: PixelFlags,
+    #[serde(default)]
+    components: Vec<PixelComponent>,
+}
+
+/// The properties of a pixel format, each of which is 0 or 1.
+#[derive(Clone, Debug, Default, Deserialize)]
+struct PixelFlags {
+    #[serde(default)]
+    palette: u8,
+    #[serde(default)]
+    rgb: u8,
+    #[serde(default)]
+    alpha: u8,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct PixelComponent {
+    bit_depth: u8,
+}
+
+impl StoredPixels {
+    /// Returns the number of bits per sample.
+    fn bits(&self) -> u8 {
+        self.components.iter().map(|component| component.bit_depth).max().unwrap_or(8)
+    }
+
+    /// Returns whether the format has more chroma samples than 4:2:0.
+    fn has_fine_chroma(&self) -> bool {
+        let coloured = self.components.len() >= 3;
+        let fine = self.log2_chroma_w < 1 || self.log2_chroma_h < 1;
+        coloured && fine && self.flags.rgb == 0 && self.flags.palette == 0
+    }
 }
 
 /// The sound of an input video, which can be added to an output video.
@@ -62,15 +114,44 @@ impl Sound {
 }
 
 impl Probe {
-    /// Returns the colour encoding of the decoded frames: the stored encoding if it is BT.601 or BT.709, otherwise
-    /// BT.709 in limited range, to which ffmpeg converts the frames.
+    /// Returns the colour encoding of the decoded frames: the stored encoding if the kernels support it, otherwise BT.709
+    /// in limited range, to which ffmpeg converts the frames.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
         self.encoding.unwrap_or_default()
     }
 
-    /// Returns the colour encoding of the stored frames, or `None` if it is neither BT.601 nor BT.709.
+    /// Returns the colour encoding of the stored frames, or `None` if the kernels do not support it.
     pub(super) fn stored(&self) -> Option<YuvEncoding> {
         self.encoding
+    }
+
+    /// Returns the number of bits per sample of the stored frames, or 8 if it is unknown.
+    pub(in crate::io::video) fn bits(&self) -> u8 {
+        self.stored.as_ref().map_or(8, StoredPixels::bits)
+    }
+
+    pub(in crate::io::video) fn tags(&self) -> ColourTags {
+        self.tags
+    }
+
+    /// Returns the properties of the video that decoded frames in the format `decoded` lack.
+    pub(in crate::io::video) fn conversions(&self, decoded: PixelFormat) -> Vec<Conversion> {
+        // A 10-bit video can be written with the tags, see `TenBit`.
+        let lost = self.tags != ColourTags::default() && decoded.bits() == 8;
+        let tags = lost.then_some(self.tags);
+        let mut found: Vec<_> = tags.map(Conversion::Tags).into_iter().collect();
+        let Some(stored) = &self.stored else { return found };
+        let (from, to) = (stored.bits(), decoded.bits());
+        if from > to {
+            found.push(Conversion::Depth { from, to });
+        }
+        if stored.has_fine_chroma() && decoded.cell() > 1 {
+            found.push(Conversion::Chroma { stored: stored.name.clone() });
+        }
+        if stored.flags.alpha == 1 && stored.flags.palette == 0 {
+            found.push(Conversion::Alpha);
+        }
+        found
     }
 }
 
@@ -90,6 +171,8 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
             "error",
             "-show_streams",
             "-show_format",
+            // The pixel formats that ffmpeg knows, with their bit depths and flags.
+            "-show_pixel_formats",
             "-of",
             "json",
         ])
@@ -124,6 +207,8 @@ struct Answer {
     streams: Vec<Stream>,
     #[serde(default)]
     format: Format,
+    #[serde(default)]
+    pixel_formats: Vec<StoredPixels>,
 }
 
 #[derive(Default, Deserialize)]
@@ -141,6 +226,8 @@ struct Stream {
     pix_fmt: Option<String>,
     color_range: Option<String>,
     color_space: Option<String>,
+    color_primaries: Option<String>,
+    color_transfer: Option<String>,
     r_frame_rate: Option<String>,
     avg_frame_rate: Option<String>,
     start_time: Option<String>,
@@ -187,6 +274,12 @@ impl Answer {
             duration: duration.and_then(seconds),
             sound,
             encoding: video.encoding(),
+            tags: video.tags(),
+            stored: self
+                .pixel_formats
+                .iter()
+                .find(|format| video.pix_fmt.as_ref() == Some(&format.name))
+                .cloned(),
         })
     }
 }
@@ -224,9 +317,24 @@ impl Stream {
         let range = if full { Range::Full } else { Range::Limited };
         match self.color_space.as_deref() {
             Some("bt709") => Some(YuvEncoding { matrix: YuvMatrix::Bt709, range }),
+            Some("bt2020nc") => Some(YuvEncoding { matrix: YuvMatrix::Bt2020, range }),
             Some("smpte170m" | "bt470bg") => Some(YuvEncoding { matrix: YuvMatrix::Bt601, range }),
             None | Some("unknown" | "unspecified") => Some(customary(self.size()?, range)),
             Some(_) => None,
+        }
+    }
+
+    fn tags(&self) -> ColourTags {
+        ColourTags {
+            primaries: match self.color_primaries.as_deref() {
+                Some("bt2020") => Primaries::Bt2020,
+                _ => Primaries::Bt709,
+            },
+            transfer: match self.color_transfer.as_deref() {
+                Some("smpte2084") => Transfer::Pq,
+                Some("arib-std-b67") => Transfer::Hlg,
+                _ => Transfer::Bt709,
+            },
         }
     }
 }
@@ -289,6 +397,10 @@ mod tests {
             some(YuvMatrix::Bt601, Range::Full)
         );
         assert_eq!(encoding(r#""profile": "x""#), some(YuvMatrix::Bt709, Range::Limited));
-        assert_eq!(encoding(r#""color_space": "bt2020nc""#), None);
+        assert_eq!(
+            encoding(r#""color_space": "bt2020nc""#),
+            some(YuvMatrix::Bt2020, Range::Limited)
+        );
+        assert_eq!(encoding(r#""color_space": "bt2020c""#), None);
     }
 }

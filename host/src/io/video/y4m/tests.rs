@@ -22,10 +22,15 @@ fn headers_of_other_programs() {
     let PixelFormat::Nv12(encoding) = ffmpeg.format().pixels else { panic!() };
     assert_eq!(encoding.matrix, crate::frame::YuvMatrix::Bt709);
     let bare = header("YUV4MPEG2 W2 H4");
-    let expected =
-        Header { size: UVec2::new(2, 4), rate: None, range: Range::Limited, mono: false };
+    let expected = Header {
+        size: UVec2::new(2, 4),
+        rate: None,
+        range: Range::Limited,
+        samples: Samples::Eight,
+    };
     assert_eq!(bare, expected);
-    assert!(header("YUV4MPEG2  H4 Cmono  W2 F0:0 It").mono);
+    assert_eq!(header("YUV4MPEG2  H4 Cmono  W2 F0:0 It").samples, Samples::Mono);
+    assert_eq!(header("YUV4MPEG2 W2 H2 C420p10 XYSCSS=420P10").samples, Samples::Ten);
     assert_eq!(header(expected.line().trim_end()), expected);
 }
 
@@ -45,7 +50,8 @@ fn rejects_invalid_headers() {
         ("YUV4MPEG2 W2 H2 F99999:1", "F99999:1: a frame rate"),
         ("YUV4MPEG2 W2 H2 Fx", "Fx: a frame rate"),
         ("YUV4MPEG2 W2 H2 C422", "is C422; convert it"),
-        ("YUV4MPEG2 W2 H2 C420p10", "is C420p10;"),
+        ("YUV4MPEG2 W2 H2 C420p12", "is C420p12;"),
+        ("YUV4MPEG2 W2 H2 Cmono10", "is Cmono10;"),
         ("YUV4MPEG2 W2 H2 Cmono16", "is Cmono16;"),
         ("YUV4MPEG2 W2 H2 \u{e9}", "unknown parameter"),
     ] {
@@ -62,10 +68,15 @@ fn reads_back_what_was_written() {
         let mut side = || 1 + (random.bits() % 40) as u32;
         let size = UVec2::new(side(), side());
         let rate = Rate::new(side(), side()).ok();
-        let written = Header { size, rate, range: Range::Full, mono: false };
-        let frames: Vec<Vec<u8>> = (0..3)
+        let samples = if seed % 2 == 0 { Samples::Eight } else { Samples::Ten };
+        let written = Header { size, rate, range: Range::Full, samples };
+        let mut frames: Vec<Vec<u8>> = (0..3)
             .map(|_| (0..written.format().bytes()).map(|_| random.bits() as u8).collect())
             .collect();
+        if samples == Samples::Ten {
+            // The lower six bits of P010 are 0.
+            frames.iter_mut().for_each(|frame| shifted(frame, |sample| sample & 0xffc0));
+        }
         let mut file = Vec::new();
         let mut writer = Writer::new(&mut file, &written);
         for frame in &frames {
@@ -80,6 +91,12 @@ fn reads_back_what_was_written() {
             assert_eq!(&found, frame, "{size}");
         }
         assert!(!reader.read_frame(&mut found).unwrap());
+        if samples == Samples::Ten {
+            // In the file, the first luma sample is a number of 10 bits after the header line and the line of the frame.
+            let at = written.line().len() + b"FRAME\n".len();
+            let stored = u16::from_le_bytes([file[at], file[at + 1]]);
+            assert_eq!(stored << 6, u16::from_le_bytes([frames[0][0], frames[0][1]]), "{size}");
+        }
         // Reading a truncated file must not panic.
         let cut = file.len() - 1 - random.bits() as usize % (file.len() - 1);
         if let Ok(mut reader) = Reader::new(Path::new("a"), &file[..cut]) {

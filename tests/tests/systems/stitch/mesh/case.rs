@@ -9,20 +9,24 @@ use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::{Random, random_rig};
 use panoweave_tests::raster::{Pixels, Raster, chroma_size};
 use shared_types::stitch::Colour;
-use shared_types::{Chroma, Rgba8};
+use shared_types::{Chroma, Chroma10, Rgba8};
 
 pub(crate) const NV12: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited });
 pub(crate) const FULL: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt601, range: Range::Full });
 
+const P010: PixelFormat =
+    PixelFormat::P010(YuvEncoding { matrix: YuvMatrix::Bt2020, range: Range::Limited });
+
 /// The tested pairs of input and output formats.
-pub(crate) const FORMATS: [[PixelFormat; 2]; 5] = [
+pub(crate) const FORMATS: [[PixelFormat; 2]; 6] = [
     [PixelFormat::Rgba8, PixelFormat::Rgba8],
     [NV12, NV12],
     [NV12, PixelFormat::Rgba8],
     [PixelFormat::Rgba8, FULL],
     [FULL, FULL],
+    [P010, P010],
 ];
 
 /// Returns the level of a smooth picture at a pixel. Neighbouring pixels differ by at most 4 levels, which is enough to
@@ -50,6 +54,17 @@ pub(crate) fn waves(size: UVec2, format: PixelFormat, seed: u32) -> Raster {
                 .map(|at| Chroma { u: chroma(3 * seed + 1, at), v: chroma(3 * seed + 2, at) })
                 .collect();
             Pixels::Nv12 { y, uv, encoding }
+        }
+        PixelFormat::P010(encoding) => {
+            // The same wave in quarters of a level.
+            let sample = |level: f64| ((4.0 * level).round() as u16) << 6;
+            let chroma =
+                |channel, (x, y)| sample(128.0 + (wave(channel, 2 * x, 2 * y) - 120.0) * 0.25);
+            let y = plane(size).map(|(x, y)| sample(wave(3 * seed, x, y))).collect();
+            let uv = plane(chroma_size(size))
+                .map(|at| Chroma10 { u: chroma(3 * seed + 1, at), v: chroma(3 * seed + 2, at) })
+                .collect();
+            Pixels::P010 { y, uv, encoding }
         }
     };
     Raster { size, pixels }
@@ -122,16 +137,23 @@ pub(crate) fn frame(stream: &Stream, picture: &Raster) -> DeviceFrame {
             y.upload(stream, luma).unwrap();
             uv.upload(stream, chroma).unwrap();
         }
+        (DeviceFrame::P010 { y, uv, .. }, Pixels::P010 { y: luma, uv: chroma, .. }) => {
+            y.upload(stream, luma).unwrap();
+            uv.upload(stream, chroma).unwrap();
+        }
         _ => unreachable!("the frame was made for the picture"),
     }
     frame
 }
 
-/// Returns the bytes of all planes of a picture, one plane after another.
+/// Returns the bytes of all planes of a picture, one plane after another. Samples of 10 bits are rounded to 8.
 pub(crate) fn levels(picture: &Raster) -> Vec<u8> {
     match &picture.pixels {
         Pixels::Rgba8(pixels) => bytemuck::cast_slice(pixels).to_vec(),
         Pixels::Nv12 { y, uv, .. } => [&y[..], bytemuck::cast_slice(uv)].concat(),
+        Pixels::P010 { .. } => {
+            picture.ten_bits().iter().map(|sample| ((sample + 2) / 4).min(255) as u8).collect()
+        }
     }
 }
 
