@@ -68,7 +68,7 @@ impl PixelFormat {
     }
 
     /// Returns the conversion of R'G'B' levels to stored samples. Kernels ignore it for RGBA.
-    pub(crate) fn from_rgb(self) -> RgbToYuv {
+    pub(crate) fn to_yuv(self) -> RgbToYuv {
         let encoding = self.encoding().unwrap_or_default();
         if let Self::P010(_) = self { encoding.from_rgb_10() } else { encoding.from_rgb() }
     }

@@ -70,7 +70,7 @@ pub struct LiveOptions {
     /// The pixel formats of the cameras' frames: one [`PixelFormat`] for all cameras, or one per camera. Their sizes
     /// are the source sizes of the warp.
     pub input: InputFormats,
-    /// The pixel format of the panoramas.
+    /// The pixel format of the panoramas. It is P010 if and only if all cameras are.
     pub output: PixelFormat,
     /// The size of the panoramas or views. The default is the size of the warp for panoramas, and
     /// [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE) for views.

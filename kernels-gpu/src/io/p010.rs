@@ -98,8 +98,10 @@ pub(crate) fn p010_levels(y: u16, chroma: Chroma10, decode: &YuvToRgb) -> Vec3 {
 /// Rounds a level to 10 bits, as P010 stores it. Levels outside the range are clamped, and NaN becomes 0.
 #[inline(always)]
 pub(crate) fn ten_bits(level: f32) -> u16 {
+    #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
+    let level = level.max(0.0).min(HIGHEST);
     // Adding `WHOLE` rounds the number of quarters. The bits of `WHOLE` are above the lowest 10.
-    let quarters = level.max(0.0).min(HIGHEST).mul_add(4.0, WHOLE).to_bits();
+    let quarters = level.mul_add(4.0, WHOLE).to_bits();
     (quarters << 6) as u16
 }
 

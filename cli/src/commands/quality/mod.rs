@@ -59,7 +59,8 @@ Each score is from 0 (worst) to 1 (best):
            Objects that move through less than half of the panorama, and slow pulsing, do not lower the score.
   ssim     SSIM with the --reference picture, as in `panoweave compare`.
 In videos, seam and colour are measured in every Nth frame (--every), and the worst of these frames counts. Flicker is
-measured over all frames. In NV12 frames, the stored luma of the panorama is measured.
+measured over all frames. In NV12 frames, the stored luma of the panorama is measured, and in P010 frames its
+upper 8 bits.
 
 --fail-below 0.9 sets a lower limit for the lowest score, --fail-below seam=0.9 for one score. Below a limit, the exit
 code is 5. The option can be repeated.

@@ -294,7 +294,7 @@ impl Multiband {
         let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
         let CameraPart { min, size, .. } = self.layout.area;
         let pixels = panorama.format().pixels;
-        let (decode, encode) = (pixels.to_rgb(), pixels.from_rgb());
+        let (decode, encode) = (pixels.to_rgb(), pixels.to_yuv());
         let flip = options.flip.into();
         let params = ApplyParams { min, size, from, flip, decode, encode };
         let (cells, sums) = (self.cells[0].view(), self.sums[0].view());

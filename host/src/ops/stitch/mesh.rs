@@ -82,7 +82,7 @@ pub(super) fn params(flip: bool, edge_boost: bool, output: FrameFormat) -> MeshP
     MeshParams {
         flip: flip.into(),
         edge_boost: edge_boost.into(),
-        encode: output.pixels.from_rgb(),
+        encode: output.pixels.to_yuv(),
     }
 }
 

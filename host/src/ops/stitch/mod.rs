@@ -57,11 +57,11 @@ pub enum Power {
 ///   cameras
 /// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), a colour that
 ///   [covers](Covers) a camera
-/// - for [`Mesh`](Self::Mesh), a flipped NV12 panorama with an odd number of columns or rows
+/// - for [`Mesh`](Self::Mesh), a flipped NV12 or P010 panorama with an odd number of columns or rows
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
     /// Evaluates a compact mesh, which is within 1/32 source pixel of the warp's planes. The texture unit samples the
-    /// frames with 8-bit weights. If frames and panorama are NV12, the four pixels of a chroma sample share one chroma
+    /// frames with 8-bit weights. If frames and panorama are NV12 or P010, the four pixels of a chroma sample share one chroma
     /// lookup, provided that one patch of the mesh covers their whole tile of 32×32 pixels. For RGBA panoramas of
     /// 5700×1900 pixels, this lookup is three times as fast as [`Planes`](Self::Planes) on an H100.
     #[default]
@@ -217,8 +217,8 @@ pub enum StitchError {
         "stitching: the rows of frame {0} (counted from 0) are not aligned for textures on this device; copy it to a `DeviceFrame`"
     )]
     Unaligned(usize),
-    /// The mesh kernels cannot flip an NV12 panorama that has an odd width or height.
-    #[error("stitching: an NV12 panorama of {}×{} pixels cannot be flipped; use an even width and height, or RGBA", .0.x, .0.y)]
+    /// The mesh kernels cannot flip an NV12 or P010 panorama that has an odd width or height.
+    #[error("stitching: an NV12 or P010 panorama of {}×{} pixels cannot be flipped; use an even width and height, or RGBA", .0.x, .0.y)]
     Flip(UVec2),
     /// The warp's mesh could not be computed.
     #[error("stitching: cannot compute the warp's mesh: {0}")]
@@ -254,7 +254,7 @@ impl StitchOptions {
             flip: self.flip.into(),
             edge_boost: self.edge_boost.into(),
             decode: input.to_rgb(),
-            encode: output.from_rgb(),
+            encode: output.to_yuv(),
         }
     }
 }

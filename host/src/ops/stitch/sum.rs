@@ -94,7 +94,7 @@ pub(crate) fn finish(
     (flip, edge_boost): (bool, bool),
     out: FrameViewMut<'_>,
 ) -> Result<(), DeviceError> {
-    let encode = out.format().pixels.from_rgb();
+    let encode = out.format().pixels.to_yuv();
     let params = FinishParams { flip: flip.into(), edge_boost: edge_boost.into(), encode };
     let (config, sums) = (super::planes::config(&out), sums.view());
     match out {

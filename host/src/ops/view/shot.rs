@@ -99,7 +99,7 @@ impl Shot {
         ViewFrame {
             middle: (self.size.as_vec2() - 1.0) / 2.0,
             decode: input.to_rgb(),
-            encode: self.output.from_rgb(),
+            encode: self.output.to_yuv(),
         }
     }
 }

@@ -129,7 +129,8 @@ impl Case {
     /// Returns the level of each channel of a pixel in column `x` of a camera, after colour correction and cover.
     fn graded(&self, camera: usize, x: u32, cover: f64) -> [f64; 3] {
         let levels = match self.pixels() {
-            PixelFormat::Rgba8 | PixelFormat::P010(_) => [level(camera, x); 3],
+            PixelFormat::Rgba8 => [level(camera, x); 3],
+            PixelFormat::P010(_) => unreachable!("`ten_bit` tests P010"),
             PixelFormat::Nv12(encoding) => oracle::to_rgb(encoding, level(camera, x), [128.0; 2]),
         };
         let Colour { gain, gamma } = self.colours()[camera];

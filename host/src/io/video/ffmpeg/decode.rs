@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use super::probe::Probe;
 use super::process::{Child, Killer};
-use super::{FFMPEG, url};
+use super::{FFMPEG, range_and_matrix, url};
 use crate::frame::Rate;
-use crate::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
+use crate::frame::{FrameFormat, PixelFormat, YuvEncoding};
 use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
@@ -106,19 +106,6 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         "setpts='PTS-STARTPTS+0*{jump}',fps={rate},scale={}:{}{input}{output},format={pixels}",
         format.size.x, format.size.y
     )
-}
-
-fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> String {
-    let matrix = match matrix {
-        YuvMatrix::Bt601 => "bt601",
-        YuvMatrix::Bt709 => "bt709",
-        YuvMatrix::Bt2020 => "bt2020",
-    };
-    let range = match range {
-        Range::Limited => "limited",
-        Range::Full => "full",
-    };
-    format!(":{side}_color_matrix={matrix}:{side}_range={range}")
 }
 
 impl Decoder {

@@ -25,7 +25,7 @@ use tempfile::TempPath;
 
 use super::probe::Sound;
 use super::process::Child;
-use super::{FFMPEG, url};
+use super::{FFMPEG, range_and_matrix, url};
 use crate::frame::Rate;
 use crate::frame::{
     ColourTags, Frame, FrameFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix,
@@ -147,6 +147,9 @@ impl Encoder {
             None => ("nv12", "yuv420p", ENCODERS[0]),
             Some(_) => ("p010le", "yuv420p10le", ENCODERS[1]),
         };
+        // ffmpeg does not know the range of raw frames, so it would convert full range to limited range.
+        let [from, to] = ["in", "out"].map(|side| range_and_matrix(side, encoding));
+        let filters = format!("crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0,scale=iw:ih{from}{to}");
         let mut command = quiet();
         command
             .args(["-xerror", "-f", "rawvideo", "-pix_fmt", input])
@@ -154,7 +157,7 @@ impl Encoder {
             .arg("-s")
             .arg(format!("{}x{}", size.x, size.y))
             .args(["-framerate", &rate.to_string(), "-i", "pipe:0"])
-            .args(["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0", "-pix_fmt", stored])
+            .args(["-vf", &filters, "-pix_fmt", stored])
             .args(["-c:v", encoder, "-crf", &crf.0.to_string()])
             .args(tagged);
         if ten_bit.is_some() {

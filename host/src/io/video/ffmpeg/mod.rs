@@ -23,9 +23,25 @@ pub(super) use probe::probe;
 pub(super) use process::Killer;
 use process::{FFMPEG, FFPROBE};
 
+use crate::frame::{Range, YuvEncoding, YuvMatrix};
+
 /// Returns `path` as a `file:` URL, so that ffmpeg does not mistake it for an option or for a URL of another protocol.
 fn url(path: &Path) -> OsString {
     let mut url = OsString::from("file:");
     url.push(path);
     url
+}
+
+/// Returns the options of the filter `scale` for the encoding of its input (`side` is `in`) or its output (`out`).
+fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> String {
+    let matrix = match matrix {
+        YuvMatrix::Bt601 => "bt601",
+        YuvMatrix::Bt709 => "bt709",
+        YuvMatrix::Bt2020 => "bt2020",
+    };
+    let range = match range {
+        Range::Limited => "limited",
+        Range::Full => "full",
+    };
+    format!(":{side}_color_matrix={matrix}:{side}_range={range}")
 }
