@@ -12,9 +12,10 @@ use panoweave::device::{LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
 };
+use panoweave::geometry::Vignetting;
 use panoweave::ops::colour::GammaTable;
 use panoweave::ops::stitch::{
-    CamerasOptions, Colours, Lookup, Power, StitchOptions, stitch, stitch_cameras,
+    CamerasOptions, Colours, Lookup, Power, StitchOptions, Vignettes, stitch, stitch_cameras,
     stitch_with_table,
 };
 use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, Plane};
@@ -143,15 +144,22 @@ fn benches(criterion: &mut Criterion) {
         // variants with the same gamma method.
         for (label, power, lookup) in [
             ("fast/mesh", fast, Lookup::Mesh),
+            ("fast/mesh with vignetting", fast, Lookup::Mesh),
             ("linear/mesh", None, Lookup::Mesh),
             ("linear/planes", None, Lookup::Planes),
             ("exact/planes", Some(Power::Exact), Lookup::Planes),
             ("fast/planes", fast, Lookup::Planes),
             ("table/planes", Some(Power::Table), Lookup::Planes),
             ("fast/textured planes", fast, Lookup::TexturedPlanes),
+            ("fast/planes with vignetting", fast, Lookup::Planes),
             ("fast/hardware bilinear", fast, Lookup::HardwareBilinear),
+            ("exact/cubic", Some(Power::Exact), Lookup::Cubic),
         ] {
-            let options = StitchOptions { lookup, ..options(power) };
+            let lens = Vignetting([-0.3, 0.0, -0.1]);
+            let lens = if label.ends_with("vignetting") { lens } else { Vignetting::NONE };
+            let vignettes = [0, 1].map(|camera| lens.vignette(warp.sources()[camera]));
+            let vignettes = Vignettes::of(vignettes);
+            let options = StitchOptions { lookup, vignettes, ..options(power) };
             let mut table = GammaTable::new(&device).expect("a table");
             let rust = bench(&mut group, label, &stream, |set| {
                 let ([left, right], out) = (&frames[set], &mut outputs[set]);

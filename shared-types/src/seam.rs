@@ -33,6 +33,12 @@ pub const NOISE: f32 = 2.0;
 /// The largest difference in levels, after subtraction of [`NOISE`], that increases the cost.
 pub const LARGEST: f32 = 512.0;
 
+/// The change in levels of a cell between two searches that is attributed to noise and costs nothing.
+pub const STILL: f32 = 3.0;
+
+/// The factor by which the change of a cell that is at rest again falls from search to search.
+pub const MOTION_DECAY: f32 = 0.8;
+
 /// The cost of a cell in which both cameras agree. It is not 0, so that the search prefers short seams.
 pub const BASE: u32 = 4 * PER_LEVEL;
 

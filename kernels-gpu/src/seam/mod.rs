@@ -22,8 +22,8 @@ use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec2};
 use shared_types::Rgba8;
 use shared_types::nv12::{Nv12, P010};
 use shared_types::seam::{
-    ASIDE, BASE, BLOCK_THREADS, BREACH, FREEDOM, LARGEST, MARGIN, MOST, NOISE, PER_LEVEL, SeamGrid,
-    SeamLook, Sees,
+    ASIDE, BASE, BLOCK_THREADS, BREACH, FREEDOM, LARGEST, MARGIN, MOST, MOTION_DECAY, NOISE,
+    PER_LEVEL, STILL, SeamGrid, SeamLook, Sees,
 };
 use shared_types::stitch::MIN_WEIGHT;
 use shared_types::warp::CameraPlanes;
@@ -206,8 +206,13 @@ macro_rules! seam_difference {
         ///
         /// Writes the mean difference for each cell over the pixels that both cameras see: levels (−255 to 255) of red,
         /// green and blue, after each camera's colour correction with the fast power. It is 0 if there are no such
-        /// pixels. The fourth number is always 0. Nothing is written if the chroma plane of an NV12 picture is not half
-        /// the size of its luma plane. `out` has an element per cell of the grid.
+        /// pixels. Nothing is written if the chroma plane of an NV12 picture is not half the size of its luma plane.
+        /// `out` and `motion` have an element per cell of the grid.
+        ///
+        /// The fourth number is the change over time. `motion` contains, from the last comparison, the mean level of
+        /// both cameras plus 1 (or 0 if there was no comparison), and the change. The change is that of the level above
+        /// [`STILL`], or [`MOTION_DECAY`] times the last change if that is larger. So a seam avoids cells in which
+        /// something moves, even where both cameras show the same, and some time longer.
         #[kernel(launch_bounds(BLOCK_THREADS, 2))]
         pub fn $name(
             left: $picture,
@@ -216,12 +221,13 @@ macro_rules! seam_difference {
             planes_right: CameraPlanes,
             grid: SeamGrid,
             look: SeamLook,
+            motion: ViewMut<Vec2>,
             out: ViewMut<Vec4>,
         ) {
             let sizes = [Sampler2d::size(&left), Sampler2d::size(&right)];
             let cameras = Cameras::new([planes_left, planes_right], sizes);
             if left.is_whole() && right.is_whole() {
-                difference(left, right, &cameras, &grid, &look, out);
+                difference(left, right, &cameras, (&grid, &look), motion, out);
             }
         }
     };
@@ -247,16 +253,16 @@ fn difference<P: Sampler2d>(
     left: P,
     right: P,
     cameras: &Cameras,
-    grid: &SeamGrid,
-    look: &SeamLook,
+    (grid, look): (&SeamGrid, &SeamLook),
+    motion: ViewMut<Vec2>,
     out: ViewMut<Vec4>,
 ) {
     let cell = thread::index_2d();
-    if !out.contains(cell.x, cell.y) {
+    if !(out.contains(cell.x, cell.y) && motion.contains(cell.x, cell.y)) {
         return;
     }
     let (min, max) = pixels(grid, cell);
-    let (mut sum, mut count) = (Vec3::ZERO, 0.0_f32);
+    let (mut sum, mut both, mut count) = (Vec3::ZERO, Vec3::ZERO, 0.0_f32);
     let mut y = min.y;
     while y < max.y {
         let mut x = min.x;
@@ -267,24 +273,33 @@ fn difference<P: Sampler2d>(
                 let (l, r) = unsafe {
                     (left.sample(l.x, l.y, &look.decode), right.sample(r.x, r.y, &look.decode))
                 };
-                sum += Fast(look.left).apply(l) - Fast(look.right).apply(r);
+                let (l, r) = (Fast(look.left).apply(l), Fast(look.right).apply(r));
+                sum += l - r;
+                both += l + r;
                 count += 1.0;
             }
             x += 1;
         }
         y += 1;
     }
-    let mean = sum * (255.0 / count.max(1.0));
-    // SAFETY: the cell is inside `out`, as checked above, and only this thread writes it.
-    unsafe { out.store(cell.x, cell.y, mean.extend(0.0)) };
+    let scale = 255.0 / count.max(1.0);
+    let (mean, level) = (sum * scale, both.element_sum() * (scale / 6.0) + 1.0);
+    // SAFETY: the cell is inside `motion` and `out`, as checked above, and only this thread accesses it.
+    unsafe {
+        let before = motion.load(cell.x, cell.y);
+        let change = if before.x > 0.0 { (level - before.x).abs() - STILL } else { 0.0 };
+        let change = change.max(MOTION_DECAY * before.y).max(0.0);
+        motion.store(cell.x, cell.y, vec2(level, change));
+        out.store(cell.x, cell.y, mean.extend(change));
+    }
 }
 
 /// Writes the cost of each cell: 0 if it has no pixel that both cameras see. Otherwise, the cost is the sum of
 /// [`BASE`], the cell's additional costs ([`ASIDE`] and [`MARGIN`]), and [`PER_LEVEL`] times the smoothed difference
 /// above [`NOISE`].
 ///
-/// The difference at a cell is the mean of the absolute colour differences of the three channels. Half of the change of
-/// the colour difference from this cell to the cell on the right is added to it, and half of the change to the cell
+/// The difference at a cell is the mean of the absolute colour differences of the three channels, plus the change over
+/// time. Half of the change of the colour difference from this cell to the cell on the right is added to it, and half of the change to the cell
 /// below. So an edge in only one camera is expensive. The difference is smoothed with weights 1 2 1 along each axis,
 /// over 3×3 adjacent cells and over 3×3 cells that are `reach` cells apart. `reach` is half the width of the feather,
 /// so a path stays that far away from differences. `cells`, `difference` and `out` have the same size.
@@ -301,13 +316,13 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         }
         // SAFETY: the cell is inside `cells` and `difference`, which have the same size.
         let (sees, levels) = unsafe { (cells.load(x, y), difference.load(x, y)) };
-        (sees & Sees::BOTH != 0).then(|| levels.truncate())
+        (sees & Sees::BOTH != 0).then_some(levels)
     };
-    let strength = |levels: Vec3| levels.abs().element_sum() * (1.0 / 3.0);
+    let strength = |levels: Vec4| levels.truncate().abs().element_sum() * (1.0 / 3.0);
     let single = |x: u32, y: u32| {
         let here = load(x, y)?;
-        let slope = |next: Option<Vec3>| next.map_or(0.0, |next| strength(next - here));
-        Some(strength(here) + 0.5 * (slope(load(x + 1, y)) + slope(load(x, y + 1))))
+        let slope = |next: Option<Vec4>| next.map_or(0.0, |next| strength(next - here));
+        Some(strength(here) + here.w + 0.5 * (slope(load(x + 1, y)) + slope(load(x, y + 1))))
     };
     // SAFETY: the cell is inside `cells`, as checked above.
     let here = unsafe { cells.load(at.x, at.y) };

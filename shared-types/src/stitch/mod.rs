@@ -54,10 +54,6 @@ pub struct StitchParams {
     pub left: Colour,
     /// Colour correction of the right camera.
     pub right: Colour,
-    /// Vignette of the left camera.
-    pub left_vignette: Vignette,
-    /// Vignette of the right camera.
-    pub right_vignette: Vignette,
     /// If not 0, rotates the panorama by 180°.
     pub flip: u32,
     /// If not 0, brightens both ends of the panorama: multiplies pixels with `d > 0.8` by `1 + (d − 0.8)·1.75`, at most
@@ -67,6 +63,10 @@ pub struct StitchParams {
     pub decode: YuvToRgb,
     /// The conversion of R'G'B' levels to Y'CbCr; unused for an RGBA panorama.
     pub encode: RgbToYuv,
+    /// Vignette of the left camera.
+    pub left_vignette: Vignette,
+    /// Vignette of the right camera.
+    pub right_vignette: Vignette,
 }
 
 impl Default for StitchParams {

@@ -102,6 +102,7 @@ impl Seam {
                         planes_right,
                         grid,
                         look,
+                        motion: self.search.motion.view_mut(),
                         out: self.search.difference.view_mut(),
                     },
                 )?

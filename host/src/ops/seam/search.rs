@@ -3,7 +3,7 @@
 use super::SeamOptions;
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::ops::seam::gridded::{Gridded, cover};
-use glam::{UVec2, Vec4};
+use glam::{UVec2, Vec2, Vec4};
 use kernels_gpu::seam::{SeamCost, SeamPath};
 use shared_types::seam::{PLACES, SeamCosts};
 
@@ -14,6 +14,8 @@ pub(super) struct Search {
     /// Half the feather, in cells. The path keeps approximately this distance from areas in which the pictures differ.
     pub(super) reach: u32,
     pub(super) difference: Image<Vec4>,
+    /// The level of each cell in the last compared frames, and its change.
+    pub(super) motion: Image<Vec2>,
     pub(super) cost: Image<u32>,
     pub(super) parent: Image<u16>,
     pub(super) found: Buffer<u32>,
@@ -32,6 +34,7 @@ impl Search {
             gridded,
             reach,
             difference: Image::new(device, across, along)?,
+            motion: Image::new(device, across, along)?,
             cost: Image::new(device, across, along)?,
             parent: Image::new(device, across + 1, along)?,
             found: Buffer::new(device, along)?,

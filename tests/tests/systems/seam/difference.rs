@@ -1,7 +1,7 @@
 //! Tests of the kernels that compute the costs of a seam. They compare the colour differences and the costs of the
 //! cells of the seam's grid with the formulas in f64, for RGBA and NV12.
 
-use glam::{Vec3, Vec4, uvec2};
+use glam::{Vec2, Vec3, Vec4, uvec2};
 use kernels_gpu::seam::{SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8};
 use panoweave::device::{Image, LaunchConfig, Stream};
 use panoweave::frame::{FrameView, PixelFormat, YuvEncoding};
@@ -9,7 +9,9 @@ use panoweave_tests::oracle;
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{DevicePlanes, Raster};
-use shared_types::seam::{BASE, BLOCK, LARGEST, NOISE, PER_LEVEL, SeamGrid, SeamLook, Sees};
+use shared_types::seam::{
+    BASE, BLOCK, LARGEST, MOTION_DECAY, NOISE, PER_LEVEL, STILL, SeamGrid, SeamLook, Sees,
+};
 use shared_types::stitch::{Colour, StitchParams};
 
 /// The size of the panorama, in columns and rows.
@@ -28,13 +30,15 @@ fn differences(
     sources: &[Raster; 2],
     planes: &[Vec<f32>],
     grid: SeamGrid,
-) -> Vec<Vec4> {
+    before: &[Vec2],
+) -> (Vec<Vec4>, Vec<Vec2>) {
     let size = uvec2(PANORAMA[0] as u32, PANORAMA[1] as u32);
     let planes = DevicePlanes::upload(stream, size, planes, [8, 40]);
     let [planes_left, planes_right] = planes.cameras();
     let frames = sources.each_ref().map(|source| source.upload(stream, 16));
     let cells = grid.cells();
     let mut out = Image::<Vec4>::new(stream.device(), cells.x, cells.y).unwrap();
+    let mut motion = Image::from_slice(stream, cells.x, cells.y, before).unwrap();
     let look = look();
     macro_rules! launch {
         ($kernel:ident, $left:ident, $right:ident) => {
@@ -47,6 +51,7 @@ fn differences(
                     planes_right,
                     grid,
                     look,
+                    motion: motion.view_mut(),
                     out: out.view_mut(),
                 },
             )
@@ -58,12 +63,13 @@ fn differences(
         _ => unreachable!("both are of one format"),
     }
     .unwrap();
-    out.download(stream).unwrap()
+    (out.download(stream).unwrap(), motion.download(stream).unwrap())
 }
 
 /// Returns the expected colour difference of each cell: the mean difference between a stitch of only the left camera
-/// and a stitch of only the right camera, computed by the formula of the specification.
-fn exact(sources: &[Raster; 2], planes: &[Vec<f32>], grid: SeamGrid) -> Vec<[f64; 3]> {
+/// and a stitch of only the right camera, computed by the formula of the specification. The fourth number is the mean
+/// level of both.
+fn exact(sources: &[Raster; 2], planes: &[Vec<f32>], grid: SeamGrid) -> Vec<[f64; 4]> {
     let look = look();
     let params = StitchParams { left: look.left, right: look.right, ..StitchParams::default() };
     let one = |camera: usize| {
@@ -78,12 +84,13 @@ fn exact(sources: &[Raster; 2], planes: &[Vec<f32>], grid: SeamGrid) -> Vec<[f64
     for b in 0..cells.y {
         for a in 0..cells.x {
             let (cx, cy) = if grid.transposed != 0 { (b, a) } else { (a, b) };
-            let (mut sum, mut count) = ([0.0; 3], 0.0_f64);
+            let (mut sum, mut count) = ([0.0; 4], 0.0_f64);
             for y in (grid.min.y + cy * grid.cell..grid.max.y).take(grid.cell as usize) {
                 for x in (grid.min.x + cx * grid.cell..grid.max.x).take(grid.cell as usize) {
                     let at = y as usize * PANORAMA[0] + x as usize;
                     if let (Some(l), Some(r)) = (left[at], right[at]) {
                         (0..3).for_each(|c| sum[c] += l[c] - r[c]);
+                        sum[3] += (0..3).map(|c| l[c] + r[c]).sum::<f64>() / 6.0;
                         count += 1.0;
                     }
                 }
@@ -120,13 +127,26 @@ fn differences_are_those_of_what_the_stitch_shows() {
             reserved: 0,
         };
         let exact = exact(&sources, &planes, grid);
+        // A level of 0 stands for no comparison.
+        let before = exact.iter().map(|exact| {
+            let (any, change) = (r.between(1.0, 256.0), r.between(0.0, 80.0));
+            Vec2::new(r.pick(&[0.0, exact[3] as f32 + 3.0, any]), r.pick(&[0.0, change]))
+        });
+        let before: Vec<Vec2> = before.collect();
         for device in panoweave_devices() {
-            let found = differences(&device.stream().unwrap(), &sources, &planes, grid);
-            for (found, exact) in found.iter().zip(&exact) {
-                for (c, exact) in exact.iter().enumerate() {
+            let stream = device.stream().unwrap();
+            let (found, motion) = differences(&stream, &sources, &planes, grid, &before);
+            for (i, (found, exact)) in found.iter().zip(&exact).enumerate() {
+                let [level, last] = before[i].to_array().map(f64::from);
+                let now = 1.0 + exact[3];
+                let change = if level > 0.0 { (now - level).abs() - f64::from(STILL) } else { 0.0 };
+                let change = change.max(f64::from(MOTION_DECAY) * last).max(0.0);
+                for (c, exact) in [exact[0], exact[1], exact[2], change].iter().enumerate() {
                     let off = (f64::from(found[c]) - exact).abs();
                     assert!(off < 0.02, "case {case} on {device}: {found} is not {exact:?}");
                 }
+                let [level, stored] = motion[i].to_array().map(f64::from);
+                assert!((level - now).abs() < 0.02 && (stored - change).abs() < 0.02, "{case}");
             }
         }
     }
@@ -146,19 +166,19 @@ fn costs_are_smoothed_differences_and_slopes() {
             .collect();
         let mut level = || random.pick(&[0.0, 1.0, 30.0, 900.0]) * random.between(-1.0, 1.0);
         let levels: Vec<Vec4> =
-            (0..area).map(|_| Vec4::new(level(), level(), level(), 0.0)).collect();
+            (0..area).map(|_| Vec4::new(level(), level(), level(), level().abs())).collect();
 
         let at = |x: usize, y: usize| {
             let inside = x < across && y < along && cells[y * across + x] & Sees::BOTH != 0;
-            inside.then(|| levels[y * across + x].truncate().to_array().map(f64::from))
+            inside.then(|| levels[y * across + x].to_array().map(f64::from))
         };
-        let mean = |a: [f64; 3]| a.iter().map(|a| a.abs()).sum::<f64>() / 3.0;
+        let mean = |a: [f64; 4]| a[..3].iter().map(|a| a.abs()).sum::<f64>() / 3.0;
         let single = |x: usize, y: usize| {
             let here = at(x, y)?;
-            let slope = |next: Option<[f64; 3]>| {
+            let slope = |next: Option<[f64; 4]>| {
                 next.map_or(0.0, |next| mean(std::array::from_fn(|c| next[c] - here[c])))
             };
-            Some(mean(here) + (slope(at(x + 1, y)) + slope(at(x, y + 1))) / 2.0)
+            Some(mean(here) + here[3] + (slope(at(x + 1, y)) + slope(at(x, y + 1))) / 2.0)
         };
         let mut exact = Vec::new();
         for y in 0..along {

@@ -117,3 +117,39 @@ fn it_gives_way_to_who_crosses_but_not_to_a_shade() {
         assert_eq!(shade, [0], "on {device}");
     }
 }
+
+/// Returns the columns of the seam, in pixels of the left camera, after a video in which the area around the middle of
+/// the overlap changes by `change` levels from frame to frame. Both cameras show the same.
+fn columns(device: &Device, change: f64) -> Vec<u32> {
+    let mut video = Video::new(device);
+    let stream = device.stream().unwrap();
+    video.scene = Scene::new(&stream, BESIDE, [&background, &background]);
+    video.seam = Seam::new(&stream, &video.scene.warp, [0, 1], SeamOptions::default()).unwrap();
+    let pictures = video.scene.pictures.clone();
+    for frame in 0..40 {
+        let shown = |camera: usize| {
+            let pixels = pictures[camera].pixels().iter().enumerate().map(|(i, p)| {
+                let x = i % 160 + 80 * camera;
+                let changes = (112..128).contains(&x) && frame % 2 == 1;
+                let level = |l: u8| (f64::from(l) + if changes { change } else { 0.0 }) as u8;
+                Rgba8::opaque(level(p.r), level(p.g), level(p.b))
+            });
+            Picture::from_pixels(160, 120, pixels.collect()).unwrap()
+        };
+        let (left, right) = (shown(0), shown(1));
+        video.frame([&left, &right]);
+    }
+    let grid = video.seam.grid();
+    let path = video.seam.path(&stream).unwrap().unwrap();
+    path.into_iter().map(|cell| grid.min.x + cell * grid.cell).collect()
+}
+
+#[test]
+fn a_seam_avoids_what_moves_even_if_both_cameras_show_the_same() {
+    for device in panoweave_devices() {
+        let still = columns(&device, 0.0);
+        assert!(still.iter().all(|x| (108..132).contains(x)), "{device}: {still:?}");
+        let moving = columns(&device, 60.0);
+        assert!(moving.iter().all(|x| !(110..130).contains(x)), "{device}: {moving:?}");
+    }
+}
