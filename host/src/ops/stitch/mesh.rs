@@ -77,11 +77,7 @@ pub(super) fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameForma
 
 /// Returns the kernels' parameters: orientation, edge boost and the conversion to the output's format.
 pub(super) fn params(flip: bool, edge_boost: bool, output: FrameFormat) -> MeshParams {
-    MeshParams {
-        flip: flip.into(),
-        edge_boost: edge_boost.into(),
-        encode: output.pixels.to_yuv(),
-    }
+    MeshParams { flip: flip.into(), edge_boost: edge_boost.into(), encode: output.pixels.to_yuv() }
 }
 
 /// Returns the conversion of each frame's samples to colours.
