@@ -40,7 +40,7 @@ pub unsafe fn sample_pictures(
     out: SliceMut<Vitals>,
 ) {
     let place = thread::block_idx_x();
-    let picture = picture(place, [first, second, third, fourth]);
+    let picture = picture(place, first, second, third, fourth);
     // SAFETY: the caller guarantees that the picture has a pixel, that the block has `BLOCK_THREADS` threads, all of
     // which reach this code, and that `out` has an element for this block. Only thread 0 writes this element.
     unsafe {
@@ -67,7 +67,7 @@ pub unsafe fn sample_pictures_p010(
     out: SliceMut<Vitals>,
 ) {
     let place = thread::block_idx_x();
-    let picture = picture(place, [first, second, third, fourth]);
+    let picture = picture(place, first, second, third, fourth);
     // SAFETY: the caller guarantees the conditions of `sample_pictures`.
     unsafe {
         let [checksum, sum, squares] = over_block(sums::<2>(picture));
@@ -79,7 +79,13 @@ pub unsafe fn sample_pictures_p010(
 
 /// Returns the picture that a block samples.
 #[inline(always)]
-fn picture(place: u32, [first, second, third, fourth]: [FourPictures; 4]) -> View<u8> {
+fn picture(
+    place: u32,
+    first: FourPictures,
+    second: FourPictures,
+    third: FourPictures,
+    fourth: FourPictures,
+) -> View<u8> {
     let four = match place / 4 {
         0 => first,
         1 => second,

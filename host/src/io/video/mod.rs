@@ -21,9 +21,9 @@ mod stream;
 mod y4m;
 
 pub use error::{FfmpegTask, VideoError};
-pub use ffmpeg::{Crf, Sound};
+pub use ffmpeg::{Crf, Sound, TenBit};
 pub use medium::{Medium, STANDARD, StreamFormat};
 pub use pattern::Pattern;
-pub use sink::{TenBit, VideoOutput, VideoSink};
+pub use sink::{VideoOutput, VideoSink};
 pub use source::{VideoInput, VideoSource};
 pub use stop::Stop;

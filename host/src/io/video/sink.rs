@@ -11,11 +11,11 @@ use std::{io, thread};
 
 use glam::UVec2;
 
-use super::ffmpeg::{Crf, Encoder, Sound};
+use super::ffmpeg::{Crf, Encoder, Sound, TenBit};
 use super::medium::{STANDARD, customary, shown};
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::Rate;
-use crate::frame::{ColourTags, Frame, FrameFormat, PixelFormat, Range, YuvEncoding};
+use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
 use crate::io::video::read_frame::LOOK;
 
 /// Options for writing a video.
@@ -32,15 +32,6 @@ pub struct VideoOutput {
     /// The properties of a 10-bit video, or `None` for 8 bits. Encoded files are then HEVC (Main 10) instead of H.264, and
     /// Y4M streams are `C420p10`.
     pub ten_bit: Option<TenBit>,
-}
-
-/// The properties of a 10-bit video.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TenBit {
-    /// The colour encoding of the frames. Y4M streams use only its range, because they do not state a matrix.
-    pub encoding: YuvEncoding,
-    /// The primaries and the transfer function, which encoded files state. Other media ignore them.
-    pub tags: ColourTags,
 }
 
 /// A video that is being written.
@@ -83,7 +74,8 @@ impl VideoSink {
         format.check().map_err(|source| VideoError::Frame { file: name.clone(), source })?;
         let writer = match &output.medium {
             Medium::File => {
-                let encoder = Encoder::start(&name, size, rate, output, stop)?;
+                let (sound, ten_bit) = (output.sound.clone(), output.ten_bit);
+                let encoder = Encoder::start(&name, size, rate, output.crf, sound, ten_bit, stop)?;
                 Writer::Encoder(Box::new(encoder))
             }
             Medium::Stream(stream) => {

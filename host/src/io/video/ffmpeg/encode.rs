@@ -31,7 +31,6 @@ use crate::frame::{
     ColourTags, Frame, FrameFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix,
 };
 use crate::io::video::medium::container;
-use crate::io::video::sink::{TenBit, VideoOutput};
 use crate::io::video::stream::write_raw;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::io::{Unfinished, temporary_beside};
@@ -92,6 +91,15 @@ impl Default for Crf {
     }
 }
 
+/// The properties of a 10-bit video.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TenBit {
+    /// The colour encoding of the frames. Y4M streams use only its range, because they do not state a matrix.
+    pub encoding: YuvEncoding,
+    /// The primaries and the transfer function, which encoded files state. Other media ignore them.
+    pub tags: ColourTags,
+}
+
 /// An ffmpeg process that encodes frames, and the files that it writes.
 pub(in crate::io::video) struct Encoder {
     child: Child,
@@ -130,7 +138,9 @@ impl Encoder {
         output: &Path,
         size: UVec2,
         rate: Rate,
-        VideoOutput { crf, sound, ten_bit, .. }: &VideoOutput,
+        crf: Crf,
+        sound: Option<Sound>,
+        ten_bit: Option<TenBit>,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
         if size.min_element() < 2 {
@@ -178,7 +188,7 @@ impl Encoder {
             .stdout(Stdio::null());
         let child = Child::start(FFMPEG, &mut command, output, FfmpegTask::Encoding, stop)?;
         let frames = child.stdin();
-        let (output, stop, sound) = (output.to_owned(), stop.clone(), sound.clone());
+        let (output, stop) = (output.to_owned(), stop.clone());
         Ok(Self {
             child,
             frames,

@@ -16,8 +16,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 pub(super) use decode::Decoder;
-pub use encode::Crf;
 pub(super) use encode::Encoder;
+pub use encode::{Crf, TenBit};
 pub use probe::Sound;
 pub(super) use probe::probe;
 pub(super) use process::Killer;
