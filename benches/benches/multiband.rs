@@ -58,7 +58,7 @@ fn measure(
             let out = &mut outputs[set];
             stitch(stream, &views[set], &narrow, &options, &mut *out).expect("a stitch");
             multiband
-                .submit(stream, &views[set], [&warp, &narrow], &options, out)
+                .submit(stream, &views[set], &narrow, &options, out)
                 .expect("a blend");
         });
         if let (Some(blended), Some(plain), Some(copy)) = (blended, plain, copy) {

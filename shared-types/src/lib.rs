@@ -11,6 +11,7 @@ pub mod features;
 pub mod matching;
 pub mod multiband;
 pub mod nv12;
+pub mod picture;
 mod pixel;
 pub mod resample;
 pub mod seam;

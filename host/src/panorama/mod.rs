@@ -126,7 +126,7 @@ pub fn stitch_warp(
     if let Some(levels) = options.blend.levels()
         && let Some(mut multiband) = Multiband::new(stream, warp, levels)?
     {
-        multiband.submit(stream, &frames, [warp, weights], &stitched, &mut out)?;
+        multiband.submit(stream, &frames, weights, &stitched, &mut out)?;
     }
     let picture = Picture::download(stream, &out)?;
     let colours = colours.iter().take(pictures.len()).copied().collect();

@@ -1,237 +1,191 @@
-//! The kernels for the first level of the cameras' pyramids: compare the pictures with the panorama.
+//! The kernel that compares the cameras' pictures in the overlaps.
 //!
-//! A block stages the differences of a tile in shared memory, and then reduces them. Even and odd columns are apart in
-//! shared memory, so that the threads of a warp, which read every second column, have no bank conflicts.
+//! A block samples the pictures of all cameras of a tile once per cell of level 1, in the middle of its four pixels, and
+//! keeps the differences in shared memory. From them it computes level 2. Level 1 goes to device memory only for tiles
+//! in which several cameras have weights, because the other tiles do not need it.
 
-use crate::colour::grade::corrected;
-use crate::io::{Sampler2d, yuv_levels};
-use crate::multiband::pyramid::{TAPS, cell, extent, fused, mean, origin, tap};
+use crate::colour::grade::Mixed;
+use crate::io::Sampler2d;
+use crate::multiband::pyramid::{
+    Cells, cell, colour_of, find, first_cell, first_pixel, fused, in_tile, mean, reduced,
+    slot_index, staged_index,
+};
+use crate::multiband::survey::{SECOND_CELLS, second_cell};
 use crate::stitch::edge_boost;
-use crate::unroll::unroll;
-use crate::warp::camera::SourceLookup;
 use cuda_std::GpuHalf;
+use cuda_std::LINE_BYTES;
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec3, Vec4, uvec2, vec3, vec4};
-use half::f16;
-use shared_types::Rgba8;
-use shared_types::multiband::{BLOCK, BLOCK_THREADS, Cell, SPLIT_CELLS, SplitCamera, SplitParams};
-use shared_types::nv12::Nv12;
-use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
-use shared_types::yuv::YuvToRgb;
+use cuda_std::shared::dynamic_shared_mem;
+use glam::{IVec2, Vec3, Vec4};
+use shared_types::multiband::{BLOCK_THREADS, Cell, MIXED, SLOT, Share, SplitCamera, Tile};
+use shared_types::picture::AnyPicture;
+use shared_types::stitch::MAX_CAMERAS;
+use shared_types::stitch::mesh::SourcePoint;
 
-/// The weight from which on the panorama shows only this camera, so its difference is 0 without any sample.
-const ALONE: f32 = 0.999;
-
-/// A pixel at which the panorama shows only this camera.
-const ALONE_CELL: Cell = Cell { colour: [f16::ZERO; 3], weight: f16::ONE };
-
-/// The weight of a staged pixel that the camera does not see.
-const UNSEEN: f32 = -1.0;
-
-/// The columns and rows of pixels that a block stages: two for each cell, and three more.
-const STAGED: [u32; 2] = [2 * SPLIT_CELLS[0] + 3, 2 * SPLIT_CELLS[1] + 3];
-
-/// The number of even columns that a block stages.
-const EVEN: u32 = STAGED[0].div_ceil(2);
-
-/// The number of rows of cells that a thread computes.
-const RUN: usize = (SPLIT_CELLS[1] / BLOCK[1]) as usize;
-
-/// Defines the kernel for the formats of the pictures and of the panorama.
-macro_rules! multiband_split {
-    ($(#[$doc:meta])* $name:ident, $picture:ty, $panorama:ty, $blocks:literal) => {
-        $(#[$doc])*
-        ///
-        /// The index of a block along z is that of a camera. A camera sees a pixel if it contributes to it with the
-        /// weights in its planes, which are those of the warp as it was rendered.
-        ///
-        /// # Safety
-        /// - Blocks must be [`BLOCK`]. A block computes [`SPLIT_CELLS`] of a camera's part.
-        /// - There must be a picture for each camera. All pictures and the panorama must be whole, and the panorama and
-        ///   all weights must contain the parts of all cameras.
-        /// - `cells` and `masks` must contain the parts of all cameras at level 1.
-        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1), dims(3))]
-        pub unsafe fn $name(
-            pictures: Table<$picture, MAX_CAMERAS>,
-            cameras: Table<SplitCamera, MAX_CAMERAS>,
-            params: SplitParams,
-            panorama: $panorama,
-            cells: ViewMut<Cell>,
-            masks: ViewMut<f16>,
-        ) {
-            let index = thread::block_idx_z();
-            if let (Some(picture), Some(camera)) = (pictures.get(index), cameras.get(index)) {
-                let camera = Compared { picture, camera, panorama, params };
-                // SAFETY: the caller guarantees the conditions above, which are those of `split`.
-                unsafe { camera.split(cells, masks) };
+/// Computes the first two levels of the differences of all cameras of a tile, one block per tile. Writes level 2 to the
+/// image of all cameras, and level 1 to the cameras' slots if the tile's state is [`MIXED`].
+///
+/// `width` is the width of the panorama for an edge boost, or 0 without an edge boost.
+///
+/// # Safety
+/// - The launch must have [`SLOT`] cells of dynamic shared memory for each camera of each tile.
+/// - There must be a picture for each camera, and all pictures must be whole and contain all places.
+/// - All tiles must have slots, which must exist, and a state. No two tiles may be equal.
+/// - `second` must contain the parts of all cameras at level 2.
+#[kernel(launch_bounds(BLOCK_THREADS, 3), barriers(1))]
+pub unsafe fn multiband_split(
+    pictures: Table<AnyPicture, MAX_CAMERAS>,
+    cameras: Table<SplitCamera, MAX_CAMERAS>,
+    width: u32,
+    tiles: Slice<Tile>,
+    states: Slice<u32>,
+    places: Slice<SourcePoint>,
+    shares: Slice<Share>,
+    first: SliceMut<Cell>,
+    second: ViewMut<Cell>,
+) {
+    let index = thread::block_idx_x();
+    // The tiles never change, so they can be loaded and their places prefetched while the previous kernel runs.
+    let tile = tiles.get(index);
+    if let Some(tile) = tile {
+        const EACH: u32 = LINE_BYTES as u32 / size_of::<SourcePoint>() as u32;
+        let i = thread::rank() * EACH;
+        if i < tile.cameras.count_ones() * SLOT {
+            places.prefetch(tile.slots * SLOT + i);
+            if i % (2 * EACH) == 0 {
+                shares.prefetch(tile.slots * SLOT + i);
             }
         }
-    };
-}
-
-multiband_split! {
-    /// Compares RGBA pictures with an RGBA panorama.
-    multiband_split_rgba8, View<Rgba8>, View<Rgba8>, 4
-}
-
-multiband_split! {
-    /// Compares NV12 pictures with an NV12 panorama.
-    multiband_split_nv12, Nv12, Nv12, 3
-}
-
-multiband_split! {
-    /// Compares NV12 pictures with an RGBA panorama.
-    multiband_split_nv12_rgba8, Nv12, View<Rgba8>, 3
-}
-
-multiband_split! {
-    /// Compares RGBA pictures with an NV12 panorama.
-    multiband_split_rgba8_nv12, View<Rgba8>, Nv12, 3
-}
-
-/// A panorama whose pixels a kernel reads without interpolation.
-trait Shown: Sampler2d {
-    /// Returns the R'G'B' levels of pixel `(x, y)`.
-    ///
-    /// # Safety
-    /// The panorama must be whole and contain the pixel.
-    unsafe fn levels(&self, x: u32, y: u32, decode: &YuvToRgb) -> Vec3;
-}
-
-impl Shown for View<Rgba8> {
-    #[inline(always)]
-    unsafe fn levels(&self, x: u32, y: u32, _: &YuvToRgb) -> Vec3 {
-        // SAFETY: the caller guarantees that the panorama contains the pixel.
-        let Rgba8 { r, g, b, .. } = unsafe { self.load(x, y) };
-        vec3(r.into(), g.into(), b.into())
     }
-}
-
-impl Shown for Nv12 {
-    #[inline(always)]
-    unsafe fn levels(&self, x: u32, y: u32, decode: &YuvToRgb) -> Vec3 {
-        // SAFETY: the caller guarantees that the panorama contains the pixel and is whole.
-        let (luma, chroma) = unsafe { (self.y.load(x, y), self.uv.load(x / 2, y / 2)) };
-        yuv_levels(luma, chroma, decode)
-    }
-}
-
-/// A camera's picture, and the panorama to compare it with.
-struct Compared<P, O> {
-    picture: P,
-    camera: SplitCamera,
-    panorama: O,
-    params: SplitParams,
-}
-
-impl<P: Sampler2d, O: Shown> Compared<P, O> {
-    /// Writes the first level of the camera's differences and weights.
-    ///
-    /// # Safety
-    /// All threads of the block must call it, and the conditions of the kernels that `multiband_split!` defines apply.
-    #[inline(always)]
-    unsafe fn split(&self, cells: ViewMut<Cell>, masks: ViewMut<f16>) {
-        let [columns, rows] = STAGED;
-        let staged = shared_array![Cell; (STAGED[0] * STAGED[1]) as usize];
-        let part = &self.camera.part;
-        let size = extent(part.size, 1);
-        let first = uvec2(thread::block_idx_x(), thread::block_idx_y()) * UVec2::from(SPLIT_CELLS);
-        // The branch is uniform for the block.
-        if first.x >= size.x || first.y >= size.y {
-            return;
-        }
+    thread::wait_for_kernel_before();
+    // The branch is uniform for the block.
+    let Some(tile) = tile else { return };
+    let compared = Compared { pictures, cameras, width, tile, places, shares };
+    let staged = dynamic_shared_mem::<Cell>();
+    // SAFETY: the caller guarantees the conditions above. Each thread accesses only its own cells before the barrier, and
+    // nothing writes them after it.
+    unsafe {
+        let keep = states.load(index) == MIXED;
         let mut i = thread::rank();
-        let mut differs = false;
-        while i < columns * rows {
-            let (x, y) = (i % columns, i / columns);
-            let place = (first * 2 + uvec2(x, y)).wrapping_sub(UVec2::splat(2));
-            // SAFETY: the caller guarantees the conditions of the kernels. `x` is less than `columns` and `y` less than
-            // `rows`, so the element exists, and only this thread writes it.
-            unsafe {
-                let difference = self.difference(place);
-                differs |= difference != ALONE_CELL;
-                staged.store(y * columns + x / 2 + x % 2 * EVEN, difference);
+        while i < SLOT {
+            compared.compare(i, staged);
+            if keep {
+                for slot in 0..tile.cameras.count_ones() {
+                    let difference = staged.load(slot * SLOT + staged_index(in_tile(i)));
+                    first.store(slot_index(&tile, slot, i), difference);
+                }
             }
             i += BLOCK_THREADS;
         }
-        let differs = thread::sync_threads_or(differs.into()) != 0;
-        let column = thread::thread_idx_x();
-        let row = thread::thread_idx_y() * RUN as u32;
-        let mut sums = [(Vec4::ZERO, 0.0); RUN];
-        if !differs {
-            // The panorama shows only this camera, here and within the reach of the cells.
-            sums = [(Vec4::W, 1.0); RUN];
-        }
-        // A loop, because with all loads in flight at once, the kernel would need too many registers.
-        let lines = if differs { 2 * RUN as u32 + 3 } else { 0 };
-        for j in 0..lines {
-            let (mut line, mut mask) = (Vec4::ZERO, 0.0);
-            unroll!(5, |i| {
-                let x = column + i as u32 / 2 + i as u32 % 2 * EVEN;
-                // SAFETY: the element exists, and was written before the barrier.
-                let Cell { colour: [r, g, b], weight } =
-                    unsafe { staged.load((2 * row + j) * columns + x) };
-                let weight = weight.widen();
-                let seen = if weight >= 0.0 { 1.0 } else { 0.0 };
-                // The colour of an unseen pixel is 0.
-                line = fused(line, vec4(r.widen(), g.widen(), b.widen(), seen), TAPS[i]);
-                mask = weight.max(0.0).mul_add(TAPS[i], mask);
-            });
-            unroll!(RUN, |run| {
-                let factor = tap(j.wrapping_sub(2 * run as u32)) * (1.0 / 256.0);
-                let (sum, weight) = sums[run];
-                sums[run] = (fused(sum, line, factor), mask.mul_add(factor, weight));
-            });
-        }
-        let to = origin(part, 1);
-        unroll!(RUN, |run| {
-            let place = first + uvec2(column, row + run as u32);
-            if place.x < size.x && place.y < size.y {
-                let ((sum, mask), at) = (sums[run], to + place);
-                // SAFETY: the caller guarantees that both outputs contain the part. Only this thread writes the cell.
-                unsafe {
-                    cells.store(at.x, at.y, cell(mean(sum), sum.w));
-                    masks.store(at.x, at.y, f16::narrow_pair(mask, 0.0)[0]);
+        thread::sync_threads();
+        let mut left = tile.cameras;
+        let mut slot = 0;
+        // Half of the threads compute the first camera, and half of them the second one, and so on.
+        let mine = thread::rank() / SECOND_CELLS;
+        while left != 0 {
+            let camera = left.trailing_zeros();
+            left &= left - 1;
+            if slot % (BLOCK_THREADS / SECOND_CELLS) == mine {
+                let (local, place) = second_cell(&tile, thread::rank() % SECOND_CELLS);
+                let cells = Staged(staged.tail(slot * SLOT));
+                let part = cameras.get_unchecked(camera).part;
+                if let Some(at) = find(&part, 2, place) {
+                    second.store(at.x, at.y, reduced(&cells, local.as_ivec2()));
                 }
             }
-        });
+            slot += 1;
+        }
     }
+}
 
-    /// Returns the difference of the picture from the panorama at a pixel of the camera's part, with the camera's weight
-    /// in the panorama. The difference is 0 and the weight [`UNSEEN`] if the camera does not see the pixel.
+/// The cells of level 1 of a camera in shared memory. Positions are relative to the first cell of the tile, and must be
+/// inside the tile.
+struct Staged(Shared<Cell>);
+
+impl Cells for Staged {
+    #[inline(always)]
+    unsafe fn at(&self, place: IVec2) -> Cell {
+        // SAFETY: the caller guarantees that the tile has the cell.
+        unsafe { self.0.load(staged_index(place.as_uvec2())) }
+    }
+}
+
+/// The cameras of a tile, and the places of its cells in their pictures.
+struct Compared {
+    pictures: Table<AnyPicture, MAX_CAMERAS>,
+    cameras: Table<SplitCamera, MAX_CAMERAS>,
+    width: u32,
+    tile: Tile,
+    places: Slice<SourcePoint>,
+    shares: Slice<Share>,
+}
+
+impl Compared {
+    /// Stores the differences of all cameras at cell `i` of the tile from their mean in `staged`. The weight of a stored
+    /// cell is the part that the camera sees.
     ///
     /// # Safety
-    /// The conditions of the kernels that `multiband_split!` defines apply.
+    /// The conditions of [`multiband_split`] apply. No other thread may access the cell.
     #[inline(always)]
-    unsafe fn difference(&self, place: UVec2) -> Cell {
-        let SplitCamera { planes, weights, part, colour, offset, exact, decode } = &self.camera;
-        if place.x >= part.size.x || place.y >= part.size.y {
-            return cell(Vec3::ZERO, UNSEEN);
+    unsafe fn compare(&self, i: u32, staged: Shared<Cell>) {
+        let local = in_tile(i);
+        let mut boost = 1.0;
+        if self.width != 0 {
+            // Cells before the panorama are boosted like its first column.
+            let column = first_pixel(first_cell(&self.tile) + local.as_ivec2()).x.wrapping_add(1);
+            boost = edge_boost((column as i32).max(0) as u32, self.width);
         }
-        let at = place + part.min;
-        debug_assert!(weights.contains(at.x, at.y));
-        // SAFETY: the pixel is in the part, which the caller guarantees that the weights contain.
-        let weight = unsafe { weights.load(at.x, at.y) };
-        if weight > ALONE {
-            return ALONE_CELL;
+        let at = staged_index(local);
+        // Colours are relative to the first camera's colour, because f16 represents small differences well.
+        let (mut reference, mut sum) = (Vec3::ZERO, Vec4::ZERO);
+        let (mut left, mut slot) = (self.tile.cameras, 0);
+        while left != 0 {
+            let camera = left.trailing_zeros();
+            left &= left - 1;
+            let place = slot_index(&self.tile, slot, i);
+            // SAFETY: the caller guarantees that the slots, the cameras and the elements of `staged` exist.
+            unsafe {
+                let Share { weight, seen } = self.shares.load(place);
+                let (weight, seen) = (weight.widen(), seen.widen());
+                let mut difference = Vec3::ZERO;
+                if seen > 0.0 {
+                    let colour = self.colour(camera, self.places.load(place), boost);
+                    if sum.w == 0.0 {
+                        reference = colour;
+                    }
+                    difference = colour - reference;
+                    sum = fused(sum, difference.extend(1.0), weight);
+                }
+                staged.store(slot * SLOT + at, cell(difference, seen));
+            }
+            slot += 1;
         }
-        let lookup = SourceLookup { planes: *planes, size: self.picture.size() };
-        let Some((source, _)) = lookup.source(at.x, at.y, MIN_WEIGHT) else {
-            return cell(Vec3::ZERO, UNSEEN);
-        };
-        let shown = self.panorama.size();
-        let stored = if self.params.flip != 0 { shown - 1 - at } else { at };
-        // SAFETY: `source` is inside the picture. The caller guarantees that both are whole, and that the panorama
-        // contains the part.
-        let (levels, stored) = unsafe {
-            (
-                self.picture.sample(source.x, source.y, decode),
-                self.panorama.levels(stored.x, stored.y, &self.params.decode),
-            )
-        };
-        let boost = if self.params.edge_boost != 0 { edge_boost(at.x, shown.x) } else { 1.0 };
-        let colour = corrected(colour, *offset, levels * (255.0 / P::WHITE), *exact != 0);
-        let colour = (colour * (255.0 * boost)).min(Vec3::splat(255.0));
-        cell(colour - stored, if weight > MIN_WEIGHT { weight } else { 0.0 })
+        let mean = mean(sum);
+        for slot in 0..slot {
+            // SAFETY: this thread wrote the element above.
+            unsafe {
+                let Cell { colour, weight } = staged.load(slot * SLOT + at);
+                let seen = weight.widen();
+                let difference = if seen > 0.0 { colour_of(colour) - mean } else { Vec3::ZERO };
+                staged.store(slot * SLOT + at, cell(difference, seen));
+            }
+        }
+    }
+
+    /// Returns the corrected colour of a camera's picture at a place, in levels.
+    ///
+    /// # Safety
+    /// There must be such a camera, and its picture must be whole and contain the place.
+    #[inline(always)]
+    unsafe fn colour(&self, camera: u32, SourcePoint(place): SourcePoint, boost: f32) -> Vec3 {
+        // SAFETY: the caller guarantees that the camera exists and that its picture contains the place.
+        unsafe {
+            let SplitCamera { colour, offset, exact, decode, .. } =
+                self.cameras.get_unchecked(camera);
+            let picture = self.pictures.get_unchecked(camera);
+            let levels = picture.sample(place.x, place.y, &decode);
+            let colour = Mixed { colour, offset }.apply_with(levels, exact != 0);
+            (colour * (255.0 * boost)).min(Vec3::splat(255.0))
+        }
     }
 }

@@ -21,7 +21,7 @@ pub use graph::{Edge, Solution, solve};
 pub use matcher::ColourMatcher;
 pub(crate) use overlap::MAX_OVERLAPS;
 pub use overlap::{Overlap, Summing};
-pub(crate) use overlap::{find_box, submit_box};
+pub(crate) use overlap::find_box;
 pub use overlaps::{Overlaps, matched, matched_pictures};
 pub use shared_types::stitch::Colour;
 pub use tracker::{ColourTracker, ColourTrackerOptions, EVERY, SettingsError};

@@ -4,7 +4,7 @@ mod exact;
 mod live;
 
 use exact::View;
-use glam::{UVec2, Vec3, uvec2};
+use glam::{IVec2, UVec2, Vec3, ivec2, uvec2};
 use panoweave::device::Stream;
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::ops::multiband::{Multiband, MultibandError};
@@ -74,8 +74,7 @@ impl Scene {
         stitch(stream, &frames, &warps[1], &self.options, &mut out).unwrap();
         if levels > 0 {
             let mut multiband = Multiband::new(stream, &warps[0], levels).unwrap().unwrap();
-            let warps = [&warps[0], &warps[1]];
-            multiband.submit(stream, &frames, warps, &self.options, &mut out).unwrap();
+            multiband.submit(stream, &frames, &warps[1], &self.options, &mut out).unwrap();
         }
         Raster::download(stream, &out)
     }
@@ -84,36 +83,60 @@ impl Scene {
     fn exact(&self, levels: u32) -> Vec<Option<[f64; 3]>> {
         let size = self.output.size;
         let pixels = size.element_product() as usize;
-        let colour = |camera: usize, at: usize| {
+        let cameras = 0..self.sources.len();
+        // The place in the picture and the weight of a pixel that a camera sees.
+        let place = |camera: usize, at: usize| {
             let value = |plane| f64::from(self.warp.plane(plane)[at]);
             let (u, v) = (value(Plane::X(camera)), value(Plane::Y(camera)));
-            let source = &self.sources[camera];
-            let [w, h] = source.size.to_array().map(f64::from);
+            let [w, h] = self.sources[camera].size.to_array().map(f64::from);
+            let weight = value(Plane::Weight(camera));
             let inside = u >= 0.0 && u < w && v >= 0.0 && v < h;
-            let seen = inside && value(Plane::Weight(camera)) > f64::from(0.001_f32);
-            let levels = seen.then(|| oracle::bilinear(source, u, v))?;
+            (inside && weight > f64::from(0.001_f32)).then_some((u, v, weight))
+        };
+        let colour = |camera: usize, u: f64, v: f64| {
+            let levels = oracle::bilinear(&self.sources[camera], u, v);
             let of = |c: usize| oracle::grade(&self.options.colours[camera], c, levels[c]);
-            Some([0, 1, 2].map(of))
+            [0, 1, 2].map(of)
         };
         let weight = |camera: usize, at: usize| {
             let weight = self.weighted.plane(Plane::Weight(camera))[at];
             if weight > 0.001 { f64::from(weight) } else { 0.0 }
         };
-        let boosted = |at: usize, colour: [f64; 3]| {
-            let (half, x) = (f64::from(size.x) / 2.0, at as u32 % size.x);
+        let boosted = |x: u32, colour: [f64; 3]| {
+            let half = f64::from(size.x) / 2.0;
             let d = (f64::from(x) - half).abs() / half;
             let boosts = self.options.edge_boost && d > 0.8;
             let boost = if boosts { (1.0 + (d - 0.8) * 1.75).min(1.35) } else { 1.0 };
             colour.map(|level| (level * boost).min(255.0))
         };
-        let cameras = 0..self.sources.len();
         let stitched = |at: usize| {
-            let seen = |camera| Some((colour(camera, at)?, weight(camera, at)));
-            exact::mean(cameras.clone().filter_map(seen)).map(|mean| boosted(at, mean))
+            let seen = |camera| {
+                let (u, v, _) = place(camera, at)?;
+                Some((colour(camera, u, v), weight(camera, at)))
+            };
+            let mean = exact::mean(cameras.clone().filter_map(seen));
+            mean.map(|mean| boosted(at as u32 % size.x, mean))
         };
         let stitched: Vec<_> = (0..pixels).map(stitched).collect();
+        // A camera's picture is sampled once per cell, at the mean place of the pixels that the camera sees.
+        let cell = |camera: usize, at: IVec2| {
+            let pixels = (0..16).map(|i| (2 * at + ivec2(i % 4, i / 4) - 1, exact::tap(i)));
+            let inside = pixels.filter(|(at, _)| at.as_uvec2().cmplt(size).all());
+            let seen: Vec<_> = inside
+                .filter_map(|(at, tap)| Some((place(camera, exact::index(size, at))?, tap)))
+                .collect();
+            let part = seen.iter().map(|(_, tap)| tap).sum::<f64>();
+            let mean = |of: fn(&(f64, f64, f64)) -> f64| {
+                seen.iter().map(|(place, tap)| tap * of(place)).sum::<f64>() / part
+            };
+            (part > 0.0).then(|| {
+                let colour = colour(camera, mean(|place| place.0), mean(|place| place.1));
+                let colour = boosted((2 * at.x).max(0) as u32, colour);
+                exact::Seen { colour, part, feathered: part * mean(|place| place.2) }
+            })
+        };
         let view = |camera| View {
-            colours: (0..pixels).map(|at| Some(boosted(at, colour(camera, at)?))).collect(),
+            cell: Box::new(move |at| cell(camera, at)),
             weights: (0..pixels).map(|at| weight(camera, at)).collect(),
         };
         let views: Vec<_> = cameras.clone().map(view).collect();
@@ -347,13 +370,13 @@ fn wrong_inputs_are_errors() {
         let frames: Vec<_> = frames.iter().map(FrameView::from).collect();
         let mut out = DeviceFrame::new(&device, scene.output).unwrap();
         let error = multiband
-            .submit(&stream, &frames[..1], [&warp; 2], &scene.options, &mut out)
+            .submit(&stream, &frames[..1], &warp, &scene.options, &mut out)
             .unwrap_err();
         assert!(error.to_string().contains("1 frames"), "{error}");
         let small = FrameFormat { size: uvec2(10, 10), pixels: RGBA };
         let mut small = DeviceFrame::new(&device, small).unwrap();
         let error =
-            multiband.submit(&stream, &frames, [&warp; 2], &scene.options, &mut small).unwrap_err();
+            multiband.submit(&stream, &frames, &warp, &scene.options, &mut small).unwrap_err();
         assert!(error.to_string().contains("the output is 10×10"), "{error}");
     }
 }
