@@ -40,8 +40,11 @@ pub const SURVEY: u32 = 32;
 /// cell of level 1 belongs to a tile, and a cell is the mean of its pixels and one more on each side.
 pub const HALO: u32 = 3;
 
-/// The side of the squares of cells of level 2 that a block of `multiband_coarse` computes.
+/// The side of the squares of cells of level 2 that a block of `multiband_correct` computes.
 pub const COARSE: u32 = 16;
+
+/// The number of cells of levels 3 to 6 from which a square is interpolated.
+pub const KEPT_CELLS: u32 = 161;
 
 /// The side in pixels of the squares of [`COARSE`] cells.
 pub const COARSE_PIXELS: u32 = 4 * COARSE;

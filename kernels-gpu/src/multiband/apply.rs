@@ -72,8 +72,11 @@ multiband_apply! {
 /// middle cell. Those of the last two pixels are in the opposite order.
 const WEIGHTS: [[f32; 3]; 2] = [[6.0, 10.0, 0.0], [3.0, 12.0, 1.0]];
 
-/// The rows of 2×2 groups of pixels in a tile that a thread changes in a mixed tile.
-const GROUP_ROWS: u32 = TILE[1] / 2 * (TILE[0] / 2) / BLOCK_THREADS;
+/// The number of groups of 2×2 pixels that a thread changes in a mixed tile.
+const GROUPS: usize = (TILE[1] / 2 * (TILE[0] / 2) / BLOCK_THREADS) as usize;
+
+/// The number of cells of level 1 that a thread computes in a mixed tile.
+const RUNS: usize = SLOT.div_ceil(BLOCK_THREADS) as usize;
 
 /// The corrections of a camera at level 2. A cell outside the camera's part is the nearest one inside. The image must
 /// contain the part, which must not be empty.
@@ -184,17 +187,13 @@ impl<O: Retouch> Change<O> {
         // SAFETY: the conditions of the function apply. Each thread writes its own elements of `staged` before the
         // barrier.
         unsafe {
-            let mut i = thread::rank();
-            while i < SLOT {
-                staged.store(i, cell(self.bands(i, stored), 1.0));
-                i += BLOCK_THREADS;
-            }
+            self.stage_bands(staged, stored);
             thread::sync_threads();
             let tile = uvec2(self.tile.column, self.tile.row) * UVec2::from(TILE);
-            let (column, row) = (thread::thread_idx_x(), thread::thread_idx_y() * GROUP_ROWS);
+            let (column, row) = (thread::thread_idx_x(), thread::thread_idx_y() * GROUPS as u32);
             let first = (tile + 2 * uvec2(column, row)).as_ivec2() - self.params.odd.as_ivec2();
-            let mut changes = [[Vec3::ZERO; 4]; 2];
-            unroll!(2, |group| {
+            let mut changes = [[Vec3::ZERO; 4]; GROUPS];
+            unroll!(GROUPS, |group| {
                 let first = first + ivec2(0, 2 * group as i32);
                 changes[group] = self.changes(first, staged, stored);
             });
@@ -203,37 +202,47 @@ impl<O: Retouch> Change<O> {
         }
     }
 
-    /// Returns the sum of the bands from level 1 on at cell `i` of the tile.
+    /// Stores the sums of the bands from level 1 on at the thread's cells.
     #[inline(always)]
-    unsafe fn bands(&self, i: u32, stored: bool) -> Vec3 {
-        let place = first_cell(&self.tile) + in_tile(i).as_ivec2();
-        let mut total = Vec4::ZERO;
+    unsafe fn stage_bands(&self, staged: Shared<Cell>, stored: bool) {
+        let cell_of = |run: usize| thread::rank() + run as u32 * BLOCK_THREADS;
+        let mut totals = [Vec4::ZERO; RUNS];
         let (mut left, mut slot) = (self.tile.cameras, 0);
         while left != 0 {
             let camera = left.trailing_zeros();
             left &= left - 1;
             // SAFETY: the conditions of the function apply.
             unsafe {
-                let mut weight = 1.0;
-                if self.tile.slots != NO_SLOTS {
-                    weight = self.weights.load(slot_index(&self.tile, slot, i)).widen();
-                }
-                if weight > 0.0 {
-                    let WeightedCamera { part, .. } = self.cameras.get_unchecked(camera);
-                    let mut colour = up(&Corrections { part, image: self.corrections }, place);
+                let WeightedCamera { part, .. } = self.cameras.get_unchecked(camera);
+                let corrections = Corrections { part, image: self.corrections };
+                // Without branches, all loads are in flight together.
+                unroll!(RUNS, |run| {
+                    let i = cell_of(run).min(SLOT - 1);
+                    let place = first_cell(&self.tile) + in_tile(i).as_ivec2();
+                    let mut weight = 1.0;
+                    let mut colour = up(&corrections, place);
+                    if self.tile.slots != NO_SLOTS {
+                        weight = self.weights.load(slot_index(&self.tile, slot, i)).widen();
+                    }
                     if stored {
                         let at = slot_index(&self.tile, slot, i);
                         colour += colour_of(self.differences.load(at).colour);
                     }
-                    total = fused(total, colour.extend(1.0), weight);
-                }
+                    totals[run] = fused(totals[run], colour.extend(1.0), weight);
+                });
             }
             slot += 1;
         }
-        mean(total)
+        unroll!(RUNS, |run| {
+            let i = cell_of(run);
+            if i < SLOT {
+                // SAFETY: the element exists, and only this thread writes it.
+                unsafe { staged.store(i, cell(mean(totals[run]), 1.0)) };
+            }
+        });
     }
 
-    /// Returns the changes of a group of 2×2 pixels. `first` is the position of the first one in the grid.
+    /// Returns the changes of a group of 2×2 pixels. `first` is the position of the first pixel in the grid.
     #[inline(always)]
     unsafe fn changes(&self, first: IVec2, staged: Shared<Cell>, stored: bool) -> [Vec3; 4] {
         let mut totals = [Vec4::ZERO; 4];
@@ -254,11 +263,15 @@ impl<O: Retouch> Change<O> {
                     }
                 });
                 if any {
+                    let cells = self.differences.tail(if stored {
+                        slot_index(&self.tile, slot, 0)
+                    } else {
+                        0
+                    });
+                    let cells = Differences { tile: self.tile, cells };
                     unroll!(4, |i| {
                         let mut colour = Vec3::ZERO;
                         if stored {
-                            let slots = self.differences.tail(slot_index(&self.tile, slot, 0));
-                            let cells = Differences { tile: self.tile, cells: slots };
                             colour = up(&cells, grid_pixel(first, i));
                         }
                         totals[i] = fused(totals[i], colour.extend(1.0), shares[i]);
@@ -271,8 +284,7 @@ impl<O: Retouch> Change<O> {
         unroll!(4, |i| {
             if totals[i].w > 0.0 {
                 // SAFETY: the tile has all cells from which its pixels are interpolated.
-                let bands =
-                    unsafe { up(&Bands { tile: self.tile, staged }, grid_pixel(first, i)) };
+                let bands = unsafe { up(&Bands { tile: self.tile, staged }, grid_pixel(first, i)) };
                 changes[i] = bands - mean(totals[i]);
             }
         });

@@ -1,18 +1,21 @@
-//! The kernel that computes all levels from the third one on, and the corrections at level 2.
+//! The kernels that compute level 3, all further levels, and the corrections at level 2.
 //!
-//! A block computes a square of level 2. It reduces the cells around the square to all further levels, and combines them
-//! from the last level up, without device memory in between. Blocks repeat the cells around their squares, which costs
-//! less than one launch per level.
+//! [`multiband_third`] computes level 3. A block of [`multiband_correct`] then computes a square of level 2: it reduces
+//! the cells of level 3 around the square to all further levels, and combines the levels from the last one up, without
+//! device memory in between. Blocks repeat the cells around their squares, which costs less than one launch per level.
 
 use crate::multiband::pyramid::{
-    Cells, Level2, cell, colour_of, find, fused, mean, reduced, up,
+    Cells, InImage, cell, colour_of, find, fused, half, mean, reduced, up,
 };
 use crate::unroll::unroll;
 use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
+use cuda_std::shared::dynamic_shared_mem;
 use glam::{IVec2, Vec4, ivec2};
 use half::f16;
-use shared_types::multiband::{BLOCK_THREADS, COARSE, CameraPart, Cell, MAX_LEVELS, Tile};
+use shared_types::multiband::{
+    BLOCK_THREADS, COARSE, CameraPart, Cell, KEPT_CELLS, MAX_LEVELS, Tile,
+};
 use shared_types::stitch::MAX_CAMERAS;
 
 /// The sides of the regions of levels 3 to 6 whose cells a square is interpolated from.
@@ -21,61 +24,121 @@ const KEPT: [i32; 4] = [10, 6, 4, 3];
 /// The first element of each region in the memory of a camera.
 const KEPT_FIRST: [u32; 4] = [0, 100, 136, 152];
 
-/// The number of elements of all regions.
-const KEPT_CELLS: u32 = 161;
-
-/// The largest sides of the regions of levels 3 to 6 whose cells are reduced. They are these with 6 levels.
-const REDUCED: [u32; 4] = [38, 18, 8, 3];
+/// The largest sides of the regions of levels 4 to 6 whose cells are reduced. They are these with 6 levels.
+const REDUCED: [u32; 3] = [18, 8, 3];
 
 /// The first element of each region in the memory for reductions, and the number of elements of all regions.
-const REDUCED_FIRST: [u32; 5] = [
+const REDUCED_FIRST: [u32; 4] = [
     0,
     REDUCED[0] * REDUCED[0],
     REDUCED[0] * REDUCED[0] + REDUCED[1] * REDUCED[1],
     REDUCED[0] * REDUCED[0] + REDUCED[1] * REDUCED[1] + REDUCED[2] * REDUCED[2],
-    REDUCED[0] * REDUCED[0]
-        + REDUCED[1] * REDUCED[1]
-        + REDUCED[2] * REDUCED[2]
-        + REDUCED[3] * REDUCED[3],
 ];
+
+/// The number of cameras that a block reduces at the same time.
+const TEAMS: u32 = 2;
+
+/// The number of threads that reduce a camera.
+const TEAM: u32 = BLOCK_THREADS / TEAMS;
+
+/// Computes level 3 of the differences of all cameras from level 2, one block per square of [`COARSE`]² cells of level 2.
+///
+/// # Safety
+/// `second` and `third` must contain the parts of all cameras at levels 2 and 3. There must be a part for each camera of
+/// a square. No two squares may be equal.
+#[kernel(launch_bounds(BLOCK_THREADS, 3))]
+pub unsafe fn multiband_third(
+    parts: Table<CameraPart, MAX_CAMERAS>,
+    squares: Slice<Tile>,
+    second: View<Cell>,
+    third: ViewMut<Cell>,
+) {
+    const SIDE: u32 = COARSE / 2;
+    let index = thread::block_idx_x();
+    // The squares never change, so they can be loaded while the previous kernel runs.
+    let square = squares.get(index);
+    thread::wait_for_kernel_before();
+    let Some(square) = square else { return };
+    let (mut left, mut slot) = (square.cameras, 0);
+    let (mine, i) = (thread::rank() / (SIDE * SIDE), thread::rank() % (SIDE * SIDE));
+    let place = ivec2((square.column * SIDE + i % SIDE) as i32, (square.row * SIDE + i / SIDE) as i32);
+    while left != 0 {
+        let camera = left.trailing_zeros();
+        left &= left - 1;
+        if slot % (BLOCK_THREADS / (SIDE * SIDE)) == mine {
+            // SAFETY: the caller guarantees that the part exists and that the images contain it. Only this thread writes
+            // the cell.
+            unsafe {
+                let part = parts.get_unchecked(camera);
+                if let Some(at) = find(&part, 3, place) {
+                    let cells = InImage { part, level: 2, image: second };
+                    third.store(at.x, at.y, reduced(&cells, place * 2 - 1));
+                }
+            }
+        }
+        slot += 1;
+    }
+}
 
 /// Computes the corrections of all cameras at level 2, one block per square of [`COARSE`]² cells: the sum of the bands
 /// from level 2 on, minus the camera's difference at level 2. `levels` is at least 2. `weights` has the images of the
-/// weights from level 2 on.
+/// weights from level 2 on. `third` is not read with two levels.
 ///
 /// # Safety
-/// - `differences` and `corrections` must contain the parts of all cameras at level 2, and `weights` those at each level.
-/// - There must be a part for each camera of a tile, and `levels - 1` images of weights. No two tiles may be equal.
+/// - The launch must have [`KEPT_CELLS`] cells of dynamic shared memory for each camera of each square.
+/// - The images must contain the parts of all cameras at their levels, and there must be `levels - 1` images of weights.
+/// - There must be a part for each camera of a square. No two squares may be equal.
 #[kernel(launch_bounds(BLOCK_THREADS, 2), barriers(3))]
-pub unsafe fn multiband_coarse(
+pub unsafe fn multiband_correct(
     parts: Table<CameraPart, MAX_CAMERAS>,
     levels: u32,
-    tiles: Slice<Tile>,
-    differences: View<Cell>,
+    squares: Slice<Tile>,
+    second: View<Cell>,
+    third: View<Cell>,
     weights: Table<View<f16>, { MAX_LEVELS as usize - 1 }>,
     corrections: ViewMut<Cell>,
 ) {
-    let scratch = shared_array![Cell; REDUCED_FIRST[4] as usize];
-    let kept = shared_array![Cell; KEPT_CELLS as usize * MAX_CAMERAS];
+    let scratch = shared_array![Cell; (TEAMS * REDUCED_FIRST[3]) as usize];
+    let index = thread::block_idx_x();
+    // The squares never change, so they can be loaded while the previous kernel runs.
+    let square = squares.get(index);
+    thread::wait_for_kernel_before();
     // The branch is uniform for the block.
-    let Some(tile) = tiles.get(thread::block_idx_x()) else { return };
-    let origin = ivec2(tile.column as i32, tile.row as i32) * COARSE as i32;
-    let square = Square { parts, levels, tile, origin, differences, weights, scratch, kept };
+    let Some(square) = square else { return };
+    let origin = ivec2(square.column as i32, square.row as i32) * COARSE as i32;
+    let (cameras, kept) = (square.cameras, dynamic_shared_mem::<Cell>());
     // SAFETY: the caller guarantees the conditions above, which are those of `Square`.
     unsafe {
-        let (mut left, mut slot) = (tile.cameras, 0);
+        let scratch = scratch.tail(thread::rank() / TEAM * REDUCED_FIRST[3]);
+        let square =
+            Square { parts, levels, cameras, origin, second, third, weights, scratch, kept };
+        let (mut left, mut slot) = (cameras, 0);
         while left != 0 {
-            let camera = left.trailing_zeros();
-            left &= left - 1;
-            square.third(camera, slot);
-            thread::sync_threads();
-            let mut level = 4;
+            // Each team takes one of the next cameras. If there is none left for a team, it waits at the barriers.
+            let mut mine = None;
+            let mut team = 0;
+            while team < TEAMS && left != 0 {
+                if team == thread::rank() / TEAM {
+                    mine = Some((left.trailing_zeros(), slot));
+                }
+                left &= left - 1;
+                (team, slot) = (team + 1, slot + 1);
+            }
+            if levels >= 3 {
+                if let Some(camera) = mine {
+                    square.keep_third(camera);
+                    square.reduce(4, camera);
+                }
+                thread::sync_threads();
+            }
+            let mut level = 5;
             while level <= levels {
-                square.reduce(level, slot);
+                if let Some(camera) = mine {
+                    square.reduce(level, camera);
+                }
                 thread::sync_threads();
                 level += 1;
             }
-            slot += 1;
         }
         let mut level = levels;
         while level > 2 {
@@ -91,15 +154,17 @@ pub unsafe fn multiband_coarse(
 struct Square {
     parts: Table<CameraPart, MAX_CAMERAS>,
     levels: u32,
-    tile: Tile,
+    /// The cameras, one bit for each. The `n`-th camera has slot `n` of `kept`.
+    cameras: u32,
     /// The first cell of the square at level 2.
     origin: IVec2,
-    differences: View<Cell>,
+    second: View<Cell>,
+    third: View<Cell>,
     weights: Table<View<f16>, { MAX_LEVELS as usize - 1 }>,
-    /// The differences of one camera, from level 3 on.
+    /// The differences of the team's camera, from level 4 on.
     scratch: Shared<Cell>,
-    /// The differences of all cameras from level 3 on, as far as the square is interpolated from them.
-    /// [`combine`](Self::combine) replaces them by corrections.
+    /// The differences of all cameras from level 3 on, as far as the square is interpolated from them, with the weights
+    /// of the cameras. [`combine`](Self::combine) replaces the differences by corrections.
     kept: Shared<Cell>,
 }
 
@@ -125,6 +190,12 @@ impl Region {
         let i = i as i32;
         self.first + ivec2(i % self.side, i / self.side)
     }
+
+    /// Returns the number of cells.
+    #[inline(always)]
+    fn len(&self) -> u32 {
+        (self.side * self.side) as u32
+    }
 }
 
 /// The region must contain all cells that are read.
@@ -137,75 +208,102 @@ impl Cells for Region {
     }
 }
 
-/// All functions require the conditions of [`multiband_coarse`], and a barrier between them.
+/// All functions require the conditions of [`multiband_correct`], and a barrier before cells of another level are read.
 impl Square {
     /// Returns the region of a level that is kept for the camera in a slot.
     #[inline(always)]
     unsafe fn kept(&self, level: u32, slot: u32) -> Region {
-        let index = level as usize - 3;
         // Each level needs one more cell on each side than the cells that cover the region of the level before.
         let (mut first, mut at) = (self.origin, 2);
         while at < level {
             first = (first - 1) >> 1;
             at += 1;
         }
-        // SAFETY: `level` is from 3 to `MAX_LEVELS`, and `slot` is less than `MAX_CAMERAS`.
+        let index = level as usize - 3;
+        // SAFETY: `level` is from 3 to `MAX_LEVELS`, and the launch has memory for all slots.
         let cells = unsafe { self.kept.tail(slot * KEPT_CELLS + select(KEPT_FIRST, index)) };
         Region { first, side: select(KEPT, index), cells }
     }
 
-    /// Returns the region of a level in the memory for reductions. It is the part of the level from which the kept
+    /// Returns the region of a level from 4 on in the memory for reductions: the part of the level from which the kept
     /// region of the last level is reduced.
     #[inline(always)]
     unsafe fn reduced(&self, level: u32) -> Region {
-        // SAFETY: the last level is from 3 to `MAX_LEVELS`.
+        // SAFETY: the last level is from 4 to `MAX_LEVELS`.
         let Region { mut first, mut side, .. } = unsafe { self.kept(self.levels, 0) };
         let mut at = self.levels;
         while at > level {
             (first, side) = (first * 2 - 1, side * 2 + 2);
             at -= 1;
         }
-        // SAFETY: `level` is from 3 to `MAX_LEVELS`, so the elements exist.
-        let cells = unsafe { self.scratch.tail(select(REDUCED_FIRST, level as usize - 3)) };
+        // SAFETY: `level` is from 4 to `MAX_LEVELS`, so the elements exist.
+        let cells = unsafe { self.scratch.tail(select(REDUCED_FIRST, level as usize - 4)) };
         Region { first, side, cells }
     }
 
-    /// Computes level 3 of a camera, if there is one.
+    /// Returns a camera's weight at a cell.
     #[inline(always)]
-    unsafe fn third(&self, camera: u32, slot: u32) {
-        if self.levels < 3 {
-            return;
-        }
-        // SAFETY: the conditions of the function apply. Each thread writes its own cells.
+    unsafe fn weight(&self, camera: u32, level: u32, place: IVec2) -> f16 {
+        // SAFETY: the conditions of the function apply.
         unsafe {
-            let part = self.parts.get_unchecked(camera);
-            self.fill(3, slot, &Level2 { part, image: self.differences });
+            match find(&self.parts.get_unchecked(camera), level, place) {
+                Some(at) => self.weights.get_unchecked(level - 2).load(at.x, at.y),
+                None => half(0.0),
+            }
         }
     }
 
-    /// Computes a level of a camera from level 4 on.
+    /// Keeps the cells of level 3 of a camera.
     #[inline(always)]
-    unsafe fn reduce(&self, level: u32, slot: u32) {
+    unsafe fn keep_third(&self, (camera, slot): (u32, u32)) {
+        // SAFETY: the conditions of the function apply. Each thread writes its own cells.
+        unsafe {
+            let part = self.parts.get_unchecked(camera);
+            let (kept, cells) = (self.kept(3, slot), InImage { part, level: 3, image: self.third });
+            let mut i = thread::rank() % TEAM;
+            while i < kept.len() {
+                let place = kept.place(i);
+                let weight = self.weight(camera, 3, place);
+                kept.cells.store(i, Cell { weight, ..cells.at(place) });
+                i += TEAM;
+            }
+        }
+    }
+
+    /// Computes the region of a level of a camera from level 4 on, if there is such a level, and keeps a part of it.
+    #[inline(always)]
+    unsafe fn reduce(&self, level: u32, camera: (u32, u32)) {
+        if level > self.levels {
+            return;
+        }
         // SAFETY: the conditions of the function apply. The region of the level before contains all cells that this one
         // is reduced from.
-        unsafe { self.fill(level, slot, &self.reduced(level - 1)) };
+        unsafe {
+            if level == 4 {
+                let part = self.parts.get_unchecked(camera.0);
+                self.fill(level, camera, &InImage { part, level: 3, image: self.third });
+            } else {
+                self.fill(level, camera, &self.reduced(level - 1));
+            }
+        }
     }
 
     /// Computes the region of a level from the cells of the level before, and keeps a part of it.
     #[inline(always)]
-    unsafe fn fill(&self, level: u32, slot: u32, before: &impl Cells) {
-        // SAFETY: the conditions of the function apply.
+    unsafe fn fill(&self, level: u32, (camera, slot): (u32, u32), before: &impl Cells) {
+        // SAFETY: the conditions of the function apply. Each thread writes its own cells.
         unsafe {
             let (region, kept) = (self.reduced(level), self.kept(level, slot));
-            let mut i = thread::rank();
-            while i < (region.side * region.side) as u32 {
+            let mut i = thread::rank() % TEAM;
+            while i < region.len() {
                 let place = region.place(i);
                 let cell = reduced(before, place * 2 - 1);
                 region.cells.store(i, cell);
                 if let Some(i) = kept.index(place) {
-                    kept.cells.store(i, cell);
+                    let weight = self.weight(camera, level, place);
+                    kept.cells.store(i, Cell { weight, ..cell });
                 }
-                i += BLOCK_THREADS;
+                i += TEAM;
             }
         }
     }
@@ -214,25 +312,21 @@ impl Square {
     /// camera's difference.
     #[inline(always)]
     unsafe fn combine(&self, level: u32) {
-        let i = thread::rank();
+        let (i, slots) = (thread::rank(), self.cameras.count_ones());
         // SAFETY: the conditions of the function apply. Each thread accesses its own cells of this level.
         unsafe {
             let region = self.kept(level, 0);
-            if i >= (region.side * region.side) as u32 {
+            if i >= region.len() {
                 return;
             }
             let place = region.place(i);
             let mut total = Vec4::ZERO;
-            let (mut left, mut slot) = (self.tile.cameras, 0);
-            while left != 0 {
-                let camera = left.trailing_zeros();
-                left &= left - 1;
+            for slot in 0..slots {
                 let difference = self.kept(level, slot).cells.load(i);
-                total = self.weighted(total, level, (camera, slot), place, difference);
-                slot += 1;
+                total = self.weighted(total, level, slot, place, difference);
             }
             let total = mean(total);
-            for slot in 0..slot {
+            for slot in 0..slots {
                 let cells = self.kept(level, slot).cells;
                 let difference = colour_of(cells.load(i).colour);
                 cells.store(i, cell(total - difference, 1.0));
@@ -248,52 +342,48 @@ impl Square {
         // SAFETY: the conditions of the function apply. No other thread writes the cells.
         unsafe {
             let mut total = Vec4::ZERO;
-            let (mut left, mut slot) = (self.tile.cameras, 0);
+            let (mut left, mut slot) = (self.cameras, 0);
             while left != 0 {
                 let camera = left.trailing_zeros();
                 left &= left - 1;
                 let part = self.parts.get_unchecked(camera);
-                let difference = Level2 { part, image: self.differences }.at(place);
-                total = self.weighted(total, 2, (camera, slot), place, difference);
+                let weight = self.weight(camera, 2, place);
+                let cells = InImage { part, level: 2, image: self.second };
+                let difference = Cell { weight, ..cells.at(place) };
+                total = self.weighted(total, 2, slot, place, difference);
                 slot += 1;
             }
             let total = mean(total);
-            left = self.tile.cameras;
+            left = self.cameras;
             while left != 0 {
                 let camera = left.trailing_zeros();
                 left &= left - 1;
                 let part = self.parts.get_unchecked(camera);
                 if let Some(at) = find(&part, 2, place) {
-                    let difference = colour_of(self.differences.load(at.x, at.y).colour);
+                    let difference = colour_of(self.second.load(at.x, at.y).colour);
                     corrections.store(at.x, at.y, cell(total - difference, 1.0));
                 }
             }
         }
     }
 
-    /// Adds a camera's difference and its interpolated correction to `total`, times its weight at the cell.
+    /// Adds a camera's difference at a cell and its interpolated correction to `total`, times the weight of the cell.
     #[inline(always)]
     unsafe fn weighted(
         &self,
         total: Vec4,
         level: u32,
-        (camera, slot): (u32, u32),
+        slot: u32,
         place: IVec2,
-        difference: Cell,
+        Cell { colour, weight }: Cell,
     ) -> Vec4 {
-        // SAFETY: the conditions of the function apply. The kept region of the next level contains all cells from which
-        // this one is interpolated.
-        unsafe {
-            let Some(at) = find(&self.parts.get_unchecked(camera), level, place) else {
-                return total;
-            };
-            let weight = self.weights.get_unchecked(level - 2).load(at.x, at.y).widen();
-            let mut colour = colour_of(difference.colour);
-            if level < self.levels {
-                colour += up(&self.kept(level + 1, slot), place);
-            }
-            fused(total, colour.extend(1.0), weight)
+        let mut colour = colour_of(colour);
+        if level < self.levels {
+            // SAFETY: the conditions of the function apply. The kept region of the next level contains all cells from
+            // which this one is interpolated.
+            colour += unsafe { up(&self.kept(level + 1, slot), place) };
         }
+        fused(total, colour.extend(1.0), weight.widen())
     }
 }
 

@@ -36,7 +36,8 @@
 //! | [`multiband_survey`], [`multiband_probe`] | one each for a warp | the cameras of each tile, and the places of cells in pictures |
 //! | [`multiband_weigh`], [`multiband_reduce`] | one, and one per level from the third on, if weights have changed | w at all levels |
 //! | [`multiband_split`] | one per panorama | D(1) and D(2) in the overlaps |
-//! | [`multiband_coarse`] | one per panorama | C(2) in the overlaps and their surroundings |
+//! | [`multiband_third`] | one per panorama | D(3) in the overlaps and their surroundings |
+//! | [`multiband_correct`] | one per panorama | D(k) and C(k) of all further levels, C(2) |
 //! | `multiband_apply_…` | one per panorama | the changed panorama |
 //!
 //! Level 0 is never computed. Tiles of [`TILE`](shared_types::multiband::TILE) pixels are listed by the host, so only

@@ -106,17 +106,18 @@ pub(super) fn find(part: &CameraPart, level: u32, place: IVec2) -> Option<UVec2>
     found.then(|| inside + uvec2(0, part.row >> level))
 }
 
-/// The cells of level 2 of a camera in an image of all cameras. Cells outside the camera's part are undefined. The image
+/// The cells of a level of a camera in an image of all cameras. Cells outside the camera's part are undefined. The image
 /// must contain the part.
-pub(super) struct Level2 {
+pub(super) struct InImage {
     pub(super) part: CameraPart,
+    pub(super) level: u32,
     pub(super) image: View<Cell>,
 }
 
-impl Cells for Level2 {
+impl Cells for InImage {
     #[inline(always)]
     unsafe fn at(&self, place: IVec2) -> Cell {
-        match find(&self.part, 2, place) {
+        match find(&self.part, self.level, place) {
             // SAFETY: the cell is in the part, which the image contains.
             Some(at) => unsafe { self.image.load(at.x, at.y) },
             None => Cell::default(),

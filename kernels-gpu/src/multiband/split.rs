@@ -1,8 +1,8 @@
 //! The kernel that compares the cameras' pictures in the overlaps.
 //!
 //! A block samples the pictures of all cameras of a tile once per cell of level 1, in the middle of its four pixels, and
-//! keeps the differences in shared memory. From them it computes level 2. Level 1 goes to device memory only for tiles
-//! in which several cameras have weights, because the other tiles do not need it.
+//! keeps the colours in shared memory. It replaces them by differences, and computes level 2. Level 1 goes to device
+//! memory only for tiles in which several cameras have weights, because the other tiles do not need it.
 
 use crate::colour::grade::Mixed;
 use crate::io::Sampler2d;
@@ -12,11 +12,12 @@ use crate::multiband::pyramid::{
 };
 use crate::multiband::survey::{SECOND_CELLS, second_cell};
 use crate::stitch::edge_boost;
+use crate::unroll::unroll;
 use cuda_std::GpuHalf;
 use cuda_std::LINE_BYTES;
 use cuda_std::prelude::*;
 use cuda_std::shared::dynamic_shared_mem;
-use glam::{IVec2, Vec3, Vec4};
+use glam::{IVec2, Vec2, Vec3, Vec4};
 use shared_types::multiband::{BLOCK_THREADS, Cell, MIXED, SLOT, Share, SplitCamera, Tile};
 use shared_types::picture::AnyPicture;
 use shared_types::stitch::MAX_CAMERAS;
@@ -60,42 +61,159 @@ pub unsafe fn multiband_split(
     thread::wait_for_kernel_before();
     // The branch is uniform for the block.
     let Some(tile) = tile else { return };
-    let compared = Compared { pictures, cameras, width, tile, places, shares };
-    let staged = dynamic_shared_mem::<Cell>();
+    let compared = Compared { cameras, width, tile, places, shares, staged: dynamic_shared_mem() };
     // SAFETY: the caller guarantees the conditions above. Each thread accesses only its own cells before the barrier, and
     // nothing writes them after it.
     unsafe {
-        let keep = states.load(index) == MIXED;
+        let (mut left, mut slot) = (tile.cameras, 0);
+        while left != 0 {
+            let camera = warp::warp_uniform(left.trailing_zeros());
+            left &= left - 1;
+            // The branches are uniform for the block.
+            match pictures.get_unchecked(camera) {
+                AnyPicture::Rgba8(picture) => compared.sample(&picture, camera, slot),
+                AnyPicture::Nv12(picture) => compared.sample(&picture, camera, slot),
+            }
+            slot += 1;
+        }
+        compared.compare((states.load(index) == MIXED).then_some(first));
+        thread::sync_threads();
+        compared.reduce(second);
+    }
+}
+
+/// The number of cells of level 1 that a thread computes.
+const RUNS: usize = SLOT.div_ceil(BLOCK_THREADS) as usize;
+
+/// The colour that is stored as 0, in levels. Half precision represents the other colours with an error of at most 1/32.
+const MIDDLE: f32 = 128.0;
+
+/// A tile with its cameras, and the places of its cells in their pictures.
+struct Compared {
+    cameras: Table<SplitCamera, MAX_CAMERAS>,
+    width: u32,
+    tile: Tile,
+    places: Slice<SourcePoint>,
+    shares: Slice<Share>,
+    /// The cells of all cameras, [`SLOT`] for each.
+    staged: Shared<Cell>,
+}
+
+/// All functions require the conditions of [`multiband_split`].
+impl Compared {
+    /// Stores the colours of a camera minus [`MIDDLE`] at the thread's cells.
+    #[inline(always)]
+    unsafe fn sample(&self, picture: &impl Sampler2d, camera: u32, slot: u32) {
+        // SAFETY: the conditions of the function apply. All places are inside the picture, also those of cells that the
+        // camera does not see. Each thread writes its own cells.
+        unsafe {
+            let SplitCamera { colour, offset, exact, decode, .. } =
+                self.cameras.get_unchecked(camera);
+            let grade = Mixed { colour, offset };
+            let mut places = [Vec2::ZERO; RUNS];
+            unroll!(RUNS, |run| {
+                let i = cell_of_thread(run).min(SLOT - 1);
+                places[run] = self.places.load(slot_index(&self.tile, slot, i)).0;
+            });
+            let mut levels = [Vec3::ZERO; RUNS];
+            unroll!(RUNS, |run| {
+                let Vec2 { x, y } = places[run];
+                levels[run] = picture.sample(x, y, &decode);
+            });
+            unroll!(RUNS, |run| {
+                let i = cell_of_thread(run);
+                let colour = grade.apply_with(levels[run], exact != 0) * (255.0 * self.boost(i));
+                let colour = colour.min(Vec3::splat(255.0)) - MIDDLE;
+                if i < SLOT {
+                    self.staged.store(slot * SLOT + staged_index(in_tile(i)), cell(colour, 0.0));
+                }
+            });
+        }
+    }
+
+    /// Returns the factor of the edge boost at cell `i`.
+    #[inline(always)]
+    fn boost(&self, i: u32) -> f32 {
+        if self.width == 0 {
+            return 1.0;
+        }
+        // Cells before the panorama are boosted like its first column.
+        let cell = first_cell(&self.tile) + in_tile(i).as_ivec2();
+        let column = first_pixel(cell).x.wrapping_add(1) as i32;
+        edge_boost(column.max(0) as u32, self.width)
+    }
+
+    /// Replaces the colours of all cameras at the thread's cells by their differences from the mean, and the weights by
+    /// the parts of the cells that the cameras see. Also writes the cells to `kept`.
+    #[inline(always)]
+    unsafe fn compare(&self, kept: Option<SliceMut<Cell>>) {
+        let slots = self.tile.cameras.count_ones();
         let mut i = thread::rank();
         while i < SLOT {
-            compared.compare(i, staged);
-            if keep {
-                for slot in 0..tile.cameras.count_ones() {
-                    let difference = staged.load(slot * SLOT + staged_index(in_tile(i)));
-                    first.store(slot_index(&tile, slot, i), difference);
+            let at = staged_index(in_tile(i));
+            // Colours are relative to the colour of the first camera that sees the cell. So the difference of a camera
+            // that is the only one is exactly 0.
+            let (mut reference, mut sum) = (Vec3::ZERO, Vec4::ZERO);
+            // SAFETY: the conditions of the function apply. This thread wrote the cells.
+            unsafe {
+                for slot in 0..slots {
+                    let Share { weight, seen } = self.shares.load(slot_index(&self.tile, slot, i));
+                    if seen.widen() > 0.0 {
+                        let colour = colour_of(self.staged.load(slot * SLOT + at).colour);
+                        if sum.w == 0.0 {
+                            reference = colour;
+                        }
+                        sum = fused(sum, (colour - reference).extend(1.0), weight.widen());
+                    }
+                }
+                let mean = reference + mean(sum);
+                for slot in 0..slots {
+                    let index = slot_index(&self.tile, slot, i);
+                    let Share { seen, .. } = self.shares.load(index);
+                    let mut difference = Cell::default();
+                    if seen.widen() > 0.0 {
+                        let colour = colour_of(self.staged.load(slot * SLOT + at).colour);
+                        difference = cell(colour - mean, seen.widen());
+                    }
+                    self.staged.store(slot * SLOT + at, difference);
+                    if let Some(kept) = kept {
+                        kept.store(index, difference);
+                    }
                 }
             }
             i += BLOCK_THREADS;
         }
-        thread::sync_threads();
-        let mut left = tile.cameras;
-        let mut slot = 0;
+    }
+
+    /// Writes level 2 of all cameras. All differences must be in shared memory.
+    #[inline(always)]
+    unsafe fn reduce(&self, second: ViewMut<Cell>) {
+        let (mut left, mut slot) = (self.tile.cameras, 0);
         // Half of the threads compute the first camera, and half of them the second one, and so on.
         let mine = thread::rank() / SECOND_CELLS;
+        let (local, place) = second_cell(&self.tile, thread::rank() % SECOND_CELLS);
         while left != 0 {
             let camera = left.trailing_zeros();
             left &= left - 1;
-            if slot % (BLOCK_THREADS / SECOND_CELLS) == mine {
-                let (local, place) = second_cell(&tile, thread::rank() % SECOND_CELLS);
-                let cells = Staged(staged.tail(slot * SLOT));
-                let part = cameras.get_unchecked(camera).part;
-                if let Some(at) = find(&part, 2, place) {
-                    second.store(at.x, at.y, reduced(&cells, local.as_ivec2()));
+            // SAFETY: the conditions of the function apply. Only this thread writes the cell.
+            unsafe {
+                if slot % (BLOCK_THREADS / SECOND_CELLS) == mine {
+                    let part = self.cameras.get_unchecked(camera).part;
+                    if let Some(at) = find(&part, 2, place) {
+                        let cells = Staged(self.staged.tail(slot * SLOT));
+                        second.store(at.x, at.y, reduced(&cells, local.as_ivec2()));
+                    }
                 }
             }
             slot += 1;
         }
     }
+}
+
+/// Returns the cell of a tile that a thread computes in its `run`-th run. There may be no such cell.
+#[inline(always)]
+fn cell_of_thread(run: usize) -> u32 {
+    thread::rank() + run as u32 * BLOCK_THREADS
 }
 
 /// The cells of level 1 of a camera in shared memory. Positions are relative to the first cell of the tile, and must be
@@ -107,85 +225,5 @@ impl Cells for Staged {
     unsafe fn at(&self, place: IVec2) -> Cell {
         // SAFETY: the caller guarantees that the tile has the cell.
         unsafe { self.0.load(staged_index(place.as_uvec2())) }
-    }
-}
-
-/// The cameras of a tile, and the places of its cells in their pictures.
-struct Compared {
-    pictures: Table<AnyPicture, MAX_CAMERAS>,
-    cameras: Table<SplitCamera, MAX_CAMERAS>,
-    width: u32,
-    tile: Tile,
-    places: Slice<SourcePoint>,
-    shares: Slice<Share>,
-}
-
-impl Compared {
-    /// Stores the differences of all cameras at cell `i` of the tile from their mean in `staged`. The weight of a stored
-    /// cell is the part that the camera sees.
-    ///
-    /// # Safety
-    /// The conditions of [`multiband_split`] apply. No other thread may access the cell.
-    #[inline(always)]
-    unsafe fn compare(&self, i: u32, staged: Shared<Cell>) {
-        let local = in_tile(i);
-        let mut boost = 1.0;
-        if self.width != 0 {
-            // Cells before the panorama are boosted like its first column.
-            let column = first_pixel(first_cell(&self.tile) + local.as_ivec2()).x.wrapping_add(1);
-            boost = edge_boost((column as i32).max(0) as u32, self.width);
-        }
-        let at = staged_index(local);
-        // Colours are relative to the first camera's colour, because f16 represents small differences well.
-        let (mut reference, mut sum) = (Vec3::ZERO, Vec4::ZERO);
-        let (mut left, mut slot) = (self.tile.cameras, 0);
-        while left != 0 {
-            let camera = left.trailing_zeros();
-            left &= left - 1;
-            let place = slot_index(&self.tile, slot, i);
-            // SAFETY: the caller guarantees that the slots, the cameras and the elements of `staged` exist.
-            unsafe {
-                let Share { weight, seen } = self.shares.load(place);
-                let (weight, seen) = (weight.widen(), seen.widen());
-                let mut difference = Vec3::ZERO;
-                if seen > 0.0 {
-                    let colour = self.colour(camera, self.places.load(place), boost);
-                    if sum.w == 0.0 {
-                        reference = colour;
-                    }
-                    difference = colour - reference;
-                    sum = fused(sum, difference.extend(1.0), weight);
-                }
-                staged.store(slot * SLOT + at, cell(difference, seen));
-            }
-            slot += 1;
-        }
-        let mean = mean(sum);
-        for slot in 0..slot {
-            // SAFETY: this thread wrote the element above.
-            unsafe {
-                let Cell { colour, weight } = staged.load(slot * SLOT + at);
-                let seen = weight.widen();
-                let difference = if seen > 0.0 { colour_of(colour) - mean } else { Vec3::ZERO };
-                staged.store(slot * SLOT + at, cell(difference, seen));
-            }
-        }
-    }
-
-    /// Returns the corrected colour of a camera's picture at a place, in levels.
-    ///
-    /// # Safety
-    /// There must be such a camera, and its picture must be whole and contain the place.
-    #[inline(always)]
-    unsafe fn colour(&self, camera: u32, SourcePoint(place): SourcePoint, boost: f32) -> Vec3 {
-        // SAFETY: the caller guarantees that the camera exists and that its picture contains the place.
-        unsafe {
-            let SplitCamera { colour, offset, exact, decode, .. } =
-                self.cameras.get_unchecked(camera);
-            let picture = self.pictures.get_unchecked(camera);
-            let levels = picture.sample(place.x, place.y, &decode);
-            let colour = Mixed { colour, offset }.apply_with(levels, exact != 0);
-            (colour * (255.0 * boost)).min(Vec3::splat(255.0))
-        }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Differences fade inside the overlap and, by up to the reach of the last level, beyond it.
 //!
-//! Cost: three launches per panorama, and up to `n` more after the weights have changed, for `n` levels. Device memory
+//! Cost: four launches per panorama, and up to `n` more after the weights have changed, for `n` levels. Device memory
 //! per panorama pixel: about 7 bytes for each camera in the overlaps, and 1.5 bytes for each camera in its part of the
 //! panorama, which is the bounding box of its overlaps and their reach.
 
@@ -19,8 +19,8 @@ use glam::UVec2;
 use half::f16;
 use kernels_gpu::multiband as kernels;
 use shared_types::multiband::{
-    ApplyParams, BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera, ProbedCamera,
-    SLOT, Share, SplitCamera, Tile, WeightedCamera,
+    ApplyParams, BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera,
+    KEPT_CELLS, ProbedCamera, SLOT, Share, SplitCamera, Tile, WeightedCamera,
 };
 use shared_types::picture::{AnyPicture, DeviceAnyPicture};
 use shared_types::stitch::MAX_CAMERAS;
@@ -85,6 +85,8 @@ pub struct Multiband {
     first: Buffer<Cell>,
     /// The differences of all cameras at level 2.
     second: Image<Cell>,
+    /// The differences of all cameras at level 3.
+    third: Image<Cell>,
     /// The corrections of all cameras at level 2. With one level, they are 0.
     corrections: Image<Cell>,
     /// The weights of all cameras at level 1, slot by slot.
@@ -118,12 +120,10 @@ impl Multiband {
         let survey = survey(stream, warp)?;
         let Some(layout) = Layout::new(&survey, cameras, levels) else { return Ok(None) };
         let device = stream.device();
-        let image = |level: u32| (layout.image.x >> level, layout.image.y >> level);
-        let (columns, rows) = image(2);
-        let weights = |level: u32| {
-            let (columns, rows) = image(level);
-            Image::new(device, columns, rows)
-        };
+        let cells_at =
+            |level: u32| Image::new(device, layout.image.x >> level, layout.image.y >> level);
+        let weights_at =
+            |level: u32| Image::new(device, layout.image.x >> level, layout.image.y >> level);
         let cells = layout.slots * SLOT;
         let mut multiband = Self {
             panorama,
@@ -134,10 +134,11 @@ impl Multiband {
             places: Buffer::new(device, cells)?,
             shares: Buffer::new(device, cells)?,
             first: Buffer::new(device, cells)?,
-            second: Image::new(device, columns, rows)?,
-            corrections: Image::new(device, columns, rows)?,
+            second: cells_at(2)?,
+            third: cells_at(3)?,
+            corrections: cells_at(2)?,
             first_weights: Buffer::new(device, cells)?,
-            weights: (2..=levels.max(2)).map(weights).collect::<Result<_, _>>()?,
+            weights: (2..=levels.max(2)).map(weights_at).collect::<Result<_, _>>()?,
             states: Buffer::new(device, layout.tiles.len() as u32)?,
             version: None,
             layout,
@@ -272,19 +273,30 @@ impl Multiband {
         if self.levels == 1 {
             return Ok(());
         }
+        let (parts, squares) = (table::<CameraPart>(&self.layout.parts)?, self.squares.view());
+        let mut config = blocks(self.squares.len());
+        if self.levels > 2 {
+            let (second, third) = (self.second.view(), self.third.view_mut());
+            let kernel = kernels::MultibandThird { parts, squares, second, third };
+            // SAFETY: the images have the size of the layout, whose squares are distinct.
+            unsafe { stream.launch_unchecked(&config, &kernel) }?;
+        }
         let weights: Vec<_> = self.weights.iter().map(Image::view).collect();
         let levels = self.levels;
-        let kernel = kernels::MultibandCoarse {
-            parts: table::<CameraPart>(&self.layout.parts)?,
+        let kernel = kernels::MultibandCorrect {
+            parts,
             levels,
-            tiles: self.squares.view(),
-            differences: self.second.view(),
+            squares,
+            second: self.second.view(),
+            third: self.third.view(),
             weights: DeviceTable::<View<f16>, _>::new(&weights)
                 .ok_or_else(|| DeviceError::refused("multiband blending", LevelCount(levels)))?,
             corrections: self.corrections.view_mut(),
         };
+        let most = self.layout.squares.iter().map(|square| square.cameras.count_ones()).max();
+        config.dynamic_shared = most.unwrap_or(0) * KEPT_CELLS * size_of::<Cell>() as u32;
         // SAFETY: the images have the size of the layout, whose squares are distinct.
-        unsafe { stream.launch_unchecked(&blocks(self.squares.len()), &kernel) }
+        unsafe { stream.launch_unchecked(&config, &kernel) }
     }
 
     /// Submits the change of the panorama.
