@@ -98,6 +98,18 @@ pub struct Tile {
     pub slots: u32,
 }
 
+/// A tile with its state for the current weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub struct Task {
+    /// The tile.
+    pub tile: Tile,
+    /// The state of the tile: [`MIXED`], [`EMPTY`], or the index of the only camera.
+    pub state: u32,
+    /// Keeps the layout free of hidden padding.
+    pub reserved: [u32; 3],
+}
+
 /// The part of the grid that a camera's pyramid covers, and its position in the images of all cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
 #[repr(C)]

@@ -16,7 +16,7 @@ use half::f16;
 use shared_types::Rgba8;
 use shared_types::multiband::{
     ApplyParams, BLOCK_THREADS, CameraPart, Cell, EMPTY, MIXED, NO_SLOTS, PAD, SLOT, TILE,
-    TILE_CELLS, Tile, WeightedCamera,
+    TILE_CELLS, Task, Tile, WeightedCamera,
 };
 use shared_types::nv12::Nv12Mut;
 use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
@@ -30,30 +30,25 @@ macro_rules! multiband_apply {
         /// those of level 1 in the slots. Pixels without a camera do not change.
         ///
         /// # Safety
-        /// - Blocks must have [`BLOCK_THREADS`] threads. All tiles must be in the panorama and have a state.
+        /// - Blocks must have [`BLOCK_THREADS`] threads.
         /// - All slots must exist. There must be a camera for each bit of a tile, and `corrections` must contain its part
         ///   at level 2. No part of a camera of a tile may be empty.
         /// - The panorama must be whole. No two tiles may be equal.
         #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers(1))]
         pub unsafe fn $name(
             cameras: Table<WeightedCamera, MAX_CAMERAS>,
-            tiles: Slice<Tile>,
-            states: Slice<u32>,
+            tasks: Slice<Task>,
             corrections: View<Cell>,
             weights: Slice<f16>,
             differences: Slice<Cell>,
             params: ApplyParams,
             panorama: $panorama,
         ) {
-            let index = thread::block_idx_x();
-            // The tiles never change, so they can be loaded while the previous kernel runs.
-            let tile = tiles.get(index);
-            thread::wait_for_kernel_before();
             // The branch is uniform for the block.
-            let Some(tile) = tile else { return };
+            let Some(Task { tile, state, .. }) = tasks.get(thread::block_idx_x()) else { return };
             let change = Change { cameras, tile, corrections, weights, differences, params, panorama };
             // SAFETY: the caller guarantees the conditions above, which are those of `apply`.
-            unsafe { change.apply(states.load(index)) };
+            unsafe { change.apply(state) };
         }
     };
 }

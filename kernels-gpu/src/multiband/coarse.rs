@@ -11,7 +11,7 @@ use crate::unroll::unroll;
 use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
 use cuda_std::shared::dynamic_shared_mem;
-use glam::{IVec2, Vec4, ivec2};
+use glam::{IVec2, UVec2, Vec4, ivec2, uvec2};
 use half::f16;
 use shared_types::multiband::{
     BLOCK_THREADS, COARSE, CameraPart, Cell, KEPT_CELLS, MAX_LEVELS, Tile,
@@ -41,6 +41,9 @@ const TEAMS: u32 = 2;
 /// The number of threads that reduce a camera.
 const TEAM: u32 = BLOCK_THREADS / TEAMS;
 
+/// The columns of cells that a team computes at the same time.
+const COLUMNS: u32 = 16;
+
 /// Computes level 3 of the differences of all cameras from level 2, one block per square of [`COARSE`]² cells of level 2.
 ///
 /// # Safety
@@ -61,7 +64,8 @@ pub unsafe fn multiband_third(
     let Some(square) = square else { return };
     let (mut left, mut slot) = (square.cameras, 0);
     let (mine, i) = (thread::rank() / (SIDE * SIDE), thread::rank() % (SIDE * SIDE));
-    let place = ivec2((square.column * SIDE + i % SIDE) as i32, (square.row * SIDE + i / SIDE) as i32);
+    let place =
+        ivec2((square.column * SIDE + i % SIDE) as i32, (square.row * SIDE + i / SIDE) as i32);
     while left != 0 {
         let camera = left.trailing_zeros();
         left &= left - 1;
@@ -183,19 +187,6 @@ impl Region {
         let inside = local.cmpge(IVec2::ZERO).all() && local.cmplt(IVec2::splat(self.side)).all();
         inside.then_some((local.y * self.side + local.x) as u32)
     }
-
-    /// Returns the position of the `i`-th cell.
-    #[inline(always)]
-    fn place(&self, i: u32) -> IVec2 {
-        let i = i as i32;
-        self.first + ivec2(i % self.side, i / self.side)
-    }
-
-    /// Returns the number of cells.
-    #[inline(always)]
-    fn len(&self) -> u32 {
-        (self.side * self.side) as u32
-    }
 }
 
 /// The region must contain all cells that are read.
@@ -260,12 +251,13 @@ impl Square {
         unsafe {
             let part = self.parts.get_unchecked(camera);
             let (kept, cells) = (self.kept(3, slot), InImage { part, level: 3, image: self.third });
-            let mut i = thread::rank() % TEAM;
-            while i < kept.len() {
-                let place = kept.place(i);
+            // The region has fewer than `COLUMNS` columns.
+            let UVec2 { x, mut y } = start();
+            while x < KEPT[0] as u32 && y < KEPT[0] as u32 {
+                let place = kept.first + ivec2(x as i32, y as i32);
                 let weight = self.weight(camera, 3, place);
-                kept.cells.store(i, Cell { weight, ..cells.at(place) });
-                i += TEAM;
+                kept.cells.store(y * KEPT[0] as u32 + x, Cell { weight, ..cells.at(place) });
+                y += TEAM / COLUMNS;
             }
         }
     }
@@ -294,16 +286,23 @@ impl Square {
         // SAFETY: the conditions of the function apply. Each thread writes its own cells.
         unsafe {
             let (region, kept) = (self.reduced(level), self.kept(level, slot));
-            let mut i = thread::rank() % TEAM;
-            while i < region.len() {
-                let place = region.place(i);
-                let cell = reduced(before, place * 2 - 1);
-                region.cells.store(i, cell);
-                if let Some(i) = kept.index(place) {
-                    let weight = self.weight(camera, level, place);
-                    kept.cells.store(i, Cell { weight, ..cell });
+            let side = region.side as u32;
+            let UVec2 { mut x, mut y } = start();
+            while y < side {
+                if x < side {
+                    let place = region.first + ivec2(x as i32, y as i32);
+                    let cell = reduced(before, place * 2 - 1);
+                    region.cells.store(y * side + x, cell);
+                    if let Some(i) = kept.index(place) {
+                        let weight = self.weight(camera, level, place);
+                        kept.cells.store(i, Cell { weight, ..cell });
+                    }
                 }
-                i += TEAM;
+                // A region may have more than `COLUMNS` columns, but less than twice as many.
+                x += COLUMNS;
+                if x >= side {
+                    (x, y) = (x % COLUMNS, y + TEAM / COLUMNS);
+                }
             }
         }
     }
@@ -312,14 +311,17 @@ impl Square {
     /// camera's difference.
     #[inline(always)]
     unsafe fn combine(&self, level: u32) {
-        let (i, slots) = (thread::rank(), self.cameras.count_ones());
+        // A kept region has fewer cells than the block has threads, and fewer columns than `COLUMNS`.
+        let (x, y) = (thread::rank() % COLUMNS, thread::rank() / COLUMNS);
+        let slots = self.cameras.count_ones();
         // SAFETY: the conditions of the function apply. Each thread accesses its own cells of this level.
         unsafe {
             let region = self.kept(level, 0);
-            if i >= region.len() {
+            let side = region.side as u32;
+            if x >= side || y >= side {
                 return;
             }
-            let place = region.place(i);
+            let (i, place) = (y * side + x, region.first + ivec2(x as i32, y as i32));
             let mut total = Vec4::ZERO;
             for slot in 0..slots {
                 let difference = self.kept(level, slot).cells.load(i);
@@ -385,6 +387,13 @@ impl Square {
         }
         fused(total, colour.extend(1.0), weight.widen())
     }
+}
+
+/// Returns the column and the row of the first cell that a thread of a team computes.
+#[inline(always)]
+fn start() -> UVec2 {
+    let i = thread::rank() % TEAM;
+    uvec2(i % COLUMNS, i / COLUMNS)
 }
 
 /// Returns an element of a small array without local memory.

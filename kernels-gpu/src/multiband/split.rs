@@ -13,10 +13,9 @@ use crate::multiband::pyramid::{
 use crate::multiband::survey::{SECOND_CELLS, second_cell};
 use crate::stitch::edge_boost;
 use crate::unroll::unroll;
-use cuda_std::GpuHalf;
-use cuda_std::LINE_BYTES;
 use cuda_std::prelude::*;
 use cuda_std::shared::dynamic_shared_mem;
+use cuda_std::{GpuHalf, LINE_BYTES};
 use glam::{IVec2, Vec2, Vec3, Vec4};
 use shared_types::multiband::{BLOCK_THREADS, Cell, MIXED, SLOT, Share, SplitCamera, Tile};
 use shared_types::picture::AnyPicture;
@@ -65,18 +64,19 @@ pub unsafe fn multiband_split(
     // SAFETY: the caller guarantees the conditions above. Each thread accesses only its own cells before the barrier, and
     // nothing writes them after it.
     unsafe {
+        let mut sums = [Vec4::ZERO; RUNS];
         let (mut left, mut slot) = (tile.cameras, 0);
         while left != 0 {
             let camera = warp::warp_uniform(left.trailing_zeros());
             left &= left - 1;
             // The branches are uniform for the block.
             match pictures.get_unchecked(camera) {
-                AnyPicture::Rgba8(picture) => compared.sample(&picture, camera, slot),
-                AnyPicture::Nv12(picture) => compared.sample(&picture, camera, slot),
+                AnyPicture::Rgba8(picture) => compared.sample(&picture, camera, slot, &mut sums),
+                AnyPicture::Nv12(picture) => compared.sample(&picture, camera, slot, &mut sums),
             }
             slot += 1;
         }
-        compared.compare((states.load(index) == MIXED).then_some(first));
+        compared.compare(&sums, (states.load(index) == MIXED).then_some(first));
         thread::sync_threads();
         compared.reduce(second);
     }
@@ -101,9 +101,16 @@ struct Compared {
 
 /// All functions require the conditions of [`multiband_split`].
 impl Compared {
-    /// Stores the colours of a camera minus [`MIDDLE`] at the thread's cells.
+    /// Stores the colours of a camera minus [`MIDDLE`] at the thread's cells, with the parts of the cells that the camera
+    /// sees. Adds the colours to `sums`, times the feathered weights.
     #[inline(always)]
-    unsafe fn sample(&self, picture: &impl Sampler2d, camera: u32, slot: u32) {
+    unsafe fn sample(
+        &self,
+        picture: &impl Sampler2d,
+        camera: u32,
+        slot: u32,
+        sums: &mut [Vec4; RUNS],
+    ) {
         // SAFETY: the conditions of the function apply. All places are inside the picture, also those of cells that the
         // camera does not see. Each thread writes its own cells.
         unsafe {
@@ -111,9 +118,10 @@ impl Compared {
                 self.cameras.get_unchecked(camera);
             let grade = Mixed { colour, offset };
             let mut places = [Vec2::ZERO; RUNS];
+            let mut shares = [Share::default(); RUNS];
             unroll!(RUNS, |run| {
-                let i = cell_of_thread(run).min(SLOT - 1);
-                places[run] = self.places.load(slot_index(&self.tile, slot, i)).0;
+                let at = slot_index(&self.tile, slot, cell_of_thread(run).min(SLOT - 1));
+                (places[run], shares[run]) = (self.places.load(at).0, self.shares.load(at));
             });
             let mut levels = [Vec3::ZERO; RUNS];
             unroll!(RUNS, |run| {
@@ -121,11 +129,13 @@ impl Compared {
                 levels[run] = picture.sample(x, y, &decode);
             });
             unroll!(RUNS, |run| {
-                let i = cell_of_thread(run);
+                let (i, Share { weight, seen }) = (cell_of_thread(run), shares[run]);
                 let colour = grade.apply_with(levels[run], exact != 0) * (255.0 * self.boost(i));
                 let colour = colour.min(Vec3::splat(255.0)) - MIDDLE;
+                sums[run] = fused(sums[run], colour.extend(1.0), weight.widen());
                 if i < SLOT {
-                    self.staged.store(slot * SLOT + staged_index(in_tile(i)), cell(colour, 0.0));
+                    let stored = Cell { weight: seen, ..cell(colour, 0.0) };
+                    self.staged.store(slot * SLOT + staged_index(in_tile(i)), stored);
                 }
             });
         }
@@ -143,46 +153,27 @@ impl Compared {
         edge_boost(column.max(0) as u32, self.width)
     }
 
-    /// Replaces the colours of all cameras at the thread's cells by their differences from the mean, and the weights by
-    /// the parts of the cells that the cameras see. Also writes the cells to `kept`.
+    /// Replaces the colours of all cameras at the thread's cells by their differences from the mean. The difference of a
+    /// cell that the camera does not see is any number. Also writes the cells to `kept`.
     #[inline(always)]
-    unsafe fn compare(&self, kept: Option<SliceMut<Cell>>) {
-        let slots = self.tile.cameras.count_ones();
-        let mut i = thread::rank();
-        while i < SLOT {
-            let at = staged_index(in_tile(i));
-            // Colours are relative to the colour of the first camera that sees the cell. So the difference of a camera
-            // that is the only one is exactly 0.
-            let (mut reference, mut sum) = (Vec3::ZERO, Vec4::ZERO);
-            // SAFETY: the conditions of the function apply. This thread wrote the cells.
-            unsafe {
-                for slot in 0..slots {
-                    let Share { weight, seen } = self.shares.load(slot_index(&self.tile, slot, i));
-                    if seen.widen() > 0.0 {
-                        let colour = colour_of(self.staged.load(slot * SLOT + at).colour);
-                        if sum.w == 0.0 {
-                            reference = colour;
+    unsafe fn compare(&self, sums: &[Vec4; RUNS], kept: Option<SliceMut<Cell>>) {
+        unroll!(RUNS, |run| {
+            let (i, mean) = (cell_of_thread(run), mean(sums[run]));
+            if i < SLOT {
+                for slot in 0..self.tile.cameras.count_ones() {
+                    let at = slot * SLOT + staged_index(in_tile(i));
+                    // SAFETY: the conditions of the function apply. This thread wrote the cells.
+                    unsafe {
+                        let Cell { colour, weight } = self.staged.load(at);
+                        let difference = Cell { weight, ..cell(colour_of(colour) - mean, 0.0) };
+                        self.staged.store(at, difference);
+                        if let Some(kept) = kept {
+                            kept.store(slot_index(&self.tile, slot, i), difference);
                         }
-                        sum = fused(sum, (colour - reference).extend(1.0), weight.widen());
-                    }
-                }
-                let mean = reference + mean(sum);
-                for slot in 0..slots {
-                    let index = slot_index(&self.tile, slot, i);
-                    let Share { seen, .. } = self.shares.load(index);
-                    let mut difference = Cell::default();
-                    if seen.widen() > 0.0 {
-                        let colour = colour_of(self.staged.load(slot * SLOT + at).colour);
-                        difference = cell(colour - mean, seen.widen());
-                    }
-                    self.staged.store(slot * SLOT + at, difference);
-                    if let Some(kept) = kept {
-                        kept.store(index, difference);
                     }
                 }
             }
-            i += BLOCK_THREADS;
-        }
+        });
     }
 
     /// Writes level 2 of all cameras. All differences must be in shared memory.

@@ -2,7 +2,8 @@
 //! picture each camera sees a cell.
 
 use crate::multiband::pyramid::{
-    cell, factor, find, first_cell, first_pixel, half, in_tile, reduced_weight, slot_index, staged_index,
+    cell, factor, find, first_cell, first_pixel, half, in_tile, reduced_weight, slot_index,
+    staged_index,
 };
 use crate::unroll::unroll;
 use crate::warp::camera::SourceLookup;

@@ -10,7 +10,7 @@ use cuda_std::prelude::*;
 use glam::{UVec2, ivec2, uvec2};
 use half::f16;
 use shared_types::multiband::{
-    BLOCK_THREADS, CameraPart, EMPTY, MIXED, NO_SLOTS, SLOT, TILE_CELLS, Tile, WeightedCamera,
+    BLOCK_THREADS, CameraPart, EMPTY, MIXED, NO_SLOTS, SLOT, TILE_CELLS, Task, Tile, WeightedCamera,
 };
 use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
 
@@ -119,6 +119,59 @@ pub unsafe fn multiband_weigh(
         };
         // SAFETY: the element exists, as just checked, and only this thread writes it.
         unsafe { states.store(thread::block_idx_x(), state) };
+    }
+}
+
+/// Lists all tiles with their states, in one block: first the [`MIXED`] ones, which take longest, and last the [`EMPTY`]
+/// ones. The order is otherwise undefined.
+///
+/// # Safety
+/// `tasks` must have an element for each tile, and each tile a state. The launch must have one block.
+#[kernel(launch_bounds(BLOCK_THREADS), barriers(2))]
+pub unsafe fn multiband_order(tiles: Slice<Tile>, states: Slice<u32>, tasks: SliceMut<Task>) {
+    let counts = shared_array![u32; 2];
+    // SAFETY: one thread per element writes the counts before the barrier, and then they are only changed atomically. The
+    // caller guarantees the conditions of `list`.
+    unsafe {
+        if thread::rank() < 2 {
+            counts.store(thread::rank(), 0);
+        }
+        thread::sync_threads();
+        // Mixed tiles are listed from the front and empty ones from the back, and then the others between them.
+        list(tiles, states, tasks, counts, true);
+        thread::sync_threads();
+        list(tiles, states, tasks, counts, false);
+    }
+}
+
+/// Lists the tiles that are [`MIXED`] or [`EMPTY`], if `ends` is set, or otherwise all others. `counts` has the number of
+/// tasks at the front and at the back.
+///
+/// # Safety
+/// The conditions of [`multiband_order`] apply.
+#[inline(always)]
+unsafe fn list(
+    tiles: Slice<Tile>,
+    states: Slice<u32>,
+    tasks: SliceMut<Task>,
+    counts: Shared<u32>,
+    ends: bool,
+) {
+    let mut i = thread::rank();
+    while i < tiles.len() {
+        // SAFETY: the caller guarantees that the elements exist. Each tile gets another position.
+        unsafe {
+            let (tile, state) = (tiles.load(i), states.load(i));
+            if (state == MIXED || state == EMPTY) == ends {
+                let at = if state == EMPTY {
+                    tiles.len() - 1 - counts.atomic_add(1, 1)
+                } else {
+                    counts.atomic_add(0, 1)
+                };
+                tasks.store(at, Task { tile, state, reserved: [0; 3] });
+            }
+        }
+        i += BLOCK_THREADS;
     }
 }
 

@@ -152,7 +152,8 @@ mod tests {
         let size = uvec2(800, 100);
         let squares = Survey::squares(size);
         let seen = |i: u32| {
-            let [from, row] = [i % squares.x, i / squares.x].map(|i| (i * SURVEY) as i32 - PAD as i32);
+            let [from, row] =
+                [i % squares.x, i / squares.x].map(|i| (i * SURVEY) as i32 - PAD as i32);
             let sees = |&[first, end]: &[u32; 2]| {
                 (first as i32) < from + SURVEY as i32 + 3 && end as i32 > from - 3
             };

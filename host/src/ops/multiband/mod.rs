@@ -19,8 +19,8 @@ use glam::UVec2;
 use half::f16;
 use kernels_gpu::multiband as kernels;
 use shared_types::multiband::{
-    ApplyParams, BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera,
-    KEPT_CELLS, ProbedCamera, SLOT, Share, SplitCamera, Tile, WeightedCamera,
+    ApplyParams, BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera, KEPT_CELLS,
+    ProbedCamera, SLOT, Share, SplitCamera, Task, Tile, WeightedCamera,
 };
 use shared_types::picture::{AnyPicture, DeviceAnyPicture};
 use shared_types::stitch::MAX_CAMERAS;
@@ -95,6 +95,8 @@ pub struct Multiband {
     weights: Vec<Image<f16>>,
     /// The state of each tile for the current weights.
     states: Buffer<u32>,
+    /// The tiles with their states, in the order in which they are changed.
+    tasks: Buffer<Task>,
     /// The [version](DeviceWarp::version) of the weights of all levels. `None` until they are computed, and after a
     /// failure, which may leave any weights.
     version: Option<u64>,
@@ -140,6 +142,7 @@ impl Multiband {
             first_weights: Buffer::new(device, cells)?,
             weights: (2..=levels.max(2)).map(weights_at).collect::<Result<_, _>>()?,
             states: Buffer::new(device, layout.tiles.len() as u32)?,
+            tasks: Buffer::new(device, layout.tiles.len() as u32)?,
             version: None,
             layout,
         };
@@ -213,6 +216,10 @@ impl Multiband {
         };
         // SAFETY: the images and buffers have the size of the layout, whose tiles are distinct.
         unsafe { stream.launch_unchecked(&blocks(self.tiles.len()), &kernel) }?;
+        let (tiles, states) = (self.tiles.view(), self.states.view());
+        let kernel = kernels::MultibandOrder { tiles, states, tasks: self.tasks.view_mut() };
+        // SAFETY: there is one block, and both buffers have an element for each tile.
+        unsafe { stream.launch_unchecked(&blocks(1), &kernel) }?;
         let parts = table::<CameraPart>(&self.layout.parts)?;
         let sizes = self.layout.parts.iter().map(|part| part.size);
         let most = sizes.fold(UVec2::ZERO, UVec2::max);
@@ -317,8 +324,7 @@ impl Multiband {
             ($kernel:ident, $panorama:ident) => {{
                 let kernel = kernels::$kernel {
                     cameras: weighted(&self.layout, warp)?,
-                    tiles: self.tiles.view(),
-                    states: self.states.view(),
+                    tasks: self.tasks.view(),
                     corrections: self.corrections.view(),
                     weights: self.first_weights.view(),
                     differences: self.first.view(),

@@ -127,7 +127,8 @@ impl Level {
             [(near, 0.75), (near - 1 + 2 * at.rem_euclid(2), 0.25)]
         };
         let rows = taps(at.y).into_iter();
-        let taps = rows.flat_map(|(y, down)| taps(at.x).map(|(x, across)| (ivec2(x, y), down * across)));
+        let taps =
+            rows.flat_map(|(y, down)| taps(at.x).map(|(x, across)| (ivec2(x, y), down * across)));
         taps.fold([0.0; 3], |sum, (at, factor)| plus(sum, self.get(at).0.map(|c| c * factor)))
     }
 }

@@ -268,17 +268,14 @@ fn a_stitch_by_mesh_is_blended_like_one_by_planes() {
     }
 }
 
-/// Two cameras of different brightness: the step of 40 levels at the seam becomes a slope, and pixels beyond its reach
-/// stay as they are.
-#[test]
-fn a_step_in_brightness_becomes_a_slope() {
-    let size = uvec2(400, 40);
-    let source = uvec2(300, 40);
+/// Returns two cameras side by side in a panorama of 400×40 pixels, one of level 100 and one of level 140. They overlap
+/// in columns 100 to 300. The feathered weights are linear, and the seam is at column `seam`.
+fn step(seam: f32) -> Scene {
+    let (size, source) = (uvec2(400, 40), uvec2(300, 40));
     let grey = |level: u8| {
         let pixels = vec![Rgba8::opaque(level, level, level); source.element_product() as usize];
         Raster { size: source, pixels: Pixels::Rgba8(pixels) }
     };
-    let sources = [grey(100), grey(140)];
     let pixels = size.element_product() as usize;
     let mut planes: Vec<_> = Plane::all(2)
         .map(|plane| vec![if let Plane::Weight(_) = plane { 0.0 } else { UNSEEN }; pixels])
@@ -286,46 +283,79 @@ fn a_step_in_brightness_becomes_a_slope() {
     let mut hard = planes.clone();
     for at in 0..pixels {
         let (x, y) = ((at as u32 % size.x) as f32, (at as u32 / size.x) as f32);
-        for (camera, from) in [(0, 0.0), (1, 100.0)] {
+        let share = ((300.0 - x) / 201.0).clamp(0.0, 1.0);
+        for (camera, from, weight, owns) in
+            [(0, 0.0, share, x < seam), (1, 100.0, 1.0 - share, x >= seam)]
+        {
             if x >= from && x < from + 300.0 {
-                let seen = |other: f32| x >= other && x < other + 300.0;
-                let both = seen(0.0) && seen(100.0);
-                let plane = |plane: Plane| plane.index(2);
+                let index = |plane: Plane| plane.index(2);
                 for planes in [&mut planes, &mut hard] {
-                    planes[plane(Plane::X(camera))][at] = x - from;
-                    planes[plane(Plane::Y(camera))][at] = y;
+                    planes[index(Plane::X(camera))][at] = x - from;
+                    planes[index(Plane::Y(camera))][at] = y;
                 }
-                planes[plane(Plane::Weight(camera))][at] = if both { 0.5 } else { 1.0 };
-                let owns = !both || (x < 200.0) == (camera == 0);
-                hard[plane(Plane::Weight(camera))][at] = if owns { 1.0 } else { 0.0 };
+                planes[index(Plane::Weight(camera))][at] = weight;
+                hard[index(Plane::Weight(camera))][at] = f32::from(owns);
             }
         }
     }
     let warp = |planes| Warp::new(size, vec![source; 2], planes).unwrap();
-    let scene = Scene {
-        sources: sources.into(),
+    Scene {
+        sources: vec![grey(100), grey(140)],
         warp: warp(planes),
         weighted: warp(hard),
         options: by_planes(),
         output: FrameFormat { size, pixels: RGBA },
-    };
+    }
+}
+
+/// Returns a row of green levels.
+fn row(scene: &Scene, stream: &Stream, levels: u32) -> Vec<u8> {
+    let Pixels::Rgba8(pixels) = scene.run(stream, levels).pixels else { unreachable!() };
+    let width = scene.output.size.x as usize;
+    pixels[20 * width..][..width].iter().map(|pixel| pixel.g).collect()
+}
+
+/// Returns the largest difference between neighbours.
+fn largest_step(row: &[u8]) -> u8 {
+    row.windows(2).map(|pair| pair[0].abs_diff(pair[1])).max().unwrap()
+}
+
+/// Two cameras of different brightness: the step of 40 levels at the seam becomes a slope, and pixels beyond its reach
+/// stay as they are.
+#[test]
+fn a_step_in_brightness_becomes_a_slope() {
+    let scene = step(200.0);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let row = |levels| {
-            let Pixels::Rgba8(pixels) = scene.run(&stream, levels).pixels else { unreachable!() };
-            pixels[20 * size.x as usize..][..size.x as usize]
-                .iter()
-                .map(|p| p.g)
-                .collect::<Vec<_>>()
-        };
-        let step = |row: &[u8]| row.windows(2).map(|w| w[0].abs_diff(w[1])).max().unwrap();
-        assert_eq!(step(&row(0)), 40);
-        let steps = [1, 2, 3, 4, 5].map(|levels| step(&row(levels)));
+        let row = |levels| row(&scene, &stream, levels);
+        assert_eq!(largest_step(&row(0)), 40);
+        let steps = [1, 2, 3, 4, 5].map(|levels| largest_step(&row(levels)));
         assert!(steps.is_sorted_by(|a, b| a >= b) && steps[4] <= 2, "{device}: {steps:?}");
         let row = row(3);
         assert!(row.is_sorted(), "{device}: {row:?}");
         assert!(row[..160].iter().all(|level| *level == 100), "{device}: {row:?}");
         assert!(row[240..].iter().all(|level| *level == 140), "{device}: {row:?}");
+    }
+}
+
+/// A seam along the edge of a picture: the step becomes a slope on both sides, because the difference continues beyond
+/// the edge.
+#[test]
+fn a_step_at_the_edge_of_a_picture_becomes_a_slope() {
+    for seam in [100.0, 103.0, 300.0] {
+        let scene = step(seam);
+        for device in panoweave_devices() {
+            let stream = device.stream().unwrap();
+            let row = |levels| row(&scene, &stream, levels);
+            let (hard, blended) = (row(0), row(5));
+            let steps = [&hard, &blended].map(|row| largest_step(row));
+            assert!(steps[0] == 40 && steps[1] <= 3, "{device}, {seam}: {steps:?}, {blended:?}");
+            let beside = [seam as usize - 2, seam as usize + 1].map(|x| blended[x]);
+            assert!(
+                beside.iter().all(|level| level.abs_diff(120) <= 3),
+                "{device}, {seam}: {beside:?}"
+            );
+        }
     }
 }
 
@@ -369,9 +399,8 @@ fn wrong_inputs_are_errors() {
         let frames: Vec<_> = scene.sources.iter().map(|source| source.upload(&stream, 0)).collect();
         let frames: Vec<_> = frames.iter().map(FrameView::from).collect();
         let mut out = DeviceFrame::new(&device, scene.output).unwrap();
-        let error = multiband
-            .submit(&stream, &frames[..1], &warp, &scene.options, &mut out)
-            .unwrap_err();
+        let error =
+            multiband.submit(&stream, &frames[..1], &warp, &scene.options, &mut out).unwrap_err();
         assert!(error.to_string().contains("1 frames"), "{error}");
         let small = FrameFormat { size: uvec2(10, 10), pixels: RGBA };
         let mut small = DeviceFrame::new(&device, small).unwrap();
