@@ -57,9 +57,7 @@ fn measure(
         let blended = bench(&mut group, &format!("{levels} levels"), stream, |set| {
             let out = &mut outputs[set];
             stitch(stream, &views[set], &narrow, &options, &mut *out).expect("a stitch");
-            multiband
-                .submit(stream, &views[set], [&warp, &narrow], &options, out)
-                .expect("a blend");
+            multiband.submit(stream, &views[set], &narrow, &options, out).expect("a blend");
         });
         if let (Some(blended), Some(plain), Some(copy)) = (blended, plain, copy) {
             let (of_plain, of_copy) = (blended / plain, blended / copy);

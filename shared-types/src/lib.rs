@@ -12,6 +12,7 @@ pub mod matching;
 pub mod multiband;
 pub mod nv12;
 pub mod photometry;
+pub mod picture;
 mod pixel;
 pub mod resample;
 pub mod seam;

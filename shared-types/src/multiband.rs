@@ -1,11 +1,12 @@
-//! Types and constants that the kernels for multiband blending share with the host: the cells of a pyramid, the
-//! position of a camera in the pyramids, and the parameters of the kernels.
+//! Types and constants that the kernels for multiband blending share with the host: the cells of a pyramid, the tiles
+//! of the panorama, the position of a camera in the pyramids, and the parameters of the kernels.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::{KernelArg, View};
 use glam::{UVec2, Vec3};
 use half::f16;
 
+use crate::photometry::Vignette;
 use crate::stitch::Colour;
 use crate::warp::CameraPlanes;
 use crate::yuv::{RgbToYuv, YuvToRgb};
@@ -19,12 +20,45 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The columns and rows of level 1 that a block of the `multiband_split` kernels computes.
-pub const SPLIT_CELLS: [u32; 2] = [32, 16];
+/// The columns and rows that the grid of cells has to the left of the panorama and above it. Cells beyond the edges of
+/// the panorama exist, because interpolation near an edge reads them. It is a multiple of the side of the largest cell
+/// and of both sides of a [`TILE`].
+pub const PAD: u32 = 64;
 
-/// The number of cells with weight 0 on each side of a camera's part, and of the combined area, at every level. Kernels
-/// read them instead of checking whether a cell is inside.
-pub const BORDER: u32 = 2;
+/// The columns and rows of a tile in pixels.
+pub const TILE: [u32; 2] = [64, 32];
+
+/// The columns and rows of cells of level 1 that belong to a tile: those inside, and one more on each side.
+pub const TILE_CELLS: [u32; 2] = [TILE[0] / 2 + 2, TILE[1] / 2 + 2];
+
+/// The number of [`TILE_CELLS`], which are stored row by row for each camera of a tile.
+pub const SLOT: u32 = TILE_CELLS[0] * TILE_CELLS[1];
+
+/// The side in pixels of the squares for which `multiband_survey` finds the cameras.
+pub const SURVEY: u32 = 32;
+
+/// The pixels around a square or tile that count as part of it when its cameras are searched. On each side, one more
+/// cell of level 1 belongs to a tile, and a cell is the mean of its pixels and one more on each side.
+pub const HALO: u32 = 3;
+
+/// The side of the squares of cells of level 2 that a block of `multiband_correct` computes.
+pub const COARSE: u32 = 16;
+
+/// The number of cells of levels 3 to 6 from which a square is interpolated.
+pub const KEPT_CELLS: u32 = 161;
+
+/// The side in pixels of the squares of [`COARSE`] cells.
+pub const COARSE_PIXELS: u32 = 4 * COARSE;
+
+/// The value of [`Tile::slots`] if fewer than two cameras see the tile.
+pub const NO_SLOTS: u32 = u32::MAX;
+
+/// The state of a tile in which several cameras have weights, or a pixel has no camera. Other states are the index of
+/// the only camera, or [`EMPTY`].
+pub const MIXED: u32 = u32::MAX;
+
+/// The state of a tile in which no camera has any weight.
+pub const EMPTY: u32 = u32::MAX - 1;
 
 /// One cell of a pyramid: a colour in levels (−255 to 255), and the weight of this colour.
 ///
@@ -38,31 +72,89 @@ pub struct Cell {
     pub weight: f16,
 }
 
-/// The part of the panorama that a camera's pyramid covers, and its position in the images of all cameras.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
+/// A camera's share of a cell of level 1.
+///
+/// Aligned to 4 bytes so that it is one load or store on the GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C, align(4))]
+pub struct Share {
+    /// The mean of the camera's weights in the warp as it was rendered.
+    pub weight: f16,
+    /// The part of the cell that the camera sees, from 0 to 1.
+    pub seen: f16,
+}
+
+/// A part of the panorama that one block processes, and the cameras that see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub struct Tile {
+    /// The column in the grid of tiles, which starts [`PAD`] pixels before the panorama.
+    pub column: u32,
+    /// The row in the grid of tiles.
+    pub row: u32,
+    /// The cameras, one bit for each.
+    pub cameras: u32,
+    /// The index of the first camera's slot of [`SLOT`] cells. The slots of the further cameras follow. It is
+    /// [`NO_SLOTS`] if the tile has none.
+    pub slots: u32,
+}
+
+/// A tile with its state for the current weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub struct Task {
+    /// The tile.
+    pub tile: Tile,
+    /// The state of the tile: [`MIXED`], [`EMPTY`], or the index of the only camera.
+    pub state: u32,
+    /// Keeps the layout free of hidden padding.
+    pub reserved: [u32; 3],
+}
+
+/// The part of the grid that a camera's pyramid covers, and its position in the images of all cameras.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct CameraPart {
-    /// The first panorama column and row, multiples of the side of the last level's cells.
+    /// The first column and row in pixels, multiples of [`COARSE_PIXELS`]. The grid starts [`PAD`] pixels before the
+    /// panorama.
     pub min: UVec2,
-    /// The number of panorama columns and rows.
+    /// The number of columns and rows in pixels, multiples of [`COARSE_PIXELS`].
     pub size: UVec2,
-    /// The first row of the part, without its border, in an image of level 0 with all cameras below each other. It is a
-    /// multiple of the side of the last level's cells. At level `k`, the first cell of the part is in column
-    /// [`BORDER`] and row `row / 2ᵏ + BORDER`.
+    /// The first row in an image of level 0 with all cameras below each other, a multiple of [`COARSE_PIXELS`]. At
+    /// level `k`, the first row is `row / 2ᵏ`.
     pub row: u32,
 }
 
-/// A camera of the kernel that computes the first level.
+/// A camera of the kernel that finds the position of each cell in its picture.
 #[derive(Clone, Copy, Debug, KernelArg)]
-pub struct SplitCamera {
-    /// The source coordinates, and the weights as they were rendered.
+pub struct ProbedCamera {
+    /// The source coordinates and the weights as they were rendered.
     pub planes: CameraPlanes,
-    /// The weights with which the panorama was stitched.
+    /// The size of the camera's picture in pixels.
+    pub size: UVec2,
+    /// The part of the grid that the pyramid covers.
+    pub part: CameraPart,
+}
+
+/// A camera with the weights with which the panorama was stitched.
+#[derive(Clone, Copy, Debug, KernelArg)]
+pub struct WeightedCamera {
+    /// The part of the grid that the pyramid covers.
+    pub part: CameraPart,
+    /// The camera's weights in the panorama.
     pub weights: View<f32>,
-    /// The part of the panorama that the pyramid covers.
+}
+
+/// A camera of the kernel that computes the first levels.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct SplitCamera {
+    /// The part of the grid that the pyramid covers.
     pub part: CameraPart,
     /// The colour correction of the camera.
     pub colour: Colour,
+    /// The vignette of the camera.
+    pub vignette: Vignette,
     /// A constant that is added to the camera's colours (0 to 1) before the power.
     pub offset: Vec3,
     /// If not 0, the power of the colour correction is computed in f32 arithmetic instead of the special function unit.
@@ -71,53 +163,15 @@ pub struct SplitCamera {
     pub decode: YuvToRgb,
 }
 
-/// Parameters for the first level of all cameras.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
-#[repr(C)]
-pub struct SplitParams {
-    /// See [`StitchParams::flip`](crate::stitch::StitchParams::flip).
-    pub flip: u32,
-    /// See [`StitchParams::edge_boost`](crate::stitch::StitchParams::edge_boost).
-    pub edge_boost: u32,
-    /// The conversion of an NV12 panorama to R'G'B' levels; unused for RGBA.
-    pub decode: YuvToRgb,
-}
-
-/// A camera of the kernel that changes the panorama.
-#[derive(Clone, Copy, Debug, KernelArg)]
-pub struct WeightedCamera {
-    /// The part of the panorama that the camera's pyramid covers.
-    pub part: CameraPart,
-    /// The camera's weights in the panorama.
-    pub weights: View<f32>,
-}
-
-/// Parameters for the combination of all cameras at one level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
-#[repr(C)]
-pub struct CombineParams {
-    /// The first panorama column and row of the combined area, multiples of the side of the last level's cells.
-    pub min: UVec2,
-    /// The number of columns and rows of the combined area, in cells of the level.
-    pub size: UVec2,
-    /// The level, from 1.
-    pub level: u32,
-    /// If not 0, the level is the last one.
-    pub last: u32,
-}
-
 /// Parameters for the change of the panorama.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ApplyParams {
-    /// The first panorama column and row of the combined area, multiples of the side of the last level's cells.
-    pub min: UVec2,
-    /// The number of panorama columns and rows of the combined area.
-    pub size: UVec2,
-    /// The first stored pixel of the panorama to change. It is a multiple of 2 in an NV12 panorama.
-    pub from: UVec2,
     /// See [`StitchParams::flip`](crate::stitch::StitchParams::flip).
     pub flip: u32,
+    /// For each axis, 1 if the pixels that share a chroma sample start at odd positions, because the panorama is
+    /// flipped and has an odd side, and otherwise 0.
+    pub odd: UVec2,
     /// The conversion of an NV12 panorama to R'G'B' levels; unused for RGBA.
     pub decode: YuvToRgb,
     /// The conversion of R'G'B' levels to NV12; unused for RGBA.

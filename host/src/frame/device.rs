@@ -308,29 +308,6 @@ impl FrameView<'_> {
     }
 }
 
-impl FrameViewMut<'_> {
-    /// Returns a view for kernels that read the frame.
-    pub(crate) fn read(&self) -> FrameView<'_> {
-        match self {
-            Self::Rgba8(view) => FrameView::Rgba8(read(view)),
-            Self::Nv12(view, encoding) => {
-                FrameView::Nv12(DeviceNv12 { y: read(&view.y), uv: read(&view.uv) }, *encoding)
-            }
-            Self::P010(view, encoding) => {
-                FrameView::P010(DeviceP010 { y: read(&view.y), uv: read(&view.uv) }, *encoding)
-            }
-        }
-    }
-}
-
-/// Returns a view for kernels that read the rows of a writable view.
-fn read<'a, T: bytemuck::Pod>(view: &'a DeviceViewMut<'_, T>) -> DeviceView<'a, T> {
-    let ((width, height), (rows, pitch)) = (view.size(), view.rows());
-    // SAFETY: the rows are valid, and `view` is borrowed as long as the result exists, so only kernels that are launched
-    // with the result access them.
-    unsafe { DeviceView::new(view.place(), rows, width, height, pitch) }
-}
-
 frame_view!(FrameView);
 frame_view!(FrameViewMut);
 

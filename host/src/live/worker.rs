@@ -271,8 +271,7 @@ impl Worker {
         }
         let presences = presence.as_ref().unwrap_or(&Presence::FULL).presence;
         let (mut seam, mut faded) = (warp.seam.as_ref().map(lock), warp.faded.as_ref().map(lock));
-        let (viewer, base) = (warp.viewer.as_ref(), &warp.warp);
-        let multiband = warp.multiband.as_ref();
+        let (viewer, multiband) = (warp.viewer.as_ref(), warp.multiband.as_ref());
         let by_mesh = viewer.is_none() && options.lookup == Lookup::Mesh;
         let followed = Followed { presences: &presences, by_mesh };
         let (warp, weights) = match (&mut seam, &mut faded) {
@@ -300,7 +299,7 @@ impl Worker {
             stitch(compute, &frames, warp, &options, &mut *out)?;
         }
         if let Some(multiband) = multiband {
-            lock(multiband).submit(compute, &frames, [base, warp], &options, &mut output.device)?;
+            lock(multiband).submit(compute, &frames, warp, &options, &mut output.device)?;
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;

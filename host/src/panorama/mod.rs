@@ -140,7 +140,7 @@ fn stitch_sources(
     if let Some(levels) = options.blend.levels()
         && let Some(mut multiband) = Multiband::new(stream, warp, levels)?
     {
-        multiband.submit(stream, &frames, [warp, weights], &stitched, &mut out)?;
+        multiband.submit(stream, &frames, weights, &stitched, &mut out)?;
     }
     let picture = Picture::download(stream, &out)?;
     Ok(sources.panorama(picture, owners))

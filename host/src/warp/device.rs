@@ -1,6 +1,7 @@
 //! A warp in device memory. It is uploaded from host memory, or rendered on the device from a geometry.
 
 use crate::warp::plane_error::RenderError;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use cuda_std::DeviceTable;
@@ -24,6 +25,8 @@ pub struct DeviceWarp {
     coordinates: Arc<[[Image<f32>; 2]]>,
     /// The weights of each camera.
     weights: Vec<Image<f32>>,
+    /// The number of the current weights; see [`version`](Self::version).
+    version: u64,
     /// An event that is recorded after the work that fills the planes.
     ready: Event,
     /// The mesh for the current weights. It is empty until the mesh is uploaded or computed.
@@ -176,7 +179,20 @@ impl DeviceWarp {
     ) -> Self {
         let (mesh, textures) = (OnceLock::new(), Mutex::default());
         let (coarse, behind, summing) = (None, None, Arc::default());
-        Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures, summing }
+        let version = next_version();
+        Self {
+            size,
+            sources,
+            coordinates,
+            weights,
+            version,
+            ready,
+            mesh,
+            coarse,
+            behind,
+            textures,
+            summing,
+        }
     }
 
     /// Returns the warp's mesh, with an error of at most [`MESH_ERROR`]. [`stitch`](crate::ops::stitch::stitch) uses
@@ -360,6 +376,7 @@ impl DeviceWarp {
     /// submits the update of the mesh to the new weights.
     #[track_caller]
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        self.version = next_version();
         self.ready.record(stream)?;
         let Some(mut mesh) = self.behind.take() else { return Ok(()) };
         let weighed = self.all_planes().and_then(|planes| mesh.weigh(stream, &planes));
@@ -368,6 +385,12 @@ impl DeviceWarp {
             Err(_) => self.behind = Some(mesh),
         }
         weighed
+    }
+
+    /// Returns a number that identifies the current weights among those of all warps of this process. It changes with
+    /// each call of [`written`](Self::written).
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Makes `stream` wait until the warp's planes are filled, possibly by another stream.
@@ -449,6 +472,12 @@ impl DeviceWarp {
             Plane::Weight(camera) => &self.weights[camera],
         }
     }
+}
+
+/// Returns a different number for each call.
+fn next_version() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Allocates the planes of one camera in a warp of `size` pixels.

@@ -32,13 +32,32 @@ pub(crate) struct Mixed {
     pub(crate) offset: Vec3,
 }
 
+impl Mixed {
+    /// Computes the correction with its power if `exact` is set, and otherwise with that of [`Fast`]. Omits the power if
+    /// the gamma is 1. Both branches are uniform, because all pixels of a camera have the same correction.
+    #[inline(always)]
+    pub(crate) fn apply_with(&self, levels: Vec3, exact: bool) -> Vec3 {
+        if self.colour.gamma == 1.0 {
+            self.linear(levels)
+        } else if exact {
+            self.apply(levels)
+        } else {
+            fast_power(self.linear(levels), self.colour.gamma)
+        }
+    }
+
+    /// Returns the colour before the power.
+    #[inline(always)]
+    fn linear(&self, levels: Vec3) -> Vec3 {
+        let mixed = levels * (self.colour.gain * (1.0 / 255.0)) + self.offset;
+        mixed.clamp(Vec3::ZERO, Vec3::ONE)
+    }
+}
+
 impl Grade for Mixed {
     #[inline(always)]
     fn apply(&self, levels: Vec3) -> Vec3 {
-        let Colour { gain, gamma } = self.colour;
-        let mixed = levels * (gain * (1.0 / 255.0)) + self.offset;
-        let Vec3 { x, y, z } = mixed.clamp(Vec3::ZERO, Vec3::ONE);
-        vec3(x.positive_powf(gamma), y.positive_powf(gamma), z.positive_powf(gamma))
+        exact_power(self.linear(levels), self.colour.gamma)
     }
 }
 
@@ -52,35 +71,28 @@ impl Grade for Linear {
 impl Grade for Exact {
     #[inline(always)]
     fn apply(&self, levels: Vec3) -> Vec3 {
-        let (Vec3 { x, y, z }, gamma) = (gained(&self.0, levels), self.0.gamma);
-        // `map` of an array would be a loop over local memory.
-        vec3(x.positive_powf(gamma), y.positive_powf(gamma), z.positive_powf(gamma))
+        exact_power(gained(&self.0, levels), self.0.gamma)
     }
 }
 
 impl Grade for Fast {
     #[inline(always)]
     fn apply(&self, levels: Vec3) -> Vec3 {
-        let (Vec3 { x, y, z }, gamma) = (gained(&self.0, levels), self.0.gamma);
-        vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
+        fast_power(gained(&self.0, levels), self.0.gamma)
     }
 }
 
-/// Returns the correction of [`Mixed`], with its power if `exact` is set, and otherwise with that of [`Fast`]. Omits the
-/// power if the gamma is 1. Both branches are uniform, because all pixels of a camera have the same correction.
+/// Returns the power of each channel as [`Exact`] computes it.
 #[inline(always)]
-pub(crate) fn corrected(colour: &Colour, offset: Vec3, levels: Vec3, exact: bool) -> Vec3 {
-    let Colour { gain, gamma } = *colour;
-    let mixed = levels * (gain * (1.0 / 255.0)) + offset;
-    let mixed = mixed.clamp(Vec3::ZERO, Vec3::ONE);
-    let Vec3 { x, y, z } = mixed;
-    if gamma == 1.0 {
-        mixed
-    } else if exact {
-        vec3(x.positive_powf(gamma), y.positive_powf(gamma), z.positive_powf(gamma))
-    } else {
-        vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
-    }
+fn exact_power(Vec3 { x, y, z }: Vec3, gamma: f32) -> Vec3 {
+    // `map` of an array would be a loop over local memory.
+    vec3(x.positive_powf(gamma), y.positive_powf(gamma), z.positive_powf(gamma))
+}
+
+/// Returns the power of each channel as [`Fast`] computes it.
+#[inline(always)]
+fn fast_power(Vec3 { x, y, z }: Vec3, gamma: f32) -> Vec3 {
+    vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
 }
 
 /// Returns `clamp(gain · c / 255, 0, 1)` for the level `c` of each channel.
@@ -132,10 +144,7 @@ pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
         powers[i] = vec3(x.saturate(), y.saturate(), z.saturate());
     });
     if gamma != 1.0 {
-        unroll!(4, |i| {
-            let Vec3 { x, y, z } = powers[i];
-            powers[i] = vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma));
-        });
+        unroll!(4, |i| powers[i] = fast_power(powers[i], gamma));
     }
     powers
 }

@@ -6,6 +6,7 @@
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
 use shared_types::nv12::Nv12;
+use shared_types::picture::AnyPicture;
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::yuv::YuvToRgb;
 use shared_types::{Chroma, Rgba8};
@@ -172,6 +173,39 @@ impl ChromaPlace {
         unsafe {
             let corners = Corners::around(self.u, self.v, picture.uv.width(), picture.uv.height());
             corners.mix(&picture.uv, differences)
+        }
+    }
+}
+
+/// A picture in either format. The branches are uniform if all threads sample the same picture.
+impl Sampler2d for AnyPicture {
+    const WHITE: f32 = 255.0;
+    const MIDDLE: f32 = 0.0;
+
+    #[inline(always)]
+    fn size(&self) -> UVec2 {
+        match self {
+            Self::Rgba8(picture) => picture.size(),
+            Self::Nv12(picture) => picture.size(),
+        }
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        match self {
+            Self::Rgba8(picture) => picture.is_whole(),
+            Self::Nv12(picture) => Sampler2d::is_whole(picture),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
+        // SAFETY: the caller guarantees the conditions for this picture.
+        unsafe {
+            match self {
+                Self::Rgba8(picture) => picture.sample(u, v, decode),
+                Self::Nv12(picture) => picture.sample(u, v, decode),
+            }
         }
     }
 }

@@ -3,185 +3,60 @@
 //! up to a hundred.
 //!
 //! The method is that of Burt and Adelson, "A multiresolution spline with application to image mosaics" (1983), applied
-//! to the differences between each camera's picture and the stitched panorama. With the stitched panorama B, the
-//! pictures I and the weights w of cameras c, and K levels:
+//! to the differences between each camera's picture and the feathered mean of all pictures. Let B be the stitched
+//! panorama, w the weights with which it was stitched, b the weights of the warp as it was rendered, and K the number of
+//! levels.
 //!
-//! 1. D is I − B at each pixel that camera c sees, and undefined elsewhere. D is 0 where c has the whole weight.
-//! 2. A level is half as wide and high as the level before it, rounded up. Each of its cells is the mean of 5×5 cells of
-//!    the level before, with the binomial weights (1, 4, 6, 4, 1)/16 along each axis. Undefined cells do not count; they
-//!    are represented by a weight of 0. The weights w are averaged alike, but all cells count.
-//! 3. `up` interpolates a level at the cells of the level before, with the same binomial weights. Undefined cells do not
-//!    count.
-//! 4. The band of level k is S(k) = Σ w·(D(k) − up D(k+1)) / Σ w, over all cameras. At the last level, it is
-//!    Σ w·D(K) / Σ w.
-//! 5. The result is B + S(0) + up(S(1) + up(S(2) + … )). Σ w·D(0) is 0, because B is the weighted mean of the pictures,
-//!    so S(0) = −Σ w·up D(1) / Σ w.
+//! 1. A level is half as wide and high as the level before it; level 0 is the panorama. Each of its cells is the mean of
+//!    4×4 cells of the level before, with the binomial weights (1, 3, 3, 1)/8 along each axis. Parts of a cell that a
+//!    camera c does not see do not count. The weights w and b are averaged alike, but all cells count.
+//! 2. The mean at level 1 is replaced by one sample: the camera shows the colour I in a cell, its picture at the mean
+//!    place of the cell's pixels that it sees. F is the mean of these colours of all cameras with the weights b. The
+//!    difference is D(1) = I − F. It is 0 where only one camera sees the cell, and undefined where c sees nothing.
+//! 3. `up` interpolates a level at the cells of the level before, with the weights (3, 1)/4 along each axis.
+//! 4. The sum of the bands from level k on is T(k) = Σ w·(D(k) − up D(k+1)) / Σ w + up T(k+1), over all cameras. At the
+//!    last level, it is Σ w·D(K) / Σ w.
+//! 5. The result is B + up T(1) − Σ w·up D(1) / Σ w. Without rounding, this is the sum of all bands, because B is the
+//!    mean of the pictures with the weights w.
 //!
-//! If each camera's picture is split into bands instead of its difference from B, the sum is the same, because the bands
-//! of B add up to B. The differences have two advantages: they are 0 outside the overlaps, so only the overlaps and
-//! their surroundings have to be processed, and a picture needs no content beyond its edge. Masks may have any values
-//! from 0 to 1, so a seam may fade to another path over time, and cameras may fade in and out.
+//! If each camera's picture is split into bands instead of its difference from F, the sum is the same in the middle of
+//! an overlap, because the bands of F add up to F. The differences have two advantages. They are 0 outside the overlaps,
+//! so only the overlaps and their surroundings have to be processed. And at the edge of a picture, where its weight b
+//! falls to 0, its difference is the whole difference to the other picture. So the difference continues beyond the edge,
+//! and a seam along the edge fades like any other one. Masks may have any values from 0 to 1, so a seam may fade to
+//! another path over time, and cameras may fade in and out.
 //!
-//! The kernels, in the order of their launches:
+//! The kernels work on C(k) = T(k) − D(k), the correction of each camera:
+//!
+//! - T(k) = Σ w·(D(k) + up C(k+1)) / Σ w, and the result is B + Σ w·up C(1) / Σ w.
+//! - Where one camera has the whole weight, its C(k) is up C(k+1). So only cells near a seam need their differences.
 //!
 //! | kernel | launches | result |
 //! |---|---|---|
-//! | `multiband_split_…` | one per pixel format of the pictures | level 1 of D and w, of all cameras |
-//! | [`multiband_reduce`] | one per further level | the next level of D and w, of all cameras |
-//! | [`multiband_combine`] | one per level, last level first | S(k) + up(S(k+1) + …) |
-//! | `multiband_apply_…` | one | the changed panorama |
+//! | [`multiband_survey`], [`multiband_probe`] | one each for a warp | the cameras of each tile, and the places of cells in pictures |
+//! | [`multiband_weigh`], [`multiband_order`], [`multiband_reduce`] | one each, and one per level from the third on, if weights have changed | w at all levels, an order of the tiles |
+//! | [`multiband_split`] | one per panorama | D(1) and D(2) in the overlaps |
+//! | [`multiband_third`] | one per panorama | D(3) in the overlaps and their surroundings |
+//! | [`multiband_correct`] | one per panorama | D(k) and C(k) of all further levels, C(2) |
+//! | `multiband_apply_…` | one per panorama | the changed panorama |
 //!
-//! Level 0 is never stored. The pyramids of all cameras are in one image per level, below each other, so that one launch
-//! processes all of them. Colours are in levels (0 to 255) in half precision; their rounding changes the result by less
-//! than 0.1.
+//! Level 0 is never computed. Tiles of [`TILE`](shared_types::multiband::TILE) pixels are listed by the host, so only
+//! tiles in the overlaps and within the reach of the last level take time. Level 1 is stored tile by tile, in a slot for
+//! each camera of a tile. Level 2 is in images with the parts of all cameras below each other. Colours are in levels (0
+//! to 255) in half precision; their rounding changes the result by less than 0.2.
 //!
 //! The kernels do not treat the left and the right edge of a full circle as neighbours: a seam there keeps its step.
 
+mod apply;
+mod coarse;
 mod pyramid;
 mod retouch;
 mod split;
+mod survey;
+mod weigh;
 
-pub use pyramid::*;
+pub use apply::*;
+pub use coarse::*;
 pub use split::*;
-
-use crate::multiband::pyramid::{fused, mean, origin, up};
-use crate::multiband::retouch::Retouch;
-use crate::unroll::unroll;
-use cuda_std::prelude::*;
-use glam::{IVec2, UVec2, Vec3, Vec4, ivec2};
-use shared_types::Rgba8;
-use shared_types::multiband::{ApplyParams, BLOCK_THREADS, BORDER, Cell, WeightedCamera};
-use shared_types::nv12::{Nv12Mut, P010Mut};
-use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
-
-/// Defines the kernel that changes a panorama, for a pixel format.
-macro_rules! multiband_apply {
-    ($(#[$doc:meta])* $name:ident, $panorama:ty) => {
-        $(#[$doc])*
-        ///
-        /// A thread changes 2×2 pixels. `sums` is the first level of the combined area, and `cells` that of all cameras.
-        /// Pixels outside the area, or without a camera, do not change.
-        ///
-        /// # Safety
-        /// `sums` must contain the area, and `cells` the parts of all cameras, with their borders. The weights of each
-        /// camera must contain its part. The panorama must be whole.
-        #[kernel(launch_bounds(BLOCK_THREADS, 2))]
-        pub unsafe fn $name(
-            cameras: Table<WeightedCamera, MAX_CAMERAS>,
-            cells: View<Cell>,
-            sums: View<Cell>,
-            params: ApplyParams,
-            panorama: $panorama,
-        ) {
-            // SAFETY: the caller guarantees the conditions above, which are those of `apply`.
-            unsafe { apply(&cameras, cells, sums, &params, panorama) };
-        }
-    };
-}
-
-multiband_apply! {
-    /// Adds the bands of all levels to an RGBA panorama.
-    multiband_apply_rgba8, ViewMut<Rgba8>
-}
-
-multiband_apply! {
-    /// Adds the bands of all levels to an NV12 panorama.
-    multiband_apply_nv12, Nv12Mut
-}
-
-multiband_apply! {
-    /// Adds the bands of all levels to a P010 panorama.
-    multiband_apply_p010, P010Mut
-}
-
-/// The body of the kernels that change a panorama.
-///
-/// # Safety
-/// The conditions of the kernels that `multiband_apply!` defines apply.
-#[inline(always)]
-unsafe fn apply<O: Retouch>(
-    cameras: &Table<WeightedCamera, MAX_CAMERAS>,
-    cells: View<Cell>,
-    sums: View<Cell>,
-    params: &ApplyParams,
-    panorama: O,
-) {
-    let stored = params.from + thread::index_2d() * 2;
-    let (width, height) = (panorama.width(), panorama.height());
-    if stored.x >= width || stored.y >= height {
-        return;
-    }
-    let flip = params.flip != 0;
-    // In a flipped panorama, the pixel below right of the stored one is the first of the four.
-    let first = if flip {
-        ivec2(width as i32, height as i32) - 2 - stored.as_ivec2()
-    } else {
-        stored.as_ivec2()
-    };
-    let place = first - params.min.as_ivec2();
-    let size = params.size.as_ivec2();
-    if place.cmplt(IVec2::NEG_ONE).any() || place.cmpge(size).any() {
-        return;
-    }
-    // SAFETY: `place` is from −1 to the last pixel of the area. The caller guarantees that the images contain the area
-    // and all parts with their borders.
-    let (bands, expected) =
-        unsafe { (up(sums, UVec2::splat(BORDER), place), expected(cameras, cells, first)) };
-    let mut changes = [Vec3::ZERO; 4];
-    unroll!(4, |i| {
-        let at = place + ivec2(i as i32 % 2, i as i32 / 2);
-        let inside = at.cmpge(IVec2::ZERO).all() && at.cmplt(size).all();
-        if inside && expected[i].w > 0.0 {
-            changes[i] = mean(bands[i]) - mean(expected[i]);
-        }
-    });
-    if flip {
-        let [a, b, c, d] = changes;
-        changes = [d, c, b, a];
-    }
-    // SAFETY: the caller guarantees that the panorama is whole. It contains the first pixel, as checked above. No other
-    // thread accesses the pixels.
-    unsafe { panorama.retouch(stored.x, stored.y, changes, &params.decode, &params.encode) };
-}
-
-/// Returns the sums of `up D(1)` over all cameras at 2×2 panorama pixels from `first` on, each times the camera's weight.
-///
-/// # Safety
-/// The conditions of the kernels that `multiband_apply!` defines apply.
-#[inline(always)]
-unsafe fn expected(
-    cameras: &Table<WeightedCamera, MAX_CAMERAS>,
-    cells: View<Cell>,
-    first: IVec2,
-) -> [Vec4; 4] {
-    let mut sums = [Vec4::ZERO; 4];
-    let mut index = 0;
-    while let Some(WeightedCamera { part, weights }) = cameras.get(index) {
-        index += 1;
-        let place = first - part.min.as_ivec2();
-        if place.cmplt(IVec2::NEG_ONE).any() || place.cmpge(part.size.as_ivec2()).any() {
-            continue;
-        }
-        let (mut shares, mut any) = ([0.0; 4], false);
-        unroll!(4, |i| {
-            let at = first + ivec2(i as i32 % 2, i as i32 / 2);
-            let (x, y) = (at.x as u32, at.y as u32);
-            if weights.contains(x, y) {
-                // SAFETY: the plane contains the pixel, as just checked.
-                let weight = unsafe { weights.load(x, y) };
-                shares[i] = if weight > MIN_WEIGHT { weight } else { 0.0 };
-                any |= weight > MIN_WEIGHT;
-            }
-        });
-        if any {
-            // SAFETY: `place` is from −1 to the last pixel of the part, which the image contains with its border.
-            let coarse = unsafe { up(cells, origin(&part, 1), place) };
-            unroll!(4, |i| {
-                // A camera whose pyramid does not reach the pixel cannot be compared.
-                let share = if coarse[i].w > 0.0 { shares[i] } else { 0.0 };
-                sums[i] = fused(sums[i], mean(coarse[i]).extend(1.0), share);
-            });
-        }
-    }
-    sums
-}
+pub use survey::*;
+pub use weigh::*;

@@ -3,55 +3,89 @@
 use crate::io::{Target, p010_levels, ten_bits, yuv_levels};
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
-use glam::{Vec3, vec3};
+use glam::{UVec2, Vec3, uvec2, vec3};
 use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 use shared_types::{Chroma, Chroma10, Rgba8};
 
-/// The limit below which a change in levels is rounded to 0.
+/// The limit below which a change in stored steps is rounded to 0.
 const INVISIBLE: f32 = 0.49;
 
-/// A panorama that a kernel reads and writes in groups of 2×2 pixels.
+/// A panorama that a kernel reads and writes in groups of 2×2 pixels. A group has a first pixel, and those to the right,
+/// below, and below right. Pixels outside the picture are ignored. Positions wrap around, so a group may also start one
+/// pixel before the picture.
+///
+/// For all functions, the picture must [be whole](Target::is_whole), and no other thread may access the pixels. In NV12
+/// and P010, the position must be even along both axes.
 pub(super) trait Retouch: Target {
-    /// Adds `changes`, in R'G'B' levels, to the pixels from `(x, y)` on: this one, and those to the right, below, and
-    /// below right. Changes of pixels outside the picture are ignored. The results are limited to 0 to 255 and rounded
-    /// once. If all changes are 0, the pixels stay exactly as they are.
+    /// The stored pixels of a group.
+    type Pixels: Copy;
+
+    /// Whether the pixels of a group are stored together, so that a group must start at an even position.
+    const GROUPED: bool;
+
+    /// The number of stored steps per level.
+    const STEPS: f32 = 1.0;
+
+    /// Loads a group of pixels.
     ///
     /// # Safety
-    /// - The picture must [be whole](Target::is_whole) and contain `(x, y)`.
-    /// - In NV12 and P010, `x` and `y` must be even.
-    /// - No other thread may access the pixels.
+    /// The conditions of the trait apply.
+    unsafe fn pixels(&self, at: UVec2) -> Self::Pixels;
+
+    /// Adds `changes`, in R'G'B' levels, to pixels that [`pixels`](Self::pixels) returned for this position. The results
+    /// are limited to 0 to 255 and rounded once.
+    ///
+    /// # Safety
+    /// The conditions of the trait apply.
     unsafe fn retouch(
         &self,
-        x: u32,
-        y: u32,
+        at: UVec2,
+        pixels: Self::Pixels,
         changes: [Vec3; 4],
-        decode: &YuvToRgb,
-        encode: &RgbToYuv,
+        codes: &(YuvToRgb, RgbToYuv),
     );
 }
 
+/// Returns a pixel of a group.
+#[inline(always)]
+fn pixel(at: UVec2, i: usize) -> UVec2 {
+    at.wrapping_add(uvec2(i as u32 % 2, i as u32 / 2))
+}
+
 impl Retouch for ViewMut<Rgba8> {
+    type Pixels = [Rgba8; 4];
+
+    const GROUPED: bool = false;
+
     #[inline(always)]
-    unsafe fn retouch(&self, x: u32, y: u32, changes: [Vec3; 4], _: &YuvToRgb, _: &RgbToYuv) {
-        if are_invisible(&changes) {
-            return;
-        }
+    unsafe fn pixels(&self, at: UVec2) -> [Rgba8; 4] {
         let mut pixels = [Rgba8::BLACK; 4];
         unroll!(4, |i| {
-            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            let UVec2 { x, y } = pixel(at, i);
             if self.contains(x, y) {
                 // SAFETY: the picture contains the pixel, and the caller guarantees that no other thread accesses it.
                 pixels[i] = unsafe { self.load(x, y) };
             }
         });
+        pixels
+    }
+
+    #[inline(always)]
+    unsafe fn retouch(
+        &self,
+        at: UVec2,
+        pixels: [Rgba8; 4],
+        changes: [Vec3; 4],
+        _: &(YuvToRgb, RgbToYuv),
+    ) {
         unroll!(4, |i| {
-            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            let UVec2 { x, y } = pixel(at, i);
             let Rgba8 { r, g, b, .. } = pixels[i];
             let colour = vec3(r.into(), g.into(), b.into()) + changes[i];
             let [r, g, b] = colour.to_array().map(GpuPower::to_u8_saturating);
             if self.contains(x, y) {
-                // SAFETY: the reason is the same as above.
+                // SAFETY: the picture contains the pixel, and the caller guarantees that no other thread accesses it.
                 unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
             }
         });
@@ -59,95 +93,127 @@ impl Retouch for ViewMut<Rgba8> {
 }
 
 impl Retouch for Nv12Mut {
+    type Pixels = ([u8; 4], Chroma);
+
+    const GROUPED: bool = true;
+
+    #[inline(always)]
+    unsafe fn pixels(&self, at: UVec2) -> ([u8; 4], Chroma) {
+        let mut lumas = [0; 4];
+        let mut chroma = Chroma::default();
+        unroll!(4, |i| {
+            let UVec2 { x, y } = pixel(at, i);
+            if self.y.contains(x, y) {
+                // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
+                lumas[i] = unsafe { self.y.load(x, y) };
+            }
+        });
+        if self.y.contains(at.x, at.y) {
+            // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
+            chroma = unsafe { self.uv.load(at.x / 2, at.y / 2) };
+        }
+        (lumas, chroma)
+    }
+
     #[inline(always)]
     unsafe fn retouch(
         &self,
-        x: u32,
-        y: u32,
+        at: UVec2,
+        (lumas, chroma): ([u8; 4], Chroma),
         changes: [Vec3; 4],
-        decode: &YuvToRgb,
-        encode: &RgbToYuv,
+        (decode, encode): &(YuvToRgb, RgbToYuv),
     ) {
-        if are_invisible(&changes) {
-            return;
-        }
-        // SAFETY: the picture is whole, so the chroma plane has a sample for every cell. The caller guarantees that no
-        // other thread accesses the cell. This applies to all accesses below.
-        let chroma = unsafe { self.uv.load(x / 2, y / 2) };
         let (mut sum, mut pixels) = (Vec3::ZERO, 0.0);
         unroll!(4, |i| {
-            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            let UVec2 { x, y } = pixel(at, i);
             if self.y.contains(x, y) {
-                // SAFETY: the luma plane contains the pixel, as just checked.
-                let luma = unsafe { self.y.load(x, y) };
-                let levels = yuv_levels(luma, chroma, decode);
+                let levels = yuv_levels(lumas[i], chroma, decode);
                 // A stored value may be outside the R'G'B' range. It may stay there, but not move further away.
                 let (low, high) = (levels.min(Vec3::ZERO), levels.max(Vec3::splat(255.0)));
                 let change = (levels + changes[i]).clamp(low, high) - levels;
                 sum += change;
                 pixels += 1.0;
-                let luma = encode.y.dot(change) + f32::from(luma);
-                // SAFETY: the luma plane contains the pixel, as just checked.
+                let luma = encode.y.dot(change) + f32::from(lumas[i]);
+                // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
                 unsafe { self.y.store(x, y, luma.to_u8_saturating()) };
             }
         });
-        let mean = sum / pixels;
-        let (u, v) =
-            (encode.cb.dot(mean) + f32::from(chroma.u), encode.cr.dot(mean) + f32::from(chroma.v));
-        let chroma = Chroma { u: u.to_u8_saturating(), v: v.to_u8_saturating() };
-        // SAFETY: the reason is the same as above.
-        unsafe { self.uv.store(x / 2, y / 2, chroma) };
+        if self.y.contains(at.x, at.y) {
+            let mean = sum * pixels.fast_recip();
+            let u = encode.cb.dot(mean) + f32::from(chroma.u);
+            let v = encode.cr.dot(mean) + f32::from(chroma.v);
+            let chroma = Chroma { u: u.to_u8_saturating(), v: v.to_u8_saturating() };
+            // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
+            unsafe { self.uv.store(at.x / 2, at.y / 2, chroma) };
+        }
     }
 }
 
 impl Retouch for P010Mut {
+    type Pixels = ([u16; 4], Chroma10);
+
+    const GROUPED: bool = true;
+
+    const STEPS: f32 = 4.0;
+
+    #[inline(always)]
+    unsafe fn pixels(&self, at: UVec2) -> ([u16; 4], Chroma10) {
+        let mut lumas = [0; 4];
+        let mut chroma = Chroma10::default();
+        unroll!(4, |i| {
+            let UVec2 { x, y } = pixel(at, i);
+            if self.y.contains(x, y) {
+                // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
+                lumas[i] = unsafe { self.y.load(x, y) };
+            }
+        });
+        if self.y.contains(at.x, at.y) {
+            // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
+            chroma = unsafe { self.uv.load(at.x / 2, at.y / 2) };
+        }
+        (lumas, chroma)
+    }
+
     #[inline(always)]
     unsafe fn retouch(
         &self,
-        x: u32,
-        y: u32,
+        at: UVec2,
+        (lumas, chroma): ([u16; 4], Chroma10),
         changes: [Vec3; 4],
-        decode: &YuvToRgb,
-        encode: &RgbToYuv,
+        (decode, encode): &(YuvToRgb, RgbToYuv),
     ) {
-        // A step of 10 bits is a quarter of a level.
-        let mut steps = changes;
-        unroll!(4, |i| steps[i] = changes[i] * 4.0);
-        if are_invisible(&steps) {
-            return;
-        }
         let level = |sample: u16| f32::from(sample) * (1.0 / 256.0);
-        // SAFETY: the picture is whole, so the chroma plane has a sample for every cell. The caller guarantees that no
-        // other thread accesses the cell. This applies to all accesses below.
-        let chroma = unsafe { self.uv.load(x / 2, y / 2) };
         let (mut sum, mut pixels) = (Vec3::ZERO, 0.0);
         unroll!(4, |i| {
-            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            let UVec2 { x, y } = pixel(at, i);
             if self.y.contains(x, y) {
-                // SAFETY: the luma plane contains the pixel, as just checked.
-                let luma = unsafe { self.y.load(x, y) };
-                let levels = p010_levels(luma, chroma, decode);
+                let levels = p010_levels(lumas[i], chroma, decode);
                 // A stored value may be outside the R'G'B' range. It may stay there, but not move further away.
                 let (low, high) = (levels.min(Vec3::ZERO), levels.max(Vec3::splat(255.0)));
                 let change = (levels + changes[i]).clamp(low, high) - levels;
                 sum += change;
                 pixels += 1.0;
-                let luma = encode.y.dot(change) + level(luma);
-                // SAFETY: the luma plane contains the pixel, as just checked.
+                let luma = encode.y.dot(change) + level(lumas[i]);
+                // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
                 unsafe { self.y.store(x, y, ten_bits(luma)) };
             }
         });
-        let mean = sum / pixels;
-        let (u, v) = (encode.cb.dot(mean) + level(chroma.u), encode.cr.dot(mean) + level(chroma.v));
-        // SAFETY: the reason is the same as above.
-        unsafe { self.uv.store(x / 2, y / 2, Chroma10 { u: ten_bits(u), v: ten_bits(v) }) };
+        if self.y.contains(at.x, at.y) {
+            let mean = sum * pixels.fast_recip();
+            let u = encode.cb.dot(mean) + level(chroma.u);
+            let v = encode.cr.dot(mean) + level(chroma.v);
+            // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
+            unsafe {
+                self.uv.store(at.x / 2, at.y / 2, Chroma10 { u: ten_bits(u), v: ten_bits(v) });
+            }
+        }
     }
 }
 
 /// Returns whether the changes do not change any stored level. Luma and chroma change by at most as much as the colours.
 #[inline(always)]
-fn are_invisible(changes: &[Vec3; 4]) -> bool {
+pub(super) fn are_invisible<O: Retouch>(changes: &[Vec3; 4]) -> bool {
     let mut most = Vec3::ZERO;
     unroll!(4, |i| most = most.max(changes[i].abs()));
-    most.max_element() < INVISIBLE
+    most.max_element() * O::STEPS < INVISIBLE
 }

@@ -166,10 +166,6 @@ fn add<P: Sampler2d, G: Grade>(
         sum = WeightedSum { colour, weight };
     }
     if let Some((place, weight)) = source {
-        if params.combine == Combine::COVER {
-            let rest = 1.0 - weight;
-            sum = WeightedSum { colour: sum.colour * rest, weight: sum.weight * rest };
-        }
         // SAFETY: `place` is inside the picture, and the picture is whole, as checked above.
         let levels = unsafe { picture.sample(place.x, place.y, &params.decode) };
         let scale = 255.0 / P::WHITE * factor(&params.vignette, place);

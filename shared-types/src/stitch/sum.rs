@@ -31,8 +31,6 @@ impl Combine {
     pub const START: Self = Self(0);
     /// The camera is added to the sum.
     pub const ADD: Self = Self(1);
-    /// The sum is multiplied by `1 − w` before the camera is added.
-    pub const COVER: Self = Self(2);
 }
 
 /// Parameters for adding one camera to the sums.

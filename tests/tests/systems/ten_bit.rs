@@ -345,8 +345,8 @@ fn multiband_blends_are_those_of_nv12() {
                 stitch(&stream, &views(&frames), &warp, &options, &mut out).unwrap();
                 let before = Raster::download(&stream, &out);
                 let mut multiband = Multiband::new(&stream, &warp, 3).unwrap().unwrap();
-                let (frames, warps) = (views(&frames), [&warp, &warp]);
-                multiband.submit(&stream, &frames, warps, &options, &mut out).unwrap();
+                let frames = views(&frames);
+                multiband.submit(&stream, &frames, &warp, &options, &mut out).unwrap();
                 [before, Raster::download(&stream, &out)]
             });
             let ([_, nv12], [before, p010]) = (blended.next().unwrap(), blended.next().unwrap());
@@ -630,7 +630,7 @@ fn unsupported_combinations_are_errors() {
         let error = viewer.submit(&stream, frames, None, &view, &options, &mut out).unwrap_err();
         assert!(matches!(&error, ViewError::Stitch(error) if is_depths(error)), "{error}");
         let mut multiband = Multiband::new(&stream, &warp, 2).unwrap().unwrap();
-        let error = multiband.submit(&stream, frames, [&warp; 2], &options, &mut out).unwrap_err();
+        let error = multiband.submit(&stream, frames, &warp, &options, &mut out).unwrap_err();
         assert!(matches!(&error, MultibandError::Stitch(error) if is_depths(error)), "{error}");
     }
     let overlap = Overlap::find(&stream, &warp, [0, 1]).unwrap().unwrap();

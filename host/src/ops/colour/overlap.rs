@@ -63,7 +63,7 @@ pub(crate) fn find_box(
 /// Submits the search for the bounding box of an overlap, without waiting. The stream must wait for the warp before. The
 /// overlap of a camera with itself is the area that it sees.
 #[track_caller]
-pub(crate) fn submit_box(
+fn submit_box(
     stream: &Stream,
     warp: &DeviceWarp,
     cameras: [usize; 2],

@@ -5,34 +5,36 @@
 //! difference in brightness fades gradually, as with a wide blend. [`Multiband::submit`] follows a
 //! [`stitch`](crate::ops::stitch::stitch) with any lookup, input and output format.
 //!
-//! Differences fade inside the overlap and, by up to the reach of the last level, beyond it. Where a seam runs along the
-//! edge of a picture, nothing is known of that picture beyond the edge, so the difference fades on one side of the seam
-//! only, and half of it stays.
+//! Differences fade inside the overlap and, by up to the reach of the last level, beyond it.
 //!
-//! Cost: about 10 bytes of device memory per overlap pixel, and `2n + 1` short launches per panorama for `n` levels.
+//! Cost: four launches per panorama, and up to `n` more after the weights have changed, for `n` levels. Device memory
+//! per panorama pixel: about 7 bytes for each camera in the overlaps, and 1.5 bytes for each camera in its part of the
+//! panorama, which is the bounding box of its overlaps and their reach.
 
 mod layout;
 
 use cuda_std::prelude::View;
 use cuda_std::{DeviceTable, KernelArg};
+use glam::UVec2;
 use half::f16;
 use kernels_gpu::multiband as kernels;
-use shared_types::Rgba8;
 use shared_types::multiband::{
-    ApplyParams, BLOCK, CameraPart, Cell, CombineParams, DeviceSplitCamera, DeviceWeightedCamera,
-    SPLIT_CELLS, SplitCamera, SplitParams, WeightedCamera,
+    ApplyParams, BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera, KEPT_CELLS,
+    ProbedCamera, SLOT, Share, SplitCamera, Task, Tile, WeightedCamera,
 };
-use shared_types::nv12::{Nv12, P010};
+use shared_types::nv12::P010;
+use shared_types::picture::{AnyPicture, DeviceAnyPicture};
 use shared_types::stitch::MAX_CAMERAS;
+use shared_types::stitch::mesh::{DeviceWeighedCamera, SourcePoint, WeighedCamera};
 use thiserror::Error;
 
-use crate::device::{DeviceError, Image, LaunchConfig, Stream};
-use crate::frame::{FrameView, FrameViewMut};
+use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::frame::{DeviceP010, FrameView, FrameViewMut, PixelFormat};
 use crate::ops::stitch::{
     Power, StitchError, StitchOptions, check_depths, check_frames, check_output,
 };
 use crate::warp::{DeviceWarp, Plane};
-use layout::Layout;
+use layout::{Layout, Survey};
 
 pub use shared_types::multiband::MAX_LEVELS;
 
@@ -71,13 +73,36 @@ pub enum MultibandError {
 /// The memory to blend the panoramas of one warp. Only one stream at a time may use it.
 #[derive(Debug)]
 pub struct Multiband {
+    panorama: UVec2,
+    sources: Vec<UVec2>,
+    levels: u32,
     layout: Layout,
-    /// The differences of all cameras from the panorama, from level 1 on.
-    cells: Vec<Image<Cell>>,
-    /// The weights of all cameras, from level 1 on.
-    masks: Vec<Image<f16>>,
-    /// The sum of the bands from a level on, from level 1 on.
-    sums: Vec<Image<Cell>>,
+    tiles: Buffer<Tile>,
+    /// The squares of cells of level 2.
+    squares: Buffer<Tile>,
+    /// The places of the cells of level 1 in the cameras' pictures, slot by slot.
+    places: Buffer<SourcePoint>,
+    /// The shares of the cameras in the cells of level 1, slot by slot.
+    shares: Buffer<Share>,
+    /// The differences of all cameras at level 1, slot by slot, in tiles in which several cameras have weights.
+    first: Buffer<Cell>,
+    /// The differences of all cameras at level 2.
+    second: Image<Cell>,
+    /// The differences of all cameras at level 3.
+    third: Image<Cell>,
+    /// The corrections of all cameras at level 2. With one level, they are 0.
+    corrections: Image<Cell>,
+    /// The weights of all cameras at level 1, slot by slot.
+    first_weights: Buffer<f16>,
+    /// The weights of all cameras, from level 2 on.
+    weights: Vec<Image<f16>>,
+    /// The state of each tile for the current weights.
+    states: Buffer<u32>,
+    /// The tiles with their states, in the order in which they are changed.
+    tasks: Buffer<Task>,
+    /// The [version](DeviceWarp::version) of the weights of all levels. `None` until they are computed, and after a
+    /// failure, which may leave any weights.
+    version: Option<u64>,
 }
 
 impl Multiband {
@@ -95,180 +120,206 @@ impl Multiband {
         if !(1..=MAX_LEVELS).contains(&levels) {
             return Err(MultibandError::Levels(levels));
         }
-        let Some(layout) = Layout::find(stream, warp, levels)? else { return Ok(None) };
+        warp.await_ready(stream)?;
+        let (panorama, cameras) = (warp.size(), warp.sources().len());
+        let survey = survey(stream, warp)?;
+        let Some(layout) = Layout::new(&survey, cameras, levels) else { return Ok(None) };
         let device = stream.device();
-        let (mut cells, mut masks, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-        for level in 1..=levels {
-            let [all, area] = layout.images(level);
-            cells.push(Image::new(device, all.x, all.y)?);
-            masks.push(Image::new(device, all.x, all.y)?);
-            sums.push(Image::new(device, area.x, area.y)?);
-        }
-        Ok(Some(Self { layout, cells, masks, sums }))
+        let cells_at =
+            |level: u32| Image::new(device, layout.image.x >> level, layout.image.y >> level);
+        let weights_at =
+            |level: u32| Image::new(device, layout.image.x >> level, layout.image.y >> level);
+        let cells = layout.slots * SLOT;
+        let mut multiband = Self {
+            panorama,
+            sources: warp.sources().to_vec(),
+            levels,
+            tiles: Buffer::from_slice(stream, &layout.tiles)?,
+            squares: Buffer::from_slice(stream, &layout.squares)?,
+            places: Buffer::new(device, cells)?,
+            shares: Buffer::new(device, cells)?,
+            first: Buffer::new(device, cells)?,
+            second: cells_at(2)?,
+            third: cells_at(3)?,
+            corrections: cells_at(2)?,
+            first_weights: Buffer::new(device, cells)?,
+            weights: (2..=levels.max(2)).map(weights_at).collect::<Result<_, _>>()?,
+            states: Buffer::new(device, layout.tiles.len() as u32)?,
+            tasks: Buffer::new(device, layout.tiles.len() as u32)?,
+            version: None,
+            layout,
+        };
+        multiband.probe(stream, warp)?;
+        stream.synchronize()?;
+        Ok(Some(multiband))
     }
 
     /// Submits the change of a panorama that was stitched from `frames` with `options`, without waiting.
     ///
-    /// `warp` is the warp for which this memory was allocated. `weights` is the warp with which the panorama was
-    /// stitched: `warp` itself, or a [copy](crate::ops::seam::Seam::copy) with other weights.
+    /// `weights` is the warp with which the panorama was stitched: the warp for which this memory was allocated, or a
+    /// [copy](crate::ops::seam::Seam::copy) with other weights.
     ///
     /// # Errors
-    /// Returns [`MultibandError`] if frames, warps and panorama do not match, or the device fails. The panorama may
+    /// Returns [`MultibandError`] if frames, weights and panorama do not match, or the device fails. The panorama may
     /// then have changed in part.
     #[track_caller]
     pub fn submit<'a>(
         &mut self,
         stream: &Stream,
         frames: &[FrameView<'_>],
-        [warp, weights]: [&DeviceWarp; 2],
+        weights: &DeviceWarp,
         options: &StitchOptions,
         panorama: impl Into<FrameViewMut<'a>>,
     ) -> Result<(), MultibandError> {
         let panorama = panorama.into();
-        options.check(warp.sources().len())?;
-        check_frames(frames, warp.sources())?;
+        options.check(self.sources.len())?;
+        check_frames(frames, &self.sources)?;
         check_frames(frames, weights.sources())?;
-        check_output(&panorama, self.layout.panorama)?;
-        check_output(&panorama, warp.size())?;
-        check_output(&panorama, weights.size())?;
+        check_output(&panorama, self.panorama)?;
         check_depths(frames.iter().map(FrameView::format).chain([panorama.format()]))?;
-        warp.await_ready(stream)?;
+        check_output(&panorama, weights.size())?;
         weights.await_ready(stream)?;
-        self.split(stream, frames, [warp, weights], options, panorama.read())?;
-        self.combine(stream)?;
+        if self.version != Some(weights.version()) {
+            self.version = None;
+            self.weigh(stream, weights)?;
+            self.version = Some(weights.version());
+        }
+        self.split(stream, frames, options)?;
+        self.correct(stream)?;
         Ok(self.apply(stream, weights, options, panorama)?)
     }
 
-    /// Submits the comparison of the pictures with the panorama, as one launch for each pixel format of the pictures.
+    /// Submits the search for the place of each cell in the cameras' pictures.
+    #[track_caller]
+    fn probe(&mut self, stream: &Stream, warp: &DeviceWarp) -> Result<(), DeviceError> {
+        let cameras = warp.sources().iter().zip(&self.layout.parts).enumerate();
+        let cameras = cameras.map(|(camera, (&size, &part))| {
+            Ok::<_, DeviceError>(DeviceProbedCamera { planes: warp.planes(camera)?, size, part })
+        });
+        let kernel = kernels::MultibandProbe {
+            cameras: table::<ProbedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?)?,
+            tiles: self.tiles.view(),
+            places: self.places.view_mut(),
+            shares: self.shares.view_mut(),
+            cells: self.second.view_mut(),
+        };
+        // SAFETY: the images and buffers have the size of the layout, whose tiles are distinct.
+        unsafe { stream.launch_unchecked(&blocks(self.tiles.len()), &kernel) }
+    }
+
+    /// Submits the computation of the weights of all levels, and of the states of all tiles.
+    #[track_caller]
+    fn weigh(&mut self, stream: &Stream, warp: &DeviceWarp) -> Result<(), DeviceError> {
+        let kernel = kernels::MultibandWeigh {
+            cameras: weighted(&self.layout, warp)?,
+            size: self.panorama,
+            tiles: self.tiles.view(),
+            first: self.first_weights.view_mut(),
+            second: self.weights[0].view_mut(),
+            states: self.states.view_mut(),
+        };
+        // SAFETY: the images and buffers have the size of the layout, whose tiles are distinct.
+        unsafe { stream.launch_unchecked(&blocks(self.tiles.len()), &kernel) }?;
+        let (tiles, states) = (self.tiles.view(), self.states.view());
+        let kernel = kernels::MultibandOrder { tiles, states, tasks: self.tasks.view_mut() };
+        // SAFETY: there is one block, and both buffers have an element for each tile.
+        unsafe { stream.launch_unchecked(&blocks(1), &kernel) }?;
+        let parts = table::<CameraPart>(&self.layout.parts)?;
+        let sizes = self.layout.parts.iter().map(|part| part.size);
+        let most = sizes.fold(UVec2::ZERO, UVec2::max);
+        for level in 3..=self.levels {
+            let (before, after) = self.weights.split_at_mut(level as usize - 2);
+            let mut config = LaunchConfig::cover(most.x >> level, most.y >> level, BLOCK);
+            config.grid[2] = self.layout.parts.len() as u32;
+            let (weights, out) = (before[level as usize - 3].view(), after[0].view_mut());
+            let kernel = kernels::MultibandReduce { parts, level, weights, out };
+            // SAFETY: the images have the size of the layout.
+            unsafe { stream.launch_unchecked(&config, &kernel) }?;
+        }
+        Ok(())
+    }
+
+    /// Submits the comparison of the pictures.
     #[track_caller]
     fn split(
         &mut self,
         stream: &Stream,
         frames: &[FrameView<'_>],
-        [warp, weights]: [&DeviceWarp; 2],
         options: &StitchOptions,
-        panorama: FrameView<'_>,
     ) -> Result<(), DeviceError> {
-        let (mut rgba8, mut nv12) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
-        let mut p010 = (Vec::new(), Vec::new());
-        for (camera, frame) in frames.iter().enumerate() {
+        let camera = |(camera, frame): (usize, &FrameView<'_>)| {
             let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
             let covered = options.covers.parts[camera] > 0.0;
-            let split = DeviceSplitCamera {
-                planes: warp.planes(camera)?,
-                weights: weights.plane(Plane::Weight(camera)).view(),
+            SplitCamera {
                 part: self.layout.parts[camera],
                 colour,
+                vignette: options.vignettes[camera].covered(options.covers.parts[camera]),
                 offset,
                 exact: (covered || options.power != Power::Fast).into(),
                 decode: frame.format().pixels.to_rgb(),
-            };
-            match frame {
-                FrameView::Rgba8(picture) => {
-                    rgba8.0.push(*picture);
-                    rgba8.1.push(split);
-                }
-                FrameView::Nv12(picture, _) => {
-                    nv12.0.push(*picture);
-                    nv12.1.push(split);
-                }
-                FrameView::P010(picture, _) => {
-                    p010.0.push(*picture);
-                    p010.1.push(split);
-                }
             }
-        }
-        let params = SplitParams {
-            flip: options.flip.into(),
-            edge_boost: options.edge_boost.into(),
-            decode: panorama.format().pixels.to_rgb(),
         };
-        let largest = self.layout.largest(1).to_array();
-        let [columns, rows] = [0, 1].map(|axis| largest[axis].div_ceil(SPLIT_CELLS[axis]));
-        let (out_cells, out_masks) = (&mut self.cells[0], &mut self.masks[0]);
+        let cameras: Vec<_> = frames.iter().enumerate().map(camera).collect();
+        let mut config = blocks(self.layout.overlaps);
+        config.dynamic_shared = self.layout.most * SLOT * size_of::<Cell>() as u32;
         macro_rules! launch {
-            ($kernel:ident, $pictures:ident: $picture:ty, $panorama:ident) => {{
-                let (pictures, cameras) = &$pictures;
-                let config = LaunchConfig {
-                    grid: [columns, rows, pictures.len() as u32],
-                    block: [BLOCK[0], BLOCK[1], 1],
-                    dynamic_shared: 0,
-                };
+            ($kernel:ident, $pictures:expr) => {{
                 let kernel = kernels::$kernel {
-                    pictures: table::<$picture>(pictures)?,
-                    cameras: table::<SplitCamera>(cameras)?,
-                    params,
-                    panorama: $panorama,
-                    cells: out_cells.view_mut(),
-                    masks: out_masks.view_mut(),
+                    pictures: $pictures,
+                    cameras: table::<SplitCamera>(&cameras)?,
+                    width: if options.edge_boost { self.panorama.x } else { 0 },
+                    tiles: self.tiles.view(),
+                    states: self.states.view(),
+                    places: self.places.view(),
+                    shares: self.shares.view(),
+                    first: self.first.view_mut(),
+                    second: self.second.view_mut(),
                 };
-                // SAFETY: the caller has checked that pictures, panorama and weights match the warp for which the layout
-                // was made, and that pictures and panorama are whole. The images have the size of the layout.
+                // SAFETY: the caller has checked that the pictures match the warp for which the layout was made, and
+                // that they are whole. The images and buffers have the size of the layout, whose first tiles have slots.
                 unsafe { stream.launch_unchecked(&config, &kernel) }
             }};
         }
-        // The caller has checked that all frames are P010 if and only if the panorama is.
-        if !rgba8.0.is_empty() {
-            match panorama {
-                FrameView::Rgba8(to) => launch!(MultibandSplitRgba8, rgba8: View<Rgba8>, to)?,
-                FrameView::Nv12(to, _) => launch!(MultibandSplitRgba8Nv12, rgba8: View<Rgba8>, to)?,
-                FrameView::P010(..) => {}
-            }
+        // The caller has checked that either all frames are P010, or none of them.
+        let deep: Vec<_> = frames.iter().filter_map(p010).collect();
+        if deep.is_empty() {
+            let pictures: Vec<_> = frames.iter().filter_map(picture).collect();
+            launch!(MultibandSplit, table::<AnyPicture>(&pictures)?)
+        } else {
+            launch!(MultibandSplitP010, table::<P010>(&deep)?)
         }
-        if !nv12.0.is_empty() {
-            match panorama {
-                FrameView::Rgba8(to) => launch!(MultibandSplitNv12Rgba8, nv12: Nv12, to)?,
-                FrameView::Nv12(to, _) => launch!(MultibandSplitNv12, nv12: Nv12, to)?,
-                FrameView::P010(..) => {}
-            }
-        }
-        if let (FrameView::P010(to, _), false) = (panorama, p010.0.is_empty()) {
-            launch!(MultibandSplitP010, p010: P010, to)?;
-        }
-        Ok(())
     }
 
-    /// Submits the computation of the further levels, and of the sums of the bands.
+    /// Submits the computation of the corrections at level 2.
     #[track_caller]
-    fn combine(&mut self, stream: &Stream) -> Result<(), DeviceError> {
-        let last = self.cells.len() - 1;
-        let cameras = table::<CameraPart>(&self.layout.parts)?;
-        for next in 1..=last {
-            let (cells, next_cells) = self.cells.split_at_mut(next);
-            let (masks, next_masks) = self.masks.split_at_mut(next);
-            let (out_cells, out_masks) = (next_cells[0].view_mut(), next_masks[0].view_mut());
-            let level = next as u32 + 1;
-            let most = self.layout.largest(level);
-            let mut config = LaunchConfig::cover(most.x, most.y, BLOCK);
-            config.grid[2] = self.layout.parts.len() as u32;
-            let (cells, masks) = (cells[next - 1].view(), masks[next - 1].view());
-            let kernel =
-                kernels::MultibandReduce { cameras, level, cells, masks, out_cells, out_masks };
-            // SAFETY: the images have the size of the layout.
+    fn correct(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        if self.levels == 1 {
+            return Ok(());
+        }
+        let (parts, squares) = (table::<CameraPart>(&self.layout.parts)?, self.squares.view());
+        let mut config = blocks(self.squares.len());
+        if self.levels > 2 {
+            let (second, third) = (self.second.view(), self.third.view_mut());
+            let kernel = kernels::MultibandThird { parts, squares, second, third };
+            // SAFETY: the images have the size of the layout, whose squares are distinct.
             unsafe { stream.launch_unchecked(&config, &kernel) }?;
         }
-        for i in (0..=last).rev() {
-            let (sums, next_sums) = self.sums.split_at_mut(i + 1);
-            let level = i as u32 + 1;
-            let CameraPart { min, size, .. } = self.layout.area;
-            let size = layout::extent(size, level);
-            let params = CombineParams { min, size, level, last: (i == last).into() };
-            let config = LaunchConfig::cover(size.x.div_ceil(2), size.y.div_ceil(2), BLOCK);
-            let (cells, masks) = (self.cells[i].view(), self.masks[i].view());
-            // The kernel does not read the next level of the last level, so any image can stand in for it.
-            let kernel = kernels::MultibandCombine {
-                cameras,
-                params,
-                cells,
-                masks,
-                next_cells: self.cells.get(i + 1).map_or(cells, Image::view),
-                next_sums: next_sums.first().map_or(cells, Image::view),
-                sums: sums[i].view_mut(),
-            };
-            // SAFETY: the images have the size of the layout.
-            unsafe { stream.launch_unchecked(&config, &kernel) }?;
-        }
-        Ok(())
+        let weights: Vec<_> = self.weights.iter().map(Image::view).collect();
+        let levels = self.levels;
+        let kernel = kernels::MultibandCorrect {
+            parts,
+            levels,
+            squares,
+            second: self.second.view(),
+            third: self.third.view(),
+            weights: DeviceTable::<View<f16>, _>::new(&weights)
+                .ok_or_else(|| DeviceError::refused("multiband blending", LevelCount(levels)))?,
+            corrections: self.corrections.view_mut(),
+        };
+        let most = self.layout.squares.iter().map(|square| square.cameras.count_ones()).max();
+        config.dynamic_shared = most.unwrap_or(0) * KEPT_CELLS * size_of::<Cell>() as u32;
+        // SAFETY: the images have the size of the layout, whose squares are distinct.
+        unsafe { stream.launch_unchecked(&config, &kernel) }
     }
 
     /// Submits the change of the panorama.
@@ -276,35 +327,30 @@ impl Multiband {
     fn apply(
         &mut self,
         stream: &Stream,
-        weights: &DeviceWarp,
+        warp: &DeviceWarp,
         options: &StitchOptions,
         panorama: FrameViewMut<'_>,
     ) -> Result<(), DeviceError> {
-        let cameras = self.layout.parts.iter().enumerate();
-        let cameras: Vec<_> = cameras
-            .map(|(camera, part)| DeviceWeightedCamera {
-                part: *part,
-                weights: weights.plane(Plane::Weight(camera)).view(),
-            })
-            .collect();
-        let cameras = table::<WeightedCamera>(&cameras)?;
-        let [from, end] = self.layout.stored(options.flip);
-        let from = from / 2 * 2;
-        let threads = (end - from).map(|side| side.div_ceil(2));
-        let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
-        let CameraPart { min, size, .. } = self.layout.area;
         let pixels = panorama.format().pixels;
+        let grouped = pixels != PixelFormat::Rgba8;
+        let odd = if options.flip && grouped { self.panorama % 2 } else { UVec2::ZERO };
         let (decode, encode) = (pixels.to_rgb(), pixels.to_yuv());
-        let flip = options.flip.into();
-        let params = ApplyParams { min, size, from, flip, decode, encode };
-        let (cells, sums) = (self.cells[0].view(), self.sums[0].view());
+        let params = ApplyParams { flip: options.flip.into(), odd, decode, encode };
         macro_rules! launch {
             ($kernel:ident, $panorama:ident) => {{
-                let kernel =
-                    kernels::$kernel { cameras, cells, sums, params, panorama: $panorama };
+                let kernel = kernels::$kernel {
+                    cameras: weighted(&self.layout, warp)?,
+                    tasks: self.tasks.view(),
+                    corrections: self.corrections.view(),
+                    weights: self.first_weights.view(),
+                    differences: self.first.view(),
+                    params,
+                    panorama: $panorama,
+                };
                 // SAFETY: the caller has checked that the panorama and the weights match the warp for which the layout
-                // was made, and that the panorama is whole. The images have the size of the layout.
-                unsafe { stream.launch_unchecked(&config, &kernel) }
+                // was made, and that the panorama is whole. The images and buffers have the size of the layout, whose
+                // tiles are distinct.
+                unsafe { stream.launch_unchecked(&blocks(self.tiles.len()), &kernel) }
             }};
         }
         match panorama {
@@ -313,6 +359,59 @@ impl Multiband {
             FrameViewMut::P010(panorama, _) => launch!(MultibandApplyP010, panorama),
         }
     }
+}
+
+/// Returns an 8-bit frame as a kernel argument.
+fn picture<'a>(frame: &FrameView<'a>) -> Option<DeviceAnyPicture<'a>> {
+    match *frame {
+        FrameView::Rgba8(picture) => Some(DeviceAnyPicture::Rgba8(picture)),
+        FrameView::Nv12(picture, _) => Some(DeviceAnyPicture::Nv12(picture)),
+        FrameView::P010(..) => None,
+    }
+}
+
+/// Returns a P010 frame as a kernel argument.
+fn p010<'a>(frame: &FrameView<'a>) -> Option<DeviceP010<'a>> {
+    match *frame {
+        FrameView::P010(picture, _) => Some(picture),
+        _ => None,
+    }
+}
+
+/// Finds the cameras that see each square of the panorama, and waits for them.
+#[track_caller]
+fn survey(stream: &Stream, warp: &DeviceWarp) -> Result<Survey, DeviceError> {
+    let squares = Survey::squares(warp.size());
+    let mut seen = Image::new(stream.device(), squares.x, squares.y)?;
+    let cameras = warp.sources().iter().enumerate().map(|(camera, &size)| {
+        Ok::<_, DeviceError>(DeviceWeighedCamera { planes: warp.planes(camera)?, size })
+    });
+    let cameras = table::<WeighedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?)?;
+    let mut config = blocks(squares.x);
+    config.grid[1] = squares.y;
+    stream.launch(&config, &kernels::MultibandSurvey { cameras, seen: seen.view_mut() })?;
+    Ok(Survey::new(warp.size(), seen.download(stream)?))
+}
+
+/// Returns the launch of this number of blocks.
+fn blocks(count: u32) -> LaunchConfig {
+    LaunchConfig { grid: [count, 1, 1], block: [BLOCK[0], BLOCK[1], 1], dynamic_shared: 0 }
+}
+
+/// Returns the weights of all cameras of a warp as a kernel argument.
+#[track_caller]
+fn weighted<'a>(
+    layout: &Layout,
+    warp: &'a DeviceWarp,
+) -> Result<DeviceTable<'a, WeightedCamera, MAX_CAMERAS>, DeviceError> {
+    let cameras = layout.parts.iter().enumerate();
+    let cameras: Vec<_> = cameras
+        .map(|(camera, part)| DeviceWeightedCamera {
+            part: *part,
+            weights: warp.plane(Plane::Weight(camera)).view(),
+        })
+        .collect();
+    table::<WeightedCamera>(&cameras)
 }
 
 /// Returns one entry per camera as a kernel argument.
@@ -331,3 +430,8 @@ where
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the warp has {0} cameras; it must have 1 to {MAX_CAMERAS}")]
 struct CameraCount(usize);
+
+/// The number of levels exceeds the limit of the kernels.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("there are {0} levels; there must be 1 to {MAX_LEVELS}")]
+struct LevelCount(u32);

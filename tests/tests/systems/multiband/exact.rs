@@ -1,20 +1,33 @@
-//! Multiband blending in f64, without kernels, boxes or half precision: the definition with which panoramas are compared.
+//! Multiband blending in f64, without kernels, tiles or half precision: the definition with which panoramas are compared.
 //!
-//! The method is that of Burt and Adelson (1983), applied to the difference of each camera's picture from the panorama.
+//! The method is that of Burt and Adelson (1983), applied to the difference of each camera's picture from the feathered
+//! mean of all pictures.
 
-use glam::UVec2;
+use glam::{IVec2, UVec2, ivec2};
 
-/// What one camera contributes to a panorama, pixel by pixel.
-pub(super) struct View {
-    /// The corrected colour, or `None` where the camera sees nothing.
-    pub(super) colours: Vec<Option<[f64; 3]>>,
-    /// The weight in the panorama.
+/// What one camera contributes to a panorama.
+pub(super) struct View<'a> {
+    /// Returns what the camera sees of a cell of level 1, or `None` if it sees nothing.
+    pub(super) cell: Box<dyn Fn(IVec2) -> Option<Seen> + 'a>,
+    /// The weight in the panorama, pixel by pixel.
     pub(super) weights: Vec<f64>,
 }
 
-/// A level of a pyramid: colours with weights, row by row.
+/// What one camera sees of a cell of level 1. Its pixels count like the cells in a reduction.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    /// The corrected colour at the mean place of the pixels.
+    pub(super) colour: [f64; 3],
+    /// The part of the cell that the camera sees.
+    pub(super) part: f64,
+    /// The feathered weight.
+    pub(super) feathered: f64,
+}
+
+/// A level of a pyramid: colours with weights, row by row. The first cell is at position `first`.
 struct Level {
-    size: UVec2,
+    first: IVec2,
+    size: IVec2,
     cells: Vec<([f64; 3], f64)>,
 }
 
@@ -23,97 +36,107 @@ struct Level {
 pub(super) fn blend(
     size: UVec2,
     stitched: &[Option<[f64; 3]>],
-    views: &[View],
+    views: &[View<'_>],
     levels: u32,
 ) -> Vec<Option<[f64; 3]>> {
-    let pixels = size.element_product() as usize;
-    // Level 0 of each camera: differences where the camera sees the pixel, and its weights.
-    let mut pyramids: Vec<[Vec<Level>; 2]> = Vec::new();
-    for view in views {
-        let difference = |at: usize| match (view.colours[at], stitched[at]) {
-            (Some(colour), Some(shown)) => (minus(colour, shown), 1.0),
-            _ => ([0.0; 3], 0.0),
-        };
-        let weight = |at: usize| {
-            let weight = if view.colours[at].is_some() { view.weights[at] } else { 0.0 };
-            ([0.0; 3], weight)
-        };
-        let pyramid = |cells: Vec<_>| {
-            let mut all = vec![Level { size, cells }];
-            for level in 0..levels as usize {
-                all.push(all[level].reduced());
+    // Every level has at least one cell before the panorama and one after it, because these are means of pixels, too.
+    let side = 1 << levels;
+    let (first, whole) = (IVec2::splat(-side), (size.as_ivec2() / side + 3) * side);
+    let pyramid = |first: Level| {
+        let mut all = vec![first];
+        (1..levels as usize).for_each(|level| all.push(all[level - 1].reduced()));
+        all
+    };
+    // For each camera, the levels of its differences where it sees anything, and those of its weights.
+    let of_camera = |camera: &View<'_>| {
+        let difference = |at: IVec2| {
+            let seen = views.iter().filter_map(|view| (view.cell)(at));
+            let feathered = mean(seen.map(|seen| (seen.colour, seen.feathered)));
+            match (camera.cell)(at).zip(feathered) {
+                Some((seen, feathered)) => (minus(seen.colour, feathered), seen.part),
+                None => ([0.0; 3], 0.0),
             }
-            all
         };
-        let differences = pyramid((0..pixels).map(difference).collect());
-        pyramids.push([differences, pyramid((0..pixels).map(weight).collect())]);
-    }
+        let weight = |at: IVec2| {
+            let inside = at.as_uvec2().cmplt(size).all();
+            ([0.0; 3], if inside { camera.weights[index(size, at)] } else { 0.0 })
+        };
+        let weights = Level::new(first, whole, weight).reduced();
+        [pyramid(Level::new(first / 2, whole / 2, difference)), pyramid(weights)]
+    };
+    let pyramids: Vec<_> = views.iter().map(of_camera).collect();
     // The sum of the bands, last level first.
     let mut sum: Option<Level> = None;
-    for level in (0..=levels as usize).rev() {
-        let size = pyramids[0][0][level].size;
-        let cell = |at: usize| {
-            let place = UVec2::new(at as u32 % size.x, at as u32 / size.x);
+    for level in (0..levels as usize).rev() {
+        let cell = |at: IVec2| {
             let of_camera = |[differences, weights]: &[Vec<Level>; 2]| {
-                // The panorama is the mean of the pictures, so the mean of the differences at level 0 is 0.
-                let fine = if level > 0 { differences[level].cells[at].0 } else { [0.0; 3] };
-                let coarse = differences.get(level + 1).and_then(|coarse| coarse.up(place));
-                (minus(fine, coarse.unwrap_or_default()), weights[level].cells[at].1)
+                let coarse = differences.get(level + 1).map(|coarse| coarse.up(at));
+                let fine = differences[level].get(at).0;
+                (minus(fine, coarse.unwrap_or_default()), weights[level].get(at).1)
             };
-            let total = pyramids.iter().map(|pyramid| pyramid[1][level].cells[at].1).sum::<f64>();
             let band = mean(pyramids.iter().map(of_camera)).unwrap_or_default();
-            let coarse = sum.as_ref().and_then(|sum| sum.up(place)).unwrap_or_default();
-            (plus(band, coarse), total)
+            let coarse = sum.as_ref().map(|sum| sum.up(at));
+            (plus(band, coarse.unwrap_or_default()), 1.0)
         };
-        let cells = (0..size.element_product() as usize).map(cell).collect();
-        sum = Some(Level { size, cells });
+        let Level { first, size, .. } = pyramids[0][0][level];
+        sum = Some(Level::new(first, size, cell));
     }
-    let bands = sum.expect("at least one level").cells;
-    let result = |(stitched, (bands, _)): (&Option<[f64; 3]>, ([f64; 3], f64))| {
-        stitched.map(|shown| plus(shown, bands).map(|level| level.clamp(0.0, 255.0)))
+    let sum = sum.expect("at least one level");
+    let result = |(at, stitched): (usize, &Option<[f64; 3]>)| {
+        let pixel = ivec2(at as i32 % size.x as i32, at as i32 / size.x as i32);
+        // The panorama is the mean of the pictures, so these bands are those of level 0.
+        let of_camera = |(view, [differences, _]): (&View<'_>, &[Vec<Level>; 2])| {
+            (differences[0].up(pixel), view.weights[at])
+        };
+        let coarse = mean(views.iter().zip(&pyramids).map(of_camera)).unwrap_or_default();
+        let change = minus(sum.up(pixel), coarse);
+        stitched.map(|shown| plus(shown, change).map(|level| level.clamp(0.0, 255.0)))
     };
-    stitched.iter().zip(bands).map(result).collect()
+    stitched.iter().enumerate().map(result).collect()
 }
 
 impl Level {
-    fn get(&self, x: i64, y: i64) -> ([f64; 3], f64) {
-        let inside = x >= 0 && y >= 0 && x < self.size.x.into() && y < self.size.y.into();
-        if inside { self.cells[(y * i64::from(self.size.x) + x) as usize] } else { ([0.0; 3], 0.0) }
+    fn new(first: IVec2, size: IVec2, cell: impl Fn(IVec2) -> ([f64; 3], f64)) -> Self {
+        let places = (0..size.y).flat_map(|y| (0..size.x).map(move |x| first + ivec2(x, y)));
+        Self { first, size, cells: places.map(cell).collect() }
     }
 
-    /// Returns the next level: the mean of 5×5 cells around every second cell.
+    fn get(&self, at: IVec2) -> ([f64; 3], f64) {
+        let at = at - self.first;
+        let inside = at.cmpge(IVec2::ZERO).all() && at.cmplt(self.size).all();
+        if inside { self.cells[index(self.size.as_uvec2(), at)] } else { ([0.0; 3], 0.0) }
+    }
+
+    /// Returns the next level: the mean of the 4×4 cells around each 2×2 cells.
     fn reduced(&self) -> Self {
-        const TAPS: [f64; 5] = [1.0, 4.0, 6.0, 4.0, 1.0];
-        let size = self.size.map(|side| side.div_ceil(2));
-        let cell = |at: u32| {
-            let (x, y) = (2 * i64::from(at % size.x) - 2, 2 * i64::from(at / size.x) - 2);
-            let tap = |i: usize| {
-                let (colour, weight) = self.get(x + i as i64 % 5, y + i as i64 / 5);
-                (colour, weight * TAPS[i % 5] * TAPS[i / 5] / 256.0)
+        Self::new(self.first / 2, self.size / 2, |at| {
+            let tap = |i: i32| {
+                let (colour, weight) = self.get(2 * at + ivec2(i % 4, i / 4) - 1);
+                (colour, weight * tap(i))
             };
-            let total = (0..25).map(|i| tap(i).1).sum();
-            (mean((0..25).map(tap)).unwrap_or_default(), total)
-        };
-        Self { size, cells: (0..size.element_product()).map(cell).collect() }
+            let total = (0..16).map(|i| tap(i).1).sum();
+            (mean((0..16).map(tap)).unwrap_or_default(), total)
+        })
     }
 
-    /// Interpolates the level at a cell of the level before. Returns `None` if nothing is defined there.
-    fn up(&self, at: UVec2) -> Option<[f64; 3]> {
-        let taps = |at: u32| {
-            let base = i64::from(at / 2);
-            match at % 2 {
-                0 => vec![(base - 1, 1.0), (base, 6.0), (base + 1, 1.0)],
-                _ => vec![(base, 4.0), (base + 1, 4.0)],
-            }
+    /// Interpolates the level at a cell of the level before, or at a pixel.
+    fn up(&self, at: IVec2) -> [f64; 3] {
+        // The nearest cell on either side.
+        let taps = |at: i32| {
+            let near = at.div_euclid(2);
+            [(near, 0.75), (near - 1 + 2 * at.rem_euclid(2), 0.25)]
         };
         let rows = taps(at.y).into_iter();
-        mean(rows.flat_map(|(y, down)| {
-            taps(at.x).into_iter().map(move |(x, across)| {
-                let (colour, weight) = self.get(x, y);
-                (colour, weight * across * down)
-            })
-        }))
+        let taps =
+            rows.flat_map(|(y, down)| taps(at.x).map(|(x, across)| (ivec2(x, y), down * across)));
+        taps.fold([0.0; 3], |sum, (at, factor)| plus(sum, self.get(at).0.map(|c| c * factor)))
     }
+}
+
+/// Returns the factor of the `i`-th of the 4×4 cells of which a cell of the next level is the mean.
+pub(super) fn tap(i: i32) -> f64 {
+    const TAPS: [f64; 4] = [1.0, 3.0, 3.0, 1.0];
+    TAPS[i as usize % 4] * TAPS[i as usize / 4] / 64.0
 }
 
 /// Returns the weighted mean of colours, or `None` if the sum of the weights is 0.
@@ -124,6 +147,11 @@ pub(super) fn mean(colours: impl IntoIterator<Item = ([f64; 3], f64)>) -> Option
         total += weight;
     }
     (total > 0.0).then(|| sum.map(|sum| sum / total))
+}
+
+/// Returns the index of an element in an image of `size` elements.
+pub(super) fn index(size: UVec2, at: IVec2) -> usize {
+    at.y as usize * size.x as usize + at.x as usize
 }
 
 fn plus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {

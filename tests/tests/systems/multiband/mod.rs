@@ -4,7 +4,7 @@ mod exact;
 mod live;
 
 use exact::View;
-use glam::{UVec2, Vec3, uvec2};
+use glam::{IVec2, UVec2, Vec3, ivec2, uvec2};
 use panoweave::device::Stream;
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::ops::multiband::{Multiband, MultibandError};
@@ -74,8 +74,7 @@ impl Scene {
         stitch(stream, &frames, &warps[1], &self.options, &mut out).unwrap();
         if levels > 0 {
             let mut multiband = Multiband::new(stream, &warps[0], levels).unwrap().unwrap();
-            let warps = [&warps[0], &warps[1]];
-            multiband.submit(stream, &frames, warps, &self.options, &mut out).unwrap();
+            multiband.submit(stream, &frames, &warps[1], &self.options, &mut out).unwrap();
         }
         Raster::download(stream, &out)
     }
@@ -84,36 +83,60 @@ impl Scene {
     fn exact(&self, levels: u32) -> Vec<Option<[f64; 3]>> {
         let size = self.output.size;
         let pixels = size.element_product() as usize;
-        let colour = |camera: usize, at: usize| {
+        let cameras = 0..self.sources.len();
+        // The place in the picture and the weight of a pixel that a camera sees.
+        let place = |camera: usize, at: usize| {
             let value = |plane| f64::from(self.warp.plane(plane)[at]);
             let (u, v) = (value(Plane::X(camera)), value(Plane::Y(camera)));
-            let source = &self.sources[camera];
-            let [w, h] = source.size.to_array().map(f64::from);
+            let [w, h] = self.sources[camera].size.to_array().map(f64::from);
+            let weight = value(Plane::Weight(camera));
             let inside = u >= 0.0 && u < w && v >= 0.0 && v < h;
-            let seen = inside && value(Plane::Weight(camera)) > f64::from(0.001_f32);
-            let levels = seen.then(|| oracle::bilinear(source, u, v))?;
+            (inside && weight > f64::from(0.001_f32)).then_some((u, v, weight))
+        };
+        let colour = |camera: usize, u: f64, v: f64| {
+            let levels = oracle::bilinear(&self.sources[camera], u, v);
             let of = |c: usize| oracle::grade(&self.options.colours[camera], c, levels[c]);
-            Some([0, 1, 2].map(of))
+            [0, 1, 2].map(of)
         };
         let weight = |camera: usize, at: usize| {
             let weight = self.weighted.plane(Plane::Weight(camera))[at];
             if weight > 0.001 { f64::from(weight) } else { 0.0 }
         };
-        let boosted = |at: usize, colour: [f64; 3]| {
-            let (half, x) = (f64::from(size.x) / 2.0, at as u32 % size.x);
+        let boosted = |x: u32, colour: [f64; 3]| {
+            let half = f64::from(size.x) / 2.0;
             let d = (f64::from(x) - half).abs() / half;
             let boosts = self.options.edge_boost && d > 0.8;
             let boost = if boosts { (1.0 + (d - 0.8) * 1.75).min(1.35) } else { 1.0 };
             colour.map(|level| (level * boost).min(255.0))
         };
-        let cameras = 0..self.sources.len();
         let stitched = |at: usize| {
-            let seen = |camera| Some((colour(camera, at)?, weight(camera, at)));
-            exact::mean(cameras.clone().filter_map(seen)).map(|mean| boosted(at, mean))
+            let seen = |camera| {
+                let (u, v, _) = place(camera, at)?;
+                Some((colour(camera, u, v), weight(camera, at)))
+            };
+            let mean = exact::mean(cameras.clone().filter_map(seen));
+            mean.map(|mean| boosted(at as u32 % size.x, mean))
         };
         let stitched: Vec<_> = (0..pixels).map(stitched).collect();
+        // A camera's picture is sampled once per cell, at the mean place of the pixels that the camera sees.
+        let cell = |camera: usize, at: IVec2| {
+            let pixels = (0..16).map(|i| (2 * at + ivec2(i % 4, i / 4) - 1, exact::tap(i)));
+            let inside = pixels.filter(|(at, _)| at.as_uvec2().cmplt(size).all());
+            let seen: Vec<_> = inside
+                .filter_map(|(at, tap)| Some((place(camera, exact::index(size, at))?, tap)))
+                .collect();
+            let part = seen.iter().map(|(_, tap)| tap).sum::<f64>();
+            let mean = |of: fn(&(f64, f64, f64)) -> f64| {
+                seen.iter().map(|(place, tap)| tap * of(place)).sum::<f64>() / part
+            };
+            (part > 0.0).then(|| {
+                let colour = colour(camera, mean(|place| place.0), mean(|place| place.1));
+                let colour = boosted((2 * at.x).max(0) as u32, colour);
+                exact::Seen { colour, part, feathered: part * mean(|place| place.2) }
+            })
+        };
         let view = |camera| View {
-            colours: (0..pixels).map(|at| Some(boosted(at, colour(camera, at)?))).collect(),
+            cell: Box::new(move |at| cell(camera, at)),
             weights: (0..pixels).map(|at| weight(camera, at)).collect(),
         };
         let views: Vec<_> = cameras.clone().map(view).collect();
@@ -245,17 +268,14 @@ fn a_stitch_by_mesh_is_blended_like_one_by_planes() {
     }
 }
 
-/// Two cameras of different brightness: the step of 40 levels at the seam becomes a slope, and pixels beyond its reach
-/// stay as they are.
-#[test]
-fn a_step_in_brightness_becomes_a_slope() {
-    let size = uvec2(400, 40);
-    let source = uvec2(300, 40);
+/// Returns two cameras side by side in a panorama of 400×40 pixels, one of level 100 and one of level 140. They overlap
+/// in columns 100 to 300. The feathered weights are linear, and the seam is at column `seam`.
+fn step(seam: f32) -> Scene {
+    let (size, source) = (uvec2(400, 40), uvec2(300, 40));
     let grey = |level: u8| {
         let pixels = vec![Rgba8::opaque(level, level, level); source.element_product() as usize];
         Raster { size: source, pixels: Pixels::Rgba8(pixels) }
     };
-    let sources = [grey(100), grey(140)];
     let pixels = size.element_product() as usize;
     let mut planes: Vec<_> = Plane::all(2)
         .map(|plane| vec![if let Plane::Weight(_) = plane { 0.0 } else { UNSEEN }; pixels])
@@ -263,46 +283,79 @@ fn a_step_in_brightness_becomes_a_slope() {
     let mut hard = planes.clone();
     for at in 0..pixels {
         let (x, y) = ((at as u32 % size.x) as f32, (at as u32 / size.x) as f32);
-        for (camera, from) in [(0, 0.0), (1, 100.0)] {
+        let share = ((300.0 - x) / 201.0).clamp(0.0, 1.0);
+        for (camera, from, weight, owns) in
+            [(0, 0.0, share, x < seam), (1, 100.0, 1.0 - share, x >= seam)]
+        {
             if x >= from && x < from + 300.0 {
-                let seen = |other: f32| x >= other && x < other + 300.0;
-                let both = seen(0.0) && seen(100.0);
-                let plane = |plane: Plane| plane.index(2);
+                let index = |plane: Plane| plane.index(2);
                 for planes in [&mut planes, &mut hard] {
-                    planes[plane(Plane::X(camera))][at] = x - from;
-                    planes[plane(Plane::Y(camera))][at] = y;
+                    planes[index(Plane::X(camera))][at] = x - from;
+                    planes[index(Plane::Y(camera))][at] = y;
                 }
-                planes[plane(Plane::Weight(camera))][at] = if both { 0.5 } else { 1.0 };
-                let owns = !both || (x < 200.0) == (camera == 0);
-                hard[plane(Plane::Weight(camera))][at] = if owns { 1.0 } else { 0.0 };
+                planes[index(Plane::Weight(camera))][at] = weight;
+                hard[index(Plane::Weight(camera))][at] = f32::from(owns);
             }
         }
     }
     let warp = |planes| Warp::new(size, vec![source; 2], planes).unwrap();
-    let scene = Scene {
-        sources: sources.into(),
+    Scene {
+        sources: vec![grey(100), grey(140)],
         warp: warp(planes),
         weighted: warp(hard),
         options: by_planes(),
         output: FrameFormat { size, pixels: RGBA },
-    };
+    }
+}
+
+/// Returns a row of green levels.
+fn row(scene: &Scene, stream: &Stream, levels: u32) -> Vec<u8> {
+    let Pixels::Rgba8(pixels) = scene.run(stream, levels).pixels else { unreachable!() };
+    let width = scene.output.size.x as usize;
+    pixels[20 * width..][..width].iter().map(|pixel| pixel.g).collect()
+}
+
+/// Returns the largest difference between neighbours.
+fn largest_step(row: &[u8]) -> u8 {
+    row.windows(2).map(|pair| pair[0].abs_diff(pair[1])).max().unwrap()
+}
+
+/// Two cameras of different brightness: the step of 40 levels at the seam becomes a slope, and pixels beyond its reach
+/// stay as they are.
+#[test]
+fn a_step_in_brightness_becomes_a_slope() {
+    let scene = step(200.0);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let row = |levels| {
-            let Pixels::Rgba8(pixels) = scene.run(&stream, levels).pixels else { unreachable!() };
-            pixels[20 * size.x as usize..][..size.x as usize]
-                .iter()
-                .map(|p| p.g)
-                .collect::<Vec<_>>()
-        };
-        let step = |row: &[u8]| row.windows(2).map(|w| w[0].abs_diff(w[1])).max().unwrap();
-        assert_eq!(step(&row(0)), 40);
-        let steps = [1, 2, 3, 4, 5].map(|levels| step(&row(levels)));
+        let row = |levels| row(&scene, &stream, levels);
+        assert_eq!(largest_step(&row(0)), 40);
+        let steps = [1, 2, 3, 4, 5].map(|levels| largest_step(&row(levels)));
         assert!(steps.is_sorted_by(|a, b| a >= b) && steps[4] <= 2, "{device}: {steps:?}");
         let row = row(3);
         assert!(row.is_sorted(), "{device}: {row:?}");
         assert!(row[..160].iter().all(|level| *level == 100), "{device}: {row:?}");
         assert!(row[240..].iter().all(|level| *level == 140), "{device}: {row:?}");
+    }
+}
+
+/// A seam along the edge of a picture: the step becomes a slope on both sides, because the difference continues beyond
+/// the edge.
+#[test]
+fn a_step_at_the_edge_of_a_picture_becomes_a_slope() {
+    for seam in [100.0, 103.0, 300.0] {
+        let scene = step(seam);
+        for device in panoweave_devices() {
+            let stream = device.stream().unwrap();
+            let row = |levels| row(&scene, &stream, levels);
+            let (hard, blended) = (row(0), row(5));
+            let steps = [&hard, &blended].map(|row| largest_step(row));
+            assert!(steps[0] == 40 && steps[1] <= 3, "{device}, {seam}: {steps:?}, {blended:?}");
+            let beside = [seam as usize - 2, seam as usize + 1].map(|x| blended[x]);
+            assert!(
+                beside.iter().all(|level| level.abs_diff(120) <= 3),
+                "{device}, {seam}: {beside:?}"
+            );
+        }
     }
 }
 
@@ -346,14 +399,13 @@ fn wrong_inputs_are_errors() {
         let frames: Vec<_> = scene.sources.iter().map(|source| source.upload(&stream, 0)).collect();
         let frames: Vec<_> = frames.iter().map(FrameView::from).collect();
         let mut out = DeviceFrame::new(&device, scene.output).unwrap();
-        let error = multiband
-            .submit(&stream, &frames[..1], [&warp; 2], &scene.options, &mut out)
-            .unwrap_err();
+        let error =
+            multiband.submit(&stream, &frames[..1], &warp, &scene.options, &mut out).unwrap_err();
         assert!(error.to_string().contains("1 frames"), "{error}");
         let small = FrameFormat { size: uvec2(10, 10), pixels: RGBA };
         let mut small = DeviceFrame::new(&device, small).unwrap();
         let error =
-            multiband.submit(&stream, &frames, [&warp; 2], &scene.options, &mut small).unwrap_err();
+            multiband.submit(&stream, &frames, &warp, &scene.options, &mut small).unwrap_err();
         assert!(error.to_string().contains("the output is 10×10"), "{error}");
     }
 }

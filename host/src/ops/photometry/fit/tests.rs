@@ -55,9 +55,9 @@ impl Truth {
             let mut levels = Vec::new();
             for picture in 0..3 {
                 for q in [0.0, 0.3, 0.6, 0.9] {
-                    let level = self.level(picture, scene, q);
+                    let stored = self.level(picture, scene, q);
                     let place = Vec2::new(299.5, 224.5) + Vec2::new(q.sqrt() as f32 * 374.1, 0.0);
-                    let light = response::light(&found.response, level) as f32;
+                    let light = response::light(&found.response, stored) as f32;
                     let gain = found.gains[picture].y
                         * factor(&found.vignetting[picture].vignette(SIZES[picture]), place);
                     levels.push(255.0 * f64::from(level(&found.response, light * gain)));
