@@ -32,8 +32,8 @@ pub fn photometry_correct(correction: Correction, lights: Slice<f32>, picture: V
         let pixel = picture.load(at.x, at.y);
         let light = |level: u8| lights.load(level.into());
         let rgb = vec3(light(pixel.r), light(pixel.g), light(pixel.b));
-        let levels = corrected(&correction, rgb, vec2(at.x as f32, at.y as f32)) * 255.0 + 0.5;
-        let [r, g, b] = levels.to_array().map(|level| level.to_int_unchecked::<u8>());
+        let levels = corrected(&correction, rgb, vec2(at.x as f32, at.y as f32)) * 255.0;
+        let [r, g, b] = levels.to_array().map(GpuPower::to_u8_saturating);
         picture.store(at.x, at.y, Rgba8 { r, g, b, a: pixel.a });
     }
 }
@@ -84,6 +84,5 @@ fn shoulder(level: f32, most: f32) -> f32 {
         let t = ((level / most - NEARLY_CLIPPED) / (1.0 - NEARLY_CLIPPED)).max(0.0);
         level + (1.0 - most) * t * t
     };
-    // A NaN becomes 0.
-    raised.max(0.0).min(1.0)
+    raised.clamp(0.0, 1.0)
 }

@@ -8,6 +8,7 @@ use panoweave::device::Stream;
 use panoweave::geometry::Geometry;
 use panoweave::geometry::homography::Homography;
 use panoweave::geometry::rig::{ProjectionName, Rig, RigCamera};
+use panoweave::ops::photometry::Vignette;
 use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 
@@ -20,12 +21,7 @@ pub(crate) struct Recipe {
     projection: ProjectionName,
     text: String,
     is_rig: bool,
-    vignettes: Vignettes,
-}
-
-/// Returns the vignette of each camera of a rig.
-pub(crate) fn vignettes(rig: &Rig) -> Vignettes {
-    Vignettes::of(rig.cameras.iter().map(RigCamera::vignette).collect::<Vec<_>>())
+    vignettes: Vec<Vignette>,
 }
 
 impl Recipe {
@@ -55,7 +51,7 @@ impl Recipe {
             projection: rig.panorama.projection,
             text: rig.to_toml()?,
             is_rig: true,
-            vignettes: vignettes(rig),
+            vignettes: rig.cameras.iter().map(RigCamera::vignette).collect(),
         })
     }
 
@@ -65,7 +61,7 @@ impl Recipe {
         let homography = Homography::open(file)?;
         let geometry = homography.geometry(sources[0], sources[1])?;
         let (projection, text) = (ProjectionName::Planar, homography.to_text());
-        let vignettes = Vignettes::NONE;
+        let vignettes = Vec::new();
         Ok(Self { geometry, projection, text, is_rig: false, vignettes })
     }
 
@@ -83,7 +79,7 @@ impl Recipe {
 
     /// Returns the vignette of each camera.
     pub(crate) fn vignettes(&self) -> Vignettes {
-        self.vignettes
+        Vignettes::of(&self.vignettes)
     }
 
     /// Returns whether the recipe is a rig and not a homography. The geometry of a rig maps world directions to camera

@@ -9,7 +9,7 @@ use panoweave::geometry::rig::Rig;
 use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 
-use crate::options::recipe::{self, Recipe};
+use crate::options::recipe::Recipe;
 use crate::options::values::canvas_size;
 use crate::output::failure::Failure;
 
@@ -180,7 +180,8 @@ impl Plan {
             Self::Render(recipe) => recipe.vignettes(),
             Self::Planes(warp) => {
                 let rig = warp.rig().and_then(|text| Rig::parse(text, "warp").ok());
-                rig.as_ref().map_or(Vignettes::NONE, recipe::vignettes)
+                let cameras = rig.into_iter().flat_map(|rig| rig.cameras);
+                Vignettes::of(cameras.map(|camera| camera.vignette()).collect::<Vec<_>>())
             }
         }
     }

@@ -22,8 +22,8 @@ mod samples;
 use glam::{UVec2, Vec2, Vec3};
 use kernels_gpu::photometry::{PhotometryCorrect, corrected};
 use shared_types::Rgba8;
-pub use shared_types::photometry::Response;
-use shared_types::photometry::{BLOCK, Correction, Vignette};
+use shared_types::photometry::{BLOCK, Correction};
+pub use shared_types::photometry::{Response, Vignette};
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::geometry::Vignetting;

@@ -53,13 +53,13 @@ impl Truth {
         let (mut sum, mut count) = (0.0, 0.0);
         for scene in [0.1, 0.3, 0.5, 0.7] {
             let mut levels = Vec::new();
-            for picture in 0..3 {
+            for (picture, size) in SIZES.into_iter().enumerate() {
                 for q in [0.0, 0.3, 0.6, 0.9] {
                     let stored = self.level(picture, scene, q);
                     let place = Vec2::new(299.5, 224.5) + Vec2::new(q.sqrt() as f32 * 374.1, 0.0);
                     let light = response::light(&found.response, stored) as f32;
                     let gain = found.gains[picture].y
-                        * factor(&found.vignetting[picture].vignette(SIZES[picture]), place);
+                        * factor(&found.vignetting[picture].vignette(size), place);
                     levels.push(255.0 * f64::from(level(&found.response, light * gain)));
                 }
             }
