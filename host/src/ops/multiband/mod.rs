@@ -85,8 +85,9 @@ pub struct Multiband {
     first: Buffer<Cell>,
     /// The differences of all cameras at level 2.
     second: Image<Cell>,
-    /// The differences of all cameras at level 3.
+    /// The differences of all cameras at levels 3 and 4.
     third: Image<Cell>,
+    fourth: Image<Cell>,
     /// The corrections of all cameras at level 2. With one level, they are 0.
     corrections: Image<Cell>,
     /// The weights of all cameras at level 1, slot by slot.
@@ -138,6 +139,7 @@ impl Multiband {
             first: Buffer::new(device, cells)?,
             second: cells_at(2)?,
             third: cells_at(3)?,
+            fourth: cells_at(4)?,
             corrections: cells_at(2)?,
             first_weights: Buffer::new(device, cells)?,
             weights: (2..=levels.max(2)).map(weights_at).collect::<Result<_, _>>()?,
@@ -283,8 +285,13 @@ impl Multiband {
         let (parts, squares) = (table::<CameraPart>(&self.layout.parts)?, self.squares.view());
         let mut config = blocks(self.squares.len());
         if self.levels > 2 {
-            let (second, third) = (self.second.view(), self.third.view_mut());
-            let kernel = kernels::MultibandThird { parts, squares, second, third };
+            let kernel = kernels::MultibandCoarsen {
+                parts,
+                squares,
+                second: self.second.view(),
+                third: self.third.view_mut(),
+                fourth: self.fourth.view_mut(),
+            };
             // SAFETY: the images have the size of the layout, whose squares are distinct.
             unsafe { stream.launch_unchecked(&config, &kernel) }?;
         }
@@ -296,6 +303,7 @@ impl Multiband {
             squares,
             second: self.second.view(),
             third: self.third.view(),
+            fourth: self.fourth.view(),
             weights: DeviceTable::<View<f16>, _>::new(&weights)
                 .ok_or_else(|| DeviceError::refused("multiband blending", LevelCount(levels)))?,
             corrections: self.corrections.view_mut(),
