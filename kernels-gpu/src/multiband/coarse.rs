@@ -15,7 +15,7 @@ use cuda_std::shared::dynamic_shared_mem;
 use glam::{IVec2, UVec2, Vec4, ivec2, uvec2};
 use half::f16;
 use shared_types::multiband::{
-    BLOCK_THREADS, COARSE, CameraPart, Cell, KEPT_CELLS, MAX_LEVELS, Tile,
+    BLOCK_THREADS, COARSE, CORRECT_THREADS, CameraPart, Cell, KEPT_CELLS, MAX_LEVELS, Tile,
 };
 use shared_types::stitch::MAX_CAMERAS;
 
@@ -32,14 +32,15 @@ const REDUCED: [u32; 2] = [8, 3];
 const REDUCED_FIRST: [u32; 3] =
     [0, REDUCED[0] * REDUCED[0], REDUCED[0] * REDUCED[0] + REDUCED[1] * REDUCED[1]];
 
-/// The number of cameras that a block reduces at the same time.
+/// The number of cameras that a block reduces at the same time, each by a team of threads.
 const TEAMS: u32 = 2;
 
-/// The number of threads that reduce a camera.
-const TEAM: u32 = BLOCK_THREADS / TEAMS;
+/// The threads of a team of [`multiband_coarsen`].
+const COARSEN_TEAM: u32 = BLOCK_THREADS / TEAMS;
 
-/// The columns of threads of a team.
-const COLUMNS: u32 = 16;
+/// The threads of a team of [`multiband_correct`], and its columns of threads.
+const CORRECT_TEAM: u32 = CORRECT_THREADS / TEAMS;
+const COLUMNS: u32 = 8;
 
 /// Computes levels 3 and 4 of the differences of all cameras from level 2, one block per square of [`COARSE`]² cells of
 /// level 2.
@@ -64,14 +65,14 @@ pub unsafe fn multiband_coarsen(
     // The branch is uniform for the block.
     let Some(square) = square else { return };
     let origin = ivec2(square.column as i32, square.row as i32);
-    let i = thread::rank() % TEAM;
+    let i = thread::rank() % COARSEN_TEAM;
     // SAFETY: the caller guarantees that the parts exist and that the images contain them. Only this thread writes its
     // cells. The barriers separate the accesses to `scratch`.
     unsafe {
-        let cells = scratch.tail(thread::rank() / TEAM * SIDES[1] * SIDES[1]);
+        let cells = scratch.tail(thread::rank() / COARSEN_TEAM * SIDES[1] * SIDES[1]);
         let first = origin * (COARSE / 2) as i32 - 1;
         let region = Region { first, side: SIDES[1] as i32, cells };
-        let mut cameras = Cameras::new(square.cameras);
+        let mut cameras = Cameras::new(square.cameras, thread::rank() / COARSEN_TEAM);
         while let Some(mine) = cameras.next() {
             if let Some((camera, _)) = mine
                 && i < SIDES[1] * SIDES[1]
@@ -108,13 +109,15 @@ pub unsafe fn multiband_coarsen(
 struct Cameras {
     left: u32,
     slot: u32,
+    /// The index of the thread's team.
+    team: u32,
 }
 
 impl Cameras {
     /// Starts with a bit for each camera.
     #[inline(always)]
-    fn new(cameras: u32) -> Self {
-        Self { left: cameras, slot: 0 }
+    fn new(cameras: u32, team: u32) -> Self {
+        Self { left: cameras, slot: 0, team }
     }
 
     /// Returns the next camera of the thread's team and its slot, or `None` if none is left for this team, which then has
@@ -127,7 +130,7 @@ impl Cameras {
         let mut mine = None;
         let mut team = 0;
         while team < TEAMS && self.left != 0 {
-            if team == thread::rank() / TEAM {
+            if team == self.team {
                 mine = Some((self.left.trailing_zeros(), self.slot));
             }
             self.left &= self.left - 1;
@@ -145,7 +148,7 @@ impl Cameras {
 /// - The launch must have [`KEPT_CELLS`] cells of dynamic shared memory for each camera of each square.
 /// - The images must contain the parts of all cameras at their levels, and there must be `levels - 1` images of weights.
 /// - There must be a part for each camera of a square. No two squares may be equal.
-#[kernel(launch_bounds(BLOCK_THREADS, 2), barriers(3))]
+#[kernel(launch_bounds(CORRECT_THREADS, 5), barriers(3))]
 pub unsafe fn multiband_correct(
     parts: Table<CameraPart, MAX_CAMERAS>,
     levels: u32,
@@ -167,7 +170,7 @@ pub unsafe fn multiband_correct(
     let (cameras, kept) = (square.cameras, dynamic_shared_mem::<Cell>());
     // SAFETY: the caller guarantees the conditions above, which are those of `Square`.
     unsafe {
-        let scratch = scratch.tail(thread::rank() / TEAM * REDUCED_FIRST[2]);
+        let scratch = scratch.tail(thread::rank() / CORRECT_TEAM * REDUCED_FIRST[2]);
         let square = Square {
             parts,
             levels,
@@ -179,7 +182,7 @@ pub unsafe fn multiband_correct(
             scratch,
             kept,
         };
-        let mut cameras = Cameras::new(cameras);
+        let mut cameras = Cameras::new(cameras, thread::rank() / CORRECT_TEAM);
         while let Some(mine) = cameras.next() {
             if let Some(camera) = mine {
                 square.keep(3, camera);
@@ -200,7 +203,11 @@ pub unsafe fn multiband_correct(
             thread::sync_threads();
             level -= 1;
         }
-        square.correct(corrections);
+        let mut i = thread::rank();
+        while i < COARSE * COARSE {
+            square.correct(i, corrections);
+            i += CORRECT_THREADS;
+        }
     }
 }
 
@@ -306,12 +313,12 @@ impl Square {
             let (part, index) = (self.parts.get_unchecked(camera), level as usize - 3);
             let (kept, image) = (self.kept(level, slot), self.kept_images[index]);
             let (cells, side) = (InImage { part, level, image }, KEPT[index] as u32);
-            let mut i = thread::rank() % TEAM;
+            let mut i = thread::rank() % CORRECT_TEAM;
             while i < side * side {
                 let place = kept.first + ivec2((i % side) as i32, (i / side) as i32);
                 let weight = self.weight(camera, level, place);
                 kept.cells.store(i, Cell { weight, ..cells.at(place) });
-                i += TEAM;
+                i += CORRECT_TEAM;
             }
         }
     }
@@ -340,8 +347,8 @@ impl Square {
         // SAFETY: the conditions of the function apply. Each thread writes its own cells.
         unsafe {
             let (region, kept) = (self.reduced(level), self.kept(level, slot));
-            // A region has fewer cells than a team has threads, and fewer columns than `COLUMNS`.
-            let i = thread::rank() % TEAM;
+            // A region has at most as many cells as a team has threads, and at most `COLUMNS` columns.
+            let i = thread::rank() % CORRECT_TEAM;
             let (x, y) = (i % COLUMNS, i / COLUMNS);
             if x < region.side as u32 && y < region.side as u32 {
                 let place = region.first + ivec2(x as i32, y as i32);
@@ -359,17 +366,16 @@ impl Square {
     /// camera's difference.
     #[inline(always)]
     unsafe fn combine(&self, level: u32) {
-        // A kept region has fewer cells than the block has threads, and fewer columns than `COLUMNS`.
-        let (x, y) = (thread::rank() % COLUMNS, thread::rank() / COLUMNS);
-        let slots = self.cameras.count_ones();
+        // A kept region has fewer cells than the block has threads.
+        let (i, slots) = (thread::rank(), self.cameras.count_ones());
         // SAFETY: the conditions of the function apply. Each thread accesses its own cells of this level.
         unsafe {
             let region = self.kept(level, 0);
             let side = region.side as u32;
-            if x >= side || y >= side {
+            if i >= side * side {
                 return;
             }
-            let (i, place) = (y * side + x, region.first + ivec2(x as i32, y as i32));
+            let place = region.first + ivec2((i % side) as i32, (i / side) as i32);
             let mut total = Vec4::ZERO;
             for slot in 0..slots {
                 let difference = self.kept(level, slot).cells.load(i);
@@ -384,10 +390,9 @@ impl Square {
         }
     }
 
-    /// Writes the corrections of level 2.
+    /// Writes the corrections of cell `i` of level 2.
     #[inline(always)]
-    unsafe fn correct(&self, corrections: ViewMut<Cell>) {
-        let i = thread::rank();
+    unsafe fn correct(&self, i: u32, corrections: ViewMut<Cell>) {
         let place = self.origin + ivec2((i % COARSE) as i32, (i / COARSE) as i32);
         // SAFETY: the conditions of the function apply. No other thread writes the cells.
         unsafe {

@@ -52,7 +52,7 @@ pub unsafe fn multiband_split(
         let i = thread::rank() * EACH;
         if i < tile.cameras.count_ones() * SLOT {
             places.prefetch(tile.slots * SLOT + i);
-            if i % (2 * EACH) == 0 {
+            if i.is_multiple_of(2 * EACH) {
                 shares.prefetch(tile.slots * SLOT + i);
             }
         }

@@ -8,7 +8,7 @@
 //! Differences fade inside the overlap and, by up to the reach of the last level, beyond it.
 //!
 //! Cost: four launches per panorama, and up to `n` more after the weights have changed, for `n` levels. Device memory
-//! per panorama pixel: about 7 bytes for each camera in the overlaps, and 1.5 bytes for each camera in its part of the
+//! per panorama pixel: about 7 bytes for each camera in the overlaps, and 1.4 bytes for each camera in its part of the
 //! panorama, which is the bounding box of its overlaps and their reach.
 
 mod layout;
@@ -19,8 +19,8 @@ use glam::UVec2;
 use half::f16;
 use kernels_gpu::multiband as kernels;
 use shared_types::multiband::{
-    ApplyParams, BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera, KEPT_CELLS,
-    ProbedCamera, SLOT, Share, SplitCamera, Task, Tile, WeightedCamera,
+    ApplyParams, BLOCK, CORRECT_BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera,
+    KEPT_CELLS, ProbedCamera, SLOT, Share, SplitCamera, Task, Tile, WeightedCamera,
 };
 use shared_types::picture::{AnyPicture, DeviceAnyPicture};
 use shared_types::stitch::MAX_CAMERAS;
@@ -309,6 +309,7 @@ impl Multiband {
             corrections: self.corrections.view_mut(),
         };
         let most = self.layout.squares.iter().map(|square| square.cameras.count_ones()).max();
+        config.block = [CORRECT_BLOCK[0], CORRECT_BLOCK[1], 1];
         config.dynamic_shared = most.unwrap_or(0) * KEPT_CELLS * size_of::<Cell>() as u32;
         // SAFETY: the images have the size of the layout, whose squares are distinct.
         unsafe { stream.launch_unchecked(&config, &kernel) }
